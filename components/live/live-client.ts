@@ -1,6 +1,6 @@
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import { personId } from '@/components/ui/browser-storage';
-import { askServer, page } from './ask-server';
+import { apiFetch, page } from './api-fetch';
 import { type ConnectionState, initialConnectionState, nextConnectionState } from './connection-state';
 import type { TopicReader } from './live-connection';
 import type { HubMessage, PageMessage, Port } from './port-messages';
@@ -8,26 +8,27 @@ import type { RowFrame } from './row-frame';
 
 interface Subscription {
   topic: string;
-  /** Up to where the reader was told: where to go on from if the hub has forgotten this page. */
+  /** Last delivered position: where to continue if the hub forgets this page. */
   position: Position;
   reader: TopicReader;
 }
 
 /**
- * A page's end of the live connection.
+ * The page's side of the live connection.
  *
- * Ordering: frames reach a reader in order, at most one batch of slices per animation frame.
- * Failure: when the hub has forgotten this page (frozen tab, lost worker), it subscribes anew after what it was given.
+ * Ordering: a reader gets its frames in order, at most one batch of slices per animation frame.
+ * Failure: if the hub has forgotten this page (frozen tab, lost worker), it subscribes again after the delivered
+ * position.
  */
 export class LiveClient {
-  /** By the number that the hub knows each by. */
+  /** By the hub's subscription key. */
   readonly #subscriptions = new Map<number, Subscription>();
   readonly #queue = new FrameQueue();
   readonly #stateListeners = new Set<() => void>();
-  /** What the hub says of the connection, and what that comes to for this page. */
+  /** The hub's connection state, and the resulting state of this page. */
   #shared: ConnectionState = initialConnectionState(Date.now());
   #state = this.#shared;
-  readonly #ownWay = new OwnWay(() => this.#tell());
+  readonly #ownWay = new ReachabilityProbe(() => this.#tell());
   #port: Port;
   #lock: string | null = null;
   #nextKey = 1;
@@ -47,7 +48,7 @@ export class LiveClient {
     addEventListener('pagehide', () => this.#post({ type: 'close' }));
   }
 
-  /** What was refused or cut may be open again: don't sit out the delay. */
+  /** Retries at once: what was refused or disconnected may work again. */
   readonly wake = (): void => this.#post({ type: 'wake' });
 
   get state(): ConnectionState {
@@ -59,7 +60,7 @@ export class LiveClient {
     return () => this.#stateListeners.delete(listener);
   }
 
-  /** Everything of `topic` after `after`, then whatever comes. @returns unsubscribe */
+  /** Delivers everything in `topic` after `after`, then new frames. @returns unsubscribe */
   subscribe(topic: string, after: Position, reader: TopicReader): () => void {
     const key = this.#nextKey++;
     this.#subscriptions.set(key, { topic, position: after, reader });
@@ -77,10 +78,10 @@ export class LiveClient {
     this.#open();
   }
 
-  /** The hub waits for this lock; it gets it when the page is gone, however it went. */
+  /** The hub waits for this lock and gets it when the page is gone. */
   #holdLock(): void {
     navigator.locks
-      // there are UUIDs wherever there are locks
+      // randomUUID exists wherever locks do.
       ?.request(`interlude-page-${crypto.randomUUID()}`, (lock) => {
         this.#lock = lock?.name ?? null;
         if (lock) this.#post({ type: 'lock', name: lock.name });
@@ -121,7 +122,7 @@ export class LiveClient {
   #take(key: number, frames: readonly RowFrame[]): void {
     const subscription = this.#subscriptions.get(key);
     if (subscription === undefined) return;
-    // After the page was taken back, frames that were already under way come twice.
+    // A page that reopened may receive frames twice.
     const unseen = frames.filter((frame) => comparePositions(frame.id, subscription.position) > 0);
     const last = unseen.at(-1);
     if (last === undefined) return;
@@ -143,17 +144,17 @@ export class LiveClient {
 const LOAD_AGAIN_MS = 3_000;
 
 /**
- * The way to the live connection: the SharedWorker of this browser, or a hub of this page's own where there is none
- * (some mobile browsers) or this page must not share it (an embed). Both speak the same messages.
+ * Connects to the browser's SharedWorker, or to a hub in this page if there is no SharedWorker (some mobile browsers)
+ * or it must not be shared (an embed). Both use the same messages.
  *
- * Failure: a worker script that can't be loaded (an old page after an upgrade) is replaced by a hub of the page's own.
+ * Failure: if the worker script can't be loaded (an old page after an upgrade), a hub in this page replaces it.
  */
 function openPort(replace: (port: Port) => void): Port {
   if (page.way || typeof SharedWorker === 'undefined') return portOfThisPage();
   try {
     const worker = new SharedWorker(new URL('./live-worker.ts', import.meta.url), {
       type: 'module',
-      // One worker per person, so no stream reaches another person.
+      // One worker per person, so that no stream reaches someone else.
       name: personId() ?? '',
     });
     worker.onerror = () => replace(portOfThisPage());
@@ -169,7 +170,7 @@ function portOfThisPage(): Port {
   return port1;
 }
 
-/** Most browsers never need its code. What is posted before it has come waits in the channel. */
+/** Loaded only where it is needed. Messages wait in the channel. */
 function attachHub(port: Port): void {
   import('./port-hub').then(
     ({ PortHub }) => new PortHub(undefined).attach(port),
@@ -177,14 +178,14 @@ function attachHub(port: Port): void {
   );
 }
 
-/** An answer from this very machine or its network takes no longer. */
+/** A server on this machine or network answers sooner. */
 const ANSWER_WITHIN_MS = 3_000;
 
 /**
- * Whether this page has a way to the server of its own, beside the connection that all pages share. A browser tells of
- * its network only whether there is one: a server on this machine is there without, and one behind a dead line is not.
+ * Checks whether this page itself can reach the server. `navigator.onLine` is not enough: a local server works offline,
+ * and a remote one may be down while the browser is online.
  */
-class OwnWay {
+class ReachabilityProbe {
   readonly #onChange: () => void;
   #lostAt: number | null = null;
 
@@ -194,7 +195,7 @@ class OwnWay {
     addEventListener('online', () => this.#set(null));
   }
 
-  /** Since when there is none; null while there is, as far as known. */
+  /** Since when the server is unreachable; null if it is reachable as far as known. */
   get lostAt(): number | null {
     return this.#lostAt;
   }
@@ -202,11 +203,11 @@ class OwnWay {
   async #look(): Promise<void> {
     const at = Date.now();
     const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
-    const isThere = await askServer('/healthz', { signal }).then(
+    const isThere = await apiFetch('/healthz', { signal }).then(
       () => true,
       () => false,
     );
-    // It may be back by now.
+    // The network may be back.
     if (!isThere && !navigator.onLine) this.#set(at);
   }
 
@@ -217,17 +218,17 @@ class OwnWay {
   }
 }
 
-/** Time one flush may take before the rest waits for the next frame: half of what a 60 Hz frame grants. */
+/** Longest flush: half of a 60 Hz frame. */
 const FLUSH_BUDGET_MS = 8;
 const SLICE = 200;
-/** Hidden pages get no animation frames, yet what arrives must not pile up. */
+/** Hidden pages get no animation frames, but frames must not pile up. */
 const HIDDEN_FLUSH_MS = 250;
 
 /**
- * Hands frames over once per animation frame, in slices, so that a burst (a resume over ten thousand events, five
- * hundred deltas a second) never becomes one long task.
+ * Delivers frames once per animation frame, in slices, so that a burst (a resume over ten thousand events, five hundred
+ * deltas per second) never becomes one long task.
  *
- * Ordering: per reader first in, first out.
+ * Ordering: first in, first out per reader.
  */
 class FrameQueue {
   readonly #waiting = new Map<TopicReader, RowFrame[]>();
@@ -262,7 +263,7 @@ class FrameQueue {
       while (taken < queue.length && performance.now() < deadline) {
         reader.frames(queue.slice(taken, taken + SLICE));
         taken += SLICE;
-        // A reader may leave while it is being served.
+        // A reader may unsubscribe during its delivery.
         if (!this.#waiting.has(reader)) break;
       }
       if (taken >= queue.length) this.#waiting.delete(reader);

@@ -11,26 +11,26 @@ import {
 import { type ReceivedFrame, readStream } from './read-stream';
 import { type RowFrame, topicOf } from './row-frame';
 
-/** Subscriptions of one page come in a burst; they share one request. */
+/** Subscriptions come in bursts and share one request. */
 const GATHER_MS = 10;
 const RECONNECT = { firstMs: 500, longestMs: 10_000 };
-/** A topic nobody reads any more stays on the stream this long: going back and forth costs no new connection. */
+/** An unused topic stays on the stream this long, so that going back and forth doesn't reconnect. */
 const LINGER_MS = 20_000;
-/** A gap stays said at least this long. */
+/** A gap stays visible at least this long. */
 const GAP_SHOWN_MS = 20_000;
-/** An attempt without an answer for this long is not waited for once there is reason to hope for a better one. */
+/** An attempt that is silent for this long is replaced on `wake`. */
 const HOPELESS_MS = 3_000;
 
 export interface TopicReader {
   frames(frames: RowFrame[]): void;
-  /** Rows were missed for good. Reload the snapshot, then subscribe after its position. */
+  /** Rows were missed. Reload the snapshot, then subscribe after its position. */
   reset(): void;
 }
 
 interface Subscription {
   topic: string;
   reader: TopicReader;
-  /** The last position this reader was given: every reader sees each row once, whatever the stream repeats. */
+  /** Last position delivered to this reader. Repeated rows are dropped. */
   seen: Position;
 }
 
@@ -42,25 +42,25 @@ interface Options {
 }
 
 /**
- * The one live connection: any number of readers and topics on a single `GET /stream`.
+ * The live connection: any number of readers and topics on one `GET /stream`.
  *
- * Ordering: positions come from one counter, so a frame at N says that all topics of the stream are told up to N. A
- * new topic re-opens the stream at the smallest position anyone needs; what the others had already is dropped here.
- * Failure: a cut, a silence, a `bye` or a changed set of topics all resume by position. A `gap` resets readers. Silence is
- * counted over all streams: one that is opened while the server is away does not make it look alive.
+ * Ordering: positions come from one counter, so a frame at N completes all topics of the stream up to N. A new topic
+ * reopens the stream at the smallest position needed; repeated rows are dropped here.
+ * Failure: a disconnect, silence, `bye` or a changed set of topics resumes by position. A `gap` resets the readers.
+ * Silence is measured across streams: opening one while the server is away doesn't count as activity.
  */
 export class LiveConnection {
   readonly #options: Required<Omit<Options, 'fetch'>> & { fetch: typeof fetch | undefined };
   readonly #subscriptions = new Set<Subscription>();
-  readonly #tracks = new Map<string, TopicTrack>();
-  /** The topics that nobody reads just now, each with the timer that drops it. */
+  readonly #tracks = new Map<string, TopicBuffer>();
+  /** Unused topics, each with the timer that drops it. */
   readonly #lingering = new Map<string, ReturnType<typeof setTimeout>>();
   #state: ConnectionState;
   #stream: { topics: Set<string>; abort: AbortController } | null = null;
   #openTimer: ReturnType<typeof setTimeout> | null = null;
   #gapTimer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
-  /** When everything up to then had last arrived: by the wall's clock, and by one that nobody moves. */
+  /** When the page was last complete, by the wall clock and by the monotonic one. */
   #whole: { at: number; steady: number } | null = null;
   readonly #silence = new SilenceWatch(() => {
     this.#stream?.abort.abort();
@@ -82,7 +82,7 @@ export class LiveConnection {
     return this.#state;
   }
 
-  /** Everything of `topic` after `after`, then whatever comes. @returns unsubscribe */
+  /** Delivers everything in `topic` after `after`, then new frames. @returns unsubscribe */
   subscribe(topic: string, after: Position, reader: TopicReader): () => void {
     const subscription: Subscription = { topic, reader, seen: after };
     this.#subscriptions.add(subscription);
@@ -94,8 +94,8 @@ export class LiveConnection {
       if (!this.#stream && !this.#openTimer) this.#openSoon(GATHER_MS);
     } else {
       if (track) track.rewind(after);
-      else this.#tracks.set(topic, new TopicTrack(after));
-      // What the present stream still says of this topic would leave a hole before it; the next stream tells it all.
+      else this.#tracks.set(topic, new TopicBuffer(after));
+      // The current stream would leave a hole in this topic; the next one has all of it.
       this.#stream?.topics.delete(topic);
       this.#openSoon(GATHER_MS);
     }
@@ -109,14 +109,14 @@ export class LiveConnection {
     };
   }
 
-  /** The network is back, or somebody looks again: don't sit out the delay, nor an attempt that went nowhere. */
+  /** Called when the network is back or the page is visible again: retries without delay. */
   wake(): void {
     this.#silence.look();
     const isHopeless = isStale(this.#state.status) && this.#silence.silentMs >= HOPELESS_MS;
     if ((!this.#stream || isHopeless) && this.#subscriptions.size > 0) this.#openSoon(0);
   }
 
-  /** The network is said to be gone. A server on this machine is there all the same: ask it, and let that tell. */
+  /** Called when the network is said to be down. A local server may still be reachable, so this reconnects. */
   doubt(): void {
     if (this.#stream) this.#openSoon(GATHER_MS);
   }
@@ -136,7 +136,7 @@ export class LiveConnection {
   #drop(topic: string): void {
     this.#lingering.delete(topic);
     this.#tracks.delete(topic);
-    // While the delay after a cut runs, the next open has the new set of topics by itself.
+    // During a reconnect delay, the next stream has the new topics anyway.
     if (this.#stream) this.#openSoon(0);
   }
 
@@ -153,7 +153,7 @@ export class LiveConnection {
     const topics = [...this.#tracks.keys()];
     this.#stream?.abort.abort();
     this.#stream = null;
-    // What is known to be away gets the whole time to answer anew.
+    // A server known to be away gets the full time to answer.
     if (topics.length === 0 || isStale(this.#state.status)) this.#silence.stop();
     if (topics.length === 0 || this.#closed) return;
     this.#transition('retry');
@@ -161,10 +161,10 @@ export class LiveConnection {
     const stream = { topics: new Set(topics), abort: new AbortController() };
     this.#stream = stream;
     const after = topics
-      .map((topic) => (this.#tracks.get(topic) as TopicTrack).position)
+      .map((topic) => (this.#tracks.get(topic) as TopicBuffer).position)
       .reduce((least, position) => (comparePositions(position, least) < 0 ? position : least));
 
-    // A stream that has been replaced must not speak any more, even about bytes it had already read.
+    // Ignores a replaced stream, even bytes it had already read.
     const current =
       <Args extends unknown[]>(handle: (...args: Args) => void) =>
       (...args: Args) => {
@@ -244,7 +244,7 @@ export class LiveConnection {
 
   #transition(event: ConnectionEvent): void {
     const now = this.#options.now();
-    // If the wall clock was set back since, the age stays and the time moves.
+    // If the wall clock was set back, keeps the age.
     const wholeAt = this.#whole && Math.min(this.#whole.at, now - (performance.now() - this.#whole.steady));
     const next = nextConnectionState(this.#state, event, now, wholeAt);
     if (next === this.#state) return;
@@ -254,17 +254,17 @@ export class LiveConnection {
 }
 
 /**
- * A server that has said nothing for this long is away, whatever TCP thinks: it would have said at least a heartbeat,
- * and that may be late by some seconds. With the time between two looks it is less than 25 s.
+ * A server silent for longer is away, whatever TCP reports: heartbeats may be late by a few seconds. Including the
+ * check interval this stays below 25 s.
  */
 const SILENCE_MS = HEARTBEAT_MS + 7_000;
 const LOOK_MS = 1_000;
 
 /**
- * Tells once when nothing was heard for too long.
+ * Calls back once after too long a silence.
  *
- * Failure: a machine that slept is noticed at its first look, as its wall clock went on; a wall clock that is put back
- * hides nothing, as the other clock goes on.
+ * Failure: after the machine slept, the wall clock shows the silence; after the wall clock was set back, the monotonic
+ * clock does.
  */
 class SilenceWatch {
   readonly #onSilent: () => void;
@@ -275,7 +275,7 @@ class SilenceWatch {
     this.#onSilent = onSilent;
   }
 
-  /** Silence counts from now on; where it is watched already, from where it did. */
+  /** Starts measuring; continues if it already does. */
   start(): void {
     if (this.#timer !== null) return;
     this.heard();
@@ -295,7 +295,7 @@ class SilenceWatch {
     return Math.max(Date.now() - this.#heard.wall, performance.now() - this.#heard.steady);
   }
 
-  /** Looks at once, as when somebody comes back to a page that slept. */
+  /** Checks at once, as when a sleeping page becomes visible. */
   look(): void {
     if (this.#timer === null || this.silentMs < SILENCE_MS) return;
     this.stop();
@@ -303,19 +303,19 @@ class SilenceWatch {
   }
 }
 
-/** What is kept of a topic, so that a view opened again soon is served without a new connection. */
+/** Limits of a topic's buffer. A view that is reopened soon needs no new connection. */
 const MOST_FRAMES = 2_000;
 const MOST_CHARS = 4_000_000;
 
 /**
- * What the connection knows of one topic.
+ * The received frames of one topic.
  *
- * Ordering: what is kept ascends; together with the snapshot at `coveredFrom` it is everything up to `position`.
+ * Ordering: ascending. The snapshot at `coveredFrom` and the buffer are everything up to `position`.
  */
-export class TopicTrack {
-  /** Everything of this topic up to here has arrived. */
+export class TopicBuffer {
+  /** Everything up to this position has arrived. */
   position: Position;
-  /** Everything after this, up to `position`, is kept. */
+  /** Everything after this position is buffered. */
   #coveredFrom: Position;
   #kept: ReceivedFrame[] = [];
   #chars = 0;
@@ -325,7 +325,7 @@ export class TopicTrack {
     this.#coveredFrom = after;
   }
 
-  /** @returns whether the frame is new. A stream that was opened further back for another topic repeats some. */
+  /** @returns true if the frame is new. A stream opened further back for another topic repeats some. */
   take(frame: RowFrame, chars: number): boolean {
     if (comparePositions(frame.id, this.position) <= 0) return false;
     this.position = frame.id;
@@ -335,7 +335,7 @@ export class TopicTrack {
     return true;
   }
 
-  /** Nothing of this topic stands between `position` and here. */
+  /** Marks the topic as complete up to a position. */
   advance(position: Position): void {
     if (comparePositions(position, this.position) > 0) this.position = position;
   }
@@ -348,7 +348,7 @@ export class TopicTrack {
     return this.#kept.flatMap(({ frame }) => (comparePositions(frame.id, after) > 0 ? frame : []));
   }
 
-  /** Start again from `after`: what comes from here on is told anew. */
+  /** Starts again at `after`. */
   rewind(after: Position): void {
     this.position = after;
     this.#coveredFrom = after;

@@ -19,14 +19,14 @@ function newQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
       queries: {
-        // A snapshot is kept current by the stream; fetching it again is only ever asked for by a gap.
+        // The stream keeps snapshots current. Only a gap fetches them again.
         staleTime: Number.POSITIVE_INFINITY,
-        // A render of the server leaves nothing: what it holds for ten minutes, it would hold with all that it read.
+        // On the server, a timer would keep everything that a render has read.
         gcTime: isServer ? Number.POSITIVE_INFINITY : 10 * 60_000,
         refetchOnWindowFocus: false,
-        // The stores keep unchanged rows identical themselves; comparing ten thousand turns again would cost a frame.
+        // The stores keep unchanged rows identical; comparing ten thousand turns would take a frame.
         structuralSharing: false,
-        // A server on this machine is there without any network.
+        // A local server works offline.
         networkMode: 'always',
         retry: (failures, error) => !(error instanceof RequestError && error.status < 500) && failures < 5,
       },
@@ -34,7 +34,7 @@ function newQueryClient(): QueryClient {
   });
 }
 
-/** One live connection and one of each store for the page. Nothing connects before the first topic is asked for. */
+/** Provides one live connection and one store of each kind. Connects on the first subscription. */
 export function LiveProvider({ children }: { children: ReactNode }) {
   const [queryClient] = useState(newQueryClient);
   const [stores] = useState(() => ({ fleet: new FleetStore(), first: new FleetStore() }));
@@ -43,8 +43,8 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     return () => {
       if (client === null) {
         client = new LiveClient();
-        askAgainOnceLive(client, queryClient);
-        standStillWhileStale(client, performance.timeOrigin);
+        refetchOnceLive(client, queryClient);
+        freezeWhenStale(client, performance.timeOrigin);
       }
       return client;
     };
@@ -60,7 +60,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** The one subscription to the fleet: from where the store wants it. */
+/** Subscribes to the fleet where the store wants to start. */
 function useFollowedFleet(fleet: FleetStore, live: () => LiveClient, queryClient: QueryClient): void {
   const start = useSyncExternalStore(
     fleet.subscribe,
@@ -78,7 +78,7 @@ function useFollowedFleet(fleet: FleetStore, live: () => LiveClient, queryClient
     });
   }, [fleet, start, live, queryClient]);
 
-  // A list that has not been shown for ten minutes.
+  // Drops a list that was not shown for ten minutes.
   useEffect(
     () =>
       queryClient.getQueryCache().subscribe(({ type, query }) => {
@@ -104,8 +104,8 @@ export function useConnectionState(): ConnectionState {
   );
 }
 
-/** What a page has given up asking for while the server was away, it asks for again once the server is back. */
-export function askAgainOnceLive(live: Pick<LiveClient, 'state' | 'onState'>, queryClient: QueryClient): void {
+/** Repeats failed queries once the server is back. */
+export function refetchOnceLive(live: Pick<LiveClient, 'state' | 'onState'>, queryClient: QueryClient): void {
   let wasLive = false;
   live.onState(() => {
     const isLive = live.state.status === 'live';
@@ -117,25 +117,25 @@ export function askAgainOnceLive(live: Pick<LiveClient, 'state' | 'onState'>, qu
 }
 
 /**
- * While the server says nothing, nothing on the page goes on: its clocks stand at the time up to which it is known, and
- * `data-stale` on the document stops and greys what moves to say that something works.
+ * Freezes the page while the server is silent: clocks stop at the last known time, and `data-stale` on the document
+ * stops and greys activity.
  *
- * @param loadedAt when the page began to load, by the browser's clock: it is known up to then at least
+ * @param loadedAt start of navigation by the browser's clock: the page is current at least up to then
  */
-export function standStillWhileStale(live: Pick<LiveClient, 'state' | 'onState'>, loadedAt: number): void {
+export function freezeWhenStale(live: Pick<LiveClient, 'state' | 'onState'>, loadedAt: number): void {
   const page = document.documentElement;
   live.onState(() => {
     const { status, asOf } = live.state;
     const stale = isStale(status);
     page.toggleAttribute('data-stale', stale);
-    // If the clock was set back since, the page has yet to begin loading by it, which says nothing.
+    // If the clock was set back, `loadedAt` is in the future and means nothing.
     const now = Date.now();
     const since = Math.max(asOf ?? 0, loadedAt > now ? 0 : loadedAt);
     knowUntil(stale ? since || (knownUntil() ?? now) : null);
   });
 }
 
-/** Changes the states of the sessions on the page as time passes: an agent that is still for a while is at rest. */
+/** Updates the states of sessions as time passes. */
 export function StateClock({ fleet }: { fleet: FleetStore }) {
   const dueAt = useServerNow((now) => {
     const first = fleet.stateDueAt;
@@ -145,7 +145,7 @@ export function StateClock({ fleet }: { fleet: FleetStore }) {
   useEffect(() => {
     if (dueAt === null || dueAt === last.current) return;
     last.current = dueAt;
-    // The rules come when they are needed for the first time. Without them the server tells all the same.
+    // Loads the rules on first use. Without them the server's updates suffice.
     import('@interlude/protocol/projections/resolve-state').then(
       ({ stateAt }) => fleet.passTime(dueAt, stateAt),
       () => {},

@@ -3,7 +3,7 @@
 import type { MorePages } from './use-fleet';
 import type { useListSearch } from './use-list-search';
 
-/** The end of a list of which there is more than is listed: how much, and the way to it. */
+/** The end of a partly loaded list: its size and a button for more. */
 export function MoreRows(props: MorePages & { listed: number; count: number; what: string }) {
   const { load, isLoading, error, listed, count, what } = props;
   return (
@@ -26,10 +26,10 @@ export function MoreRows(props: MorePages & { listed: number; count: number; wha
 }
 
 /**
- * The end of a list that is searched: how the search stands for what is not loaded.
+ * The end of a searched list: the state of the search on the server.
  *
- * @param one what a row is, as in `session`
- * @param onAll takes the search back
+ * @param one noun for a row, as in `session`
+ * @param onAll clears the search
  */
 export function FoundRows(props: {
   search: Omit<ReturnType<typeof useListSearch>, 'found'>;

@@ -9,21 +9,18 @@ import { clsx } from 'clsx';
 import { type KeyboardEvent, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { putJson, RequestError } from '@/components/live/fetch-json';
-import { LevelLine } from './level-line';
+import { LevelLine } from './level-status';
 
-/**
- * Turns the level at which an agent's runner writes its log, and shows what came of it: what is asked and what is
- * written are two things until the runner says that they are one.
- */
+/** Sets the log level of an agent's runner. The requested and the current level differ until the runner confirms. */
 export function LevelSwitch({ agent }: { agent: AgentSummary }) {
   const mayAct = useMayAct();
-  const { pending, failure, ask } = useAskLevel(agent);
+  const { pending, failure, ask } = useRequestLevel(agent);
   const { level, by, base, desired } = agent.logLevel;
   const wish = pending ?? (desired?.state === 'refused' ? null : desired);
   const isSet = desired === null ? by !== null : desired.level !== null;
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-xs">
-      {/* the same five words also choose what is shown: whose they are must be seen */}
+      {/* The level filter shows the same five words. */}
       <span aria-hidden="true" className="-mr-1 text-ink-3">
         Runner writes
       </span>
@@ -59,36 +56,36 @@ export function LevelSwitch({ agent }: { agent: AgentSummary }) {
 interface Asking {
   serial: number;
   choice: LevelChoice;
-  /** The agent's row when it was asked. */
+  /** The agent's row when the request was sent. */
   before: AgentSummary;
   isAnswered: boolean;
   failure: string | null;
 }
 
 /**
- * Asks one agent's runner for a level. What was asked is `pending` until the agent's row tells of it; the row is the one
- * place that knows what came of it.
+ * Requests a level from one agent's runner. The request is `pending` until the agent's row reflects it. The row is the
+ * only source of the outcome.
  */
-function useAskLevel(agent: AgentSummary) {
+function useRequestLevel(agent: AgentSummary) {
   const [asking, setAsking] = useState<Asking | null>(null);
   const ask = async (choice: LevelChoice) => {
     const serial = (asking?.serial ?? 0) + 1;
     setAsking({ serial, choice, before: agent, isAnswered: false, failure: null });
-    const answer = await askLevel(agent.id, choice);
+    const answer = await requestLevel(agent.id, choice);
     const failure = answer.kind === 'failed' ? answer.reason : null;
-    // An answer that comes after a later question says nothing any more.
+    // A later request supersedes this answer.
     setAsking((latest) => (latest?.serial === serial ? { ...latest, isAnswered: true, failure } : latest));
   };
   return {
-    pending: asking !== null && asking.failure === null && !isTold(asking, agent) ? asking.choice : null,
+    pending: asking !== null && asking.failure === null && !isReflected(asking, agent) ? asking.choice : null,
     failure: asking?.failure ?? null,
     ask: (choice: LevelChoice) => void ask(choice),
   };
 }
 
-function isTold({ before, isAnswered }: Asking, agent: AgentSummary): boolean {
+function isReflected({ before, isAnswered }: Asking, agent: AgentSummary): boolean {
   if (agent.logLevel.desired?.requestedAt !== before.logLevel.desired?.requestedAt) return true;
-  // Confirmed before anybody looked: a default that was taken up is no wish any more.
+  // The runner may confirm before this component sees the request, and a default leaves no request.
   return isAnswered && agent.updatedPosition !== before.updatedPosition;
 }
 
@@ -99,7 +96,7 @@ const CHOICES: readonly { seconds: number | null; words: string }[] = [
   { seconds: null, words: 'until changed' },
 ];
 
-/** For how long the level is asked; another choice asks for it anew, from now on. */
+/** How long the level applies. Another choice restarts the time. */
 function LevelLimit(props: {
   desired: Pick<DesiredLogLevel, 'requestedAt' | 'expiresAt'>;
   onPick: (ttlSeconds: number | null) => void;
@@ -126,16 +123,13 @@ function LevelLimit(props: {
   );
 }
 
-/**
- * The levels, one of them asked for and one of them written. Arrow keys only move the focus: to press a level is to
- * turn a runner, which none passed on the way should be.
- */
+/** The log levels. Arrow keys only move the focus, because selecting a level changes the runner. */
 export function LevelRadios(props: {
-  /** What is asked, or written where nothing is asked. */
+  /** The requested level, or the current one if none is requested. */
   asked: LogLevel | null;
-  /** What the runner says it writes. */
+  /** The level that the runner reports. */
   written: LogLevel | null;
-  /** Nobody would act on it. */
+  /** The level can't be changed. */
   isOff?: boolean;
   onPick: (level: LogLevel) => void;
 }) {
@@ -193,16 +187,16 @@ function targetOf(key: string, from: number): number | null {
 }
 
 export interface LevelChoice {
-  /** Null: the runner's default. */
+  /** Null for the runner's default. */
   level: LogLevel | null;
-  /** Null: until it is changed. Left out: what is usual for the level. */
+  /** Null for no limit; omitted for the level's default. */
   ttlSeconds?: number | null;
 }
 
 type LevelAnswer = { kind: 'asked' } | { kind: 'failed'; reason: string };
 
-/** Asks an agent's runner for a level. To ask again is no harm: the newest wish counts. */
-export async function askLevel(agentId: string, choice: LevelChoice): Promise<LevelAnswer> {
+/** Requests a level from an agent's runner. Safe to repeat: the newest request wins. */
+export async function requestLevel(agentId: string, choice: LevelChoice): Promise<LevelAnswer> {
   const path = `/agents/${encodeURIComponent(agentId)}/log-level`;
   try {
     await putJson<LogLevelAnswer>(path, choice);

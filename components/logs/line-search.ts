@@ -3,13 +3,13 @@ import { findHits, type Hit, joinHits, type LogFilter, matchesText } from '@inte
 import type { LogLine } from '@interlude/protocol/read-models';
 import { hasTime, inSlice } from '@/components/ui/idle-queue';
 
-/** What a search says of a line. */
+/** The result of a search for one line. */
 export interface LineAnswer {
-  /** Null while that is not known, or not asked. */
+  /** Null while unknown or not asked. */
   isFound: boolean | null;
-  /** What to mark of the text that is shown, as far as it has been looked for. */
+  /** Ranges to mark in the shown text, as far as they are known. */
   hits: readonly Hit[];
-  /** Whether that is all. */
+  /** The result is complete. */
   isDone: boolean;
 }
 
@@ -22,36 +22,36 @@ interface Begun {
   rest: Iterator<Hit | null>;
 }
 
-/** A line of more characters takes its turn, as it may alone take longer than there is time for while it is rendered. */
+/** A longer line is searched in the idle queue. */
 const MOST_AT_ONCE = 4_000;
-/** So many lines are remembered: more than are ever laid out. */
+/** More lines than are ever laid out. */
 const MOST_LINES = 1_000;
 
 /**
- * What is searched for, and what that says of the lines that are laid out. A regex may take tens of milliseconds over
- * one line: each line is asked once, the first while they are rendered and the rest in turn.
+ * A search, and its results for the lines that are laid out. A regular expression may take tens of milliseconds on one
+ * line, so each line is searched once: during the render while there is time, then in the idle queue.
  */
 export class LineSearch {
   readonly filter: LogFilter;
   readonly #judges: boolean;
   readonly #begun = new Map<Position, Begun>();
 
-  /** @param judges whether there are lines that it does not find, which are to be told from the others */
+  /** @param judges lines that don't match stay visible and must be told apart */
   constructor(filter: LogFilter, judges: boolean) {
     this.filter = filter;
     this.#judges = judges;
   }
 
-  /** @param text of the line, as much as is shown */
+  /** @param text the shown part of the line */
   answer(line: LogLine, text: string): LineAnswer {
     const { answer } = this.#of(line, text);
     if (answer.isDone) return answer;
-    // without a regex it takes no time worth naming, and the server's markup has it
+    // Cheap without a regular expression, and the server's markup includes it.
     if (this.filter.regex === null && !this.#judges) return this.#work(line, text, () => true);
     return line.message.length <= MOST_AT_ONCE && hasTime() ? this.goOn(line, text) : answer;
   }
 
-  /** Looks further, for a slice of time. */
+  /** Continues the search for one slice of time. */
   goOn(line: LogLine, text: string): LineAnswer {
     return inSlice((goesOn) => this.#work(line, text, goesOn));
   }

@@ -20,25 +20,25 @@ import { Icon } from '@/components/ui/icon';
 import { countOf } from '@/components/ui/size-of';
 import { useFollow } from '@/components/ui/use-follow';
 import { LineSearch } from './line-search';
+import { plainLine } from './log-format';
 import { LogRow, MarkerRow } from './log-row';
 import type { LogSettings } from './log-settings';
 import type { LogStore } from './log-store';
 import { useLogStore } from './log-store';
 import type { LogWindow, MissingRow as Missing } from './log-window';
-import { plainLine } from './log-words';
+import { type LogHandle, useLogHandle } from './use-log-handle';
 import { BOTTOM_PX, LINE_PX, type LogRows, useLogRows } from './use-log-rows';
-import { type LogReveal, useReveal } from './use-reveal';
 
-/** A span of time, by the runner's clock. */
+/** Span of time by the runner's clock. */
 export interface LogSpan {
   from: number;
   to: number;
 }
 
 export interface LogListProps {
-  ref: Ref<LogReveal>;
+  ref: Ref<LogHandle>;
   store: LogStore;
-  /** How high lines are in the server's markup, in pixels. */
+  /** Heights of lines in the server's markup, in pixels. */
   painted: ReadonlyMap<Position, number>;
   settings: LogSettings;
   follows: boolean;
@@ -57,7 +57,7 @@ export interface LogListProps {
 export const SCROLLER =
   '@container min-h-0 flex-1 overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none]';
 
-/** The lines: only those near the reader are laid out, and nothing moves under their eyes. */
+/** The lines of a log. Only lines near the reader are laid out, and nothing moves while they read. */
 export function LogList(props: LogListProps) {
   const {
     ref,
@@ -82,14 +82,14 @@ export function LogList(props: LogListProps) {
   const rows = useLogRows({ store, version, painted, scroller, follows, wraps: settings.wraps });
   const { items, begin } = rows;
   const fill = useLogFill({ store, version, rows, scroller, follows });
-  useReveal(ref, { store, version, rows, scroller, onFollow });
+  useLogHandle(ref, { store, version, rows, scroller, onFollow });
   useFollow(scroller, onFollow);
   const lineSearch = useMemo(
     () => (search === null ? null : new LineSearch(search, settings.dims)),
     [search, settings.dims],
   );
 
-  // What is let go of is far from what is seen.
+  // Lines far from the reader are evicted.
   useEffect(() => {
     store.readAt(follows ? null : window.numberAt(begin + (items[0]?.index ?? 0)));
   });
@@ -100,7 +100,7 @@ export function LogList(props: LogListProps) {
         ref={scroller}
         role="log"
         aria-label="Agent log"
-        // A log that runs is not read aloud; who reads it moves through it.
+        // A running log is not read aloud.
         aria-live="off"
         onCopy={(event) => copyLines(event, window)}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
@@ -109,7 +109,7 @@ export function LogList(props: LogListProps) {
       >
         <div style={{ height: rows.heightPx }} className="relative">
           <LogTop store={store} />
-          {/* The room at the end is the rows’ own: one that measures taller than expected is scrolled to before the box grows. */}
+          {/* The padding belongs to the rows: a row that measures taller than estimated scrolls into it before the box grows. */}
           <div style={{ top: items[0]?.start, paddingBottom: BOTTOM_PX }} className="absolute inset-x-0">
             {items.map(({ key, index }) => {
               const row = window.rowAt(begin + index);
@@ -159,7 +159,6 @@ export function LogList(props: LogListProps) {
   );
 }
 
-/** What stands above the first row. */
 function LogTop({ store: { window, position } }: { store: LogStore }) {
   if (position === null || (window.older === null && window.rowCount === 0)) return null;
   return (
@@ -170,8 +169,8 @@ function LogTop({ store: { window, position } }: { store: LogStore }) {
 }
 
 /**
- * Copies a selection of several lines as they stand in the runner's own log file: the columns of the page would come
- * one below the other. Within one line what is selected is copied.
+ * Copies a selection of several lines in the format of the runner's log file. A selection within one line is copied as
+ * it is.
  */
 function copyLines(event: ClipboardEvent<HTMLElement>, window: LogWindow): void {
   const selection = document.getSelection();
@@ -188,7 +187,7 @@ function copyLines(event: ClipboardEvent<HTMLElement>, window: LogWindow): void 
   event.preventDefault();
 }
 
-/** The way back to the end, and how much has come there since the reader left it. */
+/** Leads back to the end and counts the lines that arrived since. */
 function NewLines({ store, onEnd }: { store: LogStore; onEnd: () => void }) {
   const [leftAt] = useState(store.liveCount);
   const count = (useLogStore(store, ({ liveCount }) => liveCount) ?? leftAt) - leftAt;
@@ -204,7 +203,7 @@ function NewLines({ store, onEnd }: { store: LogStore; onEnd: () => void }) {
   );
 }
 
-/** A line that is being fetched, in its place; or lines nobody has counted, which come by themselves or on a click. */
+/** A known line that is being fetched, or an unknown number of lines that load on scroll or click. */
 function MissingRow({ row, isLoading, onFill }: { row: Missing; isLoading: boolean; onFill: () => void }) {
   if (row.kind === 'missing') {
     return (
@@ -230,15 +229,14 @@ function MissingRow({ row, isLoading, onFill }: { row: Missing; isLoading: boole
   );
 }
 
-/** Nearer to what is missing than this many rows: time to load it. */
+/** Loads missing lines this many rows ahead. */
 const AHEAD = 30;
 
 /**
- * Loads what is missing near the reader, a page at a time: who hurries by is given what stands where they come to. What
- * was too much to be looked through waits for a click, so that a log that runs faster than it is searched does not load
- * for ever.
+ * Loads missing lines near the reader, one page at a time. Lines that were skipped because the log outran the search
+ * load only on a click, or loading would never end.
  *
- * @returns loads what is missing in a row
+ * @returns loads the lines missing at a row
  */
 function useLogFill(options: {
   store: LogStore;
@@ -251,7 +249,7 @@ function useLogFill(options: {
   const { window } = store;
   const [firstRow, lastRow] = [rows.begin + (rows.items[0]?.index ?? 0), rows.begin + (rows.items.at(-1)?.index ?? 0)];
 
-  // What is loaded above the line that is read pushes it down: it is brought back to where it was.
+  // Lines loaded above the line being read push it down. This scrolls it back.
   const [held, hold] = useState<{ line: number; below: number } | null>(null);
   const bringBack = useEffectEvent(({ line, below }: { line: number; below: number }) =>
     rows.scrollToOffset(rows.startOf(window.indexOfNumber(line)) - below),
@@ -265,7 +263,7 @@ function useLogFill(options: {
     if (row === null || row.kind === 'line') return;
     const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
     const start = rows.startOf(index);
-    // who came from below, and sees nothing of what is above, wants what is just before what they read
+    // The reader came from below: load the lines right before the one they read.
     const isFirstSeen = row.kind === 'more' && start < scrollTop + LINE_PX && start > scrollTop - LINE_PX;
     const from = follows || start < scrollTop + clientHeight / 2 ? 'below' : 'above';
     const filled = store.fill(row, from);
@@ -277,7 +275,7 @@ function useLogFill(options: {
 
   const fillNear = useEffectEvent(() => {
     if (store.isLoading() || store.error !== null) return;
-    // led away from the end they followed: whether they stay there is known soon, and what is loaded would end it
+    // The reader may be about to leave the end. Loading now would end their following.
     if (follows && lastRow < window.rowCount - 1) return;
     const seen = Array.from({ length: lastRow - firstRow + 1 }, (_, at) => firstRow + at);
     const ahead = Array.from({ length: AHEAD }, (_, at) => [firstRow - at - 1, lastRow + at + 1]).flat();

@@ -5,7 +5,7 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ScanSearch } from 'lucide';
 import { memo, type RefObject, useEffect, useMemo, useReducer, useRef, useState } from 'react';
-import { page } from '@/components/live/ask-server';
+import { page } from '@/components/live/api-fetch';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatAgo } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
@@ -17,40 +17,40 @@ import { useTellInSight } from '@/components/ui/rows-in-sight';
 import { nameText } from '@/components/ui/verbatim';
 import { indentJson, jsonTailAt } from './json-tail';
 import { type LineAnswer, type LineSearch, UNSEARCHED } from './line-search';
+import { failedHook, LEVEL_COLOUR, markerText, plainLine } from './log-format';
 import type { LogSettings } from './log-settings';
 import { formatLogTime, fullLogTime, type TimeStyle } from './log-settings';
-import { failedHook, LEVEL_COLOUR, markerWords, plainLine } from './log-words';
-import { shownMessage } from './message-pieces';
+import { previewOf } from './message-pieces';
 import { MessageText } from './message-text';
 
 export interface LogRowProps {
   line: LogLine;
-  /** The list it stands in, where keys move through that. */
+  /** The list whose shortcuts move the cursor. */
   list?: RefObject<HTMLElement | null>;
   settings: LogSettings;
-  /** What is searched for; null while nothing is. */
+  /** Null while nothing is searched for. */
   search: LineSearch | null;
-  /** The line the keys are at. */
+  /** The line at the keyboard cursor. */
   isCursor: boolean;
-  /** The line a link or the search has led to. */
+  /** The line that a link or the search leads to. */
   isTarget: boolean;
-  /** Within the span of time that is looked at. */
+  /** Within the shaded span of time. */
   isInSpan: boolean;
   isUnfolded: boolean;
   onLine: (line: LogLine) => void;
   onUnfold: (line: LogLine) => void;
-  /** Null if every line is shown anyway. */
+  /** Null if every line is shown. */
   onContext: ((line: LogLine) => void) | null;
   hasLinks: boolean;
 }
 
-/** One line: when, how grave, who, what. */
+/** One log line: time, level, component, message. */
 export const LogRow = memo(function LogRow(props: LogRowProps) {
   const { line, list, settings, search, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
   const [isHovered, setIsHovered] = useState(false);
   const row = useRef<HTMLDivElement>(null);
   useTellInSight(row, line.position);
-  // The keys take the focus along, unless it is in a field.
+  // The focus follows the cursor unless it is in a field.
   useEffect(() => {
     const { activeElement, body } = document;
     const isOurs = activeElement === body || list?.current?.contains(activeElement);
@@ -61,7 +61,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
   const wraps = settings.wraps || isUnfolded || isTarget;
   const jsonAt = useMemo(() => jsonTailAt(message), [message]);
   const shown = useMemo(
-    () => (isUnfolded ? unfolded(message, jsonAt) : shownMessage(message, wraps)),
+    () => (isUnfolded ? unfolded(message, jsonAt) : previewOf(message, wraps)),
     [message, jsonAt, wraps, isUnfolded],
   );
   const { isFound, hits } = useLineSearch(search, line, shown.text);
@@ -81,7 +81,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
       }}
       className={clsx(
         'log-line group/line relative border-l-2 pr-3 pl-2.5 -outline-offset-2 @2xl:flex @2xl:gap-x-[1ch] @2xl:pl-3.5',
-        // where there is little room, what it says goes on below when it was written
+        // In a narrow box the message continues below the time.
         wraps
           ? '@max-2xl:pl-[calc(10px+2ch)] @max-2xl:-indent-[2ch]'
           : '@max-2xl:overflow-hidden @max-2xl:text-ellipsis @max-2xl:whitespace-pre',
@@ -89,7 +89,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
         hook !== null && !isTarget && 'border-failed! bg-failed-soft',
         isCursor && !isTarget && (isInSpan ? 'bg-line-strong/60!' : 'bg-raised'),
         !isCursor && hook === null && !isTarget && !isInSpan && 'hover:bg-sunken',
-        // dimmed: the search does not find it
+        // Dimmed: not found by the search.
         isFound === false && '**:text-ink-3!',
       )}
     >
@@ -128,7 +128,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
             Hook <Name text={hook} /> failed:{' '}
           </strong>
         )}
-        {/* an element of its own: what looks for the message alone finds it without the component */}
+        {/* A separate element, so that a search for the message finds it without the component. */}
         <span>
           <MessageText message={shown.text} hits={hits} isUnfolded={isUnfolded} />
         </span>
@@ -169,7 +169,7 @@ function FoldButton(props: {
   canUnfold: boolean;
   isUnfolded: boolean;
   isJson: boolean;
-  /** Whether there is nothing to unfold where lines wrap. */
+  /** There is nothing to unfold where lines wrap. */
   onlyWhereCut: boolean;
   onClick: () => void;
 }) {
@@ -199,10 +199,10 @@ function FoldButton(props: {
 }
 
 /**
- * What the search says of a line: at once where there is time, else a step at a time.
+ * The search result for a line: at once while there is time, else step by step.
  *
  * @param search null while nothing is searched for
- * @param text of the line, as much as is shown
+ * @param text the shown part of the line
  */
 function useLineSearch(search: LineSearch | null, line: LogLine, text: string): LineAnswer {
   const [steps, draw] = useReducer((count: number) => count + 1, 0);
@@ -222,7 +222,7 @@ function useLineSearch(search: LineSearch | null, line: LogLine, text: string): 
   return answer;
 }
 
-/** What can be done with a line, over its end. */
+/** Buttons at the end of a line. */
 function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void) | null; hasLink: boolean }) {
   const { line, onContext, hasLink } = props;
   return (
@@ -243,7 +243,7 @@ function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void
           <Icon of={ScanSearch} size={13} strokeWidth={1.75} />
         </button>
       )}
-      {/* The address of a frame opens nothing by itself. */}
+      {/* The address of an iframe opens nothing by itself. */}
       {hasLink && page.way === null && (
         <CopyButton
           label="Copy link to line"
@@ -256,7 +256,7 @@ function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void
   );
 }
 
-/** A place in the log rather than a line of it: where its level was changed, where older lines were removed. */
+/** A marker in the log: its level changed, or older lines were removed. */
 export function MarkerRow(props: { line: LogLine & { marker: LogMarker }; style: TimeStyle; isTarget: boolean }) {
   const { line, style, isTarget } = props;
   return (
@@ -267,7 +267,7 @@ export function MarkerRow(props: { line: LogLine & { marker: LogMarker }; style:
     >
       {line.marker.kind === 'level' && <LineTime at={line.occurredAt} style={style} />}
       <span className="min-w-0 truncate font-sans text-2xs">
-        <Name text={markerWords(line.marker)} />
+        <Name text={markerText(line.marker)} />
       </span>
       <span aria-hidden="true" className="h-px min-w-4 flex-1 bg-line-strong" />
     </div>
@@ -281,12 +281,12 @@ const UNKNOWN = (
   </>
 );
 
-/** When a line was written, by the runner's clock. */
+/** The time of a line by the runner's clock. */
 function LineTime({ at, style }: { at: number; style: TimeStyle }) {
   const { isRelative, isUtc } = style;
   const isHydrated = useHydrated();
   const text = useNow((now) => (isRelative ? formatAgo(now - at) : formatLogTime(at, isUtc, now)));
-  // the reader's time zone is not the server's
+  // The server doesn't know the reader's time zone.
   if (!isHydrated && !isUtc) return <time className="shrink-0 whitespace-pre @max-2xl:mr-[1ch]">{UNKNOWN}</time>;
   return (
     <time
@@ -294,7 +294,7 @@ function LineTime({ at, style }: { at: number; style: TimeStyle }) {
       className={clsx('shrink-0 text-ink-3 @max-2xl:mr-[1ch]', isRelative && 'w-[4ch] text-right')}
     >
       {isRelative ? text : text.slice(0, -4)}
-      {/* milliseconds are for where there is room */}
+      {/* Milliseconds only where there is room. */}
       {!isRelative && <span className="@max-2xl:hidden">{text.slice(-4)}</span>}
     </time>
   );

@@ -15,12 +15,12 @@ import { Name } from '@/components/ui/name';
 import { PopoverPanel } from '@/components/ui/popover-panel';
 import { countOf, sizeOf } from '@/components/ui/size-of';
 import { nameText } from '@/components/ui/verbatim';
+import { LEVEL_COLOUR, plainLine } from './log-format';
 import { type LogQuery, paramsFromQuery } from './log-query';
 import type { ChangeLogSettings, LogSettings } from './log-settings';
 import { fieldTime, timeFromField } from './log-settings';
 import type { LogStore } from './log-store';
 import { useLogStore } from './log-store';
-import { LEVEL_COLOUR, plainLine } from './log-words';
 import type { useHits } from './search-bar';
 import { SearchBar } from './search-bar';
 
@@ -42,7 +42,7 @@ export interface LogToolbarProps {
   compact: boolean;
 }
 
-/** How much there is in all. */
+/** The size of the whole log. */
 function LogSize({ store }: { store: LogStore | null }) {
   const extent = useLogStore(store, ({ extent }) => extent);
   if (extent === null || extent.lines === 0) return null;
@@ -53,7 +53,7 @@ function LogSize({ store }: { store: LogStore | null }) {
   );
 }
 
-/** What of the log is shown, and how. */
+/** The log's filters and display settings. */
 export function LogToolbar(props: LogToolbarProps) {
   const { agentId, query, onQuery, settings, search, hits, isBusy, error, onRetry, store, follows, onFollow } = props;
   return (
@@ -89,7 +89,7 @@ export function LogToolbar(props: LogToolbarProps) {
           <a
             href={`${API_ADDRESS}/agents/${encodeURIComponent(agentId)}/logs/download?${paramsFromQuery(query)}`}
             download
-            // On plain http to another host than localhost, this is all that tells whose link it is.
+            // On plain HTTP, only the referrer identifies the page that the request comes from.
             referrerPolicy="same-origin"
             title="Download what is filtered"
             className="hit text-ink-3 hover:text-ink"
@@ -135,7 +135,7 @@ function whyNot(error: Error): string {
 
 const WAYS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
-/** Lines of this level and above are shown. What the runner writes is another matter. */
+/** Minimum level of the lines that are shown. The runner's own level is separate. */
 export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: LogLevel | null) => void }) {
   const { level, onLevel } = props;
   const lowest = LOG_LEVELS[0];
@@ -149,7 +149,7 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
       onKeyDownCapture={(event) => {
         const way = WAYS[event.key];
         if (way === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-        // The group itself would move the focus in a timer, when the reader may be elsewhere or at the next key.
+        // The radio group moves the focus in a timer, when the reader may already be elsewhere.
         event.preventDefault();
         const radios = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="radio"]')];
         const to = (radios.indexOf(event.target as HTMLElement) + way) % radios.length;
@@ -176,7 +176,7 @@ export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: Lo
   );
 }
 
-/** What writes into the log; any of those that are chosen. */
+/** Selects components. */
 function ComponentFilter(props: {
   agentId: string;
   components: readonly string[];
@@ -190,7 +190,7 @@ function ComponentFilter(props: {
     enabled: false,
   });
   const known = list.data?.components ?? [];
-  // one that a link names may have no line any more
+  // A component named by a link may have no lines left.
   const unknown = components.filter((name) => !known.some((one) => one.name === name));
   const rows = [...known, ...unknown.map((name) => ({ name, lines: 0 }))];
   const [first, ...others] = components;
@@ -236,7 +236,7 @@ const SPANS: [string, number][] = [
   ['Last 24 hours', 24 * 60 * MINUTE_MS],
 ];
 
-/** From when to when, by the runner's clock. */
+/** Limits the time, by the runner's clock. */
 function TimeFilter(props: {
   from: number | null;
   to: number | null;
@@ -294,7 +294,7 @@ function shortTime(at: number, isUtc: boolean): string {
   return fieldTime(at, isUtc).slice(5).replace('T', ' ');
 }
 
-/** How lines look. The browser remembers it for every log. */
+/** Display settings. The browser keeps them for every log. */
 function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings; store: LogStore | null }) {
   const { settings, onSettings, store } = props;
   const { isRelative, isUtc, wraps } = settings;
@@ -366,13 +366,13 @@ function Choice(props: {
   );
 }
 
-/** A button in the toolbar with what it opens. It says by itself what is chosen. */
+/** A toolbar button with a popover. Its label is the current choice. */
 function FilterPopover(props: {
   label: string;
-  /** What is chosen, shown in the place of the label. */
+  /** The current choice, shown instead of the label. */
   chosen: string | null;
   onOpen?: () => void;
-  /** In the place of the label. */
+  /** Shown instead of the label. */
   icon?: ReactNode;
   align?: 'start' | 'end';
   children: ReactNode;

@@ -3,7 +3,7 @@ import { Fragment } from 'react';
 import { needsBreaks, withBreaks } from '@/components/ui/with-breaks';
 import { ELEMENTS_FOLDED, ELEMENTS_UNFOLDED, type MessagePiece, messagePieces } from './message-pieces';
 
-/** A message with its colours, its controls as signs, and what was searched for marked. */
+/** A message with its colours, control symbols and hits. */
 export function MessageText(props: {
   message: string;
   hits: readonly (readonly [number, number])[];
@@ -27,7 +27,7 @@ export function MessageText(props: {
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: see above
       <span key={at} className={isControl ? 'text-ink-3' : (className ?? undefined)}>
-        {isControl ? <ControlSign text={text} /> : withBreaks(text, breaks)}
+        {isControl ? <ControlCharacters text={text} /> : withBreaks(text, breaks)}
       </span>
     );
   });
@@ -37,17 +37,17 @@ function isPlain({ className, isControl, isHit }: MessagePiece): boolean {
   return className === null && !isControl && !isHit;
 }
 
-/** The names of the control pictures U+2400 to U+2421, for fonts that have no sign for them. */
+/** Names of the control pictures U+2400 to U+2421, for fonts without them. */
 const NAMES = (
   'NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US ' +
   'SP DEL'
 ).split(' ');
 
-/** Longer ones are shown as they are: nobody counts them. */
+/** Longer runs are shown as they are. */
 const MOST_SIGNS = 200;
 
-/** A control character or an escape, spelled out: `ESC` in small, and after it what it would have told a terminal. */
-function ControlSign({ text }: { text: string }) {
+/** Control characters by name (`ESC`), followed by the rest of the escape. */
+function ControlCharacters({ text }: { text: string }) {
   if (text.length > MOST_SIGNS) return text;
   return [...text].map((sign, at) => {
     const name = NAMES[sign.charCodeAt(0) - 0x2400];

@@ -10,15 +10,15 @@ import type { LogQuery } from './log-query';
 import type { LogStore } from './log-store';
 import { useLogStore } from './log-store';
 
-/** So long after the last key the search begins. */
+/** Delay between the last key and the search. */
 const SEARCH_AFTER_MS = 250;
 
-/** What to look for in the messages, and the way from one hit to the next. */
+/** The search field, with buttons for the next and previous hit. */
 export function SearchBar(props: {
   query: LogQuery;
   onQuery: (query: LogQuery) => void;
   field: RefObject<HTMLInputElement | null>;
-  /** Whoever searched goes on in what was found: takes the focus. */
+  /** Called to move the focus to the lines. */
   onLeave: () => void;
   hits: ReturnType<typeof useHits>;
   isBusy: boolean;
@@ -29,8 +29,7 @@ export function SearchBar(props: {
   const [text, setText] = useState(query.text);
   const [asked, setAsked] = useState(query.text);
   const [seen, setSeen] = useState(query.text);
-  // Somebody else has changed it: the address, "show in context". What was asked here may take effect a moment later,
-  // and until then the old text is no news.
+  // Adopts a query changed elsewhere. Our own change may arrive a moment later, and the old text is ignored until then.
   if (query.text !== seen) {
     setSeen(query.text);
     if (query.text !== asked) {
@@ -96,7 +95,7 @@ export function SearchBar(props: {
       {isSearched && (
         <>
           <span role="status" className="tabular shrink-0 text-2xs text-ink-3">
-            {isBusy || hits.isSeeking ? 'Searching…' : hitWords(hits)}
+            {isBusy || hits.isSeeking ? 'Searching…' : hitText(hits)}
           </span>
           <Step label="Previous hit" isDisabled={hits.count === 0} onClick={() => hits.step(-1)}>
             <Icon of={ChevronUp} size={14} />
@@ -115,7 +114,7 @@ export function SearchBar(props: {
   );
 }
 
-function hitWords({ count, number, hasMore }: ReturnType<typeof useHits>): string {
+function hitText({ count, number, hasMore }: ReturnType<typeof useHits>): string {
   const all = `${count.toLocaleString('en')}${hasMore ? '+' : ''}`;
   if (number !== null) return `${number.toLocaleString('en')} of ${all}`;
   return hasMore ? `${all} hits` : count === 0 ? 'No hit' : countOf(count, 'hit');
@@ -156,14 +155,14 @@ function Step(props: { label: string; isDisabled: boolean; onClick: () => void; 
   );
 }
 
-/** So many pages without a hit are looked through at a key. */
+/** Pages without a hit that one key press searches. */
 const MOST_PAGES = 50;
 
 /**
- * Walking from hit to hit.
+ * Steps from hit to hit.
  *
- * @param store a reading of the lines that the search finds; null while nothing is searched for
- * @param at the hit the reader is at, or null
+ * @param store lines that the search finds; null while nothing is searched for
+ * @param at the current hit, or null
  */
 export function useHits(store: LogStore | null, at: Position | null, onHit: (position: Position) => void) {
   const [isSeeking, setIsSeeking] = useState(false);
@@ -189,7 +188,7 @@ async function nextHit(store: LogStore, at: Position | null, way: 1 | -1): Promi
     store.readAt(window.numberAt(Math.max(0, index)));
     const row = window.rowAt(index);
     if (row?.kind === 'line') return row.line.position;
-    // the hit the reader is at may have been let go of as well
+    // The current hit may have been evicted too.
     if (row?.kind === 'missing' && at !== null && page === 0) await store.open({ kind: 'line', position: at });
     else if (row !== null) await store.fill(row, way > 0 ? 'above' : 'below');
     else if (way < 0 && window.older !== null) await store.fillGap(window.older, 'below');
@@ -199,7 +198,7 @@ async function nextHit(store: LogStore, at: Position | null, way: 1 | -1): Promi
   return null;
 }
 
-/** Without a hit to begin at, the newest. */
+/** Starts at the newest hit. */
 function rowBeside({ window }: LogStore, at: Position | null, way: 1 | -1): number {
   if (at === null) return window.rowCount - 1;
   const index = window.indexFrom(at);

@@ -9,25 +9,25 @@ import type { LogWindow } from './log-window';
 
 /* oxlint-disable react-compiler/exhaustive-deps -- a window stays the same object when other rows come: its version tells */
 
-/** What a line that wraps is taken for until it is laid out: of long lines, fewer come at once. */
+/** Estimate for a wrapped line until it is measured. */
 const WRAPPED = { columns: 200, mostLines: 5 };
-/** Rows beyond the edge of what is seen, on either side. */
+/** Rows beyond either edge of the box. */
 const OVERSCAN = 12;
-/** So many heights other than a line's are remembered. */
+/** Heights kept for rows that differ from a plain line. */
 const MOST_HEIGHTS = 20_000;
 
 type LogVirtualizer = Virtualizer<HTMLDivElement, HTMLDivElement>;
 type Align = 'center' | 'start' | 'auto';
 
 export interface LogRows {
-  /** The rows that are laid out, one below the other. */
+  /** The rows that are laid out, in order. */
   items: VirtualItem[];
-  /** Number of the row of an item with index 0. */
+  /** Row number of the item with index 0. */
   begin: number;
-  /** Of all rows together. */
+  /** Height of all rows. */
   heightPx: number;
   measure: (element: HTMLDivElement | null) => void;
-  /** Where a row begins, in pixels from the top of all. */
+  /** Top of a row in pixels. */
   startOf(row: number): number;
   scrollToRow(row: number, align: Align): void;
   scrollToOffset(px: number): void;
@@ -35,16 +35,15 @@ export interface LogRows {
 }
 
 /**
- * The rows near the reader. A line takes 20 px unless it is found to take more; while the reader follows, the end is
- * kept in sight, and while not, what they read keeps its place whatever comes or goes around it.
+ * The rows near the reader. A line is 20 px high unless it measures otherwise.
  *
- * The virtualizer goes through all its rows whenever one is added, which of a million takes longer than a frame: it is
- * given a stretch of some hundred around the reader.
+ * The virtualizer visits all its rows whenever one is added, which takes longer than a frame for a million rows. It
+ * gets a segment of some hundred rows around the reader.
  */
 export function useLogRows(options: {
   store: LogStore;
   version: number;
-  /** How high lines are that the server's markup had. */
+  /** Heights of lines in the server's markup. */
   painted: ReadonlyMap<Position, number>;
   scroller: RefObject<HTMLDivElement | null>;
   follows: boolean;
@@ -52,9 +51,9 @@ export function useLogRows(options: {
 }): LogRows {
   const { store, version, painted, scroller, follows, wraps } = options;
   const { window } = store;
-  const [laid, setLaid] = useState(() => stretchAround(window, follows ? window.rowCount - 1 : rowOf(store)));
+  const [laid, setLaid] = useState(() => segmentAround(window, follows ? window.rowCount - 1 : rowOf(store)));
   const [wanted, setWanted] = useState<{ row: number; align: Align } | null>(null);
-  const stretch = stretchNow(window, laid, follows);
+  const stretch = currentSegment(window, laid, follows);
   const { begin, end, farPx } = stretch;
 
   const virtualizer = useRowWindow({
@@ -78,14 +77,14 @@ export function useLogRows(options: {
     measureElement: heightOf,
     onChange(instance) {
       const row = rowAtPx(instance.scrollOffset ?? 0, instance, stretch, window);
-      if (!isWithin(window, stretch, row)) setLaid(stretchAround(window, row));
+      if (!isWithin(window, stretch, row)) setLaid(segmentAround(window, row));
     },
     overscan: OVERSCAN,
     paddingStart: TOP_PX + begin * farPx,
     paddingEnd: BOTTOM_PX + (window.rowCount - end) * farPx,
-    // going to the first line brings what stands above it into view too
+    // Scrolling to the first line also shows what is above it.
     scrollPaddingStart: TOP_PX,
-    // Near where the reading begins, and never further down than the box can be scrolled.
+    // Near the opening row, and never beyond the end of the box.
     initialOffset: () => Math.max(0, farPx * (follows ? window.rowCount : rowOf(store)) - innerHeight),
   });
 
@@ -93,7 +92,7 @@ export function useLogRows(options: {
     if (store.place.kind === 'newest') virtualizer.scrollToEnd();
   }, [store, virtualizer]);
 
-  // While the end is followed the stretch goes along, and when it no longer is, that is where the reader is.
+  // The segment moves along while the reader follows the end.
   const keepUp = useEffectEvent(() => {
     if (stretch.mark.number !== laid.mark.number) setLaid(stretch);
   });
@@ -103,7 +102,7 @@ export function useLogRows(options: {
     if (virtualizer.itemSizeCache.size > MOST_HEIGHTS) forgetHeights(virtualizer);
   }, [version, follows, virtualizer]);
 
-  // By now the stretch is around it.
+  // The segment includes the row by now.
   const goThere = useEffectEvent(({ row, align }: { row: number; align: Align }) =>
     virtualizer.scrollToIndex(row - begin, { align }),
   );
@@ -123,7 +122,7 @@ export function useLogRows(options: {
       return inside.start + (row - begin - inside.index) * LINE_PX;
     },
     scrollToRow(row, align) {
-      if (!isWithin(window, stretch, row)) setLaid(stretchAround(window, row));
+      if (!isWithin(window, stretch, row)) setLaid(segmentAround(window, row));
       setWanted({ row, align });
     },
     scrollToOffset: (px) => virtualizer.scrollToOffset(px),
@@ -131,21 +130,21 @@ export function useLogRows(options: {
   };
 }
 
-/** @returns the row at which the reading begins, or -1 */
+/** @returns the opening row, or -1 */
 export function rowOf({ window, place }: LogStore): number {
   if (place.kind === 'newest') return window.rowCount - 1;
   if (place.kind === 'line') return window.indexFrom(place.position);
   return window.indexWhere(({ occurredAt }) => occurredAt >= place.at);
 }
 
-function rowAtPx(px: number, virtualizer: LogVirtualizer, { begin, end }: LogStretch, window: LogStore['window']) {
+function rowAtPx(px: number, virtualizer: LogVirtualizer, { begin, end }: LogSegment, window: LogStore['window']) {
   const { measurementsCache, options } = virtualizer;
   const bottom = measurementsCache[end - begin - 1]?.end ?? options.paddingStart;
   if (px < options.paddingStart || px > bottom) return farRowAt(window, px);
   return begin + (virtualizer.getVirtualItemForOffset(px)?.index ?? 0);
 }
 
-/** By what the browser tells of its own accord: asking for a row's height in the midst of others makes it lay out all. */
+/** Uses the observer's measurement: reading a row's height forces a layout of all rows. */
 function heightOf(
   element: HTMLDivElement,
   entry: ResizeObserverEntry | undefined,
@@ -158,7 +157,7 @@ function heightOf(
   return virtualizer.itemSizeCache.get(key) ?? virtualizer.options.estimateSize(index);
 }
 
-/** Those measured first. What is laid out is measured again when it comes back. */
+/** Evicts the oldest heights. A row is measured again when it is laid out again. */
 function forgetHeights({ itemSizeCache, getVirtualItems }: LogVirtualizer): void {
   const seen = new Set(getVirtualItems().map(({ key }) => key));
   let surplus = itemSizeCache.size - MOST_HEIGHTS / 2;
@@ -172,41 +171,41 @@ function forgetHeights({ itemSizeCache, getVirtualItems }: LogVirtualizer): void
 export const LINE_PX = 20;
 export const TOP_PX = 32;
 export const BOTTOM_PX = 8;
-/** Browsers lay out no box of more than some 17 million pixels: in a longer log, rows far from the reader count as less. */
+/** Browsers limit a box to some 17 million pixels. In a longer log, rows far from the reader count as less. */
 const MOST_PX = 12_000_000;
-/** Rows on either side of the reader, when the stretch is laid anew. */
+/** Rows on either side of the reader in a new segment. */
 const REACH = 400;
-/** Nearer to its end than this it is laid anew. More than the highest screens show. */
+/** A new segment starts when the reader is this near to its end. More rows than the highest screens show. */
 const MARGIN = 150;
 
-/** Rows from `begin` up to `end`, that are laid out by their real heights; all others count as `farPx` high. */
-interface LogStretch {
+/** Rows `begin` to `end` have their real heights; all others count as `farPx` high. */
+interface LogSegment {
   begin: number;
   end: number;
   farPx: number;
-  /** The number of a line by which the stretch is found again, and how far down it is. */
+  /** A line number and its distance from the segment's start, to find the segment again. */
   mark: { number: number; below: number };
 }
 
-/** The stretch around a row: as long wherever that is, so that all rows together are as high. */
-export function stretchAround(window: LogWindow, row: number): LogStretch {
+/** The segment around a row. Its length is constant, so that the total height is too. */
+export function segmentAround(window: LogWindow, row: number): LogSegment {
   const begin = Math.max(0, Math.min(row - REACH, window.rowCount - 2 * REACH));
-  return stretchFrom(window, begin);
+  return segmentFrom(window, begin);
 }
 
-/** The same stretch where its rows are now; while the reader follows the end, with that in it. */
-export function stretchNow(window: LogWindow, { mark }: LogStretch, follows: boolean): LogStretch {
+/** The segment after rows have changed; it includes the end while the reader follows it. */
+export function currentSegment(window: LogWindow, { mark }: LogSegment, follows: boolean): LogSegment {
   const begin = Math.max(0, window.indexOfNumber(mark.number) - mark.below);
-  if (follows && begin + 2 * REACH < window.rowCount) return stretchFrom(window, window.rowCount - REACH);
-  return stretchFrom(window, begin);
+  if (follows && begin + 2 * REACH < window.rowCount) return segmentFrom(window, window.rowCount - REACH);
+  return segmentFrom(window, begin);
 }
 
-/** Whether the rows that the reader may come to next are in it. */
-export function isWithin(window: LogWindow, { begin, end }: LogStretch, row: number): boolean {
+/** The segment includes the rows that the reader may reach next. */
+export function isWithin(window: LogWindow, { begin, end }: LogSegment, row: number): boolean {
   return (begin === 0 || row - begin >= MARGIN) && (end === window.rowCount || end - row >= MARGIN);
 }
 
-/** @returns the row that stands at `px` from the top once the stretch is laid out around it */
+/** @returns the row at `px` once the segment is around it */
 export function farRowAt(window: LogWindow, px: number): number {
   const { rowCount } = window;
   const farPx = farPxOf(rowCount);
@@ -218,7 +217,7 @@ export function farRowAt(window: LogWindow, px: number): number {
   return Math.min(rowCount - 1, Math.floor(rowCount - 2 * REACH + (down - (rowCount - 2 * REACH) * farPx) / LINE_PX));
 }
 
-function stretchFrom(window: LogWindow, begin: number): LogStretch {
+function segmentFrom(window: LogWindow, begin: number): LogSegment {
   const end = Math.min(window.rowCount, begin + 2 * REACH);
   const farPx = farPxOf(window.rowCount);
   for (let below = 0; begin + below < end; below++) {

@@ -13,10 +13,10 @@ import { findInOutput, MOST_HITS, type OutputHit, type OutputRow, outputRows } f
 import { OutputText } from './output-text';
 
 /**
- * All that is kept of what a task wrote, searched and live. Once the reader scrolls up or searches, it stands still: what
- * comes meanwhile, and what is not kept any more, moves nothing under their eyes.
+ * A task's stored output, searchable and live. While the reader scrolls up or searches, it shows a frozen copy, so that
+ * nothing moves.
  *
- * @param name what the box is called
+ * @param name accessible name
  */
 export function OutputView({ output, name, isLive }: { output: TaskOutput; name: string; isLive: boolean }) {
   const [held, setHeld] = useState<TaskOutput | null>(null);
@@ -29,7 +29,7 @@ export function OutputView({ output, name, isLive }: { output: TaskOutput; name:
   const follows = held === null;
   useFollow(scroller, (doesFollow) => setHeld(doesFollow ? null : (before) => before ?? output));
 
-  // The newest is the first that is looked at.
+  // The search starts at the newest hit.
   const at = hits.length === 0 ? null : Math.min(chosen ?? hits.length - 1, hits.length - 1);
   const step = (by: 1 | -1) => {
     if (at === null) return;
@@ -75,16 +75,16 @@ export function OutputView({ output, name, isLive }: { output: TaskOutput; name:
   );
 }
 
-/** What to look for in an output, and the way from one hit to the next. */
+/** The search field, with buttons for the next and previous hit. */
 function OutputSearch(props: {
   name: string;
   wanted: string;
   onWanted: (text: string) => void;
   hits: number;
-  /** Which of them is looked at; null if there is none. */
+  /** Index of the current hit; null if there is none. */
   at: number | null;
   onStep: (by: 1 | -1) => void;
-  /** Whoever searched goes on in what was found: takes the focus. */
+  /** Called to move the focus to the output. */
   onLeave: () => void;
 }) {
   const { name, wanted, onWanted, hits, at, onStep, onLeave } = props;
@@ -153,14 +153,14 @@ function Step(props: { label: string; isDisabled: boolean; onClick: () => void; 
 
 const LINE_PX = 18;
 
-/** The lines of an output: only those near the reader are laid out. */
+/** The lines of an output; only those near the reader are laid out. */
 function OutputLines(props: {
   scroller: RefObject<HTMLDivElement | null>;
   name: string;
   rows: readonly OutputRow[];
   hits: readonly OutputHit[];
   current: OutputHit | null;
-  /** Whether the reader is at the end, and stays there. */
+  /** The reader is at the end and stays there. */
   follows: boolean;
 }) {
   const { scroller, name, rows, hits, current, follows } = props;
@@ -176,7 +176,7 @@ function OutputLines(props: {
   useEffect(() => {
     if (current !== null && !follows) virtualizer.scrollToIndex(current.row, { align: 'center' });
   }, [current, follows, virtualizer]);
-  // It scrolls by the keys that lead through the transcript around it.
+  // Keeps the transcript's scroll keys for this box.
   useOwnKeys(scroller);
 
   return (
@@ -184,7 +184,7 @@ function OutputLines(props: {
       ref={scroller}
       role="log"
       aria-label={name}
-      // Who reads it moves through it: it is not read aloud.
+      // Live output is not read aloud.
       aria-live="off"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
       tabIndex={0}

@@ -5,7 +5,7 @@ import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { type ButtonHTMLAttributes, memo, type ReactNode } from 'react';
 import { useActions } from '@/components/live/actions';
-import { useIsTaken } from '@/components/live/refusals';
+import { useSupportsCommand } from '@/components/live/refusals';
 import { useSelected } from '@/components/live/use-folded';
 import { SessionLink } from '@/components/sessions/session-link';
 import { CopyButton } from '@/components/ui/copy-button';
@@ -38,19 +38,19 @@ const RULE: Record<TaskStatus, string> = {
 
 interface TaskCardProps {
   task: Task;
-  /** The tool call that started it, as the transcript shows calls. */
+  /** The tool call that started the task. */
   call: ReactNode;
   renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode;
 }
 
-/** A task at the place where it started. It goes on telling the truth there after the turn has moved on. */
+/** A task where it started. The card stays current after its turn. */
 export const TaskCard = memo(function TaskCard({ task, call, renderItems }: TaskCardProps) {
   const { open, id: stepsId, button } = useDisclosure();
-  // What still runs is watched, and what failed says why in its last lines.
+  // Open for running tasks to watch, and for failed ones, whose last lines say why.
   const output = useDisclosure(task.status === 'running' || task.status === 'failed');
   const waking = useDisclosure();
-  // TaskWake covers runners that can begin a turn with the result
-  const isWoken = useIsTaken('task.wake') && task.kind !== 'subagent';
+  // TaskWake covers runners that can start a turn with the result.
+  const isWoken = useSupportsCommand('task.wake') && task.kind !== 'subagent';
   const mayWake = useActions() !== null && task.isUndelivered === true && !isWoken;
   const held = useIsHeld(taskAnchor(task));
   const { stopped } = useLiveness();
@@ -141,7 +141,6 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
   );
 });
 
-/** A part of a card that folds. */
 function FoldWords(props: { words: string; isOpen: boolean; button: ButtonHTMLAttributes<HTMLButtonElement> }) {
   const { words, isOpen, button } = props;
   return (
@@ -157,7 +156,7 @@ function FoldWords(props: { words: string; isOpen: boolean; button: ButtonHTMLAt
   );
 }
 
-/** What a subagent said and did, loaded when it is asked for and live from then on. */
+/** A subagent's items, loaded on demand and kept current. */
 function TaskSteps(props: { task: Task; renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode }) {
   const { task, renderItems } = props;
   const { store, query } = useTaskDetail(task);
@@ -183,7 +182,7 @@ function TaskSteps(props: { task: Task; renderItems: (items: readonly Item[], en
   return renderItems(value.items, task.endedAt);
 }
 
-/** The small facts of a task: what it used, what it does just now, where its output is. */
+/** Usage, current tool and output file of a task. */
 export function TaskFacts({ task }: { task: Task }) {
   const { usage, outputFile } = task;
   return (
@@ -197,7 +196,7 @@ export function TaskFacts({ task }: { task: Task }) {
       {usage?.totalTokens != null && usage.totalTokens > 0 && <span>{formatCount(usage.totalTokens)} tokens</span>}
       {outputFile !== null && (
         <span className="flex min-w-0 max-w-full items-center gap-1.5">
-          {/* The end of a path tells; dir=rtl would clip the front but also turn its slashes around. */}
+          {/* Keeps the end of the path. `dir=rtl` would clip the front but also reorder the slashes. */}
           <span className="truncate font-mono" title={nameText(outputFile)}>
             <Name text={shortPath(outputFile)} />
           </span>
@@ -208,7 +207,7 @@ export function TaskFacts({ task }: { task: Task }) {
   );
 }
 
-/** Who else has to do with the task: whose runner told how it ended, and which turn elsewhere was told of it. */
+/** Other sessions and people involved: who reported or assigned the task, and where its result was delivered. */
 function TaskOrigin({ task }: { task: Task }) {
   const { reportedBy, assignedBy, toldElsewhere, answeredInTurnId } = task;
   return (

@@ -21,18 +21,18 @@ import { endOfOutput } from './output-rows';
 import { OutputText } from './output-text';
 import { pathOf } from './use-tasks';
 
-/** What is shown until all of it is asked for. */
+/** Shown until the reader asks for all. */
 const TAIL = { lines: 8, characters: 960 };
 
 const viewCode = new CodeOnDemand(async () => (await import('./output-view')).OutputView);
 
-/** What a task writes: its end, live, and all that is kept of it on asking. */
+/** The end of a task's output, live, and all of it on demand. */
 export function TaskOutputPart({ task }: { task: Task }) {
   const { store, query } = useTaskOutput(task);
   const output = useSelected(store, ({ value }) => (value === undefined ? undefined : value.output));
   const [all, setAll] = useState(false);
   const tail = useMemo(() => (output == null ? null : endOfOutput(output, TAIL)), [output]);
-  // Here before it is asked for: it opens where the reader looks, in one step.
+  // Preloaded, so that it opens without a jump.
   usePreload(viewCode);
   if (output === undefined && query.isError) {
     return (
@@ -49,7 +49,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
     <section aria-label={name} className="my-1 min-w-0">
       {output && (
         <p className="mb-0.5 flex flex-wrap items-center gap-x-3 text-2xs text-ink-3">
-          {/* above what it unfolds, which grows down from here */}
+          {/* Above the content that it unfolds. */}
           {(tail?.isAll === false || all) && (
             <UnfoldButton onPress={() => setAll(!all)}>
               {all ? 'Show only its end' : 'Show all, and search'}
@@ -99,12 +99,12 @@ function LastWritten({ at }: { at: number }) {
   return useClock((now) => agoInWords(now - at));
 }
 
-/** As it is shown: without control characters, and with a line where something is not kept. */
+/** The output without control characters, with a line for each hole. */
 function wholeText({ parts }: TaskOutput): string {
   return parts.map(({ text }) => stripAnsi(text)).join('\n[…]\n');
 }
 
-/** What a run of a task has written, kept current while it is looked at. */
+/** A task's output, kept current while it is shown. */
 function useTaskOutput(task: Task) {
   const path = `${pathOf({ ...task, runId: null }, '/output')}?position=${task.position}`;
   return useFolded(

@@ -12,12 +12,12 @@ import { useHeldOrder } from '@/components/ui/use-held-order';
 import { TaskOutcome } from './task-summary';
 import { taskAnchor } from './task-words';
 
-/** Tasks listed at first, and added with each asking. */
+/** Tasks listed at first; further ones are added per press. */
 const SHOWN = 60;
 
 /**
- * A session's tasks on one side: those that run first, then the newest. While the reader is at them, they stay in place.
- * @param omitted how many there are besides, which the server does not list
+ * A session's tasks: running ones first, then the newest. The order is kept while the reader uses the list.
+ * @param omitted number of tasks that the server does not list
  */
 export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omitted?: number }) {
   const box = useRef<HTMLElement>(null);

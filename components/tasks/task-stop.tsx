@@ -2,7 +2,7 @@
 
 import type { Task } from '@interlude/protocol/read-models';
 import { useActionState, useActions } from '@/components/live/actions';
-import { useIsTaken, useRefusal } from '@/components/live/refusals';
+import { useRefusal, useSupportsCommand } from '@/components/live/refusals';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
@@ -11,14 +11,14 @@ import { nameText, quoted } from '@/components/ui/verbatim';
 
 export const stopKey = (task: Pick<Task, 'position'>) => `stop:${task.position}`;
 
-/** Stops a running task: pressed twice, because what it has done so far may be lost. */
+/** Stops a running task. Needs two presses, because progress may be lost. */
 export function TaskStop({ task }: { task: Task }) {
   const actions = useActions();
   const { stopped, isAway } = useLiveness();
   const refusal = useRefusal('task.stop');
   const key = stopKey(task);
   const state = useActionState(key);
-  // One that nobody runs any more may not be there when its runner is: what waited would stop something else.
+  // Without a runner the task may be gone by the time the command arrives, and its id may be in use again.
   const isRunning = actions !== null && task.status === 'running' && stopped === null;
   if (!isRunning) return null;
   if (refusal !== null) {
@@ -58,16 +58,16 @@ export function TaskStop({ task }: { task: Task }) {
 
 export const wakeKey = (task: Pick<Task, 'position'>) => `wake:${task.position}`;
 
-/** Begins a turn with the result of a command that has ended, where no turn has been told of it. */
+/** Starts a turn with the result of an ended command that no turn has received. */
 export function TaskWake({ task }: { task: Task }) {
   const actions = useActions();
   const { stopped, isAway } = useLiveness();
-  const isTaken = useIsTaken('task.wake');
+  const isTaken = useSupportsCommand('task.wake');
   const key = wakeKey(task);
   const state = useActionState(key);
   const hasEnded = task.status !== 'running' && task.presumed === undefined;
   const isUntold = task.answeredInTurnId === null && task.toldElsewhere === null && task.carriedBy === undefined;
-  // A subagent tells its result by itself.
+  // Subagents report their own results.
   if (actions === null || !isTaken || stopped !== null || !hasEnded || !isUntold || task.kind === 'subagent')
     return null;
   if (state?.kind === 'sending' || state?.kind === 'asked')

@@ -19,14 +19,14 @@ import { useHoldTail } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import { taskAnchor, taskOutcome } from './task-words';
 
-/** What three lines hold. */
+/** The size of three lines. */
 const PREVIEW_CHARACTERS = 220;
 const PREVIEW_LINES = 3;
-/** Laid out of it. There may be hundreds on a page. */
+/** Longest preview. A page may show hundreds. */
 const PREVIEW_MOST = 1_000;
 const PREVIEW_SIGNS = 100;
 
-/** What a task says of its end: its beginning in words, and all of it as it was written on asking. */
+/** A task's summary: a plain-text preview, and all of it as Markdown on demand. */
 export function TaskSummary({ text }: { text: string }) {
   const hold = useHoldTail();
   const [all, setAll] = useState(false);
@@ -68,13 +68,13 @@ export function TaskSummary({ text }: { text: string }) {
   );
 }
 
-/** The end of a task, at the place where the agent was told of it. Its card is where it started. */
+/** The end of a task, where the agent was notified of it. The card is where the task started. */
 export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
   const { item, standsAlone } = props;
-  // Here it was given up as lost, or reported by another session, though its own may have told more of it later.
+  // This item reports the task as lost, or from another session, while its own session has reported more since.
   const gaveUp = item.phase === 'lost' && props.task.status !== 'lost';
   const isOverruled = item.reportedBy !== undefined && props.task.reportedBy === null;
-  const task: Task = gaveUp || isOverruled ? asToldIn(props.task, item) : props.task;
+  const task: Task = gaveUp || isOverruled ? asReportedIn(props.task, item) : props.task;
   const line = (
     <>
       <p className="flex items-center gap-2 text-xs">
@@ -107,13 +107,13 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
   );
 }
 
-/** What stands on the card now was told later. */
-function asToldIn(task: Task, { phase, at }: TaskItem): Task {
+/** The card's details were reported later. */
+function asReportedIn(task: Task, { phase, at }: TaskItem): Task {
   const status = phase === 'started' ? task.status : phase;
   return { ...task, status, endedAt: at, exitCode: null, summary: null, usage: null };
 }
 
-/** How it stands with a task and how long it took: `failed, exit 3 · 3.0 s`. */
+/** `failed, exit 3 · 3.0 s` */
 export function TaskOutcome({ task, className }: { task: Task; className?: string }) {
   const { stopped } = useLiveness();
   const isLost = task.status === 'lost' || (stopped !== null && task.status === 'running');

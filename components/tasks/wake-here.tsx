@@ -7,17 +7,17 @@ import { refusalOf } from '@interlude/protocol/takes';
 import type { TaskOutput } from '@interlude/protocol/task-output';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
-import { useAsk } from '@/components/live/ask';
 import { fetchJson } from '@/components/live/fetch-json';
+import { usePost } from '@/components/live/idempotent-post';
 import { SendHere } from '@/components/sessions/send-here';
 import { Name } from '@/components/ui/name';
 import { isBoilerplate } from './task-words';
 
 /**
- * Wakes an agent with the result of a task that ended while the agent was idle: by its runner where that can begin a turn,
- * otherwise by a message that can be edited first.
+ * Wakes an idle agent with the result of an ended task: through its runner if that can start a turn, otherwise with an
+ * editable message.
  *
- * @param onSent called once the result is on its way
+ * @param onSent called once the result is sent
  */
 export function WakeHere(props: {
   agentId: string;
@@ -39,9 +39,9 @@ export function WakeHere(props: {
         fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal),
       ]);
       const { takes } = agent.agent.status ?? {};
-      // runners keep the results of commands only
+      // Runners keep the results of commands only.
       const begins = Array.isArray(takes) && takes.includes('task.wake') && told.task.kind !== 'subagent';
-      return { text: resultText(told.task, written.output), sending: fateOf(here, agent), begins };
+      return { text: resultText(told.task, written.output), sending: deliveryOf(here, agent), begins };
     },
     gcTime: 0,
   });
@@ -78,7 +78,7 @@ export function WakeHere(props: {
   );
 }
 
-/** Asks the runner for a turn with the result. That turn names its cause and marks the output as untrusted. */
+/** Asks the runner for a turn with the result. The turn names its cause and marks the output as untrusted. */
 function BeginTurn(props: {
   sessionId: string;
   task: Pick<Task, 'id' | 'runId'>;
@@ -86,7 +86,7 @@ function BeginTurn(props: {
   onSent: (sending: Sending) => void;
 }) {
   const { sessionId, task, sending, onSent } = props;
-  const [state, ask] = useAsk<CommandAnswer>();
+  const [state, ask] = usePost<CommandAnswer>();
   const asked = useEffectEvent(onSent);
   const isAsked = state.kind === 'answered';
   useEffect(() => {
@@ -122,17 +122,17 @@ function BeginTurn(props: {
   );
 }
 
-/** The fate of a message sent now. */
-function fateOf({ session }: SessionDetail, { agent }: AgentDetail): Sending {
+/** The delivery of a message sent now. */
+function deliveryOf({ session }: SessionDetail, { agent }: AgentDetail): Sending {
   const refusal = refusalOf(agent.status, 'message');
   if (refusal !== null) return { kind: 'refused', reason: `It takes no messages: ${refusal.reason}.` };
   return sendingTo(session, agent);
 }
 
-/** Longest excerpt of the output, in UTF-16 units: its end. */
+/** Longest excerpt from the end of the output, in UTF-16 units. */
 const MOST_OUTPUT = 4_000;
 
-/** The message that carries a task's result to its agent. */
+/** The message with a task's result. */
 function resultText(task: Task, output: TaskOutput | null): string {
   const { id, description, status, exitCode, summary, error, outputFile } = task;
   const name = description === id ? id : `“${description}” (${id})`;
@@ -149,7 +149,7 @@ function resultText(task: Task, output: TaskOutput | null): string {
     .join('\n\n');
 }
 
-/** Starts at a line break, if the excerpt has one. */
+/** Starts at a line break if there is one. */
 function endOf(text: string): string {
   if (text.length <= MOST_OUTPUT) return text;
   const end = text.slice(-MOST_OUTPUT);

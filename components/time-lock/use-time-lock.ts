@@ -5,8 +5,8 @@ import { useCallback, useMemo, useState } from 'react';
 import type { TimeLock } from '@/components/ui/time-lock';
 
 /**
- * Which turn or task the log is brought to, and its span. A span grows while what it belongs to runs, and is one and the
- * same object until it changes, so that the log is brought there once.
+ * The turn or task that the log is locked to, and its span. The span grows while the turn or task runs, and keeps its
+ * identity while it is unchanged, so that the log scrolls once.
  */
 export function useTimeLock(options: { turns: readonly Turn[]; tasks: readonly Task[]; onHold: () => void }) {
   const { turns, tasks, onHold } = options;
@@ -27,17 +27,16 @@ export function useTimeLock(options: { turns: readonly Turn[]; tasks: readonly T
   return { lock, held, span, release };
 }
 
-/** A span of an agent's time, in epoch milliseconds, both ends included. What still runs has no end. */
+/** Span of an agent's time in epoch milliseconds, inclusive. Anything running has no end. */
 export interface Span {
   from: number;
   to: number;
 }
 
-/** The anchors by which the page finds turns and tasks. */
 const TURN = 'turn-';
 const TASK = 'task-';
 
-/** When the turn (`turn-<id>`) or the task (`task-<position>`) ran; null if nothing here has that anchor. */
+/** The span of a turn (`turn-<id>`) or task (`task-<position>`); null for an unknown anchor. */
 export function spanOf(anchor: string, turns: readonly Turn[], tasks: readonly Task[]): Span | null {
   if (anchor.startsWith(TASK)) {
     const task = tasks.find(({ position }) => `${TASK}${position}` === anchor);
@@ -46,6 +45,6 @@ export function spanOf(anchor: string, turns: readonly Turn[], tasks: readonly T
   const turn = turns.find(({ id }) => `${TURN}${id}` === anchor);
   if (turn === undefined) return null;
   if (turn.kind !== 'none') return { from: turn.startedAt, to: turn.endedAt ?? Number.POSITIVE_INFINITY };
-  // What stands outside any turn ends with the last thing that was said there.
+  // Items outside of turns end with the last of them.
   return { from: turn.startedAt, to: turn.items.reduce((latest, { at }) => Math.max(latest, at), turn.startedAt) };
 }

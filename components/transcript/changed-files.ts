@@ -1,13 +1,13 @@
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { type Edits, type EditsDiff, editsOf } from './edits';
 
-/** What a call changed, as its agent told it with the result: all of it, to be compared and counted together. */
+/** The file changes that the agent reported with the result. */
 export function changesOf({ edits }: Pick<ToolCallItem, 'edits'>): Edits | null {
   if (edits === undefined) return null;
   return known.get(edits) ?? remembered(edits);
 }
 
-/** A call is the same object until something of it changes, and so is what is read of it. */
+/** A call keeps its identity until it changes. */
 const known = new WeakMap<object, Edits>();
 
 function remembered(edits: NonNullable<ToolCallItem['edits']>): Edits {
@@ -16,7 +16,7 @@ function remembered(edits: NonNullable<ToolCallItem['edits']>): Edits {
   return changes;
 }
 
-/** What is counted on a call's line: what it changed, or else what it was asked to change. */
+/** The edits counted on a call's line: reported changes, or else the requested edits. */
 export function countedEdits(call: Pick<ToolCallItem, 'name' | 'args' | 'edits'>): { edits: Edits; of: object } | null {
   const changes = changesOf(call);
   if (changes !== null) return { edits: changes, of: call.edits as object };
@@ -24,7 +24,7 @@ export function countedEdits(call: Pick<ToolCallItem, 'name' | 'args' | 'edits'>
   return asked === null ? null : { edits: asked, of: call.args as object };
 }
 
-/** Changes of one file that follow one another. */
+/** Consecutive changes of one file. */
 export interface ChangedFile {
   path: string;
   edits: Edits;
@@ -32,7 +32,7 @@ export interface ChangedFile {
 }
 
 /**
- * What a call changed, file by file; none where what it was given says the same.
+ * A call's reported changes by file; empty if they equal the requested edits.
  *
  * @param diff of `changes`
  */
@@ -53,7 +53,7 @@ export function changedFiles(
     if (from < at) files.pop();
     const edits = changes.edits.slice(from, at + 1);
     const chunks = diff.chunks.slice(from, at + 1);
-    // what was not there before is shown as a file that is written, which has nothing to copy of before
+    // A new file is shown as written, without a previous text to copy.
     const isWhole = edits.length === 1 && edits[0]?.before === '';
     files.push({ path, edits: { edits, isWhole, rest: {} }, diff: { chunks, added: 0, removed: 0 } });
   }

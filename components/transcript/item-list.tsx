@@ -22,7 +22,7 @@ import { Markdown } from '@/components/ui/markdown/markdown';
 import { Name, Words } from '@/components/ui/name';
 import { useProgressiveRows } from '@/components/ui/row-window';
 import { UnfoldButton, useDisclosure } from '@/components/ui/unfold';
-import { type AskedRequests, requestsByCall, useRequestsElsewhere } from './call-standing';
+import { type RequestLookup, requestsByCall, useDetachedRequests } from './call-state';
 import { FirstPaint } from './first-paint';
 import {
   around,
@@ -35,45 +35,45 @@ import {
   rowOf,
   rowsOf,
   rowWeight,
-  stretchesOf,
+  sectionsOf,
+  TargetAnchor,
   TURN_ROWS,
-  WantedAnchor,
 } from './item-rows';
 import { MessageView } from './message-view';
-import { repliesToSay } from './reply-link';
+import { explicitReplies } from './reply-link';
 import { FIRST_WEIGHT } from './row-weight';
-import { CutLine, ToolCallLine } from './tool-call-line';
+import { ToolCallLine, TruncatedNote } from './tool-call-line';
 import { ToolTodos } from './tool-todos';
-import { todosInWords, todosOfPlan } from './tool-words';
+import { todosOfPlan, todosText } from './tool-words';
 
 export interface ItemListProps {
   items: readonly Item[];
-  /** When the last of them was over, as far as known. */
+  /** When the last item ended, if known. */
   endedAt: number | null;
-  /** Whether user messages here still wait for their turn. */
+  /** User messages in this list still wait for their turn. */
   queued?: boolean;
-  /** The card or the line for a moment of a task; `call` is the tool call that started it, shown in the card. */
+  /** Renders a task's card, or a line for its end. `call` is the tool call that started it, shown in the card. */
   renderTask: (item: TaskItem, call: ReactNode) => ReactNode;
   renderRequest: (item: RequestItem) => ReactNode;
-  /** The id of the tool call a task was started by. */
+  /** Id of the tool call that started a task. */
   startedBy: (item: TaskItem) => string | null;
 }
 
 /**
- * The items of a turn in order. Tool calls in a row form a tight list; a call that started a task is in its card. Of a
- * turn of thousands the middle is left out until somebody asks for it or is led there.
+ * The items of a turn in order. Consecutive tool calls form a tight list. A call that started a task is part of the
+ * task's card. The middle of a very long turn is left out until the reader asks for it or a link leads there.
  */
 export function ItemList(props: ItemListProps) {
   const { items, endedAt, queued = false, renderTask, renderRequest, startedBy } = props;
   const calls = useMemo(() => callsOfTasks(items, startedBy), [items, startedBy]);
   const rows = useMemo(() => rowsOf(items, calls), [items, calls]);
-  const elsewhere = useRequestsElsewhere();
-  const requests = useMemo((): AskedRequests => {
+  const elsewhere = useDetachedRequests();
+  const requests = useMemo((): RequestLookup => {
     const own = requestsByCall(items);
     return { get: (callId) => own.get(callId) ?? elsewhere.get(callId) };
   }, [items, elsewhere]);
   const [opened, setOpened] = useState<readonly (readonly [number, number])[]>([]);
-  const wanted = useContext(WantedAnchor);
+  const wanted = useContext(TargetAnchor);
   const wantedRow = useMemo(() => rowOf(rows, items, wanted), [rows, items, wanted]);
   const isFirstPaint = useContext(FirstPaint) !== null;
   const limits = isFirstPaint ? FIRST_PAINT_ROWS : TURN_ROWS;
@@ -85,9 +85,9 @@ export function ItemList(props: ItemListProps) {
     return (
       <Fragment key={`${item.kind}:${item.position}`}>
         {item.kind === 'message' && (
-          <MessageView item={item} queued={queued && item.role === 'user'} answers={repliesToSay(items, at)} />
+          <MessageView item={item} queued={queued && item.role === 'user'} answers={explicitReplies(items, at)} />
         )}
-        {item.kind === 'message' && <CutLine cut={item.cut} />}
+        {item.kind === 'message' && <TruncatedNote cut={item.cut} />}
         {item.kind === 'reasoning' && <ReasoningLine item={item} until={items[at + 1]?.at ?? endedAt} />}
         {item.kind === 'request' && renderRequest(item)}
         {item.kind === 'plan' && <PlanLine item={item} />}
@@ -102,7 +102,7 @@ export function ItemList(props: ItemListProps) {
   };
   const stretches = useMemo(() => {
     const asked = wantedRow === null ? opened : [...opened, around(wantedRow)];
-    return stretchesOf(rows.length, limits, asked);
+    return sectionsOf(rows.length, limits, asked);
   }, [rows, limits, opened, wantedRow]);
   const shown = useMemo(
     () => stretches.flatMap(({ from, to, isShown }) => (isShown ? rows.slice(from, to) : [])),
@@ -136,13 +136,13 @@ function LeftOut({ count, onMore }: { count: number; onMore: () => void }) {
   );
 }
 
-/** A notice is a line or two; what agents put into one may be anything. */
+/** Notices are short, but agents can put anything into one. */
 const MOST_CHARACTERS = 4_000;
 
 const ICON = { info: Info, warning: TriangleAlert, error: CircleAlert };
 const COLOUR = { info: 'text-ink-3', warning: 'text-waiting', error: 'text-failed' };
 
-/** Something to know at this place: records lost, a record in quarantine, the agent's end. */
+/** A notice at this place: lost records, a quarantined record, the end of the agent. */
 function NoticeLine({ item }: { item: NoticeItem }) {
   return (
     <p className={clsx('my-1.5 flex max-w-prose items-start gap-2 text-xs', COLOUR[item.tone])}>
@@ -160,7 +160,7 @@ function NoticeLine({ item }: { item: NoticeItem }) {
   );
 }
 
-/** What the agent means to do, on one line with how far it has come; it unfolds to the list. */
+/** The agent's plan: one line with its progress, which unfolds to the list. */
 export const PlanLine = memo(function PlanLine({ item }: { item: PlanItem }) {
   const { open, id, button } = useDisclosure();
   const plan = useMemo(() => todosOfPlan(item.entries), [item.entries]);
@@ -174,7 +174,7 @@ export const PlanLine = memo(function PlanLine({ item }: { item: PlanItem }) {
         <Icon of={ListChecks} size={13} strokeWidth={1.75} className="shrink-0 text-ink-3" />
         <span className="shrink-0 text-ink-2">Plan</span>
         <span className="tabular min-w-0 flex-1 truncate text-ink-3">
-          <Name text={todosInWords(plan)} />
+          <Name text={todosText(plan)} />
         </span>
       </button>
       {open && (
@@ -189,7 +189,7 @@ export const PlanLine = memo(function PlanLine({ item }: { item: PlanItem }) {
   );
 });
 
-/** What the agent thought, folded. `until` is when the next thing happened. */
+/** The agent's reasoning, folded. `until` is when the next item began. */
 const ReasoningLine = memo(function ReasoningLine({ item, until }: { item: ReasoningItem; until: number | null }) {
   const { open, id, button } = useDisclosure();
   return (
@@ -218,20 +218,20 @@ const ReasoningLine = memo(function ReasoningLine({ item, until }: { item: Reaso
       {open && (
         <div id={id} className="mt-1 mb-3 ml-[6px] border-l pl-[15px] text-ink-2">
           <Markdown text={item.text} streaming={item.streaming} className="text-sm!" />
-          <CutLine cut={item.cut} />
+          <TruncatedNote cut={item.cut} />
         </div>
       )}
     </div>
   );
 });
 
-/** Shown with each asking. */
+/** Calls added per press. */
 const MORE = 100;
 const HEAD = 4;
 const TAIL = 6;
 
-/** Tool calls in a row, as a tight list, with what was asked about each. */
-function ToolRun(props: { calls: readonly ToolCallItem[]; requests: AskedRequests }) {
+/** Consecutive tool calls with their requests. */
+function ToolRun(props: { calls: readonly ToolCallItem[]; requests: RequestLookup }) {
   const { calls, requests } = props;
   const [asked, setAsked] = useState(0);
   const headCount = HEAD + asked * MORE;

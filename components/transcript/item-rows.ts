@@ -4,10 +4,10 @@ import type { Item, TaskItem, ToolCallItem } from '@interlude/protocol/read-mode
 import { createContext } from 'react';
 import { itemWeight } from './row-weight';
 
-/** A longer run shows its ends; the middle is one line until asked for. */
+/** A longer run shows only its ends at first. */
 export const LONGEST_RUN = 14;
 
-/** An item by its place in the turn, or tool calls in a row. */
+/** An item by its index in the turn, or consecutive tool calls. */
 export type ItemRow = { at: number; run: null } | { at: number; run: readonly ToolCallItem[] };
 
 export function rowsOf(items: readonly Item[], calls: ReadonlyMap<TaskItem, ToolCallItem>): ItemRow[] {
@@ -63,45 +63,45 @@ export function rowKey({ at }: ItemRow, items: readonly Item[]): string {
   return `${item.kind}:${item.position}`;
 }
 
-/** Rows `[from, to)` of a long list: shown, or left out for now. */
-interface Stretch {
+/** Rows `[from, to)` of a long list, shown or left out. */
+interface Section {
   from: number;
   to: number;
   isShown: boolean;
 }
 
-/** How much of a turn's beginning and end is shown before more is asked for. */
+/** Rows shown at the beginning and end of a turn. */
 interface RowLimits {
   head: number;
   tail: number;
 }
 
-/** What stands in the page before any script runs, and then. */
+/** Limits before and after scripts run. */
 export const FIRST_PAINT_ROWS: RowLimits = { head: 10, tail: 40 };
 export const TURN_ROWS: RowLimits = { head: 60, tail: 120 };
-/** Shown with each asking. */
+/** Rows added per press. */
 export const MORE_ROWS = 200;
-/** Shown on either side of a row that somebody was led to. */
+/** Rows shown on either side of a link's target. */
 const AROUND = 20;
-/** The end moves on by so many, so that not every new row takes an old one away. */
+/** The tail moves in steps, so that not every new row hides an old one. */
 const TAIL_STEP = 40;
 
 /**
- * Which rows of a turn are shown: a turn of ten thousand would hold up the server that renders it, and the page.
+ * The rows of a turn that are shown. Rendering ten thousand would block the server and the page.
  *
- * @param opened the rows that were asked for, as `[from, to)`
+ * @param opened rows the reader has opened, as `[from, to)`
  */
-export function stretchesOf(
+export function sectionsOf(
   count: number,
   { head, tail }: RowLimits,
   opened: readonly (readonly [number, number])[] = [],
-): Stretch[] {
+): Section[] {
   if (count <= head + tail + TAIL_STEP) return [{ from: 0, to: count, isShown: true }];
   const tailFrom = Math.floor((count - tail) / TAIL_STEP) * TAIL_STEP;
   const wanted = [[0, head] as const, ...opened, [tailFrom, count] as const]
     .map(([from, to]) => [Math.max(0, from), Math.min(count, to)] as const)
     .sort((a, b) => a[0] - b[0]);
-  const stretches: Stretch[] = [];
+  const stretches: Section[] = [];
   let at = 0;
   for (const [from, to] of wanted) {
     if (to <= at) continue;
@@ -118,7 +118,7 @@ export function around(row: number): readonly [number, number] {
   return [row - AROUND, row + AROUND];
 }
 
-/** Where an item stands in the page; null for those that nothing leads to. */
+/** The anchor of an item; null if nothing links to it. */
 export function itemAnchor(item: Item): string | null {
   switch (item.kind) {
     case 'task':
@@ -131,5 +131,5 @@ export function itemAnchor(item: Item): string | null {
   }
 }
 
-/** The place somebody was led to last: it is shown, also in the middle of a turn of thousands. */
-export const WantedAnchor = createContext<string | null>(null);
+/** The target of the last jump, shown even in the middle of a long turn. */
+export const TargetAnchor = createContext<string | null>(null);

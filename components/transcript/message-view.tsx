@@ -16,17 +16,17 @@ import { nameText, quoted } from '@/components/ui/verbatim';
 import { messageAnchor, ReplyLink } from './reply-link';
 import { useTranscriptSlots } from './transcript-slots';
 
-/** What is shown of a user's message until more is asked for. */
+/** Characters shown of a user's message before the reader asks for more. */
 const MOST_CHARACTERS = 5_000;
 
 interface MessageViewProps {
   item: MessageItem;
   queued: boolean;
-  /** The messages it answers, where its place does not say so. */
+  /** Ids of the answered messages, if their place doesn't show it. */
   answers: string;
 }
 
-/** What somebody said. A user's words are shown as typed; an agent's as the markdown it writes. */
+/** A message. A user's text is shown as typed, an agent's as Markdown. */
 export const MessageView = memo(function MessageView({ item, queued, answers }: MessageViewProps) {
   const slots = useTranscriptSlots();
   if (item.role === 'assistant') return <Answer item={item} answers={answers} />;
@@ -42,7 +42,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
           {item.name === null && (item.role === 'user' ? 'User:' : 'System:')}
           {item.name !== null && <Sender name={item.name} />}
         </span>
-        {isHearsay(item) && (
+        {isFromTerminal(item) && (
           <span
             className="float-right ml-3 text-2xs text-ink-3 leading-[22px]"
             title="Nobody sent it from here: only the agent tells of it"
@@ -70,8 +70,8 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
   );
 });
 
-/** What somebody sent from here the server knows by itself, and how far it has come. */
-function isHearsay({ role, delivery }: MessageItem): boolean {
+/** Messages sent from Interlude have a delivery state. */
+function isFromTerminal({ role, delivery }: MessageItem): boolean {
   return role === 'user' && delivery === null;
 }
 
@@ -110,11 +110,11 @@ function Sender({ name }: { name: string }) {
   );
 }
 
-/** A caret after the last word while it streams. */
+/** A caret after the last word of a streaming message. */
 const CARET =
   "[&>:last-child]:after:ml-0.5 [&>:last-child]:after:inline-block [&>:last-child]:after:h-[1em] [&>:last-child]:after:w-[2px] [&>:last-child]:after:translate-y-[2px] [&>:last-child]:after:bg-ink-3 [&>:last-child]:after:animate-caret stale:[&>:last-child]:after:opacity-0 [&>:last-child]:after:content-['']";
 
-/** What a message carries: images as they are, which open in full, and files to download. */
+/** The files of a message: images, which open in full, and downloads. */
 function MessageAttachments({ attachments }: { attachments: readonly Attachment[] }) {
   return (
     <ul aria-label="Attachments" className="mt-1.5 flex flex-wrap gap-2">

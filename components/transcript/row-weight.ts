@@ -4,17 +4,17 @@ import { isLarger } from '@/components/ui/is-larger';
 import { NAME_CHARACTERS } from '@/components/ui/name';
 import { STEP_WEIGHT } from '@/components/ui/row-window';
 
-/** What is laid out of a turn in one go, in elements: some forty milliseconds, and more than the tallest screen shows. */
+/** Elements of a turn laid out at once: about forty milliseconds, more than the tallest screen shows. */
 export const FIRST_WEIGHT = 1_500;
 
-/** Of a text so much is shown at first, as written or parsed; every so many signs may be an element, or cost as much. */
+/** Text shown at first, as written or parsed, and how many characters weigh as much as an element. */
 const FIRST_CHARACTERS = 5_000;
 const FIRST_PARSED = 4_000;
 const CHARACTERS_PER_ELEMENT = 8;
 const CARD = 120;
 const LINE = 14;
 
-/** About how many elements an item is when it comes into the page. */
+/** Approximate number of elements of an item. */
 export function itemWeight(item: Item): number {
   switch (item.kind) {
     case 'message': {
@@ -24,7 +24,7 @@ export function itemWeight(item: Item): number {
     case 'task':
       return item.phase === 'started' ? CARD : LINE;
     case 'request':
-      // At most one at a time.
+      // Weighs at most one step.
       return item.outcome === null ? requestWeight(item, STEP_WEIGHT) : LINE;
     default:
       return LINE;
@@ -32,18 +32,18 @@ export function itemWeight(item: Item): number {
 }
 
 const REQUEST_CARD = 100;
-/** A key with its value, or an option of a question. */
+/** A key with its value, or an option. */
 const FIELD = 7;
 const MOST_FIELDS = 200;
-/** Every so many characters cost as much to be laid out as an element. */
+/** This many characters take as long to lay out as an element. */
 const INPUT_CHARACTERS_PER_ELEMENT = 8;
-/** Inputs of more values take milliseconds each to be written out. */
+/** Larger inputs take milliseconds each to serialize. */
 const MOST_VALUES = 1_000;
 
 /**
- * About how many elements an open request is.
+ * Approximate number of elements of an open request.
  *
- * @param most of what is heavier, no more is looked at than it takes to know: its weight is this
+ * @param most upper bound of the result; nothing is examined beyond it
  */
 export function requestWeight({ title, toolName, input, options = [] }: RequestItem, most: number): number {
   const labels = options.map(({ label }) => label).join('');
@@ -70,7 +70,7 @@ function weigh(input: unknown, most: number): number {
   return fields * FIELD + json.length / INPUT_CHARACTERS_PER_ELEMENT + oddCharacters(json);
 }
 
-/** Those of a text in JSON that may be elements: signs, letters that run from right to left, spaces in a row. */
+/** Characters of a JSON text that may become elements: symbols, right-to-left letters, runs of spaces. */
 function oddCharacters(json: string): number {
   return json.match(/[^ -~]|\\[^"\\]| (?= |\\n|")/g)?.length ?? 0;
 }

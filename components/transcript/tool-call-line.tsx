@@ -27,24 +27,24 @@ import { Name } from '@/components/ui/name';
 import { useHasPassed } from '@/components/ui/now';
 import { TerminalText } from '@/components/ui/terminal-text';
 import { UnfoldButton, useDisclosure } from '@/components/ui/unfold';
-import { type CallStanding, callStanding } from './call-standing';
+import { type CallState, callState } from './call-state';
 import { changedFiles, changesOf, countedEdits } from './changed-files';
 import { diffAtOnce, diffOf } from './edits';
 import { ToolDiff } from './tool-diff';
 import { ToolInput } from './tool-input';
-import { tellingArgument, toolName } from './tool-words';
+import { mainArgument, toolName } from './tool-words';
 
-/** A tool call on one line, which unfolds to what it was given and what it gave. */
+/** A tool call on one line, which unfolds to its input and result. */
 export const ToolCallLine = memo(function ToolCallLine(props: {
   call: ToolCallItem;
-  /** What was asked about it. */
+  /** The last request about the call. */
   request: RequestItem | undefined;
   inCard?: boolean;
 }) {
   const { call, request, inCard = false } = props;
   const { open, id, button } = useDisclosure();
-  // The card's title is the call's description already.
-  const argument = tellingArgument(call, inCard ? 'description' : undefined);
+  // The card's title already shows the description.
+  const argument = mainArgument(call, inCard ? 'description' : undefined);
   return (
     <div>
       <button
@@ -63,7 +63,7 @@ export const ToolCallLine = memo(function ToolCallLine(props: {
       {open && (
         <div id={id} className="mt-1 mb-3 ml-[6px] space-y-2 border-l pl-[15px]">
           <ToolInput call={call} />
-          <CutLine cut={call.cut} />
+          <TruncatedNote cut={call.cut} />
           {call.edits !== undefined && <ToolChanges call={call} />}
           {call.result !== null && call.result !== '' && <TerminalText text={call.result} label="output" />}
           {call.result === '' && <p className="text-ink-3 text-xs">No output.</p>}
@@ -74,7 +74,7 @@ export const ToolCallLine = memo(function ToolCallLine(props: {
   );
 });
 
-/** A path keeps its end when it has to be cut: the file's name tells most. */
+/** A cut path keeps its end: the file name. */
 function Argument({ text }: { text: string }) {
   const [, folder, file] = /^((?:[\w.@~-]*\/)+)([^/\s]+)$/.exec(text) ?? [];
   if (folder === undefined || file === undefined) {
@@ -96,18 +96,18 @@ function Argument({ text }: { text: string }) {
   );
 }
 
-/** Shorter calls don't show how long they took: on a calm page only what is worth reading is written. */
+/** Shorter calls don't show their duration. */
 const NOTABLE_MS = 1_000;
 
-/** How it stands with a call: what goes on has a clock, what waits for a person has none. */
+/** State of a call. A running call has a clock; one that waits for a person has none. */
 function CallStatus({ call, request }: { call: ToolCallItem; request: RequestItem | undefined }) {
   const { stopped } = useLiveness();
-  const standing = callStanding(call, request, useHasPassed(request?.expiresAt ?? null));
-  // While it waited for a person, nothing ran.
+  const standing = callState(call, request, useHasPassed(request?.expiresAt ?? null));
+  // Nothing ran while the call waited for a person.
   const isAllowed = request?.outcome === 'allowed' || request?.outcome === 'answered';
   const began = isAllowed ? (request.resolvedAt ?? call.at) : call.at;
   const took = call.endedAt === null ? null : call.endedAt - began;
-  // Whoever asked has gone.
+  // The agent that asked is gone.
   const isLeft = standing === 'waiting' && stopped !== null;
   const said = isLeft ? undefined : SAID[standing];
   const ran = standing === 'completed' || standing === 'failed';
@@ -138,7 +138,7 @@ function CallStatus({ call, request }: { call: ToolCallItem; request: RequestIte
   );
 }
 
-const SAID: Partial<Record<CallStanding, { word: string; glyph: GlyphName; className: string }>> = {
+const SAID: Partial<Record<CallState, { word: string; glyph: GlyphName; className: string }>> = {
   failed: { word: 'failed', glyph: 'failed', className: 'text-failed' },
   waiting: { word: 'waiting for you', glyph: 'waiting', className: 'text-waiting' },
   denied: { word: 'denied', glyph: 'stopped', className: 'text-ink-2' },
@@ -147,12 +147,12 @@ const SAID: Partial<Record<CallStanding, { word: string; glyph: GlyphName; class
   withdrawn: { word: 'withdrawn', glyph: 'lost', className: 'text-ink-2' },
 };
 
-/** Files shown at first, and added with each asking. */
+/** Files shown at first and added per press. */
 const STEP = 10;
-/** A path is cut there by whoever told it. */
+/** Agents cut longer paths. */
 const PATH_CHARACTERS = 1_000;
 
-/** What a call changed in files, each as what was removed and added. */
+/** The reported changes of a call, file by file. */
 export function ToolChanges({ call }: { call: Pick<ToolCallItem, 'name' | 'args' | 'edits'> }) {
   const { name, args, edits } = call;
   const [most, setMost] = useState(STEP);
@@ -181,7 +181,7 @@ export function ToolChanges({ call }: { call: Pick<ToolCallItem, 'name' | 'args'
   );
 }
 
-/** How many lines an edit adds and removes: `+12 −3`. In colour once it was made. */
+/** Lines that an edit adds and removes: `+12 −3`. Coloured once the edit is made. */
 export function EditCount({ call }: { call: ToolCallItem }) {
   const { name, args, edits: changed, status } = call;
   const counted = useMemo(
@@ -218,7 +218,7 @@ export function EditCount({ call }: { call: ToolCallItem }) {
   );
 }
 
-/** @param removed null if nobody knows */
+/** @param removed null if unknown */
 function inWords(added: number, removed: number | null): string {
   const lines = `${added.toLocaleString('en')} ${added === 1 ? 'line' : 'lines'}`;
   return removed === null ? `${lines} written` : `${lines} added, ${removed.toLocaleString('en')} removed`;
@@ -242,8 +242,8 @@ function ToolIcon({ name }: { name: string }) {
   return <Icon of={sign} size={13} strokeWidth={1.75} className="shrink-0 text-ink-3" />;
 }
 
-/** How much of a text the server does not show, where it streamed without end. */
-export function CutLine({ cut = 0 }: { cut?: number }) {
+/** Length of the text that the server leaves out of an endless stream. */
+export function TruncatedNote({ cut = 0 }: { cut?: number }) {
   if (cut === 0) return null;
   return (
     <p className="tabular my-1 text-ink-3 text-xs">

@@ -16,7 +16,7 @@ const FURTHER = { characters: 20_000, lines: 500, pieces: 2_000 };
 
 const BEGINNING: DiffPlace = { segment: 0, offset: 0 };
 
-/** What edits change, line by line. Only lines that changed have a colour, and each of those its sign. */
+/** Edits line by line. Only changed lines have a colour and a sign. */
 export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [pageCount, setPageCount] = useState(1);
@@ -150,24 +150,24 @@ function Line({ row }: { row: Extract<DiffRow, { pieces: unknown }> }) {
   );
 }
 
-/** Unchanged lines that are shown around what changed. */
+/** Unchanged lines shown around a change. */
 const CONTEXT = 3;
-/** Fewer are not worth a fold. */
+/** Fewer lines are not folded. */
 const LEAST_FOLDED = 4;
 
-/** What a diff is shown as, in order: lines that fared alike, unchanged ones that are folded, the head of an edit. */
+/** Parts of a shown diff, in order: lines with the same fate, folded unchanged lines, the head of an edit. */
 type DiffSegment =
   | ({ id: string } & DiffChunk)
   | { id: string; kind: 'folded'; lines: number }
   | { id: string; kind: 'head'; edit: number };
 
 export type DiffRow =
-  /** `goesOn`: the line began in the row before. */
+  /** `goesOn`: the line continues from the previous row. */
   { kind: DiffChunk['kind']; pieces: readonly VerbatimPiece[]; goesOn: boolean } | Exclude<DiffSegment, DiffChunk>;
 
 /**
- * @param diffs of each edit; one alone has no head
- * @param opened the ids of folded segments that were asked for
+ * @param diffs one per edit; a single edit has no head
+ * @param opened ids of unfolded segments
  */
 export function diffSegments(diffs: readonly (readonly DiffChunk[])[], opened: ReadonlySet<string>): DiffSegment[] {
   return diffs.flatMap((chunks, edit) => {
@@ -196,14 +196,13 @@ function folded(id: string, chunk: DiffChunk, first: number, last: number): Diff
   ];
 }
 
-/** A place in segments. */
 export interface DiffPlace {
   segment: number;
-  /** In the text of it. */
+  /** Index in the segment's text. */
   offset: number;
 }
 
-/** The rows that are shown next, as many as a page lays out without a pause, and where those after them begin. */
+/** The next rows, as many as a page lays out without a pause, and where the following ones begin. */
 export function nextRows(
   segments: readonly DiffSegment[],
   from: DiffPlace,
@@ -222,7 +221,7 @@ export function nextRows(
     }
     const { kind, text } = segment;
     const lineEnd = text.indexOf('\n', offset);
-    // No more of a line is cut out than can be shown of it.
+    // Cuts no more of the line than can be shown.
     const rest = text.slice(offset, Math.min(lineEnd, offset + left.characters + 1));
     const page = verbatimPage(rest, 0, { ...left, lines: 1 });
     rows.push({ kind, pieces: page.pieces, goesOn: offset > 0 && text[offset - 1] !== '\n' });
@@ -237,7 +236,7 @@ export function nextRows(
   return { rows, end: null };
 }
 
-/** How many lines, folded or not, are still to come. */
+/** Number of lines that are left, folded or not. */
 function linesFrom(segments: readonly DiffSegment[], { segment: from, offset }: DiffPlace): number {
   let lines = 0;
   for (const [at, segment] of segments.slice(from).entries()) {

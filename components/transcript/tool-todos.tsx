@@ -9,7 +9,7 @@ import type { VerbatimPage } from '@/components/ui/verbatim-page';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import type { Todo } from './tool-words';
 
-/** What is shown at first, and added with each asking. */
+/** Items shown at first and added per press. */
 const STEP = 50;
 
 const LOOK: Record<Todo['state'], { word: string; text: string }> = {
@@ -18,11 +18,11 @@ const LOOK: Record<Todo['state'], { word: string; text: string }> = {
   completed: { word: 'done', text: 'text-ink-3' },
 };
 
-/** What an agent means to do, and how far it has come. */
+/** The agent's to-do list with its progress. */
 export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
   const [asked, setAsked] = useState(1);
   const count = Math.min(todos.length, asked * STEP);
-  // A list that has grown keeps what was shown of it.
+  // A list that grows keeps the items that are shown.
   const pages = useMemo(() => {
     const steps = Array.from({ length: Math.ceil(count / STEP) }, (_, step) =>
       todos.slice(step * STEP, (step + 1) * STEP),
@@ -67,7 +67,7 @@ function TodoItem({ todo, first }: { todo: Todo; first: VerbatimPage }) {
   );
 }
 
-/** A box to tick, 12 px: empty, half, ticked. Each has a shape of its own, and its word beside it. */
+/** A checkbox of 12 px: empty, half or ticked. A hidden word says the same. */
 function Box({ state }: { state: Todo['state'] }) {
   return (
     <svg

@@ -2,11 +2,11 @@ import type { FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 
-/** One line is made of this much; nobody sees what is beyond. */
+/** Characters examined for a line. */
 const LOOKED_AT = 2_000;
 
-/** The argument that tells most about a call, by what agents call it, most telling first. */
-const TELLING = [
+/** The most informative arguments by agents' names for them, best first. */
+const MAIN_ARGUMENTS = [
   'command',
   'cmd',
   'file_path',
@@ -27,21 +27,21 @@ const TELLING = [
 ];
 
 /**
- * One line about a call: the command, the file, the pattern. While the arguments still stream, what has come of it.
+ * One line about a call: its command, file or pattern. Works on partial arguments while they stream.
  *
- * @param except an argument that is told elsewhere already
- * @returns '' when nothing tells
+ * @param except an argument that is shown elsewhere
+ * @returns '' if there is none
  */
-export function tellingArgument(
+export function mainArgument(
   call: Pick<ToolCallItem, 'name' | 'args' | 'argsText' | 'edits'>,
   except?: string,
 ): string {
   const todos = todosOf(call);
-  if (todos !== null) return oneLine(todosInWords(todos));
+  if (todos !== null) return oneLine(todosText(todos));
   if (typeof call.args === 'string') return oneLine(call.args);
-  if (typeof call.args !== 'object' || call.args === null) return tellingPart(call.argsText.slice(0, LOOKED_AT));
+  if (typeof call.args !== 'object' || call.args === null) return partialArgument(call.argsText.slice(0, LOOKED_AT));
   const args = call.args as Record<string, unknown>;
-  for (const name of TELLING) {
+  for (const name of MAIN_ARGUMENTS) {
     const value = args[name];
     if (name !== except && typeof value === 'string' && value !== '') return oneLine(value);
   }
@@ -55,8 +55,8 @@ function changedIn(edits: readonly FileEdit[]): string {
   return more.length > 0 ? `${more.length + 1} files` : oneLine(path);
 }
 
-function tellingPart(argsText: string): string {
-  for (const name of TELLING) {
+function partialArgument(argsText: string): string {
+  for (const name of MAIN_ARGUMENTS) {
     const found = new RegExp(`"${name}"\\s*:\\s*"((?:[^"\\\\]|\\\\.)*)`).exec(argsText);
     if (!found?.[1]) continue;
     try {
@@ -69,7 +69,7 @@ function tellingPart(argsText: string): string {
 }
 
 function oneLine(text: string): string {
-  // Its lines run on; that they are several is still said.
+  // Line breaks stay visible.
   const line = cutText(text, LOOKED_AT)
     .trim()
     .replace(/\n[ \t]+/g, '\n');
@@ -89,18 +89,18 @@ const STATES = ['pending', 'in_progress', 'completed'] as const;
 export interface Todo {
   text: string;
   state: (typeof STATES)[number];
-  /** What it is called while it is being done, where that is said in other words. */
+  /** Its wording while in progress, if different. */
   activeText: string | null;
 }
 
 interface Todos {
   todos: readonly Todo[];
   doneCount: number;
-  /** What else the call was given. */
+  /** The call's other arguments. */
   rest: Record<string, unknown>;
 }
 
-/** @returns null if it is no list of things to do, or says more of one than a checklist shows */
+/** @returns null unless the call is a to-do list that a checklist can show in full */
 export function todosOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Todos | null {
   if (name !== 'TodoWrite' || typeof args !== 'object' || args === null) return null;
   const { todos: list, ...rest } = args as Record<string, unknown>;
@@ -123,14 +123,13 @@ function todoOf(told: unknown): Todo | null {
   return { text: content, state, activeText: activeForm === undefined || activeForm === content ? null : activeForm };
 }
 
-/** A plan, which says what it says in the same words. */
 export function todosOfPlan(entries: readonly PlanEntry[]): Pick<Todos, 'todos' | 'doneCount'> {
   const todos = entries.map(({ content, status }) => ({ text: content, state: status, activeText: null }));
   return { todos, doneCount: todos.filter(({ state }) => state === 'completed').length };
 }
 
 /** `3 of 7 done: Running the tests` */
-export function todosInWords({ todos, doneCount }: Pick<Todos, 'todos' | 'doneCount'>): string {
+export function todosText({ todos, doneCount }: Pick<Todos, 'todos' | 'doneCount'>): string {
   const current = todos.find(({ state }) => state === 'in_progress');
   const count = `${doneCount} of ${todos.length} done`;
   return current === undefined ? count : `${count}: ${current.activeText ?? current.text}`;

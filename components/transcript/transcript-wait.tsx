@@ -3,18 +3,18 @@
 import { useEffectEvent, useLayoutEffect, useRef, useState } from 'react';
 
 interface TranscriptWaitProps {
-  /** Why it is not there; null while nothing has gone wrong. */
+  /** Why loading failed; null while it has not. */
   error: Error | null;
   isLoading: boolean;
   retry: () => void;
-  /** It is there, and whoever asked for it once more by keyboard goes on in it. */
+  /** Called when the transcript is there and the retry button had the focus. */
   onCome: () => void;
 }
 
-/** In the place of a transcript that is too much to come with its page, until it is there. */
+/** Stands in for a transcript that is too large for the page's markup, until it has loaded. */
 export function TranscriptWait({ error, isLoading, retry, onCome }: TranscriptWaitProps) {
   const box = useRef<HTMLDivElement>(null);
-  /** Its button stays where it is while it is tried: the focus is on it. */
+  /** The retry button keeps the focus during an attempt. */
   const [wasAsked, setWasAsked] = useState(false);
   const come = useEffectEvent(onCome);
   useLayoutEffect(() => {

@@ -15,57 +15,57 @@ import { useHydrated } from '@/components/ui/now';
 import type { RowVirtualizer } from '@/components/ui/row-window';
 import { HoldTail } from '@/components/ui/unfold';
 import { FirstPaint, firstPaintOf } from './first-paint';
-import { WantedAnchor } from './item-rows';
+import { TargetAnchor } from './item-rows';
 import { LookupNotice } from './lookup-notice';
-import type { Painted } from './painted';
-import type { Sought } from './transcript-store';
-import { LaidOutTurns, PaintedTurns } from './turn-list';
+import type { ServerMarkup } from './server-markup';
+import type { SeekResult } from './transcript-store';
+import { LaidOutTurns, ServerTurns } from './turn-list';
 import { isAnchor, useJumpTarget, useTurnWalk } from './use-jump-target';
 import { countItemsAfter, useTail } from './use-tail';
 import { useRemoval, useTurnRows } from './use-turn-rows';
 
 /**
- * Before any of our code runs, the server's markup stands at its end already. It may have come hidden, to be shown when
- * the rest of the page is there; a box without a height can't be scrolled, so this waits until it has one. Until then the
- * box says that it does: on a busy machine our code may come before the first layout.
+ * Scrolls the server's markup to its end before our code runs. The markup may arrive hidden, and a box without a height
+ * can't scroll, so this waits for one. `data-start` marks the box meanwhile: on a busy machine our code may run before
+ * the first layout.
  */
 const START_AT_END = `/^#(turn|task|message|request)-/.test(location.hash)||(box=>{box.dataset.start='end';
 new ResizeObserver((_,seen)=>{
 if(box.clientHeight){box.scrollTop=box.scrollHeight;delete box.dataset.start;seen.disconnect()}
 }).observe(box)})(document.currentScript.previousElementSibling)`;
 
-/** Fewer turns than this above the first visible one: time to load what is older. */
+/** Loads older turns when fewer than this are above the first visible one. */
 const LOAD_AHEAD = 10;
 
 export interface TranscriptHandle {
   /**
-   * Brings a turn, a task, a message or a request into view by its anchor, loading it first where need be, and marks it
-   * for a moment. @returns false if the session has none
+   * Scrolls to a turn, task, message or request by its anchor, loading it if necessary, and highlights it briefly.
+   * @returns false if the session has no such anchor
    */
   show: (anchor: string, options?: { focus?: boolean }) => Promise<boolean>;
-  /** The same as a link does: the address names it then. */
+  /** Like a link: also sets the address. */
   jump: Jump;
-  /** Gives it the focus, where it stands. */
+  /** Focuses the transcript without scrolling. */
   focus: () => void;
 }
 
 interface TranscriptProps {
   state: TranscriptState;
   nonce: string | undefined;
-  /** Grows with every message the reader sends: they want to see it stand at the end. */
+  /** Grows with every message the reader sends, and each scrolls to the end. */
   sentCount?: number;
   loadOlder: () => Promise<boolean>;
   loadingOlder: boolean;
   olderError: Error | null;
-  seek: (isThere: (state: TranscriptState) => boolean) => Promise<Sought>;
+  seek: (isThere: (state: TranscriptState) => boolean) => Promise<SeekResult>;
   handle?: React.Ref<TranscriptHandle>;
-  /** The server's markup of it, which it replaces. */
-  painted?: Painted | null;
+  /** The server's markup that this replaces. */
+  painted?: ServerMarkup | null;
 }
 
 /**
- * The transcript: only what is near the reader is laid out, it follows its end while they are there, and nothing moves
- * under their eyes while they are not.
+ * The transcript. Only turns near the reader are laid out. It follows its end while the reader is there, and nothing
+ * moves while they are elsewhere.
  */
 export function Transcript({
   state,
@@ -98,7 +98,7 @@ export function Transcript({
 
   const firstPaint = useMemo(() => (onServer ? firstPaintOf(turns) : null), [onServer, turns]);
   const first = rows[0]?.index ?? LOAD_AHEAD;
-  // After a failure it waits for the reader to ask again.
+  // After a failure the reader has to retry.
   const mayLoad = state.hasMore && !loadingOlder && olderError === null;
   useEffect(() => {
     if (first < LOAD_AHEAD && mayLoad) loadOlder();
@@ -125,13 +125,13 @@ export function Transcript({
   return (
     <JumpProvider jump={jump}>
       <HoldTail value={hold}>
-        <WantedAnchor value={wanted}>
+        <TargetAnchor value={wanted}>
           <div className="relative min-h-0 flex-1">
             <div
               ref={scroller}
               role="log"
               aria-label="Transcript"
-              // While the reader is elsewhere in it, rows that come and go with scrolling are no news.
+              // Rows that appear by scrolling are not announced.
               aria-live={leftAt === null ? 'polite' : 'off'}
               // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
               tabIndex={0}
@@ -150,7 +150,7 @@ export function Transcript({
                       top={top}
                     />
                   ) : (
-                    <PaintedTurns turns={firstPaint.turns} top={top} />
+                    <ServerTurns turns={firstPaint.turns} top={top} />
                   )}
                 </ParsedAtOnce>
               </FirstPaint>
@@ -170,17 +170,17 @@ export function Transcript({
             />
             {leftAt !== null && <JumpToLatest count={countItemsAfter(turns, leftAt, state.position)} onJump={latest} />}
           </div>
-        </WantedAnchor>
+        </TargetAnchor>
       </HoldTail>
     </JumpProvider>
   );
 }
 
 /**
- * The transcript opens at its end, unless its address names something in it, and goes there with each message that is
- * sent and, while the reader is there, with all that comes. @returns leads there
+ * Opens the transcript at its end unless the address names an anchor, and scrolls there for each message sent. @returns
+ * scrolls to the end
  */
-function useEnd(options: { virtualizer: RowVirtualizer; sentCount: number; painted: Painted | null }): () => void {
+function useEnd(options: { virtualizer: RowVirtualizer; sentCount: number; painted: ServerMarkup | null }): () => void {
   const { virtualizer, sentCount, painted } = options;
   const placed = useRef(false);
   const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
@@ -196,7 +196,7 @@ function useEnd(options: { virtualizer: RowVirtualizer; sentCount: number; paint
   return latest;
 }
 
-/** The way back to the end, and how much has come there meanwhile. */
+/** Leads back to the end and counts the items that arrived since. */
 function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) {
   return (
     <button
@@ -211,10 +211,7 @@ function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) 
   );
 }
 
-/**
- * That the oldest turns are gone: how many, and on which day of the reader's calendar the last of them went. On which
- * days others went before is not kept.
- */
+/** Number of removed turns, and the day of the last removal in the reader's time zone. */
 export function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
   const isDayKnown = useHydrated();
   return (
@@ -230,13 +227,13 @@ export function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHisto
   );
 }
 
-/** What stood outside turns is not counted. */
+/** Items outside of turns are not counted. */
 function countWords(turns: number): string {
   if (turns === 0) return 'Older entries were';
   return turns === 1 ? '1 older turn was' : `${turns.toLocaleString('en')} older turns were`;
 }
 
-/** To a reader who is told no secrets: how many are left out of what is loaded. Nothing moves for it. */
+/** Number of redacted secrets in the loaded turns. Overlays the transcript, so that nothing moves. */
 export const RedactedNote = memo(function RedactedNote({ turns }: { turns: readonly Turn[] }) {
   const count = countRedacted(turns);
   return (
@@ -257,7 +254,6 @@ function wordsOf(count: number): string {
 
 const EMPTY = 'No turn yet. The first appears here as soon as the agent starts to work.';
 
-/** What stands above the oldest loaded turn. */
 export function TranscriptTop(props: {
   hasMore: boolean;
   empty: boolean;

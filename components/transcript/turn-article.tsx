@@ -14,13 +14,13 @@ import { Name } from '@/components/ui/name';
 import { useHasPassed } from '@/components/ui/now';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { nameText } from '@/components/ui/verbatim';
-import { hasLapsed } from './call-standing';
+import { hasExpired } from './call-state';
 import { ItemList } from './item-list';
 import { useTranscriptSlots } from './transcript-slots';
 import { turnName, turnTitle } from './turn-cause';
 import { TurnHeader } from './turn-header';
 
-/** The line down the left of the transcript: plain where people asked, in the accent where the agent woke by itself. */
+/** The line at the left of a turn: accented where the agent woke by itself. */
 const SPINE: Record<Turn['kind'], string> = {
   user: 'border-line',
   'between-run': 'border-accent',
@@ -31,7 +31,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
   const slots = useTranscriptSlots();
   const taskIds = turn.trigger?.taskIds;
   const triggered = useMemo(() => new Set(taskIds), [taskIds]);
-  // The header of a woken turn says how its tasks ended; said again below it would only be longer.
+  // The header already says how the waking tasks ended.
   const renderTask = useCallback(
     (item: TaskItem, call: React.ReactNode) => {
       if (item.phase !== 'started' && triggered.has(item.id)) {
@@ -88,7 +88,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
         />
         <TurnFooter turn={turn} />
       </div>
-      {/* Below the time, but behind what the turn says: whoever goes through it by keys wants that first. */}
+      {/* After the turn's content in tab order. */}
       <ShowInLog
         anchor={`turn-${turn.id}`}
         name={turnTitle(turn, slots)}
@@ -101,11 +101,11 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
   );
 });
 
-/** How a turn stands: running with its clock, or how long it took; and what can be taken from it. */
+/** The end of a turn: its clock or duration, and buttons to copy from it. */
 export function TurnFooter({ turn }: { turn: Turn }) {
   const slots = useTranscriptSlots();
   if (turn.kind === 'none') return null;
-  // Where there is room it stands beside the turn's time.
+  // On wide screens the button is beside the turn's time.
   const inLog = <ShowInLog anchor={`turn-${turn.id}`} name={turnTitle(turn, slots)} className="sm:hidden" />;
   if (turn.state === 'open') return <OpenFooter turn={turn} inLog={inLog} />;
   const hasAnswer = turn.items.some((item) => item.kind === 'message' && item.role === 'assistant' && item.text !== '');
@@ -164,7 +164,7 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
       </p>
     );
   }
-  if (asked !== undefined && hasLapsed(asked, isOver)) {
+  if (asked !== undefined && hasExpired(asked, isOver)) {
     return (
       <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
         <Glyph name="lost" />
@@ -183,7 +183,7 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   );
 }
 
-/** What the agent said in the turn, as it wrote it. */
+/** The agent's answer as written. */
 function answerOf(turn: Turn): string {
   return turn.items
     .flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : []))

@@ -3,19 +3,19 @@ import { plainWords } from '@/components/ui/plain-words';
 import { inQuotes, quoted } from '@/components/ui/verbatim';
 import type { TranscriptSlots } from './transcript-slots';
 
-/** A task of another session: it did not wake the agent, which was told of it. */
-export interface ToldTask {
+/** A task of another session: the agent was notified of it but not woken by it. */
+export interface ForeignTask {
   id: string;
   sessionId: string;
 }
 
-/** What woke the agent: tasks by name, or something without one. */
+/** What woke the agent. */
 export type TurnCause =
   | {
       kind: 'tasks';
       tasks: { id: string; task: Task | null }[];
-      told: ToldTask[];
-      /** The agent is not told of such ends: Interlude began the turn for it. */
+      told: ForeignTask[];
+      /** Agents don't report the end of such tasks: Interlude started the turn. */
       byInterlude: boolean;
     }
   | { kind: 'timer'; reason: string | null; setAt: number | null }
@@ -45,12 +45,12 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
   return { kind: 'other', words: 'something it did not name' };
 }
 
-/** More causes than these are counted. */
+/** Further causes are counted. */
 const MOST_NAMED = 5;
 
 /**
- * A turn's accessible name: `Between-run turn: woken by Poll (failed, exit 3)`. It starts with our words and names
- * regions, not controls, so task names need no quotes.
+ * A turn's accessible name: `Between-run turn: woken by Poll (failed, exit 3)`. Task names need no quotes here: the
+ * name starts with our words and labels a region.
  */
 export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
   if (turn.kind === 'user') return 'User turn';
@@ -73,15 +73,15 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
   return `Between-run turn: ${[...woken, ...told].join(', ')}`;
 }
 
-/** `session b`, or that there are several. */
-function whose(told: readonly ToldTask[]): string {
+/** `session b`, or `other sessions`. */
+function whose(told: readonly ForeignTask[]): string {
   const [only, ...others] = new Set(told.map(({ sessionId }) => sessionId));
   return others.length > 0 ? 'other sessions' : `session ${quoted(only ?? '')}`;
 }
 
 const MOST_CHARACTERS = 48;
 
-/** A turn's name, told apart from others of its kind by what was asked: `User turn “Build it”`. */
+/** A turn's name with the user's first words: `User turn “Build it”`. */
 export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
   const name = turnName(turn, slots);
   if (turn.kind !== 'user') return name;

@@ -9,16 +9,16 @@ import { dayWords, isOtherDay } from '@/components/ui/day';
 import { useHydrated, useNow } from '@/components/ui/now';
 import { TurnArticle } from './turn-article';
 
-/** The turns near the reader, each where the whole list has it. */
+/** The turns near the reader, at their places in the list. */
 export function LaidOutTurns(props: {
   turns: readonly Turn[];
   rows: readonly VirtualItem[];
-  /** The turn that is marked for a moment. */
+  /** The highlighted turn. */
   flashed: string | null;
   hasMore: boolean;
   boxRef: Ref<HTMLDivElement>;
   rowRef: Ref<HTMLDivElement>;
-  /** What stands above the oldest. */
+  /** Shown above the oldest turn. */
   top: ReactNode;
 }) {
   const { turns, rows, flashed, hasMore, boxRef, rowRef, top } = props;
@@ -44,8 +44,8 @@ export function LaidOutTurns(props: {
   );
 }
 
-/** The turns that come with the page, before any of our code runs. */
-export function PaintedTurns({ turns, top }: { turns: readonly Turn[]; top: ReactNode }) {
+/** The turns in the server's markup. */
+export function ServerTurns({ turns, top }: { turns: readonly Turn[]; top: ReactNode }) {
   return (
     <div className="relative mx-auto max-w-[960px] pt-12 pb-6">
       {top}
@@ -58,7 +58,7 @@ export function PaintedTurns({ turns, top }: { turns: readonly Turn[]; top: Reac
   );
 }
 
-/** A turn of the transcript. One that can't be rendered is one line, and the others stand. */
+/** One turn. If it fails to render, the others are unaffected. */
 export function TurnRow({ turn, flash }: { turn: Turn; flash: boolean }) {
   return (
     <Boundary of={turn} fallback={<BrokenTurn turn={turn} />}>
@@ -67,7 +67,7 @@ export function TurnRow({ turn, flash }: { turn: Turn; flash: boolean }) {
   );
 }
 
-/** It keeps the turn's address, so that links to it still lead there. */
+/** Keeps the turn's anchor for links. */
 export function BrokenTurn({ turn }: { turn: Turn }) {
   return (
     <article
@@ -85,31 +85,30 @@ export function BrokenTurn({ turn }: { turn: Turn }) {
   );
 }
 
-/** After a longer pause there is room before a turn. */
+/** A longer pause adds space above a turn. */
 const PAUSE_MS = 6 * 3_600_000;
 const PAUSE_PX = 20;
 
 type Times = Pick<Turn, 'startedAt'>;
 
 /**
- * The room before a turn, in pixels: by the pause alone, which is the same in every time zone, so that nothing moves
- * when the day is said that only the reader's browser knows.
+ * Space above a turn in pixels. It depends only on the pause, which is equal in all time zones: nothing moves when the
+ * browser adds the day.
  */
 export function pauseHeight(turn: Times | undefined, before: Times | undefined): number {
   if (turn === undefined || before === undefined) return 0;
   return turn.startedAt - before.startedAt >= PAUSE_MS ? PAUSE_PX : 0;
 }
 
-/** The same as a class. */
 function pauseClass(turn: Times, before: Times | undefined): string | undefined {
   return pauseHeight(turn, before) > 0 ? 'pt-5' : undefined;
 }
 
 /**
- * The day, above a turn that began on another one than that before it. It stands in the room between the two, and takes
- * none itself.
+ * The day, above the first turn of each day. It uses the space between turns.
  *
- * @param before null above the first of all, which says its day unless that is today; undefined if it is not loaded
+ * @param before null above the first turn of the session, which shows its day unless that is today; undefined if it is
+ * not loaded
  */
 export function DayLine({ turn, before }: { turn: Times; before: Times | null | undefined }) {
   const hydrated = useHydrated();

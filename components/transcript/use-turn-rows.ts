@@ -5,29 +5,28 @@ import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useSta
 import { LINE_KEPT, LONGEST_LINE } from '@/components/ui/fold-lines';
 import { type RowVirtualizer, useProgressiveRows, useRowWindow } from '@/components/ui/row-window';
 import { turnWeight } from './first-paint';
-import { type Painted, TAIL_PX } from './painted';
+import { type ServerMarkup, TAIL_PX } from './server-markup';
 import { pauseHeight } from './turn-list';
 
-/** Room for what stands above the oldest turn, and below the newest. */
+/** Space above the oldest and below the newest turn. */
 const TOP_PX = 48;
 const END_PX = 24;
 
-/** The turns that are laid out: what is in sight, and what is near it as it comes. */
+/** The turns that are laid out: those in view, and step by step those near it. */
 export function useTurnRows(options: {
   turns: readonly Turn[];
   scroller: RefObject<HTMLDivElement | null>;
-  /** What the server rendered of it. */
-  painted: Painted | null;
-  /** Whether the reader stays where they are, however near to the end. */
+  painted: ServerMarkup | null;
+  /** Keeps the reader's place, however near to the end. */
   held: boolean;
   follows: boolean;
 }): { virtualizer: RowVirtualizer; rows: readonly VirtualItem[] } {
   const { turns, scroller, painted, held, follows } = options;
-  // The same while one only grows, so that it does not have ten thousand rows measured again.
+  // Stable while a turn grows, so that not all rows are measured again.
   const [laidOut, setLaidOut] = useState(turns);
   const measured = areSameTurns(laidOut, turns) ? laidOut : turns;
   if (measured !== laidOut) setLaidOut(measured);
-  // A turn that has not been laid out here is as high as it was in the server's markup; others as they are guessed.
+  // Until a turn is measured: its height in the server's markup, or an estimate.
   const heightOf = useCallback((turn: Turn) => painted?.heights.get(turn.id) ?? estimateTurnHeight(turn), [painted]);
   const virtualizer = useRowWindow({
     scroller,
@@ -52,7 +51,7 @@ export function useTurnRows(options: {
   const waiting = useProgressiveRows(near, {
     keyOf: ({ key }) => key,
     weightOf: ({ index }) => turnWeight(turns[index] as Turn),
-    // With the page's own first layout comes only what is in sight.
+    // The first layout has only the turns in view.
     firstWeight: 0,
     isInSight: ({ index }) => range !== null && index >= range.startIndex && index <= range.endIndex,
   });
@@ -63,7 +62,7 @@ function areSameTurns(before: readonly Turn[], now: readonly Turn[]): boolean {
   return before === now || (before.length === now.length && before.every(({ id }, at) => id === now[at]?.id));
 }
 
-/** A turn's, as far as it is known, with the room before it. */
+/** Height of a turn with the space above it. */
 function rowHeight(turns: readonly Turn[], index: number, heightOf: (turn: Turn) => number): number {
   const turn = turns[index] as Turn;
   return heightOf(turn) + pauseHeight(turn, turns[index - 1]);
@@ -72,10 +71,7 @@ function rowHeight(turns: readonly Turn[], index: number, heightOf: (turn: Turn)
 const LINE = 22;
 const CHARACTERS_PER_LINE = 84;
 
-/**
- * How high a turn will probably be, in pixels, before it has been laid out. The better the guess, the less the
- * scrollbar jumps.
- */
+/** Estimated height of a turn in pixels before its first layout. Better estimates make the scrollbar jump less. */
 export function estimateTurnHeight(turn: Turn): number {
   const known = guesses.get(turn);
   if (known !== undefined) return known;
@@ -85,7 +81,7 @@ export function estimateTurnHeight(turn: Turn): number {
   return guess;
 }
 
-/** Asked for again with every page of older turns; a turn that did not change keeps its identity. */
+/** Every page of older turns asks again; an unchanged turn keeps its identity. */
 const guesses = new WeakMap<Turn, number>();
 
 function itemHeight(item: Item): number {
@@ -101,10 +97,10 @@ function itemHeight(item: Item): number {
   }
 }
 
-/** Of more, the sum is all that matters: a megabyte of text is not scanned for its lines. */
+/** Lines of longer texts are estimated from their length. */
 const MOST_SCANNED = 20_000;
 
-/** Lines count, of which very long ones are folded. */
+/** Very long lines count as folded. */
 function textHeight(text: string): number {
   let lines = 0;
   let shown = 0;
@@ -121,9 +117,8 @@ function textHeight(text: string): number {
 }
 
 /**
- * When a session's oldest turns are removed, a reader of what is left stays where they are: the list sees to that, as it
- * does for turns that are put before others. Who reads one that goes is taken to the oldest that is left, and keeps the
- * keyboard.
+ * Keeps the reader's place when the session's oldest turns are removed. If the turn they read is removed, it scrolls to
+ * the oldest remaining one and keeps the focus.
  */
 export function useRemoval(options: {
   virtualizer: RowVirtualizer;
@@ -141,7 +136,7 @@ export function useRemoval(options: {
     box?.addEventListener('focusin', note);
     return () => box?.removeEventListener('focusin', note);
   }, [virtualizer]);
-  // after each render, because only the one before knows which turn was read
+  // After each render: the previous render knows which turn was in view.
   useLayoutEffect(() => {
     const before = read.current;
     read.current = { turnId: turns[virtualizer.range?.startIndex ?? 0]?.id, removedUpTo };

@@ -129,14 +129,14 @@ export const LIVE = [
     file: 'components/live/live-connection.ts',
     find: 'if (comparePositions(frame.id, this.position) <= 0) return false;',
     replace: '',
-    test: 'tests/ui/topic-track.test.ts',
+    test: 'tests/ui/topic-buffer.test.ts',
   },
   {
     name: 'compares positions as text',
     file: 'lib/protocol/position.ts',
     find: 'if (a.length !== b.length) return a.length - b.length;',
     replace: '',
-    test: 'tests/ui/topic-track.test.ts',
+    test: 'tests/ui/topic-buffer.test.ts',
   },
   {
     name: 'gives a reader frames from before its position',
@@ -206,6 +206,6 @@ export const LIVE = [
     file: 'components/live/live-provider.tsx',
     find: 'knowUntil(stale ? since || (knownUntil() ?? now) : null);',
     replace: 'knowUntil(null);',
-    test: 'tests/ui/stand-still.test.ts',
+    test: 'tests/ui/freeze-when-stale.test.ts',
   },
 ];

@@ -141,7 +141,7 @@ export const PAGE = [
   },
   {
     name: 'sends after it has left the screen',
-    file: 'components/live/ask-server.ts',
+    file: 'components/live/api-fetch.ts',
     find: "if (hasPageEnded()) throw new TypeError('You signed out. Reload the page to sign in again.');",
     replace: '',
     test: 'tests/ui/browser-state.test.tsx',

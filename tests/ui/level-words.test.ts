@@ -1,7 +1,7 @@
 import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
-import { type LevelSource, levelWords } from '@/components/logs/level-line';
+import { type LevelSource, levelText } from '@/components/logs/level-status';
 
 const NOW = 100_000;
 const WRITTEN: AgentLogLevel = { level: 'info', since: 1_000, by: null, until: null, base: 'info', desired: null };
@@ -22,8 +22,8 @@ function said(level: Partial<AgentLogLevel>, agent: Partial<LevelSource> = {}): 
     ...agent,
     logLevel: { ...WRITTEN, ...level },
   };
-  const { tone, parts } = levelWords(source, NOW, (at) => `@${at}`);
-  return `${tone}: ${parts.map(({ text, ticks }) => (ticks ? `{${text}}` : text)).join('')}`;
+  const { tone, parts } = levelText(source, NOW, (at) => `@${at}`);
+  return `${tone}: ${parts.map(({ text, ticking }) => (ticking ? `{${text}}` : text)).join('')}`;
 }
 
 describe('a level is told', () => {

@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest';
 import { FirstLines } from '@/components/logs/first-lines';
 import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
 import { LineSearch } from '@/components/logs/line-search';
+import { markerText, plainLine } from '@/components/logs/log-format';
 import type { FirstLog } from '@/components/logs/log-query';
 import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams } from '@/components/logs/log-query';
 import { LogRow } from '@/components/logs/log-row';
 import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-settings';
-import { markerWords, plainLine } from '@/components/logs/log-words';
-import { messagePieces, shownMessage } from '@/components/logs/message-pieces';
+import { messagePieces, previewOf } from '@/components/logs/message-pieces';
 import { sizeOf } from '@/components/ui/size-of';
 
 const ESC = '\u001b';
@@ -84,8 +84,8 @@ describe('a line of a log', () => {
       expect(markup).toMatch(/more characters/);
       expect(row({ message: message.repeat(2_000) }, { text: 'a' }, true).match(/<\w/g)?.length).toBeLessThan(3_100);
     }
-    expect(shownMessage('a漢'.repeat(2_000), false).text).toBe('a漢'.repeat(30).slice(0, -1));
-    expect(shownMessage('a\0'.repeat(2_000), false)).toEqual({
+    expect(previewOf('a漢'.repeat(2_000), false).text).toBe('a漢'.repeat(30).slice(0, -1));
+    expect(previewOf('a\0'.repeat(2_000), false)).toEqual({
       text: `${'a\0'.repeat(15)}a`,
       rest: '3969 more characters',
     });
@@ -152,7 +152,7 @@ describe('JSON in a message', () => {
 
 describe('words and times', () => {
   it('cuts no character in two', () => {
-    const { text } = shownMessage(`${'x'.repeat(999)}👋 and more`, false);
+    const { text } = previewOf(`${'x'.repeat(999)}👋 and more`, false);
     expect(text).toBe('x'.repeat(999));
   });
 
@@ -170,10 +170,10 @@ describe('words and times', () => {
   });
 
   it('say who turned the level, and how much was removed', () => {
-    expect(markerWords({ kind: 'level', level: 'debug', previous: 'info', by: 'ada' })).toBe(
+    expect(markerText({ kind: 'level', level: 'debug', previous: 'info', by: 'ada' })).toBe(
       'level info → debug, by ada',
     );
-    expect(markerWords({ kind: 'retention', lines: 12_034, bytes: 3_400_000 })).toBe(
+    expect(markerText({ kind: 'retention', lines: 12_034, bytes: 3_400_000 })).toBe(
       '12,034 older lines removed by retention (3.2 MiB)',
     );
     expect(sizeOf(268_435_456)).toBe('256 MiB');

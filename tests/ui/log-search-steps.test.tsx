@@ -5,7 +5,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LineSearch } from '@/components/logs/line-search';
 import { LogRow } from '@/components/logs/log-row';
-import { LiveLines } from '@/components/logs/log-store';
+import { LiveMatcher } from '@/components/logs/log-store';
 import { LogWindow } from '@/components/logs/log-window';
 
 /** What one line costs, in milliseconds of a clock that nothing else moves. */
@@ -71,7 +71,7 @@ const lines = (count: number, from = 1) => Array.from({ length: count }, (_, at)
 describe('lines that come live', () => {
   const listen = (mostChars = Number.POSITIVE_INFINITY) => {
     const taken: string[] = [];
-    const live = new LiveLines(filter, mostChars, {
+    const live = new LiveMatcher(filter, mostChars, {
       matched: (matching, to) => void taken.push(...matching.map(({ position }) => position), `to ${to}`),
       skipped: (to) => void taken.push(`skipped to ${to}`),
     });

@@ -1,7 +1,7 @@
 import type { OutputPart, TaskOutput } from '@interlude/protocol/task-output';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { endOfOutput, findInOutput, MOST_HITS, outputRows, stretchesOf } from '@/components/tasks/output-rows';
+import { endOfOutput, findInOutput, MOST_HITS, outputRows, segmentsOf } from '@/components/tasks/output-rows';
 import { stripAnsi } from '@/components/ui/ansi';
 
 const output = (...parts: (Partial<OutputPart> & { text: string })[]): TaskOutput => {
@@ -136,7 +136,7 @@ describe('a search in an output', () => {
   test('marks hits across colours, and leaves the text as it is', () => {
     const [row] = outputRows(output({ text: 'a \u001b[31mer\u001b[32mror\u001b[0m b error' }));
     if (row?.kind !== 'line') throw new Error('no line');
-    const stretches = stretchesOf(row.spans, findInOutput([row], 'error'));
+    const stretches = segmentsOf(row.spans, findInOutput([row], 'error'));
     expect(stretches.map(({ text, className, hit }) => [text, className, hit !== null])).toEqual([
       ['a ', null, false],
       ['er', 'ansi-red', true],

@@ -5,7 +5,7 @@ import type { SessionList, SessionSummary } from '@interlude/protocol/read-model
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { LiveProvider } from '@/components/live/live-provider';
-import { useStart } from '@/components/live/use-fleet';
+import { useInitialData } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { NowProvider } from '@/components/ui/now';
 import { NextPage } from '../support/next-page';
@@ -59,7 +59,7 @@ function answerOf(params: URLSearchParams): SessionList {
 }
 
 function Page() {
-  useStart((fleet) => fleet.takeSessions(answerOf(new URLSearchParams())));
+  useInitialData((fleet) => fleet.takeSessions(answerOf(new URLSearchParams())));
   return <SessionNav currentId={null} keysEverywhere empty={null} />;
 }
 const open = (search = '') => {

@@ -1,13 +1,13 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { ToolInput } from '@/components/transcript/tool-input';
-import { tellingArgument } from '@/components/transcript/tool-words';
+import { mainArgument } from '@/components/transcript/tool-words';
 import { unescaped } from '../support/decode-shown';
 import { signs } from '../support/hostile-inputs';
 
 const shown = (args: unknown, name = 'TodoWrite') =>
   renderToStaticMarkup(<ToolInput call={{ name, args, argsText: '' }} />);
-const told = (args: unknown) => tellingArgument({ name: 'TodoWrite', args, argsText: '' });
+const told = (args: unknown) => mainArgument({ name: 'TodoWrite', args, argsText: '' });
 const items = (markup: string) =>
   [...markup.matchAll(/<li[^>]*>(.*?)<\/li>/gs)].map(([, one]) => unescaped((one ?? '').replace(/<[^>]*>/g, '')));
 

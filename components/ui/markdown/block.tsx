@@ -8,7 +8,7 @@ import { renderInline } from './inline';
 import type { LongTable } from './parse';
 import { Table } from './table';
 
-/** Nesting beyond this is shown as it was written. */
+/** Deeper nesting is shown as written. */
 const DEEPEST = 12;
 
 interface BlockProps {
@@ -17,7 +17,7 @@ interface BlockProps {
   depth?: number;
 }
 
-/** One block of a message. While a message streams only its last blocks change; the others are not rendered again. */
+/** A block of a message. While a message streams, only its last blocks render again. */
 export const Block = memo(
   function Block({ token, streaming, depth = 0 }: BlockProps): ReactNode {
     if (depth > DEEPEST)
@@ -39,7 +39,7 @@ export const Block = memo(
         return <span dir="auto">{token.tokens ? renderInline(token.tokens) : withBreaks(token.text)}</span>;
       case 'heading':
         return (
-          // One level for all, below the turn's own heading: an agent's outline must not tear holes into the page's.
+          // One level for all headings: an agent's outline must not disturb the page's.
           <h3 dir="auto" className={HEADING[Math.min(3, token.depth)]}>
             {renderInline(token.tokens)}
           </h3>

@@ -3,16 +3,16 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { refusalOf } from '@interlude/protocol/takes';
 import { useState } from 'react';
-import { fewAtOnce } from '@/components/live/fetch-json';
+import { forEachLimited } from '@/components/live/fetch-json';
 import { Name } from '@/components/ui/name';
-import { LevelLine } from './level-line';
-import { askLevel, type LevelChoice, LevelRadios } from './level-switch';
+import { LevelLine } from './level-status';
+import { type LevelChoice, LevelRadios, requestLevel } from './level-switch';
 
 type Asked = ReadonlyMap<string, 'asking' | 'asked' | { failure: string }>;
 
-/** One level for several agents at once, and what came of it for each. */
-export function LevelOfMany({ agents }: { agents: readonly AgentSummary[] }) {
-  const { choice, asked, ask } = useAskMany();
+/** Sets one log level for several agents and shows the outcome of each. */
+export function BulkLevel({ agents }: { agents: readonly AgentSummary[] }) {
+  const { choice, asked, ask } = useRequestMany();
   const failed = agents.filter(({ id }) => typeof asked.get(id) === 'object');
   const told = agents.filter(({ id }) => asked.has(id));
   const reasons = new Map(agents.map((agent) => [agent.id, whyNot(agent)]));
@@ -74,7 +74,7 @@ function Outcome({ agent, asked }: { agent: AgentSummary; asked: ReturnType<Aske
   return <LevelLine agent={agent} className="min-w-0" />;
 }
 
-function useAskMany() {
+function useRequestMany() {
   const [choice, setChoice] = useState<LevelChoice | null>(null);
   const [asked, setAsked] = useState<Asked>(new Map());
   const ask = async (agents: readonly AgentSummary[], wish: LevelChoice) => {
@@ -83,21 +83,21 @@ function useAskMany() {
     setChoice(wish);
     const ids = agents.map(({ id }) => id);
     set(ids, 'asking');
-    await fewAtOnce(ids, async (id) => {
-      const answer = await askLevel(id, wish);
+    await forEachLimited(ids, async (id) => {
+      const answer = await requestLevel(id, wish);
       set([id], answer.kind === 'asked' ? 'asked' : { failure: answer.reason });
     });
   };
   return { choice, asked, ask: (agents: readonly AgentSummary[], wish: LevelChoice) => void ask(agents, wish) };
 }
 
-/** Why nobody would act on a level for an agent; null if somebody would, now or once its runner is back. */
+/** Why the agent can't change its level; null if it can, now or when its runner is back. */
 function whyNot({ connectedSince, status }: AgentSummary): string | null {
   if (connectedSince === null) return 'no runner listens';
   return refusalOf(status, 'log-level.set')?.reason ?? null;
 }
 
-/** `2 of 3 confirmed, 1 waits`: by each agent's own word. */
+/** `2 of 3 confirmed, 1 waits` */
 function summary(agents: readonly AgentSummary[], asked: Asked): string {
   const counts = new Map<string, number>();
   for (const agent of agents) {

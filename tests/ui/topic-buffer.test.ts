@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
-import { TopicTrack } from '@/components/live/live-connection';
+import { TopicBuffer } from '@/components/live/live-connection';
 import type { RowFrame } from '@/components/live/row-frame';
 import { eventFrame } from './scripted-stream';
 
 const frame = (position: number) => eventFrame('s', position) as RowFrame;
 
-function trackWith(...positions: number[]): TopicTrack {
-  const track = new TopicTrack('0');
+function trackWith(...positions: number[]): TopicBuffer {
+  const track = new TopicBuffer('0');
   for (const position of positions) track.take(frame(position), 1);
   return track;
 }
 
-const idsSince = (track: TopicTrack, after: string) => track.since(after).map(({ id }) => id);
+const idsSince = (track: TopicBuffer, after: string) => track.since(after).map(({ id }) => id);
 
 it('keeps a repeated frame once, and keeps its position', () => {
   const track = trackWith(1, 2, 3);

@@ -8,7 +8,7 @@ import type { ReactNode } from 'react';
 import { afterEach, expect, it, vi } from 'vitest';
 import { FleetStore } from '@/components/live/fleet-store';
 import { FleetContext } from '@/components/live/use-fleet';
-import { useTasks, useTasksLeft } from '@/components/tasks/use-tasks';
+import { useTasks, useTasksAfterRemoval } from '@/components/tasks/use-tasks';
 import { aTask } from './rows';
 
 afterEach(() => {
@@ -47,7 +47,7 @@ it('tasks that were removed do not come back with a list that was asked for befo
   );
   const hook = renderHook(
     ({ upTo }: { upTo: Position | undefined }) => {
-      useTasksLeft('s', upTo);
+      useTasksAfterRemoval('s', upTo);
       return useTasks('s').tasks.map(({ id }) => id);
     },
     { wrapper, initialProps: { upTo: undefined as Position | undefined } },

@@ -2,7 +2,7 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { LogWindow } from '@/components/logs/log-window';
-import { farRowAt, isWithin, LINE_PX, stretchAround, stretchNow, TOP_PX } from '@/components/logs/use-log-rows';
+import { currentSegment, farRowAt, isWithin, LINE_PX, segmentAround, TOP_PX } from '@/components/logs/use-log-rows';
 
 /** The most that every browser lays out. */
 const MOST_PX = 17_000_000;
@@ -32,7 +32,7 @@ it('a place of the bar is that of the same row before and after it is laid out, 
     fc.property(lineCount, share, (lines, at) => {
       const log = logOf(lines);
       const row = Math.floor(at * (lines - 1));
-      const stretch = stretchAround(log, row);
+      const stretch = segmentAround(log, row);
       const { begin, end, farPx } = stretch;
       expect(TOP_PX + (begin + lines - end) * farPx + (end - begin) * LINE_PX).toBeLessThan(MOST_PX);
       expect(isWithin(log, stretch, row)).toBe(true);
@@ -46,12 +46,12 @@ it('a stretch stays around the same lines whatever comes, and goes along with th
   fc.assert(
     fc.property(lineCount, share, fc.integer({ min: 1, max: 5_000 }), (lines, at, more) => {
       const log = logOf(lines);
-      const stretch = stretchAround(log, Math.floor(at * (lines - 1)));
+      const stretch = segmentAround(log, Math.floor(at * (lines - 1)));
       const number = log.numberAt(stretch.begin);
       const added = Array.from({ length: more }, (_, nth) => lineOf(lines + 1 + nth));
       log.append(added, String(lines + more));
-      expect(log.numberAt(stretchNow(log, stretch, false).begin)).toBe(number);
-      expect(stretchNow(log, stretch, true).end).toBe(log.rowCount);
+      expect(log.numberAt(currentSegment(log, stretch, false).begin)).toBe(number);
+      expect(currentSegment(log, stretch, true).end).toBe(log.rowCount);
     }),
   );
 });

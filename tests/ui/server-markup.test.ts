@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 
 import { describe, expect, test } from 'vitest';
-import { paintedIn } from '@/components/transcript/painted';
+import { measureMarkup } from '@/components/transcript/server-markup';
 
 /** The server's markup of a transcript of 2,000 px in a box of 500 px. */
 function markup(scrollTop: number, start?: string): HTMLElement {
@@ -25,6 +25,6 @@ describe('the markup of a transcript that the browser takes over', () => {
     ['was left by its reader', 200, undefined, true],
     ['was to start at its end and has not been laid out', 0, 'end', false],
   ] as const)('%s', (_, scrollTop, start, isLeft) => {
-    expect(paintedIn(markup(scrollTop, start))).toMatchObject({ isLeft, fromEnd: isLeft ? 1_800 : 500 });
+    expect(measureMarkup(markup(scrollTop, start))).toMatchObject({ isLeft, fromEnd: isLeft ? 1_800 : 500 });
   });
 });

@@ -4,22 +4,22 @@ import type { LogLine, TurnAt } from '@interlude/protocol/read-models';
 import { useCallback, useRef, useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 
-/** What ran when a line of the log was written. */
-export interface RanThen {
+/** The turn that was running when a log line was written. */
+export interface TurnAtLine {
   at: number;
-  /** Null while it is asked for, and where no answer came. */
+  /** Null while loading and after a failure. */
   answer: TurnAt | null;
-  /** Why no answer came, and what to do next. */
+  /** Why loading failed and what to do next. */
   error: string | null;
 }
 
 /**
- * Asks what ran when a line was written, and has it shown.
+ * Looks up the turn that was running when a log line was written, and shows it.
  *
- * Ordering: of several lines asked about, only the last one's answer counts.
+ * Ordering: only the latest line's answer counts.
  */
-export function useRanThen(sessionId: string, show: (turnId: string) => void) {
-  const [ran, setRan] = useState<RanThen | null>(null);
+export function useTurnAtLine(sessionId: string, show: (turnId: string) => void) {
+  const [ran, setRan] = useState<TurnAtLine | null>(null);
   const asking = useRef<AbortController | null>(null);
 
   const ask = useCallback(

@@ -1,7 +1,7 @@
 import { QueryClient, QueryObserver } from '@tanstack/react-query';
 import { expect, test, vi } from 'vitest';
 import type { ConnectionStatus } from '@/components/live/connection-state';
-import { askAgainOnceLive } from '@/components/live/live-provider';
+import { refetchOnceLive } from '@/components/live/live-provider';
 
 /** A connection that enters these statuses, one after the other. */
 function connection() {
@@ -25,7 +25,7 @@ function connection() {
 test('what was given up while the server was away is asked for again once it is back, and nothing else is', async () => {
   const queryClient = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: Infinity } } });
   const live = connection();
-  askAgainOnceLive(live, queryClient);
+  refetchOnceLive(live, queryClient);
   live.enter('live');
   const refused = vi.fn().mockRejectedValueOnce(new Error('away')).mockResolvedValue('there');
   const known = vi.fn().mockResolvedValue('known');

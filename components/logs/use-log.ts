@@ -24,24 +24,19 @@ import {
   queryFromParams,
   withQuery,
 } from './log-query';
-import { type LogPlace, LogStore, useLogStore } from './log-store';
+import { type LogAnchor, LogStore, useLogStore } from './log-store';
 
-/** What no line is like: stands for a regex that the server, which says why, refuses too. */
+/** Matches no line: stands in for an expression that the server rejects with a message. */
 const NOTHING = { source: '', required: null, test: () => false, hits: () => [] };
 
 /**
- * A reading of the agent's log by this query, kept current. While another one is loading, the one before it stays.
+ * An agent's log for a query, kept current. While another query loads, the previous store stays.
  *
- * @param query null while none is wanted
- * @param place where it is to begin; asked when it does
- * @param first what the server sent along of it, if it did
+ * @param query null for none
+ * @param place where to open; called when the store opens
+ * @param first the page that the server sent, if any
  */
-export function useReading(
-  agentId: string,
-  query: LogQuery | null,
-  place: () => LogPlace,
-  first: FirstLog | null = null,
-) {
+export function useLog(agentId: string, query: LogQuery | null, place: () => LogAnchor, first: FirstLog | null = null) {
   const [sent] = useState(() =>
     first === null || typeof window === 'undefined' || !isFresh(first) ? null : LogStore.of(agentId, first),
   );
@@ -90,13 +85,13 @@ export function useReading(
 
   const error = useLogStore(store, ({ error }) => error);
 
-  // the server's markup is made without one
+  // The server's markup has no store.
   const isHydrated = useHydrated();
   const isCurrent = store !== null && query !== null && sameQuery(store.query, query);
   return { store: isHydrated ? store : null, error, isLoading: query !== null && !isCurrent };
 }
 
-async function openStore(agentId: string, query: LogQuery, place: LogPlace): Promise<LogStore> {
+async function openStore(agentId: string, query: LogQuery, place: LogAnchor): Promise<LogStore> {
   let filter = filterOf(query, null);
   if (query.isRegex && query.text !== '') {
     const { compileLogRegex } = await import('@interlude/protocol/projections/log-regex');
@@ -112,12 +107,12 @@ function sameQuery(a: LogQuery, b: LogQuery): boolean {
   return a.isRegex === b.isRegex && paramsFromQuery(a).toString() === paramsFromQuery(b).toString();
 }
 
-/** What is asked of the log. On a page of its own its address says it, so that a link says the same. */
+/** The log query. On its own page it is part of the address. */
 export function useLogQuery(inAddress: boolean): [LogQuery, (query: LogQuery) => void] {
   const params = useSearchParams();
   const [own, setOwn] = useState(EVERYTHING);
   const fromAddress = useMemo(() => queryFromParams(new URLSearchParams(params)), [params]);
-  // The router takes up an address when it gets to it; a box that was ticked is ticked at once.
+  // The router updates later, and a ticked box must be ticked at once.
   const [asked, ask] = useOptimistic(fromAddress);
   const change = useCallback(
     (query: LogQuery) =>
@@ -125,7 +120,7 @@ export function useLogQuery(inAddress: boolean): [LogQuery, (query: LogQuery) =>
         ask(query);
         const { pathname, search } = location;
         const next = withQuery(new URLSearchParams(search), query);
-        // the line that a link named belongs to what was shown before
+        // A line named by the address belonged to the previous query.
         history.replaceState(null, '', next.size > 0 ? `${pathname}?${next}` : pathname);
       }),
     [ask],

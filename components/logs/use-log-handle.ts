@@ -7,28 +7,28 @@ import { type Ref, type RefObject, useEffectEvent, useImperativeHandle, useLayou
 import type { LogStore } from './log-store';
 import { type LogRows, rowOf } from './use-log-rows';
 
-/** What comes first is more plainly the first with something before it. */
+/** Context shown above the target. */
 const LINES_BEFORE = 2;
 
 type Align = 'center' | 'start';
 
-/** Brings a place of the log into view, loading it first where need be. */
-export interface LogReveal {
+/** Scrolls to a place of the log, loading it if necessary. */
+export interface LogHandle {
   line(position: Position): void;
-  /** The first line at that time or later. */
+  /** The first line at or after this time. */
   time(at: number): void;
   first(): void;
   end(): void;
-  /** Gives the lines the focus, where they stand. */
+  /** Focuses the lines. */
   focus(): void;
-  /** The line the reader is at: this one if any of it is in view, else the first that is whole in view. */
+  /** The line that the reader is at: `chosen` if it is in view, else the first one fully in view. */
   seen(chosen?: Position | null): Position | null;
-  /** The line below or above this one, or near what is seen, brought into view. */
+  /** Moves to the line below or above, or to one in view. */
   beside(position: Position | null, way: 1 | -1): LogLine | null;
 }
 
-export function useReveal(
-  ref: Ref<LogReveal>,
+export function useLogHandle(
+  ref: Ref<LogHandle>,
   options: {
     store: LogStore;
     version: number;
@@ -39,7 +39,7 @@ export function useReveal(
 ): void {
   const { store, version, rows, scroller, onFollow } = options;
   const { window } = store;
-  /** What is to be shown as soon as it is there. */
+  /** The row to show as soon as it is loaded. */
   const wanted = useRef<{ row: () => number; align: Align } | null>(null);
 
   const goToWanted = () => {
@@ -50,7 +50,6 @@ export function useReveal(
     rows.scrollToRow(align === 'start' ? Math.max(0, index - LINES_BEFORE) : index, align);
   };
   const onDrawn = useEffectEvent(goToWanted);
-  // A reading begins where it was opened.
   const onOpened = useEffectEvent(() => {
     if (store.place.kind === 'newest') return;
     wanted.current = { row: () => rowOf(store), align: store.place.kind === 'line' ? 'center' : 'start' };
@@ -60,7 +59,7 @@ export function useReveal(
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
   useLayoutEffect(() => onDrawn(), [store, version]);
 
-  /** @param nearest the row to make do with when what was asked for turns out not to be there */
+  /** @param nearest fallback if the row does not exist */
   const show = (row: () => number, nearest: () => number, align: Align, load: () => Promise<void>) => {
     onFollow(false);
     const asked = { row, align };
@@ -70,7 +69,7 @@ export function useReveal(
       return;
     }
     void load().then(() => {
-      // once what came has been drawn
+      // After the loaded lines have rendered.
       requestAnimationFrame(() => {
         if (wanted.current !== asked) return;
         const index = nearest();
@@ -97,7 +96,7 @@ export function useReveal(
     },
     time(at) {
       const nearest = () => window.indexWhere((line) => line.occurredAt >= at);
-      // where lines are missing, the first one held after that time need not be the first there is
+      // The first held line after that time is the first one only if no line is missing before it.
       const row = () => {
         const index = nearest();
         const isSure = index > 0 ? window.lineAt(index - 1) !== null : window.older === null;
@@ -120,7 +119,7 @@ export function useReveal(
       const held = position === null ? -1 : window.indexFrom(position);
       const from = seen();
       const next = held >= 0 ? held + way : from === null ? window.rowCount - 1 : window.indexOf(from);
-      // over a gap, to the line behind it
+      // Skips a gap.
       const index = window.lineAt(next) === null ? next + way : next;
       const line = window.lineAt(index);
       if (line !== null) {

@@ -5,15 +5,15 @@ import { newId } from '@/components/ui/new-id';
 import { postJson, RequestError } from './fetch-json';
 
 /**
- * Asks the server to act.
+ * Sends a POST request that must not act twice.
  *
- * Failure: an ask that got no answer keeps its clientId, so that asking the same again can't do it twice. Asking for
- * something else instead is another ask.
+ * Failure: a request without an answer keeps its clientId, so that a retry can't act twice. A different request gets a
+ * new one.
  */
-export class Ask {
+export class IdempotentPost {
   #unanswered: { asked: string; clientId: string } | null = null;
 
-  /** @throws as `postJson` */
+  /** @throws like `postJson` */
   async post<Answer>(path: string, body: object): Promise<Answer> {
     const asked = JSON.stringify([path, body]);
     if (this.#unanswered?.asked !== asked) this.#unanswered = { asked, clientId: newId() };
@@ -29,15 +29,15 @@ export class Ask {
   }
 }
 
-type AskState<Answer> =
+type PostState<Answer> =
   | { kind: 'idle' | 'sending' }
   | { kind: 'answered'; answer: Answer }
   | { kind: 'failed'; reason: string };
 
-/** One thing that can be asked of the server here, and how that goes. */
-export function useAsk<Answer>(): [AskState<Answer>, (path: string, body?: object) => Promise<void>] {
-  const [state, setState] = useState<AskState<Answer>>({ kind: 'idle' });
-  const [asked] = useState(() => new Ask());
+/** A POST request and its state. */
+export function usePost<Answer>(): [PostState<Answer>, (path: string, body?: object) => Promise<void>] {
+  const [state, setState] = useState<PostState<Answer>>({ kind: 'idle' });
+  const [asked] = useState(() => new IdempotentPost());
   const ask = async (path: string, body: object = {}) => {
     setState({ kind: 'sending' });
     try {

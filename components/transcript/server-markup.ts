@@ -1,22 +1,22 @@
-/** Nearer to the end than this counts as at the end. Less than a turn of a mouse wheel, so that one leaves it. */
+/** Nearer to the end than this counts as at the end. Less than a turn of a mouse wheel, so that one turn leaves it. */
 export const TAIL_PX = 32;
 
-/** How the server's markup of a transcript stands just before the browser renders its own. */
-export interface Painted {
-  /** How high its turns are, in pixels, by their ids: the browser's own are not to move. */
+/** Measurements of the server's markup, taken just before the browser replaces it. */
+export interface ServerMarkup {
+  /** Heights of its turns in pixels, by id, so that none moves. */
   heights: ReadonlyMap<string | undefined, number>;
-  /** From the first that is in sight to its end, in pixels. */
+  /** Distance in pixels from the top of the view to the end. */
   fromEnd: number;
-  /** Whether the reader has scrolled up in it. */
+  /** The reader has scrolled up. */
   isLeft: boolean;
   hasFocus: boolean;
 }
 
-/** @returns null if the markup says only why the transcript is not there */
-export function paintedIn(markup: Element): Painted | null {
+/** @returns null if the markup has no transcript */
+export function measureMarkup(markup: Element): ServerMarkup | null {
   const box = markup.querySelector<HTMLElement>('[role="log"]');
   if (box === null) return null;
-  // It was to start at its end, and has not been laid out yet: no reader can have left that.
+  // The box starts at its end but had no layout yet, so the reader can't have left it.
   if (box.dataset.start === 'end') box.scrollTop = box.scrollHeight;
   const turns = [...box.querySelectorAll<HTMLElement>('[data-turn]')];
   return {

@@ -11,8 +11,8 @@ export const LEVEL_COLOUR: Record<LogLevel, string> = {
   fatal: 'text-failed font-semibold',
 };
 
-/** What a place in the log stands for. */
-export function markerWords(marker: LogMarker): string {
+/** The text of a marker. */
+export function markerText(marker: LogMarker): string {
   if (marker.kind === 'retention') {
     return `${countOf(marker.lines, 'older line')} removed by retention (${sizeOf(marker.bytes)})`;
   }
@@ -21,14 +21,14 @@ export function markerWords(marker: LogMarker): string {
   return level === previous ? `level ${level}, ${who}` : `level ${previous} → ${level}, ${who}`;
 }
 
-/** The hook whose failure a line tells, or null. */
+/** The failed hook that a line reports, or null. */
 export function failedHook({ level, component }: LogLine): string | null {
   return level === 'fatal' && component.startsWith('hook:')
     ? component.slice('hook:'.length).trim() || 'unknown'
     : null;
 }
 
-/** The line as it stands in the runner's own log file. */
+/** The line in the format of the runner's log file. */
 export function plainLine({ occurredAt, level, component, message }: LogLine): string {
   const date = new Date(occurredAt);
   const time = Number.isNaN(date.getTime()) ? String(occurredAt) : date.toISOString();

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { afterEach, expect, test, vi } from 'vitest';
-import { page, pageHeaders } from '@/components/live/ask-server';
+import { page, pageHeaders } from '@/components/live/api-fetch';
 import { fetchJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
 

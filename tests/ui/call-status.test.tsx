@@ -1,7 +1,7 @@
 import type { RequestItem, ToolCallItem } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { RequestsElsewhere } from '@/components/transcript/call-standing';
+import { DetachedRequests } from '@/components/transcript/call-state';
 import { ItemList } from '@/components/transcript/item-list';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
@@ -124,7 +124,7 @@ describe('the line of a call', () => {
     const asked = aTurn({ id: 'none:2', kind: 'none', items: [aRequest({ toolCallId: 'c1', outcome: null })] });
     const markup = renderToStaticMarkup(
       <NowProvider renderedAt={NOW}>
-        <RequestsElsewhere turns={[aTurn({ items: [call] }), asked]}>
+        <DetachedRequests turns={[aTurn({ items: [call] }), asked]}>
           <ItemList
             items={[call]}
             endedAt={null}
@@ -132,7 +132,7 @@ describe('the line of a call', () => {
             renderRequest={() => null}
             startedBy={() => null}
           />
-        </RequestsElsewhere>
+        </DetachedRequests>
       </NowProvider>,
     );
     expect(markup).not.toMatch(moves);

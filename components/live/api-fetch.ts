@@ -3,12 +3,12 @@ import { API_ADDRESS } from '@interlude/protocol/version';
 import { hasPageEnded, personId } from '@/components/ui/browser-storage';
 
 /**
- * How this page asks the server. Null: as whoever has signed in by cookie. An embed puts its own way here before it asks
- * for anything, and then nothing goes by the cookie, is shared with other tabs, or is kept by the browser.
+ * How this page sends requests; null for the browser's own fetch with its cookie. An embed sets its own fetch before
+ * its first request; then nothing uses the cookie, is shared between tabs or is stored.
  */
 export const page: { way: typeof fetch | null } = { way: null };
 
-/** Milliseconds after an input during which requests count as use. */
+/** Requests count as use for this long after an input, in milliseconds. */
 const PRESENT_MS = 60_000;
 let usedAt = Number.NEGATIVE_INFINITY;
 
@@ -17,11 +17,13 @@ function noteInput({ isTrusted }: Event): void {
 }
 
 for (const type of ['pointerdown', 'click', 'keydown', 'wheel']) {
-  // a shared worker has no document, and its requests are never use
+  // A shared worker has no document, and its requests never count as use.
   globalThis.document?.addEventListener(type, noteInput, { capture: true, passive: true });
 }
 
-/** Headers of every request: marks it as a page's own, names its person, and says if they used the page lately. */
+/**
+ * Headers of every request: they mark it as a page's, name the signed-in person and say if the page was used lately.
+ */
 export function pageHeaders(): Record<string, string> {
   const id = personId();
   const isUsed = Date.now() - usedAt < PRESENT_MS;
@@ -32,7 +34,7 @@ export function pageHeaders(): Record<string, string> {
  * @param path below /api/v1, with a leading slash
  * @throws TypeError if the server can't be reached or the page has ended
  */
-export async function askServer(
+export async function apiFetch(
   path: string,
   init: RequestInit,
   way: typeof fetch = page.way ?? fetch,

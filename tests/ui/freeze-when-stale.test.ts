@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { ConnectionState } from '@/components/live/connection-state';
-import { standStillWhileStale } from '@/components/live/live-provider';
+import { freezeWhenStale } from '@/components/live/live-provider';
 import { knownUntil, knowUntil } from '@/components/ui/now';
 
 const marks = new Set<string>();
@@ -24,7 +24,7 @@ function page(loadedAt = 1_000) {
       return () => {};
     },
   };
-  standStillWhileStale(live, loadedAt);
+  freezeWhenStale(live, loadedAt);
   return (status: ConnectionState['status'], asOf: number | null) => {
     live.state = { ...live.state, status, asOf };
     tell();

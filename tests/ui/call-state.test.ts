@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { callStanding } from '@/components/transcript/call-standing';
+import { callState } from '@/components/transcript/call-state';
 
 describe('a call that asks whether it may run', () => {
   const asked = { outcome: null, answer: null };
@@ -11,6 +11,6 @@ describe('a call that asks whether it may run', () => {
     ['completed', 'completed'],
     ['failed', 'failed'],
   ] as const)('and is %s shows as %s', (status, standing) => {
-    expect(callStanding({ status }, asked, false)).toBe(standing);
+    expect(callState({ status }, asked, false)).toBe(standing);
   });
 });
