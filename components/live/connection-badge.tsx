@@ -17,9 +17,9 @@ const WORD: Record<ConnectionStatus, string> = {
 
 const MEANING: Record<ConnectionStatus, string> = {
   connecting: 'Opening the live connection',
-  live: 'Everything the server has is on this page',
-  reconnecting: 'Offline. The page continues without loss when the server is back',
-  gap: 'Too long offline: the page was reloaded and is current',
+  live: 'This page is up to date',
+  reconnecting: 'Offline. The page catches up when the server is back',
+  gap: 'Offline for too long: the page was reloaded and is up to date',
   'signed-out': 'Signed out. Sign in again',
 };
 

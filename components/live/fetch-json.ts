@@ -77,7 +77,7 @@ async function ask<Body>(
   } catch (error) {
     const isLate = late.aborted && signal?.aborted !== true && !(error instanceof RequestError);
     if (!isLate && !(error instanceof TypeError)) throw error;
-    throw new TypeError('The server can’t be reached. See that it runs and try again.', { cause: error });
+    throw new TypeError('The server can’t be reached. Check that it is running and try again.', { cause: error });
   }
 }
 

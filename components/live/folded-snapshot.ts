@@ -64,7 +64,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
       this.#meanwhile = meanwhile;
       try {
         const snapshot = await read(signal, () => this.#value);
-        if (resets !== this.#resets) throw new Error('This was asked for before a gap. Ask again.');
+        if (resets !== this.#resets) throw new Error('Connection interrupted. Retry.');
         if (comparePositions(snapshot.position, known) >= 0) {
           const fresh = framesAfter(meanwhile, snapshot.position);
           this.#isCurrent = true;

@@ -46,9 +46,9 @@ export function FoundRows(props: {
       {isLoading && 'Searching…'}
       {listed === 0 && !isLoading && error === null && (
         <>
-          No {one} is like this.
+          No {one}s match.
           <button type="button" onClick={onAll} className="min-h-6 underline hover:text-ink">
-            Show every {one}
+            Clear search
           </button>
         </>
       )}

@@ -113,7 +113,7 @@ export async function applyUnlessReset<Answer>(
 ): Promise<Answer> {
   const { resets } = fleet;
   const answer = await asked;
-  if (resets !== fleet.resets) throw new Error('This was asked for before a gap. Ask again.');
+  if (resets !== fleet.resets) throw new Error('Connection interrupted. Retry.');
   take(answer);
   return answer;
 }

@@ -205,23 +205,22 @@ function LogEmpty(props: { store: LogStore | null; query: LogQuery; onQuery: (qu
   if (store === null) return <p className="px-3 py-3 text-ink-3 sm:px-4">Loading the log…</p>;
   if (store.position === null || store.window.rowCount > 0) return null;
   if (store.isLoading() || store.window.hasMore) {
-    return <Over>Looking through the log…</Over>;
+    return <Over>Searching the log…</Over>;
   }
   if (narrows(query)) {
     return (
       <Over>
-        No line is like this.{' '}
+        No lines match.{' '}
         <button type="button" onClick={() => onQuery(EVERYTHING)} className="underline hover:text-ink">
-          Show every line
+          Clear filters
         </button>
       </Over>
     );
   }
   return (
     <Over>
-      This agent has not written a log line yet. Agents that Interlude runs, or follows through their hooks, write one
-      as they go; others send them to <code>POST /api/v1/events</code>. With the runner’s log level at debug there is
-      more to see.
+      No log lines yet. Agents that Interlude runs or follows through hooks write a log as they work. Other agents can
+      send lines to <code>POST /api/v1/events</code>. Set the runner’s log level to debug for more detail.
     </Over>
   );
 }

@@ -21,8 +21,8 @@ export function LevelLine({ agent, className }: { agent: LevelSource; className?
   const isHydrated = useHydrated();
   const clock = (at: number) => (isHydrated ? clockTime(at) : UNKNOWN);
   // Serialized, so that the component renders only when the text changes.
-  const said = useNow((now) => JSON.stringify(levelText(agent, now, clock)));
-  const { tone, parts } = JSON.parse(said) as LevelText;
+  const text = useNow((now) => JSON.stringify(levelText(agent, now, clock)));
+  const { tone, parts } = JSON.parse(text) as LevelText;
   return (
     <span role="status" className={clsx('tabular [overflow-wrap:anywhere]', TONE[tone], className)}>
       {parts.map(({ text, ticking }, at) => (
@@ -64,22 +64,21 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
   const { level, since, by, base } = agent.logLevel;
   const isAway = agent.connection === 'away';
   const name = desired.level ?? (base === null ? 'the default' : `the default (${base})`);
-  const asked = [plain(`${name} requested`), ticks(` ${agoInWords(now - desired.requestedAt)}`)];
+  const requested = [plain(`${name} requested`), ticks(` ${agoInWords(now - desired.requestedAt)}`)];
   if (desired.state === 'refused') {
     const writes = level === null ? '' : `; the runner writes ${level}`;
     return {
       tone: 'failed',
       parts: [
-        plain(
-          `${name} refused: ${desired.reason === null ? 'the runner did not say why' : quoted(desired.reason)}${writes}`,
-        ),
+        plain(`${name} refused: ${desired.reason === null ? 'no reason given' : quoted(desired.reason)}${writes}`),
       ],
     };
   }
   if (desired.state === 'requested') {
     const why = isAway ? `; waits: ${awayText(agent, clock)}` : ', the agent has not answered yet';
-    const left = desired.expiresAt === null ? [] : [plain('; over in '), ticks(formatClock(desired.expiresAt - now))];
-    return { tone: 'waiting', parts: [...asked, plain(why), ...left] };
+    const left =
+      desired.expiresAt === null ? [] : [plain('; expires in '), ticks(formatClock(desired.expiresAt - now))];
+    return { tone: 'waiting', parts: [...requested, plain(why), ...left] };
   }
   if (level === desired.level && since !== null) {
     const end = desired.expiresAt === null ? [plain(', until it is changed')] : back(base, desired.expiresAt - now);
@@ -88,20 +87,21 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
   }
   // The runner acknowledged the request but has not reported the level yet.
   if (since === null || since < desired.requestedAt) {
-    return { tone: 'waiting', parts: [...asked, plain(', agent confirms')] };
+    return { tone: 'waiting', parts: [...requested, plain(', agent confirms')] };
   }
-  const whom = by === null ? '' : `, set by ${setBy(by)}`;
-  const text = `the runner says ${level} since ${clock(since)}${whom}; ${name} was asked for`;
+  const setter = by === null ? '' : `, set by ${setBy(by)}`;
+  const text = `the runner reports ${level} since ${clock(since)}${setter}; ${name} was requested`;
   return { tone: 'waiting', parts: [plain(text)] };
 }
 
 /** No request is open: the runner's own level, or one that someone else has set. */
 function written(agent: LevelSource, now: number, clock: Clock): LevelPart[] {
   const { level, since, by, until, base } = agent.logLevel;
-  if (level === null) return [plain('the runner has not said what it writes')];
+  if (level === null) return [plain('the runner has not reported its level')];
   const isGone = agent.connection === 'away' && agent.connectedSince !== null;
   const away = isGone ? [plain(`; ${awayText(agent, clock)}`)] : [];
-  if (by === null) return [plain(base === null ? `${level}, by its own word` : `${level}, its default`), ...away];
+  if (by === null)
+    return [plain(base === null ? `${level}, reported by the runner` : `${level}, its default`), ...away];
   const from = since === null ? '' : ` since ${clock(since)}`;
   return [plain(`${level}${from}, set by ${setBy(by)}`), ...(until === null ? [] : back(base, until - now)), ...away];
 }
@@ -113,8 +113,8 @@ function setBy(by: string): string {
 
 function awayText({ connectedSince }: LevelSource, clock: Clock): string {
   return connectedSince === null
-    ? 'no runner of this agent has ever listened'
-    : `the agent is away since ${clock(connectedSince)}`;
+    ? 'no runner of this agent has connected yet'
+    : `agent away since ${clock(connectedSince)}`;
 }
 
 function back(base: string | null, leftMs: number): LevelPart[] {

@@ -14,9 +14,9 @@ import { LevelLine } from './level-status';
 /** Sets the log level of an agent's runner. The requested and the current level differ until the runner confirms. */
 export function LevelSwitch({ agent }: { agent: AgentSummary }) {
   const mayAct = useMayAct();
-  const { pending, failure, ask } = useRequestLevel(agent);
+  const { pending, failure, request } = useRequestLevel(agent);
   const { level, by, base, desired } = agent.logLevel;
-  const wish = pending ?? (desired?.state === 'refused' ? null : desired);
+  const target = pending ?? (desired?.state === 'refused' ? null : desired);
   const isSet = desired === null ? by !== null : desired.level !== null;
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 text-xs">
@@ -25,35 +25,35 @@ export function LevelSwitch({ agent }: { agent: AgentSummary }) {
         Runner writes
       </span>
       <LevelRadios
-        asked={wish === null ? level : (wish.level ?? base)}
+        requested={target === null ? level : (target.level ?? base)}
         written={level}
         isOff={!mayAct}
-        onPick={(to) => ask({ level: to })}
+        onPick={(to) => request({ level: to })}
       />
       {mayAct && pending === null && desired !== null && desired.level !== null && desired.state !== 'refused' && (
-        <LevelLimit desired={desired} onPick={(ttlSeconds) => ask({ level: desired.level, ttlSeconds })} />
+        <LevelLimit desired={desired} onPick={(ttlSeconds) => request({ level: desired.level, ttlSeconds })} />
       )}
       {mayAct && isSet && pending === null && (
-        <button type="button" onClick={() => ask({ level: null })} className="text-ink-3 underline hover:text-ink">
+        <button type="button" onClick={() => request({ level: null })} className="text-ink-3 underline hover:text-ink">
           Back to default
         </button>
       )}
       {pending === null ? (
         <LevelLine agent={agent} />
       ) : (
-        <span className="text-ink-3">asking for {pending.level ?? 'the default'}…</span>
+        <span className="text-ink-3">requesting {pending.level ?? 'the default'}…</span>
       )}
-      {!mayAct && <span className="text-ink-3">You can look here, and not change it.</span>}
+      {!mayAct && <span className="text-ink-3">You don’t have permission to change the level.</span>}
       {failure !== null && (
         <span role="alert" className="text-failed">
-          Not asked: {failure}
+          Request failed: {failure}
         </span>
       )}
     </div>
   );
 }
 
-interface Asking {
+interface LevelRequest {
   serial: number;
   choice: LevelChoice;
   /** The agent's row when the request was sent. */
@@ -67,9 +67,9 @@ interface Asking {
  * only source of the outcome.
  */
 function useRequestLevel(agent: AgentSummary) {
-  const [asking, setAsking] = useState<Asking | null>(null);
-  const ask = async (choice: LevelChoice) => {
-    const serial = (asking?.serial ?? 0) + 1;
+  const [pendingRequest, setAsking] = useState<LevelRequest | null>(null);
+  const request = async (choice: LevelChoice) => {
+    const serial = (pendingRequest?.serial ?? 0) + 1;
     setAsking({ serial, choice, before: agent, isAnswered: false, failure: null });
     const answer = await requestLevel(agent.id, choice);
     const failure = answer.kind === 'failed' ? answer.reason : null;
@@ -77,13 +77,16 @@ function useRequestLevel(agent: AgentSummary) {
     setAsking((latest) => (latest?.serial === serial ? { ...latest, isAnswered: true, failure } : latest));
   };
   return {
-    pending: asking !== null && asking.failure === null && !isReflected(asking, agent) ? asking.choice : null,
-    failure: asking?.failure ?? null,
-    ask: (choice: LevelChoice) => void ask(choice),
+    pending:
+      pendingRequest !== null && pendingRequest.failure === null && !isReflected(pendingRequest, agent)
+        ? pendingRequest.choice
+        : null,
+    failure: pendingRequest?.failure ?? null,
+    request: (choice: LevelChoice) => void request(choice),
   };
 }
 
-function isReflected({ before, isAnswered }: Asking, agent: AgentSummary): boolean {
+function isReflected({ before, isAnswered }: LevelRequest, agent: AgentSummary): boolean {
   if (agent.logLevel.desired?.requestedAt !== before.logLevel.desired?.requestedAt) return true;
   // The runner may confirm before this component sees the request, and a default leaves no request.
   return isAnswered && agent.updatedPosition !== before.updatedPosition;
@@ -126,16 +129,16 @@ function LevelLimit(props: {
 /** The log levels. Arrow keys only move the focus, because selecting a level changes the runner. */
 export function LevelRadios(props: {
   /** The requested level, or the current one if none is requested. */
-  asked: LogLevel | null;
+  requested: LogLevel | null;
   /** The level that the runner reports. */
   written: LogLevel | null;
   /** The level can't be changed. */
   isOff?: boolean;
   onPick: (level: LogLevel) => void;
 }) {
-  const { asked, written, isOff = false, onPick } = props;
+  const { requested, written, isOff = false, onPick } = props;
   const group = useRef<HTMLDivElement>(null);
-  const reached = asked ?? 'debug';
+  const focused = requested ?? 'debug';
   const move = (event: KeyboardEvent, from: number) => {
     const to = targetOf(event.key, from);
     if (to === null) return;
@@ -155,8 +158,8 @@ export function LevelRadios(props: {
           key={level}
           type="button"
           role="radio"
-          aria-checked={level === asked}
-          tabIndex={level === reached ? 0 : -1}
+          aria-checked={level === requested}
+          tabIndex={level === focused ? 0 : -1}
           title={level === written ? 'written now' : undefined}
           aria-disabled={isOff}
           onClick={() => !isOff && onPick(level)}
@@ -168,7 +171,7 @@ export function LevelRadios(props: {
               : level === written
                 ? 'bg-ink text-ground'
                 : 'text-ink-2 hover:bg-raised hover:text-ink',
-            level === asked && level !== written && 'font-medium text-waiting underline decoration-dotted',
+            level === requested && level !== written && 'font-medium text-waiting underline decoration-dotted',
           )}
         >
           {level}
@@ -193,16 +196,16 @@ export interface LevelChoice {
   ttlSeconds?: number | null;
 }
 
-type LevelAnswer = { kind: 'asked' } | { kind: 'failed'; reason: string };
+type LevelAnswer = { kind: 'sent' } | { kind: 'failed'; reason: string };
 
 /** Requests a level from an agent's runner. Safe to repeat: the newest request wins. */
 export async function requestLevel(agentId: string, choice: LevelChoice): Promise<LevelAnswer> {
   const path = `/agents/${encodeURIComponent(agentId)}/log-level`;
   try {
     await putJson<LogLevelAnswer>(path, choice);
-    return { kind: 'asked' };
+    return { kind: 'sent' };
   } catch (error) {
-    const reason = error instanceof RequestError ? error.message : 'The server can’t be reached. Try again.';
+    const reason = error instanceof RequestError ? error.message : 'The server can’t be focused. Try again.';
     return { kind: 'failed', reason };
   }
 }

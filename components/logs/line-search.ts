@@ -15,7 +15,7 @@ export interface LineAnswer {
 
 export const UNSEARCHED: LineAnswer = { isFound: null, hits: [], isDone: true };
 
-interface Begun {
+interface Progress {
   text: string;
   answer: LineAnswer;
   found: Hit[];
@@ -33,13 +33,13 @@ const MOST_LINES = 1_000;
  */
 export class LineSearch {
   readonly filter: LogFilter;
-  readonly #judges: boolean;
-  readonly #begun = new Map<Position, Begun>();
+  readonly #dims: boolean;
+  readonly #progress = new Map<Position, Progress>();
 
-  /** @param judges lines that don't match stay visible and must be told apart */
-  constructor(filter: LogFilter, judges: boolean) {
+  /** @param dims lines that don't match stay visible and must be told apart */
+  constructor(filter: LogFilter, dims: boolean) {
     this.filter = filter;
-    this.#judges = judges;
+    this.#dims = dims;
   }
 
   /** @param text the shown part of the line */
@@ -47,7 +47,7 @@ export class LineSearch {
     const { answer } = this.#of(line, text);
     if (answer.isDone) return answer;
     // Cheap without a regular expression, and the server's markup includes it.
-    if (this.filter.regex === null && !this.#judges) return this.#work(line, text, () => true);
+    if (this.filter.regex === null && !this.#dims) return this.#work(line, text, () => true);
     return line.message.length <= MOST_AT_ONCE && hasTime() ? this.goOn(line, text) : answer;
   }
 
@@ -57,36 +57,36 @@ export class LineSearch {
   }
 
   #work(line: LogLine, text: string, goesOn: () => boolean): LineAnswer {
-    const begun = this.#of(line, text);
-    let { isFound, isDone } = begun.answer;
+    const progress = this.#of(line, text);
+    let { isFound, isDone } = progress.answer;
     while (!isDone) {
-      if (this.#judges && isFound === null) {
+      if (this.#dims && isFound === null) {
         isFound = matchesText(this.filter, line.message);
         isDone = !isFound;
       } else {
-        const { value, done } = begun.rest.next();
-        if (value) begun.found.push(value);
+        const { value, done } = progress.rest.next();
+        if (value) progress.found.push(value);
         isDone = done === true;
       }
       if (!goesOn()) break;
     }
-    begun.answer = { isFound, isDone, hits: joinHits(begun.found) };
-    return begun.answer;
+    progress.answer = { isFound, isDone, hits: joinHits(progress.found) };
+    return progress.answer;
   }
 
-  #of({ position }: LogLine, text: string): Begun {
-    const known = this.#begun.get(position);
+  #of({ position }: LogLine, text: string): Progress {
+    const known = this.#progress.get(position);
     if (known?.text === text) return known;
     const isFound = known?.answer.isFound ?? null;
-    const begun: Begun = {
+    const progress: Progress = {
       text,
       answer: { isFound, hits: [], isDone: isFound === false },
       found: [],
       rest: findHits(this.filter, text),
     };
-    this.#begun.set(position, begun);
-    const oldest = this.#begun.keys().next().value;
-    if (this.#begun.size > MOST_LINES && oldest !== undefined) this.#begun.delete(oldest);
-    return begun;
+    this.#progress.set(position, progress);
+    const oldest = this.#progress.keys().next().value;
+    if (this.#progress.size > MOST_LINES && oldest !== undefined) this.#progress.delete(oldest);
+    return progress;
   }
 }

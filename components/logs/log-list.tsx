@@ -163,7 +163,7 @@ function LogTop({ store: { window, position } }: { store: LogStore }) {
   if (position === null || (window.older === null && window.rowCount === 0)) return null;
   return (
     <p className="absolute inset-x-0 top-0 flex h-8 items-center px-3 text-2xs text-ink-3 sm:px-4">
-      {window.older === null ? 'Beginning of the log' : 'Looking further back…'}
+      {window.older === null ? 'Beginning of the log' : 'Loading older lines…'}
     </p>
   );
 }
@@ -212,7 +212,7 @@ function MissingRow({ row, isLoading, onFill }: { row: Missing; isLoading: boole
       </div>
     );
   }
-  const words = row.gap.skipped ? 'Lines skipped, load them' : 'More lines here';
+  const words = row.gap.skipped ? 'Load skipped lines' : 'Load more lines';
   return (
     <div className="flex h-5 items-center gap-2 bg-sunken px-3 font-sans text-2xs sm:px-4">
       <span aria-hidden="true" className="h-px w-4 bg-line-strong" />

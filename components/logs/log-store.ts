@@ -17,7 +17,7 @@ export type LogAnchor = { kind: 'newest' } | { kind: 'line'; position: Position 
 const NEWEST: LogAnchor = { kind: 'newest' };
 const NEXT_PAGE = 500;
 /** However fast lines arrive, the page renders at most this often. */
-const DRAW_EVERY_MS = 80;
+const RENDER_EVERY_MS = 80;
 /** Most live text that waits to be matched, in UTF-16 code units. */
 const MOST_WAITING = 16 * 1024 * 1024;
 
@@ -52,10 +52,10 @@ export class LogStore {
   /**
    * Lines matched since the last render. The window changes only on render, so that rows keep their places in between.
    */
-  #arrived: LogLine[] = [];
-  #arrivedTo: Position | null = null;
+  #pending: LogLine[] = [];
+  #pendingTo: Position | null = null;
   #version = 0;
-  #drawnAt = 0;
+  #renderedAt = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(agentId: string, query: LogQuery, filter: LogFilter) {
@@ -64,7 +64,7 @@ export class LogStore {
     this.filter = filter;
     this.window = new LogWindow(!narrows(query));
     this.#live = new LiveMatcher(filter, MOST_WAITING, {
-      matched: (lines, to) => this.#takeLive(lines, to),
+      matched: (lines, to) => this.#addLive(lines, to),
       skipped: (to) => this.#skipLive(to),
     });
   }
@@ -72,7 +72,7 @@ export class LogStore {
   /** Creates a store from the page that the server sent. */
   static of(agentId: string, { query, page }: FirstLog): LogStore {
     const store = new LogStore(agentId, query, filterOf(query, null));
-    store.#take(page, runOf({ ...page, lines: [...page.lines] }));
+    store.#insert(page, runOf({ ...page, lines: [...page.lines] }));
     return store;
   }
 
@@ -102,7 +102,7 @@ export class LogStore {
         FIRST_LINES,
       );
       if (place.kind !== 'newest') this.#reader = page.lines[page.lines.length >> 1]?.line ?? this.#reader;
-      this.#take(page, runOf(page));
+      this.#insert(page, runOf(page));
     });
   }
 
@@ -111,7 +111,7 @@ export class LogStore {
     return this.#load('first', async () => {
       const page = await this.#read({ after: ORIGIN }, FIRST_LINES);
       this.#reader = page.lines[0]?.line ?? this.#reader;
-      this.#take(page, runAfter(ORIGIN, page));
+      this.#insert(page, runAfter(ORIGIN, page));
     });
   }
 
@@ -130,14 +130,14 @@ export class LogStore {
       if (typeof where === 'number') {
         const page = await this.#read({ line: String(where) }, NEXT_PAGE);
         // A search that times out without a result continues next to a held line.
-        if (page.lines.length > 0) return this.#take(page, runOf(page));
+        if (page.lines.length > 0) return this.#insert(page, runOf(page));
       }
       if (where === 'above' && after !== null) {
         const page = await this.#read({ after }, NEXT_PAGE);
-        this.#take(page, runAfter(after, page));
+        this.#insert(page, runAfter(after, page));
       } else {
         const page = await this.#read(before === null ? {} : { before }, NEXT_PAGE);
-        this.#take(page, before === null ? runOf(page) : runBefore(before, page));
+        this.#insert(page, before === null ? runOf(page) : runBefore(before, page));
       }
     });
   }
@@ -175,17 +175,17 @@ export class LogStore {
     this.#live.close();
   }
 
-  #takeLive(lines: readonly LogLine[], to: Position): void {
-    for (const line of lines) this.#arrived.push(line);
-    this.#arrivedTo = to;
+  #addLive(lines: readonly LogLine[], to: Position): void {
+    for (const line of lines) this.#pending.push(line);
+    this.#pendingTo = to;
     this.liveCount += lines.length;
-    this.#drawSoon();
+    this.#scheduleRender();
   }
 
   #skipLive(to: Position): void {
-    this.#appendArrived();
+    this.#appendPending();
     this.window.skipLive(to);
-    this.#drawSoon();
+    this.#scheduleRender();
   }
 
   #load(key: string, work: () => Promise<void>): Promise<void> {
@@ -193,10 +193,10 @@ export class LogStore {
     if (busy) return busy;
     const load = this.#attempt(key, work).finally(() => {
       this.#loading.delete(key);
-      this.#draw();
+      this.#render();
     });
     this.#loading.set(key, load);
-    this.#drawSoon();
+    this.#scheduleRender();
     return load;
   }
 
@@ -218,16 +218,16 @@ export class LogStore {
     return fetchJson<LogPage>(`/agents/${encodeURIComponent(this.agentId)}/logs?${params}`);
   }
 
-  #appendArrived(): void {
-    if (this.#arrivedTo === null) return;
-    this.window.append(this.#arrived, this.#arrivedTo);
-    this.#arrived = [];
-    this.#arrivedTo = null;
+  #appendPending(): void {
+    if (this.#pendingTo === null) return;
+    this.window.append(this.#pending, this.#pendingTo);
+    this.#pending = [];
+    this.#pendingTo = null;
     this.window.trim(this.#reader);
   }
 
-  #take(page: LogPage, run: Run): void {
-    this.#appendArrived();
+  #insert(page: LogPage, run: Run): void {
+    this.#appendPending();
     this.extent = page.log;
     this.window.extend(page.log.firstLine, page.log.lastLine);
     this.window.insert(run);
@@ -244,18 +244,18 @@ export class LogStore {
     this.extent = { ...this.extent, lines: lines + line - lastLine, lastLine: line };
   }
 
-  #drawSoon(): void {
+  #scheduleRender(): void {
     if (this.#timer !== null) return;
-    const wait = this.#drawnAt + DRAW_EVERY_MS - performance.now();
-    if (wait <= 0) this.#draw();
-    else this.#timer = setTimeout(() => this.#draw(), wait);
+    const wait = this.#renderedAt + RENDER_EVERY_MS - performance.now();
+    if (wait <= 0) this.#render();
+    else this.#timer = setTimeout(() => this.#render(), wait);
   }
 
-  #draw(): void {
+  #render(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#appendArrived();
-    this.#drawnAt = performance.now();
+    this.#appendPending();
+    this.#renderedAt = performance.now();
     this.#version += 1;
     for (const listener of this.#listeners) listener();
   }

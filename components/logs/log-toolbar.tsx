@@ -91,11 +91,11 @@ export function LogToolbar(props: LogToolbarProps) {
             download
             // On plain HTTP, only the referrer identifies the page that the request comes from.
             referrerPolicy="same-origin"
-            title="Download what is filtered"
+            title="Download filtered log"
             className="hit text-ink-3 hover:text-ink"
           >
             <Icon of={Download} size={14} strokeWidth={1.75} />
-            <span className="sr-only">Download what is filtered</span>
+            <span className="sr-only">Download filtered log</span>
           </a>
           <button
             type="button"
@@ -130,7 +130,7 @@ export function LogToolbar(props: LogToolbarProps) {
 
 function whyNot(error: Error): string {
   const isMissing = error instanceof RequestError && error.status === 404;
-  return isMissing ? 'There is no such agent, or its log is not for you to see.' : error.message;
+  return isMissing ? 'This agent doesn’t exist, or you don’t have access to its log.' : error.message;
 }
 
 const WAYS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
@@ -199,7 +199,7 @@ function ComponentFilter(props: {
     <FilterPopover label="Component" chosen={chosen} onOpen={() => void list.refetch()}>
       {list.isError && <p className="text-failed">{list.error.message}</p>}
       {list.isFetching && rows.length === 0 && <p className="text-ink-3">Loading…</p>}
-      {list.data !== undefined && rows.length === 0 && <p className="text-ink-3">Nothing has been written yet.</p>}
+      {list.data !== undefined && rows.length === 0 && <p className="text-ink-3">No lines yet.</p>}
       <ul>
         {rows.map(({ name, lines }) => (
           <li key={name}>

@@ -27,18 +27,18 @@ export function SearchBar(props: {
 }) {
   const { query, onQuery, field, onLeave, hits, isBusy, dims } = props;
   const [text, setText] = useState(query.text);
-  const [asked, setAsked] = useState(query.text);
+  const [submitted, setSubmitted] = useState(query.text);
   const [seen, setSeen] = useState(query.text);
   // Adopts a query changed elsewhere. Our own change may arrive a moment later, and the old text is ignored until then.
   if (query.text !== seen) {
     setSeen(query.text);
-    if (query.text !== asked) {
-      setAsked(query.text);
+    if (query.text !== submitted) {
+      setSubmitted(query.text);
       setText(query.text);
     }
   }
   const search = useEffectEvent((wanted: string) => {
-    setAsked(wanted);
+    setSubmitted(wanted);
     if (wanted !== query.text) onQuery({ ...query, text: wanted });
   });
   useEffect(() => {
@@ -103,7 +103,7 @@ export function SearchBar(props: {
           <Step label="Next hit" isDisabled={hits.count === 0} onClick={() => hits.step(1)}>
             <Icon of={ChevronDown} size={14} />
           </Step>
-          <Toggle label="Show the other lines, dimmed" isOn={dims} onClick={() => props.onDims(!dims)}>
+          <Toggle label="Show other lines dimmed" isOn={dims} onClick={() => props.onDims(!dims)}>
             <span aria-hidden="true" className="text-2xs">
               {dims ? 'all lines' : 'hits only'}
             </span>
@@ -117,7 +117,7 @@ export function SearchBar(props: {
 function hitText({ count, number, hasMore }: ReturnType<typeof useHits>): string {
   const all = `${count.toLocaleString('en')}${hasMore ? '+' : ''}`;
   if (number !== null) return `${number.toLocaleString('en')} of ${all}`;
-  return hasMore ? `${all} hits` : count === 0 ? 'No hit' : countOf(count, 'hit');
+  return hasMore ? `${all} hits` : count === 0 ? 'No hits' : countOf(count, 'hit');
 }
 
 function Toggle(props: { label: string; isOn: boolean; onClick: () => void; children: React.ReactNode }) {

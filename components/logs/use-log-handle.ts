@@ -40,19 +40,19 @@ export function useLogHandle(
   const { store, version, rows, scroller, onFollow } = options;
   const { window } = store;
   /** The row to show as soon as it is loaded. */
-  const wanted = useRef<{ row: () => number; align: Align } | null>(null);
+  const pending = useRef<{ row: () => number; align: Align } | null>(null);
 
   const goToWanted = () => {
-    const index = wanted.current?.row() ?? -1;
-    if (wanted.current === null || index < 0) return;
-    const { align } = wanted.current;
-    wanted.current = null;
+    const index = pending.current?.row() ?? -1;
+    if (pending.current === null || index < 0) return;
+    const { align } = pending.current;
+    pending.current = null;
     rows.scrollToRow(align === 'start' ? Math.max(0, index - LINES_BEFORE) : index, align);
   };
   const onDrawn = useEffectEvent(goToWanted);
   const onOpened = useEffectEvent(() => {
     if (store.place.kind === 'newest') return;
-    wanted.current = { row: () => rowOf(store), align: store.place.kind === 'line' ? 'center' : 'start' };
+    pending.current = { row: () => rowOf(store), align: store.place.kind === 'line' ? 'center' : 'start' };
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: of each store once
   useLayoutEffect(() => onOpened(), [store]);
@@ -62,8 +62,8 @@ export function useLogHandle(
   /** @param nearest fallback if the row does not exist */
   const show = (row: () => number, nearest: () => number, align: Align, load: () => Promise<void>) => {
     onFollow(false);
-    const asked = { row, align };
-    wanted.current = asked;
+    const request = { row, align };
+    pending.current = request;
     if (row() >= 0) {
       goToWanted();
       return;
@@ -71,9 +71,9 @@ export function useLogHandle(
     void load().then(() => {
       // After the loaded lines have rendered.
       requestAnimationFrame(() => {
-        if (wanted.current !== asked) return;
+        if (pending.current !== request) return;
         const index = nearest();
-        wanted.current = null;
+        pending.current = null;
         if (index >= 0) rows.scrollToRow(index, align);
       });
     });
@@ -109,7 +109,7 @@ export function useLogHandle(
       show(row, row, 'start', () => store.openFirst());
     },
     end() {
-      wanted.current = null;
+      pending.current = null;
       onFollow(true);
       rows.scrollToEnd();
     },

@@ -44,22 +44,22 @@ export function useLog(agentId: string, query: LogQuery | null, place: () => Log
   const isSent = useRef(sent !== null);
   const [resets, setResets] = useState(0);
   const live = useLiveClient();
-  const begin = useEffectEvent(place);
-  const wanted = useEffectEvent(() => query);
+  const anchor = useEffectEvent(place);
+  const latestQuery = useEffectEvent(() => query);
   const key = query === null ? null : `${resets} ${query.isRegex} ${paramsFromQuery(query)}`;
 
   useEffect(() => {
-    const asked = wanted();
-    if (key === null || asked === null) {
+    const current = latestQuery();
+    if (key === null || current === null) {
       if (!isSent.current) setStore(null);
       return;
     }
     let isOver = false;
-    const at = begin();
-    const isReady = isSent.current && at.kind === 'newest' && sent !== null && sameQuery(sent.query, asked);
+    const at = anchor();
+    const isReady = isSent.current && at.kind === 'newest' && sent !== null && sameQuery(sent.query, current);
     isSent.current = false;
     if (isReady) return;
-    openStore(agentId, asked, at).then((next) => {
+    openStore(agentId, current, at).then((next) => {
       if (!isOver) setStore(next);
     });
     return () => {
@@ -113,17 +113,17 @@ export function useLogQuery(inAddress: boolean): [LogQuery, (query: LogQuery) =>
   const [own, setOwn] = useState(EVERYTHING);
   const fromAddress = useMemo(() => queryFromParams(new URLSearchParams(params)), [params]);
   // The router updates later, and a ticked box must be ticked at once.
-  const [asked, ask] = useOptimistic(fromAddress);
+  const [current, setCurrent] = useOptimistic(fromAddress);
   const change = useCallback(
     (query: LogQuery) =>
       startTransition(() => {
-        ask(query);
+        setCurrent(query);
         const { pathname, search } = location;
         const next = withQuery(new URLSearchParams(search), query);
         // A line named by the address belonged to the previous query.
         history.replaceState(null, '', next.size > 0 ? `${pathname}?${next}` : pathname);
       }),
-    [ask],
+    [setCurrent],
   );
-  return inAddress ? [asked, change] : [own, setOwn];
+  return inAddress ? [current, change] : [own, setOwn];
 }

@@ -68,7 +68,7 @@ export function OutputView({ output, name, isLive }: { output: TaskOutput; name:
           }}
           className="w-full border-t px-2 py-1 text-left text-2xs text-accent hover:underline"
         >
-          {isLive ? 'More was written. Go to the end' : 'Go to the end'}
+          {isLive ? 'New output. Go to the end' : 'Go to the end'}
         </button>
       )}
     </div>
@@ -118,10 +118,10 @@ function OutputSearch(props: {
           <span role="status" className="tabular shrink-0 text-2xs text-ink-3">
             {hitWords(hits, at)}
           </span>
-          <Step label="Hit before" isDisabled={at === null} onClick={() => onStep(-1)}>
+          <Step label="Previous hit" isDisabled={at === null} onClick={() => onStep(-1)}>
             <Icon of={ChevronUp} size={14} />
           </Step>
-          <Step label="Hit after" isDisabled={at === null} onClick={() => onStep(1)}>
+          <Step label="Next hit" isDisabled={at === null} onClick={() => onStep(1)}>
             <Icon of={ChevronDown} size={14} />
           </Step>
         </>
@@ -131,7 +131,7 @@ function OutputSearch(props: {
 }
 
 function hitWords(hits: number, at: number | null): string {
-  if (at === null) return 'No hit';
+  if (at === null) return 'No hits';
   return `${(at + 1).toLocaleString('en')} of ${hits.toLocaleString('en')}${hits === MOST_HITS ? '+' : ''}`;
 }
 
@@ -221,7 +221,7 @@ function OutputRowView(props: { row: OutputRow | undefined; hits: readonly Outpu
   if (row.kind === 'hole') {
     return (
       <p className="border-line-strong border-y border-dashed py-0.5 font-sans text-2xs text-ink-3">
-        {row.bytes === null ? 'What was written before this' : `${sizeOf(row.bytes)} before this`} is not kept
+        {row.bytes === null ? 'Earlier output' : `${sizeOf(row.bytes)} of earlier output`} is not stored
       </p>
     );
   }

@@ -61,7 +61,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       role="group"
       id={taskAnchor(task)}
       tabIndex={-1}
-      aria-label={`Task ${nameText(task.description)}: ${isUnheard ? 'not heard of' : task.status}`}
+      aria-label={`Task ${nameText(task.description)}: ${isUnheard ? 'no signal' : task.status}`}
       className={clsx(
         'group/task my-2.5 border-l-2 pl-3 outline-none',
         RULE[isUnheard ? 'lost' : task.status],
@@ -90,7 +90,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       )}
       {task.summary !== null && !open && !isBoilerplate(task) && <TaskSummary text={task.summary} />}
       <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
-        {task.kind !== 'shell' && <FoldWords words="What it did" isOpen={open} button={button} />}
+        {task.kind !== 'shell' && <FoldWords words="Steps" isOpen={open} button={button} />}
         {task.hasOutput && <FoldWords words="Output" isOpen={output.open} button={output.button} />}
         {task.summary !== null && isBoilerplate(task) && (
           <span>
@@ -129,7 +129,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       )}
       {task.hasOutput && output.open && (
         <div id={output.id}>
-          <OnDemand code={outputCode} name="What it writes" props={{ task }} />
+          <OnDemand code={outputCode} name="The output" props={{ task }} />
         </div>
       )}
       {open && (
@@ -171,12 +171,10 @@ function TaskSteps(props: { task: Task; renderItems: (items: readonly Item[], en
       </p>
     );
   }
-  if (value === undefined) return <p className="text-ink-3 text-xs">Loading what it did…</p>;
+  if (value === undefined) return <p className="text-ink-3 text-xs">Loading steps…</p>;
   if (value.items.length === 0) {
     return (
-      <p className="text-ink-3 text-xs">
-        {task.status === 'running' ? 'Nothing said or done yet.' : 'It left no record of what it did.'}
-      </p>
+      <p className="text-ink-3 text-xs">{task.status === 'running' ? 'No steps yet.' : 'No steps were recorded.'}</p>
     );
   }
   return renderItems(value.items, task.endedAt);
@@ -224,7 +222,7 @@ function TaskOrigin({ task }: { task: Task }) {
       )}
       {toldElsewhere !== null && answeredInTurnId === null && (
         <span>
-          Told in <SessionLink id={toldElsewhere.sessionId} anchor={`turn-${toldElsewhere.turnId}`} />
+          Delivered in <SessionLink id={toldElsewhere.sessionId} anchor={`turn-${toldElsewhere.turnId}`} />
         </span>
       )}
     </>

@@ -52,7 +52,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
           {/* Above the content that it unfolds. */}
           {(tail?.isAll === false || all) && (
             <UnfoldButton onPress={() => setAll(!all)}>
-              {all ? 'Show only its end' : 'Show all, and search'}
+              {all ? 'Show only the end' : 'Show all and search'}
             </UnfoldButton>
           )}
           <OutputFacts output={output} isLive={task.status === 'running'} />
@@ -64,7 +64,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
       ) : (
         <div className="min-h-[26px] overflow-hidden rounded bg-raised px-2 py-1 font-mono text-ink-2 text-xs">
           {output === undefined
-            ? 'Loading what it wrote…'
+            ? 'Loading output…'
             : tail?.rows.map(({ spans }, at) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
                 <OutputText key={at} spans={spans} />
@@ -85,10 +85,10 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
   return (
     <>
       <span className="tabular">{sizeOf(outputSize(output))}</span>
-      {redacted > 0 && <span>{countOf(redacted, 'secret')} taken out</span>}
+      {redacted > 0 && <span>{countOf(redacted, 'secret')} removed</span>}
       {isLive && !hasEnded && (
         <span className="tabular">
-          last written <LastWritten at={lastAt} />
+          last output <LastWritten at={lastAt} />
         </span>
       )}
     </>

@@ -29,7 +29,7 @@ export function TaskStop({ task }: { task: Task }) {
     );
   }
   if (state?.kind === 'sending' || state?.kind === 'asked')
-    return <span data-action={key}>{isAway ? 'Stop queued, its runner is away' : 'Stopping…'}</span>;
+    return <span data-action={key}>{isAway ? 'Stop queued: the runner is offline' : 'Stopping…'}</span>;
 
   const ask = () => {
     const run = task.runId === null ? {} : { runId: task.runId };
@@ -71,7 +71,7 @@ export function TaskWake({ task }: { task: Task }) {
   if (actions === null || !isTaken || stopped !== null || !hasEnded || !isUntold || task.kind === 'subagent')
     return null;
   if (state?.kind === 'sending' || state?.kind === 'asked')
-    return <span data-action={key}>{isAway ? 'Wake queued, its runner is away' : 'Waking the agent…'}</span>;
+    return <span data-action={key}>{isAway ? 'Wake-up queued: the runner is offline' : 'Waking the agent…'}</span>;
 
   const ask = () => {
     const run = task.runId === null ? {} : { runId: task.runId };
@@ -90,7 +90,7 @@ export function TaskWake({ task }: { task: Task }) {
         label={`Wake the agent for ${quoted(task.description)}`}
         className="text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink aria-disabled:text-ink-3"
       >
-        {state?.kind === 'failed' ? 'Try again' : isAway ? 'Queue a wake' : 'Wake the agent'}
+        {state?.kind === 'failed' ? 'Try again' : isAway ? 'Queue wake-up' : 'Wake the agent'}
       </SettledButton>
     </span>
   );

@@ -120,7 +120,7 @@ export function TaskOutcome({ task, className }: { task: Task; className?: strin
   return (
     <span className={clsx('tabular flex shrink-0 items-baseline gap-2 whitespace-nowrap text-2xs', className)}>
       <span className={task.status === 'failed' ? 'text-failed' : isLost ? 'text-waiting' : 'text-ink-2'}>
-        {stopped !== null && task.status === 'running' ? 'not heard of' : taskOutcome(task)}
+        {stopped !== null && task.status === 'running' ? 'no signal' : taskOutcome(task)}
       </span>
       <span className="ml-auto text-ink-3">
         {task.endedAt === null ? (

@@ -3,7 +3,7 @@ import type { Task } from '@interlude/protocol/read-models';
 
 /** `failed, exit 3`. Exit code 0 is not shown. */
 export function taskOutcome(task: Pick<Task, 'status' | 'exitCode' | 'presumed'>): string {
-  if (task.presumed === 'unheard') return 'not heard of';
+  if (task.presumed === 'unheard') return 'no signal';
   const exit = task.exitCode !== null && task.exitCode !== 0 ? `, exit ${task.exitCode}` : '';
   return `${task.status}${exit}`;
 }

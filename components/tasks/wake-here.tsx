@@ -92,12 +92,14 @@ function BeginTurn(props: {
   useEffect(() => {
     if (isAsked) asked({ kind: 'allowed', reason: null });
   }, [isAsked]);
-  if (isAsked) return <p className="py-2 text-ink-2 text-xs">Asked for a turn with the result.</p>;
+  if (isAsked) return <p className="py-2 text-ink-2 text-xs">A turn with the result was requested.</p>;
   const path = `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(task.id)}/wake`;
   const isSending = state.kind === 'sending';
   return (
     <div className="flex max-w-prose flex-col gap-2 py-2 text-xs">
-      <p className="text-ink-2">Its runner begins a turn with the command, how it ended and the end of its output.</p>
+      <p className="text-ink-2">
+        The runner will start a turn with the command, its outcome and the end of its output.
+      </p>
       {sending.reason !== null && (
         <p className="text-waiting">
           <Name text={sending.reason} />
@@ -112,7 +114,7 @@ function BeginTurn(props: {
           }}
           className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent aria-disabled:text-ink-3"
         >
-          {isSending ? 'Asking…' : 'Begin a turn'}
+          {isSending ? 'Requesting…' : 'Start a turn'}
         </button>
         <span role="alert" className="text-failed">
           {state.kind === 'failed' && `Not woken: ${state.reason}`}
@@ -125,7 +127,7 @@ function BeginTurn(props: {
 /** The delivery of a message sent now. */
 function deliveryOf({ session }: SessionDetail, { agent }: AgentDetail): Sending {
   const refusal = refusalOf(agent.status, 'message');
-  if (refusal !== null) return { kind: 'refused', reason: `It takes no messages: ${refusal.reason}.` };
+  if (refusal !== null) return { kind: 'refused', reason: `It doesn’t accept messages: ${refusal.reason}.` };
   return sendingTo(session, agent);
 }
 

@@ -4,13 +4,13 @@ import { type Edits, type EditsDiff, editsOf } from './edits';
 /** The file changes that the agent reported with the result. */
 export function changesOf({ edits }: Pick<ToolCallItem, 'edits'>): Edits | null {
   if (edits === undefined) return null;
-  return known.get(edits) ?? remembered(edits);
+  return known.get(edits) ?? withCache(edits);
 }
 
 /** A call keeps its identity until it changes. */
 const known = new WeakMap<object, Edits>();
 
-function remembered(edits: NonNullable<ToolCallItem['edits']>): Edits {
+function withCache(edits: NonNullable<ToolCallItem['edits']>): Edits {
   const changes = { edits: edits.map((edit) => ({ ...edit, everywhere: false })), isWhole: false, rest: {} };
   known.set(edits, changes);
   return changes;
@@ -20,8 +20,8 @@ function remembered(edits: NonNullable<ToolCallItem['edits']>): Edits {
 export function countedEdits(call: Pick<ToolCallItem, 'name' | 'args' | 'edits'>): { edits: Edits; of: object } | null {
   const changes = changesOf(call);
   if (changes !== null) return { edits: changes, of: call.edits as object };
-  const asked = editsOf(call);
-  return asked === null ? null : { edits: asked, of: call.args as object };
+  const requested = editsOf(call);
+  return requested === null ? null : { edits: requested, of: call.args as object };
 }
 
 /** Consecutive changes of one file. */
@@ -41,11 +41,11 @@ export function changedFiles(
   changes: Edits,
   diff: EditsDiff,
 ): ChangedFile[] {
-  const asked = editsOf(call)?.edits ?? [];
-  const isAsked = changes.edits.every(({ before, after }) =>
-    asked.some((edit) => edit.before === before && edit.after === after),
+  const requested = editsOf(call)?.edits ?? [];
+  const isRequested = changes.edits.every(({ before, after }) =>
+    requested.some((edit) => edit.before === before && edit.after === after),
   );
-  if (isAsked) return [];
+  if (isRequested) return [];
   const files: ChangedFile[] = [];
   for (const [at, { path }] of (call.edits ?? []).entries()) {
     const last = files.at(-1);

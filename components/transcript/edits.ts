@@ -34,8 +34,8 @@ export function editsOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Ed
       const { edits: list, ...rest } = args;
       if (!Array.isArray(list) || list.length === 0) return null;
       const edits: Edit[] = [];
-      for (const told of list) {
-        const edit = editOf(told);
+      for (const value of list) {
+        const edit = editOf(value);
         if (edit === null) return null;
         edits.push(edit);
       }
@@ -52,9 +52,9 @@ export function editsOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Ed
 }
 
 /** An edit in a list with unexpected fields is shown as given. */
-function editOf(told: unknown): Edit | null {
-  if (!isObject(told)) return null;
-  const { old_string: before, new_string: after, replace_all: everywhere = false, ...more } = told;
+function editOf(value: unknown): Edit | null {
+  if (!isObject(value)) return null;
+  const { old_string: before, new_string: after, replace_all: everywhere = false, ...more } = value;
   if (typeof before !== 'string' || typeof after !== 'string' || typeof everywhere !== 'boolean') return null;
   return Object.keys(more).length === 0 ? { before, after, everywhere } : null;
 }

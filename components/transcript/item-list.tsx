@@ -73,8 +73,8 @@ export function ItemList(props: ItemListProps) {
     return { get: (callId) => own.get(callId) ?? elsewhere.get(callId) };
   }, [items, elsewhere]);
   const [opened, setOpened] = useState<readonly (readonly [number, number])[]>([]);
-  const wanted = useContext(TargetAnchor);
-  const wantedRow = useMemo(() => rowOf(rows, items, wanted), [rows, items, wanted]);
+  const target = useContext(TargetAnchor);
+  const targetRow = useMemo(() => rowOf(rows, items, target), [rows, items, target]);
   const isFirstPaint = useContext(FirstPaint) !== null;
   const limits = isFirstPaint ? FIRST_PAINT_ROWS : TURN_ROWS;
 
@@ -101,9 +101,9 @@ export function ItemList(props: ItemListProps) {
     );
   };
   const stretches = useMemo(() => {
-    const asked = wantedRow === null ? opened : [...opened, around(wantedRow)];
-    return sectionsOf(rows.length, limits, asked);
-  }, [rows, limits, opened, wantedRow]);
+    const steps = targetRow === null ? opened : [...opened, around(targetRow)];
+    return sectionsOf(rows.length, limits, steps);
+  }, [rows, limits, opened, targetRow]);
   const shown = useMemo(
     () => stretches.flatMap(({ from, to, isShown }) => (isShown ? rows.slice(from, to) : [])),
     [stretches, rows],
@@ -233,8 +233,8 @@ const TAIL = 6;
 /** Consecutive tool calls with their requests. */
 function ToolRun(props: { calls: readonly ToolCallItem[]; requests: RequestLookup }) {
   const { calls, requests } = props;
-  const [asked, setAsked] = useState(0);
-  const headCount = HEAD + asked * MORE;
+  const [steps, setSteps] = useState(0);
+  const headCount = HEAD + steps * MORE;
   const folded = calls.length > Math.max(LONGEST_RUN, headCount + TAIL);
   const head = folded ? calls.slice(0, headCount) : calls;
   const tail = folded ? calls.slice(-TAIL) : [];
@@ -245,7 +245,7 @@ function ToolRun(props: { calls: readonly ToolCallItem[]; requests: RequestLooku
         <ToolCallLine key={call.id} call={call} request={requests.get(call.id)} />
       ))}
       {hidden > 0 && (
-        <UnfoldButton onPress={() => setAsked(asked + 1)} className="py-[3px] pl-[21px] text-ink-3 text-xs">
+        <UnfoldButton onPress={() => setSteps(steps + 1)} className="py-[3px] pl-[21px] text-ink-3 text-xs">
           {hidden <= MORE
             ? `Show ${plural(hidden, 'more call')}`
             : `Show ${MORE} of ${hidden.toLocaleString('en')} more calls`}

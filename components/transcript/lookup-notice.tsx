@@ -59,16 +59,16 @@ function wordsOf(lookup: Lookup, turnCount: number, isCut: boolean): string {
   const what = lookup.anchor.slice(0, lookup.anchor.indexOf('-'));
   switch (lookup.state) {
     case 'seeking':
-      return `Looking for the ${what} this link leads to, in ${turnCount.toLocaleString('en')} turns so far…`;
+      return `Looking for the linked ${what}… ${turnCount.toLocaleString('en')} turns searched`;
     case 'missing': {
       // A running task is still in the session when its turn is gone.
       const missing = isCut
-        ? `This link leads to a ${what} that is not in this transcript. It may have been removed with the oldest turns.`
-        : `This link leads to a ${what} that is not in this session.`;
-      const where = isCut ? 'You are at the newest end.' : 'You are at its newest end.';
+        ? `The linked ${what} is not in this transcript. It may have been removed with the oldest turns.`
+        : `The linked ${what} is not in this session.`;
+      const where = isCut ? 'Showing the newest turns.' : 'Showing its newest turns.';
       return lookup.fromAddress ? `${missing} ${where}` : missing;
     }
     case 'failed':
-      return `The ${what} this link leads to could not be loaded: ${lookup.reason}`;
+      return `The linked ${what} could not be loaded: ${lookup.reason}`;
   }
 }

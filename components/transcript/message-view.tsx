@@ -45,9 +45,9 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
         {isFromTerminal(item) && (
           <span
             className="float-right ml-3 text-2xs text-ink-3 leading-[22px]"
-            title="Nobody sent it from here: only the agent tells of it"
+            title="Not sent from Interlude: reported by the agent"
           >
-            as told by the agent
+            from the terminal
           </span>
         )}
         <LongText text={item.text} most={MOST_CHARACTERS} className="text-md" />
@@ -57,7 +57,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
         {queued && item.delivery === null && (
           <p className="mt-1 flex items-center gap-1.5 text-2xs text-waiting">
             <Glyph name="waiting" />
-            Queued: no turn has answered it yet
+            Queued: no turn has answered this message yet
           </p>
         )}
       </div>

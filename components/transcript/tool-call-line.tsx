@@ -67,7 +67,7 @@ export const ToolCallLine = memo(function ToolCallLine(props: {
           {call.edits !== undefined && <ToolChanges call={call} />}
           {call.result !== null && call.result !== '' && <TerminalText text={call.result} label="output" />}
           {call.result === '' && <p className="text-ink-3 text-xs">No output.</p>}
-          {call.result === null && call.status !== 'running' && <p className="text-ink-3 text-xs">No result came.</p>}
+          {call.result === null && call.status !== 'running' && <p className="text-ink-3 text-xs">No result.</p>}
         </div>
       )}
     </div>
@@ -102,43 +102,43 @@ const NOTABLE_MS = 1_000;
 /** State of a call. A running call has a clock; one that waits for a person has none. */
 function CallStatus({ call, request }: { call: ToolCallItem; request: RequestItem | undefined }) {
   const { stopped } = useLiveness();
-  const standing = callState(call, request, useHasPassed(request?.expiresAt ?? null));
+  const state = callState(call, request, useHasPassed(request?.expiresAt ?? null));
   // Nothing ran while the call waited for a person.
   const isAllowed = request?.outcome === 'allowed' || request?.outcome === 'answered';
-  const began = isAllowed ? (request.resolvedAt ?? call.at) : call.at;
-  const took = call.endedAt === null ? null : call.endedAt - began;
+  const startedAt = isAllowed ? (request.resolvedAt ?? call.at) : call.at;
+  const took = call.endedAt === null ? null : call.endedAt - startedAt;
   // The agent that asked is gone.
-  const isLeft = standing === 'waiting' && stopped !== null;
-  const said = isLeft ? undefined : SAID[standing];
-  const ran = standing === 'completed' || standing === 'failed';
+  const isAbandoned = state === 'waiting' && stopped !== null;
+  const label = isAbandoned ? undefined : LABELS[state];
+  const ran = state === 'completed' || state === 'failed';
   return (
     <span className="tabular flex shrink-0 items-center gap-1.5 text-2xs text-ink-3">
-      {standing === 'running' && (
+      {state === 'running' && (
         <>
-          <RunningClock since={began} />
+          <RunningClock since={startedAt} />
           <Glyph name="running" />
           <span className="sr-only">{stopped === null ? 'running' : stopped.why}</span>
         </>
       )}
-      {isLeft && (
+      {isAbandoned && (
         <>
           <Glyph name="lost" />
           <span className="sr-only">{stopped.why}</span>
         </>
       )}
       {ran && took !== null && took >= NOTABLE_MS && <span>{formatDuration(took)}</span>}
-      {standing === 'completed' && <span className="sr-only">completed</span>}
-      {said !== undefined && (
-        <span className={clsx('flex items-center gap-1', said.className)}>
-          {said.word}
-          <Glyph name={said.glyph} />
+      {state === 'completed' && <span className="sr-only">completed</span>}
+      {label !== undefined && (
+        <span className={clsx('flex items-center gap-1', label.className)}>
+          {label.word}
+          <Glyph name={label.glyph} />
         </span>
       )}
     </span>
   );
 }
 
-const SAID: Partial<Record<CallState, { word: string; glyph: GlyphName; className: string }>> = {
+const LABELS: Partial<Record<CallState, { word: string; glyph: GlyphName; className: string }>> = {
   failed: { word: 'failed', glyph: 'failed', className: 'text-failed' },
   waiting: { word: 'waiting for you', glyph: 'waiting', className: 'text-waiting' },
   denied: { word: 'denied', glyph: 'stopped', className: 'text-ink-2' },
@@ -190,15 +190,15 @@ export function EditCount({ call }: { call: ToolCallItem }) {
   );
   const [, compared] = useReducer((count: number) => count + 1, 0);
   const diff = counted === null ? null : diffAtOnce(counted.edits, counted.of);
-  const isLeft = counted !== null && diff === null;
+  const isAbandoned = counted !== null && diff === null;
   useEffect(() => {
-    if (!isLeft) return;
+    if (!isAbandoned) return;
     const turn = enqueueIdle(() => {
       diffOf(counted.edits, counted.of);
       compared();
     });
     return () => turn.cancel();
-  }, [isLeft, counted]);
+  }, [isAbandoned, counted]);
   if (counted === null || diff === null) return null;
   const { edits } = counted;
   const { added, removed } = diff;
@@ -245,9 +245,5 @@ function ToolIcon({ name }: { name: string }) {
 /** Length of the text that the server leaves out of an endless stream. */
 export function TruncatedNote({ cut = 0 }: { cut?: number }) {
   if (cut === 0) return null;
-  return (
-    <p className="tabular my-1 text-ink-3 text-xs">
-      … and {cut.toLocaleString('en')} more characters that are not shown.
-    </p>
-  );
+  return <p className="tabular my-1 text-ink-3 text-xs">… and {cut.toLocaleString('en')} more characters not shown.</p>;
 }

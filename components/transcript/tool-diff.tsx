@@ -104,7 +104,7 @@ const Page = memo(
               className={clsx('px-2 py-0.5 text-2xs text-ink-3', row.edit > 0 && 'mt-1 border-t')}
             >
               Edit {row.edit + 1} of {edits.length}
-              {edits[row.edit]?.everywhere && ', wherever it stands'}
+              {edits[row.edit]?.everywhere && ', every occurrence'}
             </p>
           );
         case 'folded':

@@ -85,7 +85,7 @@ const COPIED: Record<InputPart['kind'], string | null> = {
 
 function Block({ part, first, isNamed = false }: ShownPart & { isNamed?: boolean }) {
   const { kind, name, text } = part;
-  const caption = kind === 'long' ? name : kind === 'whole' && isNamed ? 'as it was written' : null;
+  const caption = kind === 'long' ? name : kind === 'whole' && isNamed ? 'as written' : null;
   return (
     <div>
       {caption !== null && <p className="text-ink-3 text-xs">{caption}</p>}

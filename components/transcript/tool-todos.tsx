@@ -20,8 +20,8 @@ const LOOK: Record<Todo['state'], { word: string; text: string }> = {
 
 /** The agent's to-do list with its progress. */
 export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
-  const [asked, setAsked] = useState(1);
-  const count = Math.min(todos.length, asked * STEP);
+  const [steps, setSteps] = useState(1);
+  const count = Math.min(todos.length, steps * STEP);
   // A list that grows keeps the items that are shown.
   const pages = useMemo(() => {
     const steps = Array.from({ length: Math.ceil(count / STEP) }, (_, step) =>
@@ -40,7 +40,7 @@ export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
         ))}
       </ul>
       {left > 0 && (
-        <UnfoldButton onPress={() => setAsked(asked + 1)} className="text-2xs text-ink-2">
+        <UnfoldButton onPress={() => setSteps(steps + 1)} className="text-2xs text-ink-2">
           Show {Math.min(left, STEP)} of {left.toLocaleString('en')} more
         </UnfoldButton>
       )}

@@ -106,17 +106,17 @@ export function todosOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): To
   const { todos: list, ...rest } = args as Record<string, unknown>;
   if (!Array.isArray(list)) return null;
   const todos: Todo[] = [];
-  for (const told of list) {
-    const todo = todoOf(told);
+  for (const value of list) {
+    const todo = todoOf(value);
     if (todo === null) return null;
     todos.push(todo);
   }
   return { todos, doneCount: todos.filter(({ state }) => state === 'completed').length, rest };
 }
 
-function todoOf(told: unknown): Todo | null {
-  if (typeof told !== 'object' || told === null) return null;
-  const { content, status, activeForm, ...more } = told as Record<string, unknown>;
+function todoOf(value: unknown): Todo | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const { content, status, activeForm, ...more } = value as Record<string, unknown>;
   const state = STATES.find((known) => known === status);
   if (typeof content !== 'string' || state === undefined || Object.keys(more).length > 0) return null;
   if (activeForm !== undefined && typeof activeForm !== 'string') return null;

@@ -65,7 +65,7 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
   /** @throws also if a concurrent change made the result incomplete */
   override async read(signal: AbortSignal): Promise<Position> {
     const position = await super.read(signal);
-    if (this.value?.incomplete) throw new Error('The transcript changed while it was read. Try again.');
+    if (this.value?.incomplete) throw new Error('The transcript changed while it was loading. Try again.');
     return position;
   }
 
@@ -129,7 +129,7 @@ async function readBackTo(
 /** A lagging server doesn't know the latest changes of these turns. */
 function notBefore(known: Position, page: TranscriptPage): TranscriptPage {
   if (comparePositions(page.position, known) >= 0) return page;
-  throw new Error('The server answered with what was there before. Try again.');
+  throw new Error('The server’s response was out of date. Try again.');
 }
 
 /** A session's transcript, kept current. @param initial the part that the server sent, if any */

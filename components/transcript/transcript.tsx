@@ -249,10 +249,10 @@ export const RedactedNote = memo(function RedactedNote({ turns }: { turns: reado
 });
 
 function wordsOf(count: number): string {
-  return count === 1 ? '1 secret was taken out' : `${count.toLocaleString('en')} secrets were taken out`;
+  return count === 1 ? '1 secret removed' : `${count.toLocaleString('en')} secrets removed`;
 }
 
-const EMPTY = 'No turn yet. The first appears here as soon as the agent starts to work.';
+const EMPTY = 'No turns yet. The first appears here when the agent starts working.';
 
 export function TranscriptTop(props: {
   hasMore: boolean;
@@ -279,7 +279,7 @@ export function TranscriptTop(props: {
       {isWhole && removed !== undefined && (
         <span>
           <RemovedTurns removed={removed} />
-          {empty && '. What the agent does next appears here.'}
+          {empty && '. New turns appear here.'}
         </span>
       )}
     </p>

@@ -75,7 +75,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
         {turn.kind === 'none' && <h2 className="sr-only">Outside any turn</h2>}
         {turn.omitted !== undefined && turn.omitted > 0 && (
           <p className="tabular my-2 text-ink-3 text-xs">
-            … {turn.omitted.toLocaleString('en')} earlier ones are not shown: a page holds the newest of a turn.
+            … {turn.omitted.toLocaleString('en')} earlier items are not shown.
           </p>
         )}
         <ItemList
@@ -130,13 +130,13 @@ export function TurnFooter({ turn }: { turn: Turn }) {
           Interrupted
         </p>
       )}
-      {turn.state === 'finished' && isSilent(turn) && <p className="my-1 text-xs">It ended without a word.</p>}
+      {turn.state === 'finished' && isSilent(turn) && <p className="my-1 text-xs">The turn ended without an answer.</p>}
       <p className="tabular flex h-5 items-center gap-3">
         <TimeOfDay at={turn.startedAt} className="sm:hidden" />
         {turn.endedAt !== null && <span>{formatDuration(turn.endedAt - turn.startedAt)}</span>}
         {turn.inferred && (
-          <span title="The agent did not say that this turn ended. Its silence did, or what it did next.">
-            ended, by its silence
+          <span title="The agent did not report the end of this turn. It follows from its silence or its next turn.">
+            end inferred
           </span>
         )}
         <span className="flex items-center gap-3 pointer-coarse:opacity-100 opacity-0 transition-opacity focus-within:opacity-100 group-hover/turn:opacity-100">
@@ -152,19 +152,20 @@ export function TurnFooter({ turn }: { turn: Turn }) {
 function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   const { stopped } = useLiveness();
   const heardAt = useHeardAt();
-  const asked = turn.items.find((item): item is RequestItem => item.kind === 'request' && item.outcome === null);
-  const since = asked?.at ?? turn.startedAt;
-  const isOver = useHasPassed(asked?.expiresAt ?? null);
+  const request = turn.items.find((item): item is RequestItem => item.kind === 'request' && item.outcome === null);
+  const since = request?.at ?? turn.startedAt;
+  const isOver = useHasPassed(request?.expiresAt ?? null);
   if (stopped !== null) {
     return (
       <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-waiting">
         <Glyph name="lost" />
-        {stopped.why}, {asked === undefined ? 'worked' : 'waited'} <RunningClock since={since} /> until last heard
+        {stopped.why}, {request === undefined ? 'worked' : 'waited'} <RunningClock since={since} /> until the last
+        signal
         {inLog}
       </p>
     );
   }
-  if (asked !== undefined && hasExpired(asked, isOver)) {
+  if (request !== undefined && hasExpired(request, isOver)) {
     return (
       <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
         <Glyph name="lost" />
@@ -175,9 +176,9 @@ function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
   }
   return (
     <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
-      <Glyph name={asked === undefined ? 'working' : 'waiting'} />
-      {asked === undefined ? 'Working' : 'Waiting for an answer'} <RunningClock since={since} />
-      {asked === undefined && heardAt !== null && <LastHeard at={heardAt} />}
+      <Glyph name={request === undefined ? 'working' : 'waiting'} />
+      {request === undefined ? 'Working' : 'Waiting for an answer'} <RunningClock since={since} />
+      {request === undefined && heardAt !== null && <LastHeard at={heardAt} />}
       {inLog}
     </p>
   );

@@ -14,7 +14,7 @@ export type TurnCause =
   | {
       kind: 'tasks';
       tasks: { id: string; task: Task | null }[];
-      told: ForeignTask[];
+      foreign: ForeignTask[];
       /** Agents don't report the end of such tasks: Interlude started the turn. */
       byInterlude: boolean;
     }
@@ -34,7 +34,7 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
           id,
           task: slots.findTask({ id, runId: trigger.taskRunIds?.[at] ?? null, position: turn.position }),
         })),
-      told: tasks.flatMap(({ id, sessionId }) => (sessionId === null ? [] : [{ id, sessionId }])),
+      foreign: tasks.flatMap(({ id, sessionId }) => (sessionId === null ? [] : [{ id, sessionId }])),
     };
   }
   if (trigger?.wokenBy === 'interlude') return { kind: 'other', words: 'Interlude' };
@@ -42,7 +42,7 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
   if (trigger?.kind === 'timer') return { kind: 'timer', reason: trigger.reason ?? null, setAt: trigger.setAt ?? null };
   if (trigger?.kind === 'goal') return { kind: 'other', words: 'its goal' };
   if (trigger?.kind === 'agent') return { kind: 'other', words: 'another agent' };
-  return { kind: 'other', words: 'something it did not name' };
+  return { kind: 'other', words: 'an unnamed cause' };
 }
 
 /** Further causes are counted. */
@@ -65,17 +65,19 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
   const more = cause.tasks.length - named.length;
   const by = cause.byInterlude ? 'woken by Interlude for' : 'woken by';
   const woken = named.length > 0 ? [`${by} ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`] : [];
-  const [first, ...others] = cause.told;
-  const told =
+  const [first, ...others] = cause.foreign;
+  const notified =
     first === undefined
       ? []
-      : [`told of ${others.length > 0 ? `${cause.told.length} tasks` : 'a task'} of ${whose(cause.told)}`];
-  return `Between-run turn: ${[...woken, ...told].join(', ')}`;
+      : [
+          `notified of ${others.length > 0 ? `${cause.foreign.length} tasks` : 'a task'} of ${sessionText(cause.foreign)}`,
+        ];
+  return `Between-run turn: ${[...woken, ...notified].join(', ')}`;
 }
 
 /** `session b`, or `other sessions`. */
-function whose(told: readonly ForeignTask[]): string {
-  const [only, ...others] = new Set(told.map(({ sessionId }) => sessionId));
+function sessionText(tasks: readonly ForeignTask[]): string {
+  const [only, ...others] = new Set(tasks.map(({ sessionId }) => sessionId));
   return others.length > 0 ? 'other sessions' : `session ${quoted(only ?? '')}`;
 }
 
@@ -85,8 +87,8 @@ const MOST_CHARACTERS = 48;
 export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
   const name = turnName(turn, slots);
   if (turn.kind !== 'user') return name;
-  const asked = turn.items.find((item) => item.kind === 'message' && item.role === 'user');
-  const line = asked?.kind === 'message' ? plainWords(asked.text) : '';
+  const prompt = turn.items.find((item) => item.kind === 'message' && item.role === 'user');
+  const line = prompt?.kind === 'message' ? plainWords(prompt.text) : '';
   if (!line) return name;
   const characters = [...line];
   const short = characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS).join('').trim()}…` : line;

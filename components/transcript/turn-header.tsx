@@ -31,7 +31,7 @@ export function TurnHeader({ turn }: { turn: Turn }) {
   if (cause.kind === 'timer') return <TimerHead reason={cause.reason} setAt={cause.setAt} />;
   const [only] = cause.tasks;
   const by = cause.byInterlude ? (
-    <span title="Its agent is not told when such a task ends. Interlude began this turn with the result.">
+    <span title="The agent is not notified when such a task ends. Interlude started this turn with the result.">
       Woken by Interlude for
     </span>
   ) : (
@@ -40,20 +40,20 @@ export function TurnHeader({ turn }: { turn: Turn }) {
   if (only === undefined) {
     return (
       <Head>
-        <ForeignTasks tasks={cause.told} />
+        <ForeignTasks tasks={cause.foreign} />
       </Head>
     );
   }
-  const told = cause.told.length > 0 && (
+  const foreign = cause.foreign.length > 0 && (
     <span className="text-ink-2">
-      · <ForeignTasks tasks={cause.told} />
+      · <ForeignTasks tasks={cause.foreign} />
     </span>
   );
   if (cause.tasks.length === 1) {
     return (
       <Head below={<Summary task={only.task} />}>
         {by} <WakingTask id={only.id} task={only.task} />
-        {told}
+        {foreign}
       </Head>
     );
   }
@@ -74,7 +74,7 @@ export function TurnHeader({ turn }: { turn: Turn }) {
       }
     >
       {by} {cause.tasks.length} tasks
-      {told}
+      {foreign}
     </Head>
   );
 }
@@ -106,7 +106,7 @@ function ForeignTasks({ tasks }: { tasks: readonly ForeignTask[] }) {
   const sessionIds = [...new Set(tasks.map(({ sessionId }) => sessionId))];
   return (
     <>
-      Told of {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} of{' '}
+      Notified of {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} of{' '}
       {sessionIds.slice(0, MOST_LISTED).map((id) => (
         <SessionLink key={id} id={id} className="font-medium" />
       ))}

@@ -31,20 +31,20 @@ export function useJumpTarget(options: {
   const [wanted, setWanted] = useState<string | null>(null);
   const newest = useNewest(turns);
   // The latest jump wins, however long an earlier one takes.
-  const asked = useRef(0);
+  const latestJump = useRef(0);
 
   const show = useCallback(
-    async (anchor: string, { focus = true, onSought }: ShowOptions = {}): Promise<boolean> => {
-      asked.current += 1;
-      const own = asked.current;
-      const sought = await seek((state) => indexOf(state.turns, anchor) >= 0);
-      if (own !== asked.current) return sought === 'there';
-      onSought?.(sought);
-      if (sought !== 'there') return false;
+    async (anchor: string, { focus = true, onResult }: ShowOptions = {}): Promise<boolean> => {
+      latestJump.current += 1;
+      const jumpId = latestJump.current;
+      const result = await seek((state) => indexOf(state.turns, anchor) >= 0);
+      if (jumpId !== latestJump.current) return result === 'there';
+      onResult?.(result);
+      if (result !== 'there') return false;
       if (!anchor.startsWith('turn-')) setWanted(anchor);
       // Loaded turns must render before they can be scrolled to.
       for (let frame = 0; frame < MOST_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
-      if (own !== asked.current) return true;
+      if (jumpId !== latestJump.current) return true;
       const turn = newest.current[indexOf(newest.current, anchor)];
       if (!turn) return false;
       // Without focus, the view stays if the target is in it already.
@@ -62,7 +62,7 @@ export function useJumpTarget(options: {
         if (found === null && !stays) scroll();
         return found;
       });
-      if (own !== asked.current) return true;
+      if (jumpId !== latestJump.current) return true;
       if (!element) return false;
       if (!stays && !anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });
       if (focus) element.focus({ preventScroll: true });
@@ -85,20 +85,20 @@ export function useJumpTarget(options: {
   const follow = useCallback(
     ({ anchor, fromAddress }: Pick<Lookup, 'anchor' | 'fromAddress'>) => {
       const timer = setTimeout(() => setLookup({ anchor, fromAddress, state: 'seeking' }), QUIET_MS);
-      const settle = (sought: SeekResult) => {
+      const settle = (result: SeekResult) => {
         clearTimeout(timer);
         setLookup(
-          sought === 'there'
+          result === 'there'
             ? null
-            : sought === 'missing'
+            : result === 'missing'
               ? { anchor, fromAddress, state: 'missing' }
-              : { anchor, fromAddress, state: 'failed', reason: sought.message },
+              : { anchor, fromAddress, state: 'failed', reason: result.message },
         );
         // An unknown address leads to the end.
-        if (sought !== 'there' && fromAddress) virtualizer.scrollToEnd();
+        if (result !== 'there' && fromAddress) virtualizer.scrollToEnd();
       };
       setLookup(null);
-      show(anchor, { onSought: settle }).finally(() => {
+      show(anchor, { onResult: settle }).finally(() => {
         clearTimeout(timer);
         // Another jump has started.
         setLookup((now) => (now?.state === 'seeking' && now.anchor === anchor ? null : now));
@@ -132,7 +132,7 @@ export function useJumpTarget(options: {
 interface ShowOptions {
   focus?: boolean;
   /** Called with the outcome before scrolling, unless another jump has started. */
-  onSought?: (sought: SeekResult) => void;
+  onResult?: (result: SeekResult) => void;
 }
 
 /** True for an anchor in a session. */

@@ -42,7 +42,7 @@ test('a turn of ten thousand answers shows its ends, and 200 more at a press', a
   await expect.poll(() => answers.count()).toBeGreaterThanOrEqual(TURN_ROWS.head + TURN_ROWS.tail);
   const before = await answers.count();
   expect(before).toBeLessThan(300);
-  await page.getByText(/earlier ones are not shown/).scrollIntoViewIfNeeded();
+  await page.getByText(/earlier items are not shown/).scrollIntoViewIfNeeded();
   await page.getByRole('button', { name: 'Show the next 200' }).click();
   await expect.poll(() => answers.count()).toBe(before + 200);
   await page.close();

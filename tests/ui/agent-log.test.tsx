@@ -93,7 +93,7 @@ test('shows and offers for download what an address with a component and times a
   open(`?component=outbox&from=${NOW + 5_000}&to=${NOW + 9_000}`);
   await screen.findByText('line 8');
   expect(messages()).toEqual(['line 6', 'line 8']);
-  const download = screen.getByTitle('Download what is filtered');
+  const download = screen.getByTitle('Download filtered log');
   expect(download.getAttribute('href')).toBe(
     `/api/v1/agents/a/logs/download?component=outbox&from=${NOW + 5_000}&to=${NOW + 9_000}`,
   );

@@ -29,7 +29,7 @@ it('a server that can’t be reached is told in words that say what to do, whate
   vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')));
   for (const answer of [fetchJson('/sessions'), postJson('/sessions/s/messages', {})]) {
     await expect(answer).rejects.toThrow(TypeError);
-    await expect(answer).rejects.toThrow('The server can’t be reached. See that it runs and try again.');
+    await expect(answer).rejects.toThrow('The server can’t be reached. Check that it is running and try again.');
   }
 });
 
@@ -48,7 +48,7 @@ it('an answer that says why is told in its own words', async () => {
 it('a server that takes a request and says nothing is not waited for without end, and told as one that is away', async () => {
   const limits = silentServer();
   for (const answer of [fetchJson('/a', new AbortController().signal), postJson('/b', {}), putJson('/c', {})]) {
-    await expect(answer).rejects.toThrow('The server can’t be reached. See that it runs and try again.');
+    await expect(answer).rejects.toThrow('The server can’t be reached. Check that it is running and try again.');
   }
   expect(limits).toEqual([30_000, 15_000, 15_000]);
 });

@@ -61,7 +61,7 @@ test('shows a turn far back that the address names, and says meanwhile that it i
       answer = () => resolve(older);
     });
   });
-  await vi.waitFor(() => expect(notice()).toBe('Looking for the turn this link leads to, in 10 turns so far…'));
+  await vi.waitFor(() => expect(notice()).toBe('Looking for the linked turn… 10 turns searched'));
   answer();
   await vi.waitFor(() => expect(document.activeElement?.id).toBe('turn-r20'));
   expect([scrolledTo, notice()]).toEqual([['turn 20'], '']);
@@ -74,7 +74,7 @@ test('says why older turns could not be loaded for a link, and follows it on ano
     return older;
   });
   await vi.waitFor(() =>
-    expect(notice()).toMatch(/^The turn this link leads to could not be loaded: The database does not answer\./),
+    expect(notice()).toMatch(/^The linked turn could not be loaded: The database does not answer\./),
   );
   expect(scrolledTo).toEqual(['the end']);
   isDown = false;

@@ -31,7 +31,7 @@ describe('a level is told', () => {
   const confirmed = { ...ASKED, state: 'confirmed' } as const;
 
   test.each<[string, Partial<AgentLogLevel>, Partial<LevelSource>, string]>([
-    ['of which nothing is known', { level: null }, {}, 'plain: the runner has not said what it writes'],
+    ['of which nothing is known', { level: null }, {}, 'plain: the runner has not reported its level'],
     ['that is the default', {}, {}, 'plain: info, its default'],
     [
       'that was set by who can’t be shown as they are called',
@@ -49,7 +49,7 @@ describe('a level is told', () => {
       'that is asked',
       { desired: ASKED },
       {},
-      'waiting: debug requested{ 2 s ago}, the agent has not answered yet; over in {14:32}',
+      'waiting: debug requested{ 2 s ago}, the agent has not answered yet; expires in {14:32}',
     ],
     ['that the agent confirms', { desired: confirmed }, {}, 'waiting: debug requested{ 2 s ago}, agent confirms'],
     [
@@ -68,13 +68,13 @@ describe('a level is told', () => {
       'that waits for an agent that is away',
       { desired: { ...ASKED, requestedAt: NOW - 200_000, expiresAt: null } },
       { connection: 'away' },
-      'waiting: debug requested{ 3 min ago}; waits: the agent is away since @5000',
+      'waiting: debug requested{ 3 min ago}; waits: agent away since @5000',
     ],
     [
       'that waits for an agent that never was there',
       { desired: { ...ASKED, expiresAt: null }, level: null },
       { connection: 'away', connectedSince: null },
-      'waiting: debug requested{ 2 s ago}; waits: no runner of this agent has ever listened',
+      'waiting: debug requested{ 2 s ago}; waits: no runner of this agent has connected yet',
     ],
     [
       'that is refused',

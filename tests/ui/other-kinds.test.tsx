@@ -102,9 +102,9 @@ describe('what a call changed', () => {
 describe('a turn', () => {
   it('whose end nobody told says so at its end', () => {
     const { rerender } = render(<TurnFooter turn={aTurn({ inferred: true })} />);
-    expect(screen.getByTitle(/did not say that this turn ended/).textContent).toBe('ended, by its silence');
+    expect(screen.getByTitle(/did not say that this turn ended/).textContent).toBe('end inferred');
     rerender(<TurnFooter turn={aTurn()} />);
-    expect(screen.queryByText('ended, by its silence')).toBeNull();
+    expect(screen.queryByText('end inferred')).toBeNull();
   });
 
   it('that Interlude began is named by that and by the task it is for', () => {

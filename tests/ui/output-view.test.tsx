@@ -30,7 +30,7 @@ test('shows what a task wrote as text, and says where something is not kept', as
   expect(log.querySelector('img')).toBeNull();
   expect(log.textContent).toContain('<img src=x onerror=alert(1)>');
   for (const sign of ['\u0007', '\u001b', '\u202e']) expect(log.textContent).not.toContain(sign);
-  expect(log.textContent).toContain('What was written before this is not kept');
+  expect(log.textContent).toContain('Earlier output is not kept');
   expect(log.textContent).toContain('19 KiB before this is not kept');
 });
 

@@ -9,7 +9,7 @@ const render = (texts: string[]) =>
 
 it('says how many secrets were taken out of what is loaded, and nothing where none were', () => {
   expect(render(['all of it'])).not.toContain('taken out');
-  expect(render(['use [redacted: token]'])).toContain('1 secret was taken out');
+  expect(render(['use [redacted: token]'])).toContain('1 secret removed');
   expect(render(['[redacted: token] [redacted: jwt]', '[redacted: aws-access-key]'])).toContain(
     '3 secrets were taken out',
   );
@@ -18,7 +18,7 @@ it('says how many secrets were taken out of what is loaded, and nothing where no
 it('counts those of a call once, though its arguments are there twice', () => {
   const argsText = '{"command":"[redacted: token]"}';
   const turns = [aTurn({ items: [aCall({ argsText, args: JSON.parse(argsText) })] })];
-  expect(renderToStaticMarkup(<RedactedNote turns={turns} />)).toContain('1 secret was taken out');
+  expect(renderToStaticMarkup(<RedactedNote turns={turns} />)).toContain('1 secret removed');
 });
 
 it('is there for readers who are told no secrets, also while the transcript goes on', () => {
@@ -30,5 +30,5 @@ it('is there for readers who are told no secrets, also while the transcript goes
   const entry = { position: '2', occurredAt: 1, receivedAt: 1, event };
   const { redacts, turns } = foldTranscript(state, [entry]);
   expect(redacts).toBe(true);
-  expect(renderToStaticMarkup(<RedactedNote turns={turns} />)).toContain('1 secret was taken out');
+  expect(renderToStaticMarkup(<RedactedNote turns={turns} />)).toContain('1 secret removed');
 });

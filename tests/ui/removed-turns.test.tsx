@@ -47,7 +47,7 @@ describe('above the oldest turn that is left', () => {
 
   it('it says what comes next where nothing is left', () => {
     expect(topOf({ removed: removed(3), empty: true })).toBe(
-      '3 older turns were removed on or before 12 Nov 2026. What the agent does next appears here.',
+      '3 older turns were removed on or before 12 Nov 2026. New turns appear here.',
     );
   });
 
@@ -84,7 +84,7 @@ describe('a link to what is not there', () => {
 
   it('may lead to what was removed, and says so where anything was', () => {
     expect(noticeOf(true, { anchor: 'turn-r1', fromAddress: true, state: 'missing' })).toBe(
-      'This link leads to a turn that is not in this transcript. It may have been removed with the oldest turns. You are at the newest end.',
+      'The linked turn is not in this transcript. It may have been removed with the oldest turns. Showing the newest turns.',
     );
     cleanup();
     expect(noticeOf(true, { anchor: 'task-12', fromAddress: false, state: 'missing' })).toMatch(

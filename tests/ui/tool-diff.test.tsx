@@ -129,7 +129,7 @@ describe('an edit', () => {
       { old_string: 'a', new_string: 'b', replace_all: true },
       { old_string: 'c', new_string: 'd' },
     ];
-    expect(shown('MultiEdit', { edits })).toMatch(/Edit 1 of 2, wherever it stands.*Edit 2 of 2/);
+    expect(shown('MultiEdit', { edits })).toMatch(/Edit 1 of 2, every occurrence.*Edit 2 of 2/);
   });
 
   it.each([

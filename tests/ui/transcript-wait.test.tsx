@@ -26,11 +26,9 @@ const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
 
 test('says why the transcript is not there, and that the page tries again while it does', () => {
   const { rerender } = render(aPage({ isLoading: true }));
-  expect(document.body.textContent).toBe(
-    'Loading the transcript, which is too long to come with the page…The database is busy. The page tries again by itself.',
-  );
+  expect(document.body.textContent).toBe('Loading a long transcript…The database is busy. Retrying automatically.');
   rerender(aPage({}));
-  expect(document.body.textContent).toBe('The transcript is not loaded.The database is busy.Try again');
+  expect(document.body.textContent).toBe('The transcript could not be loaded.The database is busy.Try again');
 });
 
 test('hands the focus of its button to the transcript once that is there', async () => {

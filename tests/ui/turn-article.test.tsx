@@ -82,12 +82,12 @@ describe('a turn', () => {
     const trigger = { kind: 'task' as const, taskIds: ['t1', 't2', 't3'] };
     const told = (ofSessionIds: (string | null)[]) => ({ ...woken, items: [], trigger: { ...trigger, ofSessionIds } });
     const name = (turn: Turn) => names(render([started, turn], [ended]), 'article')[1];
-    expect(name(told(['b', 'b', 'b']))).toBe('Between-run turn: told of 3 tasks of session “b”');
+    expect(name(told(['b', 'b', 'b']))).toBe('Between-run turn: notified of 3 tasks of session “b”');
     expect(name(told([null, 'b', 'c']))).toBe(
-      'Between-run turn: woken by Poll (failed, exit 3), told of 2 tasks of other sessions',
+      'Between-run turn: woken by Poll (failed, exit 3), notified of 2 tasks of other sessions',
     );
     const one = { ...told(['b']), trigger: { ...trigger, taskIds: ['t1'], ofSessionIds: ['b'] } };
-    expect(name(one)).toBe('Between-run turn: told of a task of session “b”');
+    expect(name(one)).toBe('Between-run turn: notified of a task of session “b”');
     const markup = render([started, one], [ended]);
     expect(markup).toContain('href="/sessions/b"');
     expect(markup).not.toContain('Woken by');
@@ -117,7 +117,7 @@ describe('a turn', () => {
   it.each([
     ['timer', 'a timer'],
     ['agent', 'another agent'],
-    ['unknown', 'something it did not name'],
+    ['unknown', 'an unnamed cause'],
   ] as const)('woken by no task says what it knows: %s', (kind, words) => {
     const turn = { ...woken, trigger: { kind, taskIds: [] } };
     expect(names(render([turn]), 'article')).toEqual([`Between-run turn: woken by ${words}`]);
@@ -197,7 +197,7 @@ describe('an open turn', () => {
   it('does not say that it works where nobody tells of it, and its clocks stand where it was last heard of', () => {
     const markup = render([open], [aTask({ startedAt: 1_000 })], { stoppedAt: 21_000 });
     expect(markup).toMatch(/Runner gone, worked <time[^>]*>0:20</);
-    expect(markup).toContain('not heard of');
+    expect(markup).toContain('no signal');
     expect(markup).not.toMatch(/Working|animate-|>running</);
   });
 });

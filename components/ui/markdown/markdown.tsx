@@ -42,12 +42,12 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
     >
       <Blocks tokens={tokens} streaming={streaming} depth={0} />
       {rest !== '' && <LongText text={rest} most={AS_WRITTEN} className="my-2" />}
-      {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as it was written.</p>}
+      {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as written.</p>}
       <MoreText text={folded.text} from={end} />
       {folded.wholeLength !== null && (
         <p className="my-1 flex items-center gap-3 text-2xs text-ink-3">
           <UnfoldButton onPress={() => setAll(true)}>Show all ({sizeInWords(folded.wholeLength)})</UnfoldButton>
-          <CopyButton label="Copy all of it" text={() => text} />
+          <CopyButton label="Copy all" text={() => text} />
         </p>
       )}
     </div>
