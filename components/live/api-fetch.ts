@@ -10,10 +10,10 @@ export const page: { way: typeof fetch | null } = { way: null };
 
 /** Requests count as use for this long after an input, in milliseconds. */
 const PRESENT_MS = 60_000;
-let usedAt = Number.NEGATIVE_INFINITY;
+let lastInputAt = Number.NEGATIVE_INFINITY;
 
 function noteInput({ isTrusted }: Event): void {
-  if (isTrusted) usedAt = Date.now();
+  if (isTrusted) lastInputAt = Date.now();
 }
 
 for (const type of ['pointerdown', 'click', 'keydown', 'wheel']) {
@@ -26,7 +26,7 @@ for (const type of ['pointerdown', 'click', 'keydown', 'wheel']) {
  */
 export function pageHeaders(): Record<string, string> {
   const id = personId();
-  const isUsed = Date.now() - usedAt < PRESENT_MS;
+  const isUsed = Date.now() - lastInputAt < PRESENT_MS;
   return { [PAGE_HEADER]: isUsed ? USED_PAGE : '1', ...(id === null ? {} : { [PRINCIPAL_HEADER]: id }) };
 }
 

@@ -45,7 +45,7 @@ export interface ListedSessions {
 export class FleetStore extends Store {
   readonly #counts = new RowCounts(noSessions);
   /** States reported by the server, of sessions whose state has since changed by time alone. */
-  readonly #toldStates = new WeakMap<SessionSummary, SessionState>();
+  readonly #serverStates = new WeakMap<SessionSummary, SessionState>();
   /** Lists: all sessions, and one per agent. */
   readonly sessions = new RowTable<SessionSummary>({
     idOf: ({ id }) => id,
@@ -77,8 +77,8 @@ export class FleetStore extends Store {
   #position: Position | null = null;
   #resets = 0;
   /** Sessions that the stream has sent since it started. */
-  readonly #told = new Set<string>();
-  #shownSessions: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
+  readonly #streamed = new Set<string>();
+  #listed: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
   /** Called before an item changes. `known`: the item as last read. */
   onItem: ((row: InboxItem, known: { row: InboxItem; at: Position } | undefined) => void) | null = null;
 
@@ -103,11 +103,11 @@ export class FleetStore extends Store {
     if (list === undefined) return undefined;
     const { rows, next } = list;
     const countsAreOld = next !== null && this.#counts.isOld;
-    if (this.#shownSessions?.rows !== rows || this.#shownSessions.countsAreOld !== countsAreOld) {
+    if (this.#listed?.rows !== rows || this.#listed.countsAreOld !== countsAreOld) {
       const counts = next === null ? countByState(rows) : this.#counts.now;
-      this.#shownSessions = { rows, sessions: rows, next, counts, countsAreOld };
+      this.#listed = { rows, sessions: rows, next, counts, countsAreOld };
     }
-    return this.#shownSessions;
+    return this.#listed;
   }
 
   takeFrames(frames: readonly RowFrame[]): void {
@@ -115,7 +115,7 @@ export class FleetStore extends Store {
       this.#position = id;
       if (event === 'session') {
         this.sessions.takeNews(data, id);
-        this.#told.add(data.id);
+        this.#streamed.add(data.id);
       } else if (event === 'agent') this.agents.takeNews(data, id);
       else if (event === 'task') this.tasks.takeNews(data, id);
       else if (event === 'obligation') this.obligations.takeNews(data, id);
@@ -141,10 +141,10 @@ export class FleetStore extends Store {
     for (const { row } of [...this.sessions.rows()]) {
       if (row.stateDueAt === null || row.stateDueAt > now) continue;
       const next = stateAt(row, now);
-      this.#toldStates.set(next, this.#toldStates.get(row) ?? row.state);
+      this.#serverStates.set(next, this.#serverStates.get(row) ?? row.state);
       this.sessions.amend(next);
     }
-    this.#shownSessions = undefined;
+    this.#listed = undefined;
     this.changed();
   }
 
@@ -173,7 +173,7 @@ export class FleetStore extends Store {
 
   takeCounts(counts: CountsByState, position: Position): void {
     this.#counts.take(counts, position);
-    this.#shownSessions = undefined;
+    this.#listed = undefined;
     this.changed();
   }
 
@@ -232,17 +232,17 @@ export class FleetStore extends Store {
   #count(row: SessionSummary, known: { row: SessionSummary; at: Position } | undefined): void {
     const { countedAt } = this.#counts;
     const isCountedBy = (at: Position | null | undefined) => at != null && comparePositions(countedAt, at) <= 0;
-    const isSure =
+    const isKnown =
       isCountedBy(known?.at) ||
       isCountedBy(this.#start?.after) ||
-      (this.#told.has(row.id) && isCountedBy(this.#position));
-    const from = isSure && known !== undefined ? this.#toldState(known.row) : undefined;
+      (this.#streamed.has(row.id) && isCountedBy(this.#position));
+    const from = isKnown && known !== undefined ? this.#serverState(known.row) : undefined;
     this.#counts.change({ at: row.updatedPosition, from, to: row.state });
   }
 
   /** The state in which the server has counted the session. */
-  #toldState(row: SessionSummary): SessionState {
-    return this.#toldStates.get(row) ?? row.state;
+  #serverState(row: SessionSummary): SessionState {
+    return this.#serverStates.get(row) ?? row.state;
   }
 
   /** @param take applies the rows. `name`: the list, or null */
@@ -252,7 +252,7 @@ export class FleetStore extends Store {
     if (since === null || comparePositions(position, since) < 0) {
       this.#start = { after: position };
       this.#position = position;
-      this.#told.clear();
+      this.#streamed.clear();
       for (const one of HELD) this[one].rewind(position);
     }
     this.changed();

@@ -3,7 +3,7 @@ import type { RowFrame } from './row-frame';
 import { Store } from './store';
 
 /** How a snapshot is read and how frames change it. */
-export interface Folding<Snapshot extends { position: Position }> {
+interface Folding<Snapshot extends { position: Position }> {
   /** @param shown the current snapshot, which the new one replaces */
   read: (signal: AbortSignal, shown: () => Snapshot | undefined) => Promise<Snapshot>;
   /** Applies frames. The caller sets the position. */

@@ -11,19 +11,19 @@ import { postJson, RequestError } from './fetch-json';
  * new one.
  */
 export class IdempotentPost {
-  #unanswered: { asked: string; clientId: string } | null = null;
+  #pending: { request: string; clientId: string } | null = null;
 
   /** @throws like `postJson` */
   async post<Answer>(path: string, body: object): Promise<Answer> {
-    const asked = JSON.stringify([path, body]);
-    if (this.#unanswered?.asked !== asked) this.#unanswered = { asked, clientId: newId() };
-    const { clientId } = this.#unanswered;
+    const request = JSON.stringify([path, body]);
+    if (this.#pending?.request !== request) this.#pending = { request, clientId: newId() };
+    const { clientId } = this.#pending;
     try {
       const answer = await postJson<Answer>(path, { ...body, clientId });
-      this.#unanswered = null;
+      this.#pending = null;
       return answer;
     } catch (error) {
-      if (error instanceof RequestError && error.status < 500) this.#unanswered = null;
+      if (error instanceof RequestError && error.status < 500) this.#pending = null;
       throw error;
     }
   }
@@ -37,14 +37,14 @@ type PostState<Answer> =
 /** A POST request and its state. */
 export function usePost<Answer>(): [PostState<Answer>, (path: string, body?: object) => Promise<void>] {
   const [state, setState] = useState<PostState<Answer>>({ kind: 'idle' });
-  const [asked] = useState(() => new IdempotentPost());
-  const ask = async (path: string, body: object = {}) => {
+  const [request] = useState(() => new IdempotentPost());
+  const post = async (path: string, body: object = {}) => {
     setState({ kind: 'sending' });
     try {
-      setState({ kind: 'answered', answer: await asked.post<Answer>(path, body) });
+      setState({ kind: 'answered', answer: await request.post<Answer>(path, body) });
     } catch (error) {
       setState({ kind: 'failed', reason: (error as Error).message });
     }
   };
-  return [state, ask];
+  return [state, post];
 }

@@ -28,7 +28,7 @@ export class LiveClient {
   /** The hub's connection state, and the resulting state of this page. */
   #shared: ConnectionState = initialConnectionState(Date.now());
   #state = this.#shared;
-  readonly #ownWay = new ReachabilityProbe(() => this.#tell());
+  readonly #reachability = new ReachabilityProbe(() => this.#notify());
   #port: Port;
   #lock: string | null = null;
   #nextKey = 1;
@@ -102,10 +102,10 @@ export class LiveClient {
     switch (message.type) {
       case 'state':
         this.#shared = message.state;
-        this.#tell();
+        this.#notify();
         return;
       case 'frames':
-        this.#take(message.key, message.frames);
+        this.#deliver(message.key, message.frames);
         return;
       case 'reset':
         this.#subscriptions.get(message.key)?.reader.reset();
@@ -119,7 +119,7 @@ export class LiveClient {
     }
   }
 
-  #take(key: number, frames: readonly RowFrame[]): void {
+  #deliver(key: number, frames: readonly RowFrame[]): void {
     const subscription = this.#subscriptions.get(key);
     if (subscription === undefined) return;
     // A page that reopened may receive frames twice.
@@ -130,8 +130,8 @@ export class LiveClient {
     this.#queue.push(subscription.reader, unseen);
   }
 
-  #tell(): void {
-    const { lostAt } = this.#ownWay;
+  #notify(): void {
+    const { lostAt } = this.#reachability;
     this.#state = lostAt === null ? this.#shared : nextConnectionState(this.#shared, 'cut', lostAt, lostAt);
     for (const listener of this.#stateListeners) listener();
   }
@@ -191,7 +191,7 @@ class ReachabilityProbe {
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
-    addEventListener('offline', () => void this.#look());
+    addEventListener('offline', () => void this.#probe());
     addEventListener('online', () => this.#set(null));
   }
 
@@ -200,15 +200,15 @@ class ReachabilityProbe {
     return this.#lostAt;
   }
 
-  async #look(): Promise<void> {
+  async #probe(): Promise<void> {
     const at = Date.now();
     const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
-    const isThere = await apiFetch('/healthz', { signal }).then(
+    const isReachable = await apiFetch('/healthz', { signal }).then(
       () => true,
       () => false,
     );
     // The network may be back.
-    if (!isThere && !navigator.onLine) this.#set(at);
+    if (!isReachable && !navigator.onLine) this.#set(at);
   }
 
   #set(lostAt: number | null): void {

@@ -52,7 +52,7 @@ interface Options {
 export class LiveConnection {
   readonly #options: Required<Omit<Options, 'fetch'>> & { fetch: typeof fetch | undefined };
   readonly #subscriptions = new Set<Subscription>();
-  readonly #tracks = new Map<string, TopicBuffer>();
+  readonly #buffers = new Map<string, TopicBuffer>();
   /** Unused topics, each with the timer that drops it. */
   readonly #lingering = new Map<string, ReturnType<typeof setTimeout>>();
   #state: ConnectionState;
@@ -88,13 +88,13 @@ export class LiveConnection {
     this.#subscriptions.add(subscription);
     clearTimeout(this.#lingering.get(topic));
     this.#lingering.delete(topic);
-    const track = this.#tracks.get(topic);
-    if (track?.covers(after)) {
-      this.#deliver(subscription, track.since(after));
+    const buffer = this.#buffers.get(topic);
+    if (buffer?.covers(after)) {
+      this.#deliver(subscription, buffer.since(after));
       if (!this.#stream && !this.#openTimer) this.#openSoon(GATHER_MS);
     } else {
-      if (track) track.rewind(after);
-      else this.#tracks.set(topic, new TopicBuffer(after));
+      if (buffer) buffer.rewind(after);
+      else this.#buffers.set(topic, new TopicBuffer(after));
       // The current stream would leave a hole in this topic; the next one has all of it.
       this.#stream?.topics.delete(topic);
       this.#openSoon(GATHER_MS);
@@ -135,7 +135,7 @@ export class LiveConnection {
 
   #drop(topic: string): void {
     this.#lingering.delete(topic);
-    this.#tracks.delete(topic);
+    this.#buffers.delete(topic);
     // During a reconnect delay, the next stream has the new topics anyway.
     if (this.#stream) this.#openSoon(0);
   }
@@ -150,7 +150,7 @@ export class LiveConnection {
   }
 
   async #open(): Promise<void> {
-    const topics = [...this.#tracks.keys()];
+    const topics = [...this.#buffers.keys()];
     this.#stream?.abort.abort();
     this.#stream = null;
     // A server known to be away gets the full time to answer.
@@ -161,7 +161,7 @@ export class LiveConnection {
     const stream = { topics: new Set(topics), abort: new AbortController() };
     this.#stream = stream;
     const after = topics
-      .map((topic) => (this.#tracks.get(topic) as TopicBuffer).position)
+      .map((topic) => (this.#buffers.get(topic) as TopicBuffer).position)
       .reduce((least, position) => (comparePositions(position, least) < 0 ? position : least));
 
     // Ignores a replaced stream, even bytes it had already read.
@@ -173,15 +173,15 @@ export class LiveConnection {
     const end = await readStream(
       { topics, after, signal: stream.abort.signal, fetch: this.#options.fetch },
       {
-        heard: current(() => this.#hear()),
+        heard: current(() => this.#noteActivity()),
         hello: current((hello) => {
           if (hello.resume === 'gap') this.#reset(hello.position);
         }),
-        rows: current((frames) => this.#take(frames)),
+        rows: current((frames) => this.#receive(frames)),
         upToDate: current((position) => {
-          for (const topic of stream.topics) this.#tracks.get(topic)?.advance(position);
+          for (const topic of stream.topics) this.#buffers.get(topic)?.advance(position);
           this.#transition('up-to-date');
-          this.#hear();
+          this.#noteActivity();
         }),
       },
     );
@@ -201,24 +201,24 @@ export class LiveConnection {
     this.#openSoon(retryDelayMs(this.#state.attempt, RECONNECT, this.#options.random()));
   }
 
-  #hear(): void {
+  #noteActivity(): void {
     this.#silence.heard();
     const { status } = this.#state;
     if (status === 'live' || status === 'gap') this.#whole = { at: this.#options.now(), steady: performance.now() };
   }
 
-  #take(received: readonly ReceivedFrame[]): void {
+  #receive(received: readonly ReceivedFrame[]): void {
     const streamed = this.#stream?.topics ?? new Set<string>();
     const fresh = new Map<string, RowFrame[]>();
     for (const { frame, chars } of received) {
       const topic = topicOf(frame);
-      if (!streamed.has(topic) || !this.#tracks.get(topic)?.take(frame, chars)) continue;
+      if (!streamed.has(topic) || !this.#buffers.get(topic)?.take(frame, chars)) continue;
       const list = fresh.get(topic);
       if (list) list.push(frame);
       else fresh.set(topic, [frame]);
     }
     const last = received.at(-1)?.frame.id;
-    if (last !== undefined) for (const topic of streamed) this.#tracks.get(topic)?.advance(last);
+    if (last !== undefined) for (const topic of streamed) this.#buffers.get(topic)?.advance(last);
     if (fresh.size === 0) return;
     for (const subscription of this.#subscriptions) {
       const own = fresh.get(subscription.topic);
@@ -236,7 +236,7 @@ export class LiveConnection {
 
   #reset(position: Position): void {
     this.#transition('gap');
-    for (const track of this.#tracks.values()) track.rewind(position);
+    for (const buffer of this.#buffers.values()) buffer.rewind(position);
     for (const { reader } of [...this.#subscriptions]) reader.reset();
     if (this.#gapTimer) clearTimeout(this.#gapTimer);
     this.#gapTimer = setTimeout(() => this.#transition('gap-shown'), GAP_SHOWN_MS);

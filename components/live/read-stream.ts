@@ -10,7 +10,7 @@ export interface ReceivedFrame {
   chars: number;
 }
 
-export interface StreamHandlers {
+interface StreamHandlers {
   /** Called for every chunk, including heartbeats. */
   heard(): void;
   hello(data: FrameData['hello']): void;

@@ -10,7 +10,7 @@ const ROW_FRAMES = [
   'obligation',
   'inbox',
 ] as const satisfies readonly FrameName[];
-export type RowFrameName = (typeof ROW_FRAMES)[number];
+type RowFrameName = (typeof ROW_FRAMES)[number];
 
 /** A frame that carries a row: it has a position and a topic. */
 export type RowFrame = Extract<Frame, { event: RowFrameName }> & { id: Position };

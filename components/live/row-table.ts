@@ -11,7 +11,7 @@ interface Kind<Row> {
 }
 
 /** A page of a list. */
-export interface ReadList<Row> {
+interface ReadList<Row> {
   rows: readonly Row[];
   position: Position;
   /** Cursor of the next page; null at the end, omitted if the rows are no page of the list. */

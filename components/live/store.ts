@@ -1,7 +1,7 @@
 /** State with change listeners. */
 export abstract class Store {
   readonly #listeners = new Set<() => void>();
-  #isToBeTold = false;
+  #isScheduled = false;
 
   /** @returns unsubscribe */
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -11,10 +11,10 @@ export abstract class Store {
 
   /** Notifies once per microtask, because a rendering component may cause the change. */
   protected changed(): void {
-    if (this.#isToBeTold) return;
-    this.#isToBeTold = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     queueMicrotask(() => {
-      this.#isToBeTold = false;
+      this.#isScheduled = false;
       this.changedNow();
     });
   }

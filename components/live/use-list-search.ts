@@ -29,7 +29,7 @@ export function useListSearch<Page extends FoundPage>(options: {
   const { path, take } = options;
   const { fleet } = useFleetStores();
   const asked = useDebounced(options.asked);
-  const [later, setLater] = useState<{ of: string; next: string | null } | null>(null);
+  const [further, setFurther] = useState<{ of: string; next: string | null } | null>(null);
   const read = (after: string, signal?: AbortSignal) =>
     fetchJson<Page>(`${path}?${asked}&${new URLSearchParams({ after, limit: String(PAGE) })}`, signal);
   const first = useQuery({
@@ -41,14 +41,14 @@ export function useListSearch<Page extends FoundPage>(options: {
   });
   const isNow = asked === options.asked;
   const found = isNow ? first.data : undefined;
-  const next = later?.of === asked ? later.next : found?.next;
+  const next = further?.of === asked ? further.next : found?.next;
   const more = useMorePages({
     of: `search ${path} ${asked}`,
     next,
     load: read,
     take: (fleet, page) => {
       take(fleet, page);
-      setLater({ of: asked, next: page.next });
+      setFurther({ of: asked, next: page.next });
     },
   });
   return {

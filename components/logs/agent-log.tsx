@@ -19,7 +19,7 @@ import { useHits } from './search-bar';
 import { useLog, useLogQuery } from './use-log';
 import type { LogHandle } from './use-log-handle';
 
-export interface AgentLogProps {
+interface AgentLogProps {
   agentId: string;
   /** Span of time to scroll to and shade; null for none. */
   span?: LogSpan | null;

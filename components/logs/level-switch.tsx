@@ -205,7 +205,7 @@ export async function requestLevel(agentId: string, choice: LevelChoice): Promis
     await putJson<LogLevelAnswer>(path, choice);
     return { kind: 'sent' };
   } catch (error) {
-    const reason = error instanceof RequestError ? error.message : 'The server can’t be focused. Try again.';
+    const reason = error instanceof RequestError ? error.message : 'The server can’t be reached. Try again.';
     return { kind: 'failed', reason };
   }
 }

@@ -35,7 +35,7 @@ export interface LogSpan {
   to: number;
 }
 
-export interface LogListProps {
+interface LogListProps {
   ref: Ref<LogHandle>;
   store: LogStore;
   /** Heights of lines in the server's markup, in pixels. */

@@ -23,7 +23,7 @@ import { formatLogTime, fullLogTime, type TimeStyle } from './log-settings';
 import { previewOf } from './message-pieces';
 import { MessageText } from './message-text';
 
-export interface LogRowProps {
+interface LogRowProps {
   line: LogLine;
   /** The list whose shortcuts move the cursor. */
   list?: RefObject<HTMLElement | null>;

@@ -24,7 +24,7 @@ import { useLogStore } from './log-store';
 import type { useHits } from './search-bar';
 import { SearchBar } from './search-bar';
 
-export interface LogToolbarProps {
+interface LogToolbarProps {
   agentId: string;
   query: LogQuery;
   onQuery: (query: LogQuery) => void;

@@ -35,7 +35,7 @@ export type MissingRow =
   | { kind: 'missing'; line: number; gap: Gap; at: number }
   | { kind: 'more'; line: number; gap: Gap };
 
-export interface WindowLimits {
+interface WindowLimits {
   /** Lines held on either side of the reader. */
   reach: number;
   /** Lines held on either side, however long they are. */
@@ -47,7 +47,7 @@ export interface WindowLimits {
 }
 
 /** Ten pages around the reader, more than any screen shows. A line may have 64 KiB. */
-export const WINDOW_LIMITS: WindowLimits = { reach: 2_500, margin: 150, tail: 1_000, chars: 4 * 1024 * 1024 };
+const WINDOW_LIMITS: WindowLimits = { reach: 2_500, margin: 150, tail: 1_000, chars: 4 * 1024 * 1024 };
 
 const NOTHING: Missing = { lines: 0, hasMore: false, skipped: false };
 const UNKNOWN: Missing = { ...NOTHING, hasMore: true };

@@ -78,7 +78,7 @@ function linesOf(text: string): OutputRow[] {
 }
 
 /** The end of an output; `isAll` if nothing precedes it. */
-export interface OutputEnd {
+interface OutputEnd {
   rows: OutputLine[];
   isAll: boolean;
 }
@@ -123,16 +123,16 @@ function piecesOf(line: string): string[] {
 const LONGEST_ESCAPE = 32;
 
 /** Case-insensitive hits, at most the newest `MOST_HITS`. */
-export function findInOutput(rows: readonly OutputRow[], wanted: string): OutputHit[] {
-  if (wanted === '') return [];
-  const pattern = new RegExp(wanted.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi');
+export function findInOutput(rows: readonly OutputRow[], query: string): OutputHit[] {
+  if (query === '') return [];
+  const pattern = new RegExp(query.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi');
   const hits: OutputHit[] = [];
   for (let row = rows.length - 1; row >= 0 && hits.length < MOST_HITS; row--) {
     const line = rows[row];
     if (line?.kind !== 'line') continue;
     // A hit that continues in the next row belongs to this one.
     const next = rows[row + 1];
-    const rest = line.goesOn && next?.kind === 'line' ? next.text.slice(0, wanted.length - 1) : '';
+    const rest = line.goesOn && next?.kind === 'line' ? next.text.slice(0, query.length - 1) : '';
     const inLine = [...(line.text + rest).matchAll(pattern)].map(({ 0: found, index }) => ({
       row,
       start: index,
@@ -144,7 +144,7 @@ export function findInOutput(rows: readonly OutputRow[], wanted: string): Output
 }
 
 /** A part of a row with one style. */
-export interface OutputSegment {
+interface OutputSegment {
   text: string;
   className: string | null;
   /** The hit it belongs to, or null. */

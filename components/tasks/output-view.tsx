@@ -22,12 +22,12 @@ export function OutputView({ output, name, isLive }: { output: TaskOutput; name:
   const [held, setHeld] = useState<TaskOutput | null>(null);
   const shown = held ?? output;
   const rows = useMemo(() => outputRows(shown), [shown]);
-  const [wanted, setWanted] = useState('');
-  const hits = useMemo(() => findInOutput(rows, wanted), [rows, wanted]);
+  const [query, setQuery] = useState('');
+  const hits = useMemo(() => findInOutput(rows, query), [rows, query]);
   const [chosen, setChosen] = useState<number | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const follows = held === null;
-  useFollow(scroller, (doesFollow) => setHeld(doesFollow ? null : (before) => before ?? output));
+  useFollow(scroller, (isFollowing) => setHeld(isFollowing ? null : (before) => before ?? output));
 
   // The search starts at the newest hit.
   const at = hits.length === 0 ? null : Math.min(chosen ?? hits.length - 1, hits.length - 1);
@@ -40,9 +40,9 @@ export function OutputView({ output, name, isLive }: { output: TaskOutput; name:
     <div className="rounded bg-raised">
       <OutputSearch
         name={name}
-        wanted={wanted}
-        onWanted={(text) => {
-          setWanted(text);
+        query={query}
+        onQuery={(text) => {
+          setQuery(text);
           setChosen(null);
           if (text !== '') setHeld((before) => before ?? output);
         }}
@@ -78,8 +78,8 @@ export function OutputView({ output, name, isLive }: { output: TaskOutput; name:
 /** The search field, with buttons for the next and previous hit. */
 function OutputSearch(props: {
   name: string;
-  wanted: string;
-  onWanted: (text: string) => void;
+  query: string;
+  onQuery: (text: string) => void;
   hits: number;
   /** Index of the current hit; null if there is none. */
   at: number | null;
@@ -87,12 +87,12 @@ function OutputSearch(props: {
   /** Called to move the focus to the output. */
   onLeave: () => void;
 }) {
-  const { name, wanted, onWanted, hits, at, onStep, onLeave } = props;
+  const { name, query, onQuery, hits, at, onStep, onLeave } = props;
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
     if (event.key === 'Enter') onStep(event.shiftKey ? 1 : -1);
     else if (event.key !== 'Escape') return;
-    else if (wanted === '') onLeave();
-    else onWanted('');
+    else if (query === '') onLeave();
+    else onQuery('');
     event.preventDefault();
     event.stopPropagation();
   };
@@ -106,14 +106,14 @@ function OutputSearch(props: {
         type="search"
         aria-label={`Search ${name}`}
         placeholder="Search the output"
-        value={wanted}
-        onChange={(event) => onWanted(event.target.value)}
+        value={query}
+        onChange={(event) => onQuery(event.target.value)}
         onKeyDown={onKeyDown}
         autoComplete="off"
         spellCheck={false}
         className="min-w-0 flex-1 bg-transparent font-mono text-xs outline-none placeholder:font-sans placeholder:text-ink-3 [&::-webkit-search-cancel-button]:hidden"
       />
-      {wanted !== '' && (
+      {query !== '' && (
         <>
           <span role="status" className="tabular shrink-0 text-2xs text-ink-3">
             {hitWords(hits, at)}

@@ -62,13 +62,13 @@ export const wakeKey = (task: Pick<Task, 'position'>) => `wake:${task.position}`
 export function TaskWake({ task }: { task: Task }) {
   const actions = useActions();
   const { stopped, isAway } = useLiveness();
-  const isTaken = useSupportsCommand('task.wake');
+  const isSupported = useSupportsCommand('task.wake');
   const key = wakeKey(task);
   const state = useActionState(key);
   const hasEnded = task.status !== 'running' && task.presumed === undefined;
-  const isUntold = task.answeredInTurnId === null && task.toldElsewhere === null && task.carriedBy === undefined;
+  const isUndelivered = task.answeredInTurnId === null && task.toldElsewhere === null && task.carriedBy === undefined;
   // Subagents report their own results.
-  if (actions === null || !isTaken || stopped !== null || !hasEnded || !isUntold || task.kind === 'subagent')
+  if (actions === null || !isSupported || stopped !== null || !hasEnded || !isUndelivered || task.kind === 'subagent')
     return null;
   if (state?.kind === 'sending' || state?.kind === 'asked')
     return <span data-action={key}>{isAway ? 'Wake-up queued: the runner is offline' : 'Waking the agent…'}</span>;

@@ -72,9 +72,9 @@ export function TaskSummary({ text }: { text: string }) {
 export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
   const { item, standsAlone } = props;
   // This item reports the task as lost, or from another session, while its own session has reported more since.
-  const gaveUp = item.phase === 'lost' && props.task.status !== 'lost';
+  const isPresumedLost = item.phase === 'lost' && props.task.status !== 'lost';
   const isOverruled = item.reportedBy !== undefined && props.task.reportedBy === null;
-  const task: Task = gaveUp || isOverruled ? asReportedIn(props.task, item) : props.task;
+  const task: Task = isPresumedLost || isOverruled ? asReportedIn(props.task, item) : props.task;
   const line = (
     <>
       <p className="flex items-center gap-2 text-xs">

@@ -32,7 +32,7 @@ export function WakeHere(props: {
       const session = `/sessions/${encodeURIComponent(sessionId)}`;
       const of = `${session}/tasks/${encodeURIComponent(task.id)}`;
       const run = `?position=${task.position}`;
-      const [told, written, here, agent] = await Promise.all([
+      const [detail, output, here, agent] = await Promise.all([
         fetchJson<TaskDetail>(`${of}${run}`, signal),
         fetchJson<TaskOutputDetail>(`${of}/output${run}`, signal),
         fetchJson<SessionDetail>(session, signal),
@@ -40,8 +40,8 @@ export function WakeHere(props: {
       ]);
       const { takes } = agent.agent.status ?? {};
       // Runners keep the results of commands only.
-      const begins = Array.isArray(takes) && takes.includes('task.wake') && told.task.kind !== 'subagent';
-      return { text: resultText(told.task, written.output), sending: deliveryOf(here, agent), begins };
+      const begins = Array.isArray(takes) && takes.includes('task.wake') && detail.task.kind !== 'subagent';
+      return { text: resultText(detail.task, output.output), sending: deliveryOf(here, agent), begins };
     },
     gcTime: 0,
   });
@@ -87,10 +87,10 @@ function BeginTurn(props: {
 }) {
   const { sessionId, task, sending, onSent } = props;
   const [state, ask] = usePost<CommandAnswer>();
-  const asked = useEffectEvent(onSent);
+  const notifySent = useEffectEvent(onSent);
   const isAsked = state.kind === 'answered';
   useEffect(() => {
-    if (isAsked) asked({ kind: 'allowed', reason: null });
+    if (isAsked) notifySent({ kind: 'allowed', reason: null });
   }, [isAsked]);
   if (isAsked) return <p className="py-2 text-ink-2 text-xs">A turn with the result was requested.</p>;
   const path = `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(task.id)}/wake`;

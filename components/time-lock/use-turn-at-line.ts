@@ -19,31 +19,32 @@ export interface TurnAtLine {
  * Ordering: only the latest line's answer counts.
  */
 export function useTurnAtLine(sessionId: string, show: (turnId: string) => void) {
-  const [ran, setRan] = useState<TurnAtLine | null>(null);
-  const asking = useRef<AbortController | null>(null);
+  const [turnAtLine, setTurnAtLine] = useState<TurnAtLine | null>(null);
+  const controller = useRef<AbortController | null>(null);
 
-  const ask = useCallback(
+  const lookUp = useCallback(
     async ({ occurredAt: at }: LogLine) => {
-      asking.current?.abort();
-      const own = new AbortController();
-      asking.current = own;
+      controller.current?.abort();
+      const current = new AbortController();
+      controller.current = current;
       try {
         const path = `/sessions/${encodeURIComponent(sessionId)}/turn-at?at=${at}`;
-        const answer = await fetchJson<TurnAt>(path, own.signal);
-        if (own.signal.aborted) return;
-        setRan({ at, answer, error: null });
+        const answer = await fetchJson<TurnAt>(path, current.signal);
+        if (current.signal.aborted) return;
+        setTurnAtLine({ at, answer, error: null });
         if (answer.turnId !== null) show(answer.turnId);
       } catch (error) {
-        if (own.signal.aborted) return;
-        const said = error instanceof TypeError ? 'The server can’t be reached. Try again.' : (error as Error).message;
-        setRan({ at, answer: null, error: said });
+        if (current.signal.aborted) return;
+        const reason =
+          error instanceof TypeError ? 'The server can’t be reached. Try again.' : (error as Error).message;
+        setTurnAtLine({ at, answer: null, error: reason });
       }
     },
     [sessionId, show],
   );
-  const forget = useCallback(() => {
-    asking.current?.abort();
-    setRan(null);
+  const clear = useCallback(() => {
+    controller.current?.abort();
+    setTurnAtLine(null);
   }, []);
-  return { ran, ask, forget };
+  return { turnAtLine, lookUp, clear };
 }

@@ -12,7 +12,7 @@ const MOST_WEIGHT = 3_500;
 const TURN = 15;
 
 /** The end of a transcript, where the page opens: the part that the server renders. */
-export interface FirstPaintPart {
+interface FirstPaintPart {
   turns: readonly Turn[];
   /** Texts that the server parses; the others are rendered as written. */
   parsed: ReadonlySet<string>;

@@ -46,7 +46,7 @@ import { ToolCallLine, TruncatedNote } from './tool-call-line';
 import { ToolTodos } from './tool-todos';
 import { todosOfPlan, todosText } from './tool-words';
 
-export interface ItemListProps {
+interface ItemListProps {
   items: readonly Item[];
   /** When the last item ended, if known. */
   endedAt: number | null;

@@ -41,7 +41,7 @@ test('changes the level of a running runner, for a time, until changed and back 
   // at the runner's own port
   logger.level.set('error', { by: 'control-port' });
   await page
-    .getByText(/^the runner says error since \d\d:\d\d:\d\d, set by control-port; debug was asked for$/)
+    .getByText(/^the runner reports error since \d\d:\d\d:\d\d, set by control-port; debug was requested$/)
     .waitFor();
   await page.getByRole('button', { name: 'Back to default' }).click();
   await page.getByText('info, its default').waitFor();

@@ -42,7 +42,7 @@ test('says that a link leads to no turn of the session, and opens it at its end'
   await page.evaluate(() => {
     location.hash = 'task-99999999';
   });
-  await notice.getByText('This link leads to a task that is not in this session.').waitFor();
+  await notice.getByText('The linked task is not in this session.').waitFor();
   await page.close();
 });
 

@@ -39,7 +39,7 @@ test('shows on the card of a task what it writes, live, in colour and folded by 
     wrote('b1', 'last words\n', { redacted: 1, ended: true }),
   ]);
   await output.getByText('last words').waitFor();
-  await output.getByText('1 secret taken out').waitFor();
+  await output.getByText('1 secret removed').waitFor();
   await page.reload();
   await output.getByText('last words').waitFor();
   await it.leave(page);

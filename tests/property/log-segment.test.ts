@@ -27,7 +27,7 @@ function logOf(lines: number): LogWindow {
 const lineCount = fc.oneof(fc.integer({ min: 2, max: 3_000 }), fc.integer({ min: 3_000, max: 20_000_000 }));
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 
-it('a place of the bar is that of the same row before and after it is laid out, in a log of any length', () => {
+it('a place of the scrollbar means the same row before and after its layout', () => {
   fc.assert(
     fc.property(lineCount, share, (lines, at) => {
       const log = logOf(lines);
@@ -42,7 +42,7 @@ it('a place of the bar is that of the same row before and after it is laid out, 
   );
 });
 
-it('a stretch stays around the same lines whatever comes, and goes along with the end while that is followed', () => {
+it('a segment stays around its lines, and follows the end while the reader does', () => {
   fc.assert(
     fc.property(lineCount, share, fc.integer({ min: 1, max: 5_000 }), (lines, at, more) => {
       const log = logOf(lines);

@@ -44,7 +44,7 @@ describe('a large block', () => {
     expect(html(blocks).match(/<em>/g)).toHaveLength(1_000);
   });
 
-  it('is a table with as many rows as its cells allow', () => {
+  it('shows as many rows of a table as its cells allow', () => {
     const row = `|${'*a* **b** |'.repeat(20)}\n`;
     const markup = html(parseBlocks(`${row}|${'-|'.repeat(20)}\n${row.repeat(400)}`) ?? []);
     expect(elements(markup)).toBeLessThan(2 * MOST_ELEMENTS);
@@ -52,8 +52,8 @@ describe('a large block', () => {
   });
 });
 
-describe('what is first shown of a text', () => {
-  it('is not much longer than the text, however many words stand for what hides', () => {
+describe('the first part of a text', () => {
+  it('stays close to its length, however many labels stand for hidden characters', () => {
     for (const { name, text } of hostileTexts(100_000)) {
       const end = endOfFirstProse(text, 120_000);
       const shown = proseText(text.slice(0, end));
@@ -63,8 +63,8 @@ describe('what is first shown of a text', () => {
   });
 });
 
-describe('the rows of a turn that come into the page together', () => {
-  it('are its last ones, as far as they are no more than is laid out without a pause, but at least one', () => {
+describe('rows added to the page together', () => {
+  it('are the last ones, up to one step, and at least one', () => {
     const great = Array.from({ length: 50 }, (_, at) => aMessage({ id: `m${at}`, text: 'a\n\n'.repeat(30_000) }));
     const weightOf = (at: number) => itemWeight(great[at] as (typeof great)[number]);
     const from = rowsBefore(50, 1_500, weightOf);
@@ -74,12 +74,12 @@ describe('the rows of a turn that come into the page together', () => {
     expect(rowsBefore(0, 1, weightOf)).toBe(0);
   });
 
-  it('are all of them in a turn of the usual size', () => {
+  it('are all of them in a turn of usual size', () => {
     const usual = Array.from({ length: 12 }, (_, at) => aMessage({ id: `m${at}`, text: 'words '.repeat(100) }));
     expect(rowsBefore(12, 1_500, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);
   });
 
-  it('are one request at a time where their inputs are thousands of values, at whatever depth', () => {
+  it('are one request at a time when inputs have thousands of values at any depth', () => {
     const many = Object.fromEntries(Array.from({ length: 19_000 }, (_, at) => [`k${at}`, at]));
     for (const input of [many, { command: 'ls', options: many }, [Object.values(many)], { a: [many] }]) {
       const requests = Array.from({ length: 18 }, (_, at) => aRequest({ id: `q${at}`, input }));

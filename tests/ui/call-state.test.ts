@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { callState } from '@/components/transcript/call-state';
 
-describe('a call that asks whether it may run', () => {
+describe('the state of a call that waits for permission', () => {
   const asked = { outcome: null, answer: null };
 
   test.each([

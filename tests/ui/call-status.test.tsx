@@ -35,8 +35,8 @@ function line(
 const moves = /animate-|<time/;
 const failed = { status: 'failed', result: 'The user doesn’t want to proceed', endedAt: 90_000 } as const;
 
-describe('the line of a call', () => {
-  it('has a clock and turns while it runs', () => {
+describe('a call’s line', () => {
+  it('shows a clock and a spinner while the call runs', () => {
     expect(line({}, null)).toMatch(/<time.*animate-turn.*running/);
     expect(line({}, { toolCallId: 'another', outcome: null })).toMatch(/animate-turn/);
   });
@@ -61,7 +61,7 @@ describe('the line of a call', () => {
     }
   });
 
-  it('is what a request without a call’s name asks about, where it alone runs with that input', () => {
+  it('matches a request without a call id by tool name and input', () => {
     const call = { name: 'Bash', args: { command: 'ls', env: [1] }, argsText: '{"command":"ls","env":[1]}' };
     const request = { toolCallId: null, toolName: 'Bash', outcome: null };
     expect(line(call, { ...request, input: { env: [1], command: 'ls' } })).toContain('waiting for you');
@@ -70,7 +70,7 @@ describe('the line of a call', () => {
     expect(line({ ...call, status: 'completed' }, { ...request, input: call.args })).not.toContain('waiting for you');
   });
 
-  it('goes by what was asked last, where it was asked more than once', () => {
+  it('uses the last of several requests', () => {
     const items = [
       aRequest({ id: 'a', toolCallId: 'c1', outcome: 'denied' }),
       aRequest({ id: 'b', toolCallId: 'c1', outcome: 'allowed' }),
@@ -88,20 +88,20 @@ describe('the line of a call', () => {
     expect(markup).not.toContain('denied');
   });
 
-  it('that ran after all is not called withdrawn', () => {
+  it('does not call a call withdrawn that has run', () => {
     expect(line({ status: 'completed', result: 'ok', endedAt: 90_000 }, { outcome: 'cancelled' })).toContain(
       'completed',
     );
   });
 
-  it('whose time to be answered is over waits no more, also where nobody has said so', () => {
+  it('stops waiting when the time limit has passed, even if nobody has reported it', () => {
     expect(line({}, { outcome: null, expiresAt: NOW + 1 })).toContain('waiting for you');
     const markup = line({}, { outcome: null, expiresAt: NOW });
     expect(markup).not.toMatch(moves);
     expect(markup).toContain('expired');
   });
 
-  it('that waited counts from when it was allowed: before that nothing ran', () => {
+  it('counts from the time it was allowed', () => {
     const took = line(
       { at: 1_000, status: 'completed', result: 'ok', endedAt: 92_000 },
       {
@@ -113,13 +113,13 @@ describe('the line of a call', () => {
     expect(line({ at: 1_000 }, { outcome: 'allowed', resolvedAt: 90_000 })).toContain('0:10');
   });
 
-  it('whose runner has gone does not say that it waits for anybody', () => {
+  it('does not claim to wait for anyone when the runner is gone', () => {
     const markup = line({}, { outcome: null }, { at: 50_000, why: 'Runner gone' });
     expect(markup).not.toMatch(/animate-|waiting for you/);
     expect(markup).toContain('Runner gone');
   });
 
-  it('that waits for what was asked apart from it, or for what its subagent asks in the turn, has neither', () => {
+  it('has neither spinner nor clock while it waits for a request in another turn or of its subagent', () => {
     const call = aCall({ result: null, status: 'running', endedAt: null });
     const asked = aTurn({ id: 'none:2', kind: 'none', items: [aRequest({ toolCallId: 'c1', outcome: null })] });
     const markup = renderToStaticMarkup(

@@ -11,7 +11,7 @@ afterEach(() => {
 
 const handlers = { heard() {}, hello() {}, rows() {}, upToDate() {} };
 
-test('a page with a way of its own asks and listens by that alone', async () => {
+test('a page with its own fetch uses nothing else', async () => {
   const asked: [string, RequestInit | undefined][] = [];
   vi.stubGlobal('fetch', () => {
     throw new Error('asked by the cookie');
@@ -25,7 +25,7 @@ test('a page with a way of its own asks and listens by that alone', async () => 
   expect(asked.map(([path]) => path)).toEqual(['/api/v1/sessions', '/api/v1/stream?topic=fleet&after=0']);
 });
 
-test('without one it asks as whoever has signed in', async () => {
+test('a page without one uses the signed-in person’s cookie', async () => {
   const asked: RequestInit[] = [];
   vi.stubGlobal('fetch', async (_input: string, init: RequestInit) => {
     asked.push(init);
@@ -41,7 +41,7 @@ test('without one it asks as whoever has signed in', async () => {
   ]);
 });
 
-test('a request says for a minute that a person used the page', () => {
+test('requests count as use for a minute after an input', () => {
   vi.useFakeTimers();
   const said = () => pageHeaders()['x-interlude-page'];
   const send = (type: string, isTrusted: boolean) =>

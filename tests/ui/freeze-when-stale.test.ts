@@ -32,7 +32,7 @@ function page(loadedAt = 1_000) {
   };
 }
 
-it('the page stands at the time up to which it is known while anything may be missing, and goes on afterwards', () => {
+it('freezes the page at the last known time while it may miss events', () => {
   const enter = page();
   expect(enter('live', null)).toEqual({ isMarked: false, until: null });
   expect(enter('reconnecting', 5_000)).toEqual({ isMarked: true, until: 5_000 });
@@ -40,13 +40,13 @@ it('the page stands at the time up to which it is known while anything may be mi
   expect(enter('gap', null)).toEqual({ isMarked: false, until: null });
 });
 
-it('a page that was never live is known up to when it came, as is one that came later than another tab heard last', () => {
+it('a page that was never live is known up to its navigation, even if another tab knows less', () => {
   const enter = page();
   expect(enter('reconnecting', null)).toEqual({ isMarked: true, until: 1_000 });
   expect(enter('reconnecting', 400)).toEqual({ isMarked: true, until: 1_000 });
 });
 
-it('goes by the connection alone where the clock was put back to before the page came', () => {
+it('ignores the navigation time when the clock was set back before it', () => {
   const enter = page(Date.now() + 3_600_000);
   expect(enter('reconnecting', 5_000).until).toBe(5_000);
 });

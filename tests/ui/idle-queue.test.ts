@@ -16,7 +16,7 @@ afterEach(() => void vi.unstubAllGlobals());
 const idle = () => idles.shift()?.();
 const frame = () => frames.shift()?.();
 
-it('one thing comes into the page between two frames, the last that asked first', () => {
+it('runs one job per frame, the newest first', () => {
   const done: string[] = [];
   enqueueIdle(() => done.push('above'));
   enqueueIdle(() => done.push('between')).cancel();
@@ -37,7 +37,7 @@ it('one thing comes into the page between two frames, the last that asked first'
   idle();
 });
 
-it('what fails is no reason for the others to wait', () => {
+it('continues after a job that throws', () => {
   const done: string[] = [];
   enqueueIdle(() => done.push('above'));
   enqueueIdle(() => {

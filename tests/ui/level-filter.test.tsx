@@ -26,7 +26,7 @@ function Filter() {
   );
 }
 
-test('chooses by each arrow key, and leaves the focus where it goes next', () => {
+test('selects with each arrow key, and leaves the focus where it moves next', () => {
   vi.useFakeTimers();
   render(<Filter />);
   screen.getByRole('radio', { name: 'error' }).focus();

@@ -26,7 +26,7 @@ function said(level: Partial<AgentLogLevel>, agent: Partial<LevelSource> = {}): 
   return `${tone}: ${parts.map(({ text, ticking }) => (ticking ? `{${text}}` : text)).join('')}`;
 }
 
-describe('a level is told', () => {
+describe('levelText', () => {
   const DEBUG = { level: 'debug', since: NOW - 1_000, by: 'operator' } as const;
   const confirmed = { ...ASKED, state: 'confirmed' } as const;
 
@@ -86,7 +86,7 @@ describe('a level is told', () => {
       'that somebody turned since',
       { level: 'error', since: NOW - 500, by: 'control-port', desired: confirmed },
       {},
-      'waiting: the runner says error since @99500, set by control-port; debug was asked for',
+      'waiting: the runner reports error since @99500, set by control-port; debug was requested',
     ],
     [
       'whose time is over, though the server has not said so',

@@ -102,7 +102,7 @@ describe('what a call changed', () => {
 describe('a turn', () => {
   it('whose end nobody told says so at its end', () => {
     const { rerender } = render(<TurnFooter turn={aTurn({ inferred: true })} />);
-    expect(screen.getByTitle(/did not say that this turn ended/).textContent).toBe('end inferred');
+    expect(screen.getByTitle(/did not report the end of this turn/).textContent).toBe('end inferred');
     rerender(<TurnFooter turn={aTurn()} />);
     expect(screen.queryByText('end inferred')).toBeNull();
   });

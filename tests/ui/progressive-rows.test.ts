@@ -30,7 +30,7 @@ function shown(first: { rows: readonly Row[] }, isInSight?: (row: Row) => boolea
   return { ...hook, passes, last: () => passes.at(-1) };
 }
 
-it('of many rows the last come at once, and the others in turn, each time no more than is laid out without a pause', async () => {
+it('adds the last rows first, and the others step by step', async () => {
   const { passes, last } = shown({ rows: rowsTo(9) });
   expect(last()).toEqual([7, 8]);
   await waitFor(() => expect(last()).toHaveLength(9));
@@ -39,7 +39,7 @@ it('of many rows the last come at once, and the others in turn, each time no mor
   expect(Math.max(...more)).toBe(4);
 });
 
-it('what is in the page stays in it when others come', async () => {
+it('keeps the rows in the page when others are added', async () => {
   const { rerender, last } = shown({ rows: rowsTo(9) });
   await waitFor(() => expect(last()).toHaveLength(9));
   rerender({ rows: rowsTo(19) });
@@ -47,7 +47,7 @@ it('what is in the page stays in it when others come', async () => {
   await waitFor(() => expect(last()).toHaveLength(19));
 });
 
-it('what is in sight is there whatever it weighs', () => {
+it('shows rows in sight whatever they weigh', () => {
   const { last } = shown({ rows: rowsTo(9) }, ({ id }) => id < 3);
   expect(last()).toEqual([0, 1, 2, 7, 8]);
 });

@@ -22,7 +22,7 @@ function connection() {
   };
 }
 
-test('what was given up while the server was away is asked for again once it is back, and nothing else is', async () => {
+test('repeats failed queries once the server is back, and no others', async () => {
   const queryClient = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: Infinity } } });
   const live = connection();
   refetchOnceLive(live, queryClient);

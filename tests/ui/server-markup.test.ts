@@ -19,7 +19,7 @@ function markup(scrollTop: number, start?: string): HTMLElement {
   return root;
 }
 
-describe('the markup of a transcript that the browser takes over', () => {
+describe('measureMarkup', () => {
   test.each([
     ['stands at its end', 1_500, undefined, false],
     ['was left by its reader', 200, undefined, true],

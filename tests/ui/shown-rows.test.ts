@@ -4,11 +4,11 @@ import { around, sectionsOf } from '@/components/transcript/item-rows';
 const LIMITS = { head: 10, tail: 40 };
 
 describe('the rows of a turn', () => {
-  it('are all shown where they are few', () => {
+  it('are all shown if they are few', () => {
     expect(sectionsOf(90, LIMITS)).toEqual([{ from: 0, to: 90, isShown: true }]);
   });
 
-  it('are the first and the last of ten thousand', () => {
+  it('are the first and last of ten thousand', () => {
     expect(sectionsOf(10_000, LIMITS)).toEqual([
       { from: 0, to: 10, isShown: true },
       { from: 10, to: 9_960, isShown: false },
@@ -16,7 +16,7 @@ describe('the rows of a turn', () => {
     ]);
   });
 
-  it('are shown where somebody asked for them or was led to them', () => {
+  it('include those the reader opened or was led to', () => {
     expect(sectionsOf(10_000, LIMITS, [[10, 210], around(5_000)])).toEqual([
       { from: 0, to: 210, isShown: true },
       { from: 210, to: 4_980, isShown: false },
@@ -26,7 +26,7 @@ describe('the rows of a turn', () => {
     ]);
   });
 
-  it('stand each in one stretch, in order, whatever was asked for', () => {
+  it('are each in one section, in order', () => {
     for (const opened of [
       [[0, 5]],
       [[9_950, 20_000]],
@@ -44,7 +44,7 @@ describe('the rows of a turn', () => {
     }
   });
 
-  it('move on at their end only now and then while the turn grows', () => {
+  it('move at the end only now and then while the turn grows', () => {
     const starts = new Set(Array.from({ length: 80 }, (_, more) => sectionsOf(1_000 + more, LIMITS).at(-1)?.from));
     expect(starts.size).toBeLessThanOrEqual(3);
   });

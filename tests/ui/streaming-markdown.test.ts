@@ -23,8 +23,8 @@ const grow = (before: Parsed, text: string) =>
 const shape = (tokens: readonly Token[] | null) =>
   tokens?.filter((token) => token.type !== 'space').map(({ type, raw }) => [type, raw.trim()]);
 
-describe('markdown that is still being written', () => {
-  it('ends as the same blocks that the whole text has, however it was cut', () => {
+describe('streaming Markdown', () => {
+  it('ends with the blocks of the whole text, however it was cut', () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom(...BLOCKS), { minLength: 1, maxLength: 14 }),
@@ -41,7 +41,7 @@ describe('markdown that is still being written', () => {
     );
   });
 
-  it('parses of a long text only its end again', () => {
+  it('parses only the end of a long text again', () => {
     const text = BLOCKS.slice(0, 9).join('').repeat(20);
     const settled = grow(NOTHING_PARSED, text);
     expect(settled.ends[settled.settled - 1]).toBeGreaterThan(text.length * 0.9);
@@ -49,7 +49,7 @@ describe('markdown that is still being written', () => {
     expect(next.blocks[0]).toBe(settled.blocks[0]);
   });
 
-  it('shows emphasis and code that have only begun as if they had ended', () => {
+  it('closes open emphasis and code', () => {
     const { blocks } = grow(NOTHING_PARSED, 'done\n\nthis is **bold');
     expect(blocks.at(-1)).toMatchObject({
       type: 'paragraph',
@@ -57,12 +57,12 @@ describe('markdown that is still being written', () => {
     });
   });
 
-  it('adds no block of its own for a mark that stays open', () => {
+  it('adds no block for a mark that stays open', () => {
     const { blocks } = grow(NOTHING_PARSED, 'a *lone star\n\n');
     expect(shape(blocks)).toEqual([['paragraph', 'a *lone star']]);
   });
 
-  it('begins anew when the text is another one', () => {
+  it('starts again when the text is replaced', () => {
     const settled = grow(NOTHING_PARSED, 'a\n\nb\n\nc\n\nd\n\ne\n\nf');
     expect(shape(grow(settled, 'other').blocks)).toEqual([['paragraph', 'other']]);
   });

@@ -36,7 +36,7 @@ function aSlowServer() {
   return { answers, answer };
 }
 
-it('tasks that were removed do not come back with a list that was asked for before', async () => {
+it('removed tasks don’t return with a list requested earlier', async () => {
   const { answers, answer } = aSlowServer();
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   const stores = { fleet: new FleetStore(), first: new FleetStore() };

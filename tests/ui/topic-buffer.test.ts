@@ -13,7 +13,7 @@ function trackWith(...positions: number[]): TopicBuffer {
 
 const idsSince = (track: TopicBuffer, after: string) => track.since(after).map(({ id }) => id);
 
-it('keeps a repeated frame once, and keeps its position', () => {
+it('keeps a repeated frame once, and its position', () => {
   const track = trackWith(1, 2, 3);
   expect([track.take(frame(2), 1), track.take(frame(3), 1)]).toEqual([false, false]);
   expect(track.position).toBe('3');

@@ -41,7 +41,7 @@ export function SessionLog(props: {
     },
     [transcript],
   );
-  const { ran, ask, forget } = useTurnAtLine(sessionId, showTurn);
+  const { turnAtLine: ran, lookUp: ask, clear: forget } = useTurnAtLine(sessionId, showTurn);
   // What ran when a line was written that is out of sight now is of no more use.
   const onHold = useCallback(() => {
     forget();
