@@ -2,7 +2,7 @@
 
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
-import { forEachLimited } from '@/components/live/fetch-json';
+import { forEachLimited } from '@/components/live/for-each-limited';
 
 /** What came of it for an agent, in words. */
 export interface Outcome {

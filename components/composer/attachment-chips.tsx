@@ -4,7 +4,7 @@ import { attachmentPath, isImageType } from '@interlude/protocol/attachments';
 import { API_ADDRESS } from '@interlude/protocol/version';
 import { clsx } from 'clsx';
 import { FileText, RotateCw, X } from 'lucide';
-import { useSource } from '@/components/live/fetch-json';
+import { useSource } from '@/components/live/use-source';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';

@@ -3,7 +3,7 @@ import { API_ADDRESS } from '@interlude/protocol/version';
 import { hasPageEnded, personId } from '@/components/ui/browser-storage';
 
 /**
- * How this page sends requests; null for the browser's own fetch with its cookie. An embed sets its own fetch before
+ * Sends this page's requests; null for the browser's own fetch with its cookie. An embed sets its own fetch before
  * its first request; then nothing uses the cookie, is shared between tabs or is stored.
  */
 export const page: { way: typeof fetch | null } = { way: null };

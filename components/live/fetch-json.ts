@@ -1,10 +1,7 @@
-'use client';
-
 import type { ErrorBody, ErrorCode } from '@interlude/protocol/errors';
-import { useEffect, useState } from 'react';
 import { leavePage } from '@/components/ui/leave-page';
 import { knownUntil } from '@/components/ui/now';
-import { apiFetch, page } from './api-fetch';
+import { apiFetch } from './api-fetch';
 
 /** A response other than 2xx. `message` comes from the server and says what to do next. */
 export class RequestError extends Error {
@@ -91,46 +88,4 @@ async function bodyOf<Body>(response: Response): Promise<Body> {
     message ?? `The server answered ${response.status}. Reload to try again.`,
     code,
   );
-}
-
-/** Browsers allow six connections per server, and the page needs some of them. */
-const AT_ONCE = 4;
-
-/** Runs a job for each item in order, a few at a time. */
-export async function forEachLimited<Item>(items: Iterable<Item>, job: (item: Item) => Promise<void>): Promise<void> {
-  const next = items[Symbol.iterator]();
-  const worker = async () => {
-    for (let step = next.next(); !step.done; step = next.next()) await job(step.value);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-}
-
-/**
- * An `<img>` source for bytes from the API: the URL itself, or a blob URL where the page has its own fetch.
- *
- * @returns undefined until the bytes are loaded, and if they can't be
- */
-export function useSource(href: string | undefined): string | undefined {
-  const [given, setGiven] = useState<string>();
-  useEffect(() => {
-    const { way } = page;
-    if (way === null || href === undefined) return;
-    let address: string | null = null;
-    const left = new AbortController();
-    void (async () => {
-      const answer = await way(href, { signal: left.signal });
-      if (!answer.ok) return;
-      const bytes = await answer.blob();
-      if (left.signal.aborted) return;
-      address = URL.createObjectURL(bytes);
-      setGiven(address);
-    })().catch(() => {
-      // The image stays empty.
-    });
-    return () => {
-      left.abort();
-      if (address !== null) URL.revokeObjectURL(address);
-    };
-  }, [href]);
-  return page.way === null ? href : given;
 }

@@ -2,7 +2,7 @@ import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/pos
 import type { RowFrame } from './row-frame';
 import { Store } from './store';
 
-/** How a snapshot is read and how frames change it. */
+/** Reads a snapshot and applies frames to it. */
 interface Folding<Snapshot extends { position: Position }> {
   /** @param shown the current snapshot, which the new one replaces */
   read: (signal: AbortSignal, shown: () => Snapshot | undefined) => Promise<Snapshot>;

@@ -173,7 +173,7 @@ export class LiveConnection {
     const end = await readStream(
       { topics, after, signal: stream.abort.signal, fetch: this.#options.fetch },
       {
-        heard: current(() => this.#noteActivity()),
+        active: current(() => this.#noteActivity()),
         hello: current((hello) => {
           if (hello.resume === 'gap') this.#reset(hello.position);
         }),
@@ -202,7 +202,7 @@ export class LiveConnection {
   }
 
   #noteActivity(): void {
-    this.#silence.heard();
+    this.#silence.reset();
     const { status } = this.#state;
     if (status === 'live' || status === 'gap') this.#whole = { at: this.#options.now(), steady: performance.now() };
   }
@@ -269,7 +269,7 @@ const LOOK_MS = 1_000;
 class SilenceWatch {
   readonly #onSilent: () => void;
   #timer: ReturnType<typeof setInterval> | null = null;
-  #heard = { wall: 0, steady: 0 };
+  #lastActive = { wall: 0, steady: 0 };
 
   constructor(onSilent: () => void) {
     this.#onSilent = onSilent;
@@ -278,7 +278,7 @@ class SilenceWatch {
   /** Starts measuring; continues if it already does. */
   start(): void {
     if (this.#timer !== null) return;
-    this.heard();
+    this.reset();
     this.#timer = setInterval(() => this.look(), LOOK_MS);
   }
 
@@ -287,12 +287,12 @@ class SilenceWatch {
     this.#timer = null;
   }
 
-  heard(): void {
-    this.#heard = { wall: Date.now(), steady: performance.now() };
+  reset(): void {
+    this.#lastActive = { wall: Date.now(), steady: performance.now() };
   }
 
   get silentMs(): number {
-    return Math.max(Date.now() - this.#heard.wall, performance.now() - this.#heard.steady);
+    return Math.max(Date.now() - this.#lastActive.wall, performance.now() - this.#lastActive.steady);
   }
 
   /** Checks at once, as when a sleeping page becomes visible. */

@@ -12,7 +12,7 @@ export interface ReceivedFrame {
 
 interface StreamHandlers {
   /** Called for every chunk, including heartbeats. */
-  heard(): void;
+  active(): void;
   hello(data: FrameData['hello']): void;
   /** The row frames of one chunk, in order. */
   rows(frames: ReceivedFrame[]): void;
@@ -40,7 +40,7 @@ export async function readStream(
     // 409: someone else has signed in, so the stream can't resume.
     if (response.status === 401 || response.status === 409) return 'unauthorized';
     if (!response.ok || !response.body) return 'cut';
-    handlers.heard();
+    handlers.active();
     return await readBody(response.body, handlers);
   } catch {
     return 'cut';
@@ -76,7 +76,7 @@ async function readBody(body: ReadableStream<Uint8Array>, handlers: StreamHandle
     while (end === null) {
       const { done, value } = await reader.read();
       if (done) return 'cut';
-      handlers.heard();
+      handlers.active();
       parser.feed(decoder.decode(value, { stream: true }));
       flush();
     }

@@ -7,5 +7,5 @@ const wordsCode = new CodeOnDemand(async () => (await import('./signed-out-words
 
 export function SignedOutNotice() {
   const { status } = useConnectionState();
-  return status === 'signed-out' && <OnDemand code={wordsCode} name="What to do about your sign-in" props={{}} />;
+  return status === 'signed-out' && <OnDemand code={wordsCode} name="The sign-in notice" props={{}} />;
 }

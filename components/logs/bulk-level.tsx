@@ -3,7 +3,7 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { refusalOf } from '@interlude/protocol/takes';
 import { useState } from 'react';
-import { forEachLimited } from '@/components/live/fetch-json';
+import { forEachLimited } from '@/components/live/for-each-limited';
 import { Name } from '@/components/ui/name';
 import { LevelLine } from './level-status';
 import { type LevelChoice, LevelRadios, requestLevel } from './level-switch';

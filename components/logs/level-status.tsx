@@ -26,7 +26,7 @@ export function LevelLine({ agent, className }: { agent: LevelSource; className?
   return (
     <span role="status" className={clsx('tabular [overflow-wrap:anywhere]', TONE[tone], className)}>
       {parts.map(({ text, ticking }, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
         <span key={at} aria-live={ticking && 'off'}>
           {text}
         </span>

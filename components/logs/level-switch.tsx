@@ -153,7 +153,7 @@ export function LevelRadios(props: {
       className="flex flex-wrap rounded border border-line-strong"
     >
       {LOG_LEVELS.map((level, at) => (
-        // biome-ignore lint/a11y/useSemanticElements: a native radio is chosen by the arrow key that only passes it
+        // biome-ignore lint/a11y/useSemanticElements: arrow keys would select a native radio
         <button
           key={level}
           type="button"

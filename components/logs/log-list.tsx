@@ -23,8 +23,7 @@ import { LineSearch } from './line-search';
 import { plainLine } from './log-format';
 import { LogRow, MarkerRow } from './log-row';
 import type { LogSettings } from './log-settings';
-import type { LogStore } from './log-store';
-import { useLogStore } from './log-store';
+import { type LogStore, useLogStore } from './log-store';
 import type { LogWindow, MissingRow as Missing } from './log-window';
 import { type LogHandle, useLogHandle } from './use-log-handle';
 import { BOTTOM_PX, LINE_PX, type LogRows, useLogRows } from './use-log-rows';
@@ -103,7 +102,7 @@ export function LogList(props: LogListProps) {
         // A running log is not read aloud.
         aria-live="off"
         onCopy={(event) => copyLines(event, window)}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
         tabIndex={0}
         className={SCROLLER}
       >
@@ -287,7 +286,7 @@ function useLogFill(options: {
     if (wanted !== undefined) fill(wanted);
     else if (window.older !== null && !follows && firstRow < AHEAD) void store.fillGap(window.older, 'below');
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came or was scrolled to
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when rows or the view change
   useEffect(() => fillNear(), [store, version, firstRow, lastRow, follows]);
 
   return fill;

@@ -18,8 +18,7 @@ import { nameText } from '@/components/ui/verbatim';
 import { indentJson, jsonTailAt } from './json-tail';
 import { type LineAnswer, type LineSearch, UNSEARCHED } from './line-search';
 import { failedHook, LEVEL_COLOUR, markerText, plainLine } from './log-format';
-import type { LogSettings } from './log-settings';
-import { formatLogTime, fullLogTime, type TimeStyle } from './log-settings';
+import { formatLogTime, fullLogTime, type LogSettings, type TimeStyle } from './log-settings';
 import { previewOf } from './message-pieces';
 import { MessageText } from './message-text';
 
@@ -67,7 +66,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
   const { isFound, hits } = useLineSearch(search, line, shown.text);
   const canUnfold = isUnfolded || jsonAt !== null || shown.rest !== null || (!wraps && message.length > 60);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are the list's own
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles keys
     // biome-ignore lint/a11y/noStaticElementInteractions: see above
     <div
       ref={row}
@@ -226,7 +225,7 @@ function useLineSearch(search: LineSearch | null, line: LogLine, text: string): 
 function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void) | null; hasLink: boolean }) {
   const { line, onContext, hasLink } = props;
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: only keeps clicks on the buttons from being clicks on the line
+    // biome-ignore lint/a11y/useKeyWithClickEvents: only stops clicks from reaching the line
     // biome-ignore lint/a11y/noStaticElementInteractions: see above
     <span
       onClick={(event) => event.stopPropagation()}

@@ -17,12 +17,9 @@ import { countOf, sizeOf } from '@/components/ui/size-of';
 import { nameText } from '@/components/ui/verbatim';
 import { LEVEL_COLOUR, plainLine } from './log-format';
 import { type LogQuery, paramsFromQuery } from './log-query';
-import type { ChangeLogSettings, LogSettings } from './log-settings';
-import { fieldTime, timeFromField } from './log-settings';
-import type { LogStore } from './log-store';
-import { useLogStore } from './log-store';
-import type { useHits } from './search-bar';
-import { SearchBar } from './search-bar';
+import { type ChangeLogSettings, fieldTime, type LogSettings, timeFromField } from './log-settings';
+import { type LogStore, useLogStore } from './log-store';
+import { SearchBar, type useHits } from './search-bar';
 
 interface LogToolbarProps {
   agentId: string;

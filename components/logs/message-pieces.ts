@@ -13,7 +13,7 @@ export interface MessagePiece {
 
 /** Characters that a page must not contain: controls, bidi marks, unpaired surrogates. */
 const UNSAFE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters
   /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 /** Most elements of an unfolded line, */
 export const ELEMENTS_UNFOLDED = 3_000;

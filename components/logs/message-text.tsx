@@ -14,11 +14,11 @@ export function MessageText(props: {
   if (pieces.length === 1 && pieces[0] && isPlain(pieces[0])) return withBreaks(pieces[0].text, breaks);
   return pieces.map((piece, at) => {
     const { text, className, isControl, isHit } = piece;
-    // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
+    // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other identity
     if (isPlain(piece)) return breaks ? <Fragment key={at}>{withBreaks(text, true)}</Fragment> : text;
     if (isHit) {
       return (
-        // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
+        // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other identity
         <mark key={at} className={clsx('log-hit', className)}>
           {withBreaks(text, breaks)}
         </mark>
@@ -49,13 +49,13 @@ const MOST_SIGNS = 200;
 /** Control characters by name (`ESC`), followed by the rest of the escape. */
 function ControlCharacters({ text }: { text: string }) {
   if (text.length > MOST_SIGNS) return text;
-  return [...text].map((sign, at) => {
-    const name = NAMES[sign.charCodeAt(0) - 0x2400];
-    if (name === undefined) return sign;
+  return [...text].map((character, at) => {
+    const name = NAMES[character.charCodeAt(0) - 0x2400];
+    if (name === undefined) return character;
     return (
-      // biome-ignore lint/suspicious/noArrayIndexKey: signs of a text have no other identity
+      // biome-ignore lint/suspicious/noArrayIndexKey: characters have no other identity
       <span key={at} data-name={name} className="log-control">
-        <span>{sign}</span>
+        <span>{character}</span>
       </span>
     );
   });

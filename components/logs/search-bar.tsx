@@ -7,8 +7,7 @@ import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState
 import { Icon } from '@/components/ui/icon';
 import { countOf } from '@/components/ui/size-of';
 import type { LogQuery } from './log-query';
-import type { LogStore } from './log-store';
-import { useLogStore } from './log-store';
+import { type LogStore, useLogStore } from './log-store';
 
 /** Delay between the last key and the search. */
 const SEARCH_AFTER_MS = 250;

@@ -54,9 +54,9 @@ export function useLogHandle(
     if (store.place.kind === 'newest') return;
     pending.current = { row: () => rowOf(store), align: store.place.kind === 'line' ? 'center' : 'start' };
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: of each store once
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once per store
   useLayoutEffect(() => onOpened(), [store]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the version stands for the rows
   useLayoutEffect(() => onDrawn(), [store, version]);
 
   /** @param nearest fallback if the row does not exist */

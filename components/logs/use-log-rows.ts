@@ -7,7 +7,7 @@ import { useRowWindow } from '@/components/ui/row-window';
 import type { LogStore } from './log-store';
 import type { LogWindow } from './log-window';
 
-/* oxlint-disable react-compiler/exhaustive-deps -- a window stays the same object when other rows come: its version tells */
+/* oxlint-disable react-compiler/exhaustive-deps -- the window object is mutable: its version stands for its rows */
 
 /** Estimate for a wrapped line until it is measured. */
 const WRAPPED = { columns: 200, mostLines: 5 };
@@ -61,9 +61,9 @@ export function useLogRows(options: {
     follows,
     version,
     count: end - begin,
-    // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
+    // biome-ignore lint/correctness/useExhaustiveDependencies: the version stands for the rows
     getItemKey: useCallback((index: number) => window.keyAt(begin + index), [window, begin, version]),
-    // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
+    // biome-ignore lint/correctness/useExhaustiveDependencies: the version stands for the rows
     estimateSize: useCallback(
       (index: number) => {
         const line = window.lineAt(begin + index);
@@ -96,7 +96,7 @@ export function useLogRows(options: {
   const keepUp = useEffectEvent(() => {
     if (stretch.mark.number !== laid.mark.number) setLaid(stretch);
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the version stands for the rows
   useLayoutEffect(() => {
     if (follows) keepUp();
     if (virtualizer.itemSizeCache.size > MOST_HEIGHTS) forgetHeights(virtualizer);

@@ -15,7 +15,7 @@ export function OutputText(props: {
     <div className="min-h-[18px] whitespace-pre-wrap leading-[18px] [overflow-wrap:anywhere]">
       {segmentsOf(spans, hits).map(({ text, className, hit }, at) =>
         hit === null ? (
-          // biome-ignore lint/suspicious/noArrayIndexKey: stretches of a line have no other identity
+          // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line have no other identity
           <span key={at} className={className ?? undefined}>
             {withBreaks(text)}
           </span>

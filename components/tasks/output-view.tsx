@@ -186,7 +186,7 @@ function OutputLines(props: {
       aria-label={name}
       // Live output is not read aloud.
       aria-live="off"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
       tabIndex={0}
       className="max-h-[min(60vh,34rem)] overflow-y-auto overscroll-contain px-2 py-1 font-mono text-ink-2 text-xs -outline-offset-2 [overflow-anchor:none]"
     >

@@ -20,8 +20,9 @@ import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { useDisclosure } from '@/components/ui/unfold';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
+import { TaskOutcome } from './task-outcome';
 import { TaskStop, TaskWake } from './task-stop';
-import { TaskOutcome, TaskSummary } from './task-summary';
+import { TaskSummary } from './task-summary';
 import { isBoilerplate, taskAnchor } from './task-words';
 import { useTaskDetail } from './use-tasks';
 
@@ -56,7 +57,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
   const { stopped } = useLiveness();
   const isUnheard = stopped !== null && task.status === 'running';
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
+    // biome-ignore lint/a11y/useSemanticElements: not a form group
     <div
       role="group"
       id={taskAnchor(task)}

@@ -9,7 +9,7 @@ import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Words } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import { TaskOutcome } from './task-summary';
+import { TaskOutcome } from './task-outcome';
 import { taskAnchor } from './task-words';
 
 /** Tasks listed at first; further ones are added per press. */

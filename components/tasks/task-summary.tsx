@@ -1,15 +1,12 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
 import type { Task, TaskItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';
-import { RunningClock } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
-import { useLiveness } from '@/components/ui/liveness';
 import { longRunClass } from '@/components/ui/long-run';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
@@ -17,7 +14,8 @@ import { plainWords } from '@/components/ui/plain-words';
 import { sizeInWords } from '@/components/ui/size-in-words';
 import { useHoldTail } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
-import { taskAnchor, taskOutcome } from './task-words';
+import { TaskOutcome } from './task-outcome';
+import { taskAnchor } from './task-words';
 
 /** The size of three lines. */
 const PREVIEW_CHARACTERS = 220;
@@ -100,7 +98,7 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
   );
   if (!standsAlone) return <div className="my-1.5">{line}</div>;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
+    // biome-ignore lint/a11y/useSemanticElements: not a form group
     <div role="group" aria-label={`Task ${nameText(task.description)}: ${task.status}`} className="my-1.5">
       {line}
     </div>
@@ -111,24 +109,4 @@ export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: bo
 function asReportedIn(task: Task, { phase, at }: TaskItem): Task {
   const status = phase === 'started' ? task.status : phase;
   return { ...task, status, endedAt: at, exitCode: null, summary: null, usage: null };
-}
-
-/** `failed, exit 3 · 3.0 s` */
-export function TaskOutcome({ task, className }: { task: Task; className?: string }) {
-  const { stopped } = useLiveness();
-  const isLost = task.status === 'lost' || (stopped !== null && task.status === 'running');
-  return (
-    <span className={clsx('tabular flex shrink-0 items-baseline gap-2 whitespace-nowrap text-2xs', className)}>
-      <span className={task.status === 'failed' ? 'text-failed' : isLost ? 'text-waiting' : 'text-ink-2'}>
-        {stopped !== null && task.status === 'running' ? 'no signal' : taskOutcome(task)}
-      </span>
-      <span className="ml-auto text-ink-3">
-        {task.endedAt === null ? (
-          <RunningClock since={task.startedAt} />
-        ) : (
-          formatDuration(task.usage?.durationMs ?? task.endedAt - task.startedAt)
-        )}
-      </span>
-    </span>
-  );
 }

@@ -52,19 +52,19 @@ const MOST_PARTS = 30;
 /** Longest names in total. Values are paged, but names are not. */
 const MOST_NAMES = 4_000;
 /** Most elements for special characters in names. */
-const MOST_NAME_SIGNS = 100;
+const MOST_NAME_ELEMENTS = 100;
 
 /** The input is shown as one text. */
 function isWide(args: object): boolean {
   let count = 0;
   let length = 0;
-  let signs = 0;
+  let elements = 0;
   for (const name in args) {
     count += 1;
     length += name.length;
     if (count > MOST_PARTS || length > MOST_NAMES) return true;
-    signs += nameElements(name);
-    if (signs > MOST_NAME_SIGNS) return true;
+    elements += nameElements(name);
+    if (elements > MOST_NAME_ELEMENTS) return true;
   }
   return false;
 }

@@ -4,7 +4,7 @@ import { type Attachment, isImageType } from '@interlude/protocol/attachments';
 import type { MessageItem } from '@interlude/protocol/read-models';
 import { FileText, Reply } from 'lucide';
 import { memo, useState } from 'react';
-import { useSource } from '@/components/live/fetch-json';
+import { useSource } from '@/components/live/use-source';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
@@ -119,7 +119,7 @@ function MessageAttachments({ attachments }: { attachments: readonly Attachment[
   return (
     <ul aria-label="Attachments" className="mt-1.5 flex flex-wrap gap-2">
       {attachments.map((attachment, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: they never change, and the same may be there twice
+        // biome-ignore lint/suspicious/noArrayIndexKey: attachments may be equal and never change
         <li key={at} className="min-w-0 max-w-full">
           <One attachment={attachment} />
         </li>
@@ -146,7 +146,7 @@ function One({ attachment }: { attachment: Attachment }) {
         title={`${nameText(name)}, ${size}`}
         className="block size-24 overflow-hidden rounded border border-line hover:border-ink-3"
       >
-        {/* biome-ignore lint/performance/noImgElement: an answer of the API to whoever is signed in */}
+        {/* biome-ignore lint/performance/noImgElement: an authenticated API response */}
         <img
           src={source}
           alt={quoted(name)}

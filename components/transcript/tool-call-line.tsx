@@ -163,7 +163,7 @@ export function ToolChanges({ call }: { call: Pick<ToolCallItem, 'name' | 'args'
   return (
     <>
       {files.slice(0, most).map(({ path, edits: own, diff }, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a file may come twice, and none is ever moved
+        // biome-ignore lint/suspicious/noArrayIndexKey: a file may appear twice, and none moves
         <figure key={at}>
           <figcaption className="mb-0.5 font-mono text-2xs text-ink-3 [overflow-wrap:anywhere]">
             <Name text={path} most={PATH_CHARACTERS} />
@@ -237,8 +237,8 @@ const ICONS: [RegExp, IconNode][] = [
 ];
 
 function ToolIcon({ name }: { name: string }) {
-  const sign = ICONS.find(([pattern]) => pattern.test(name))?.[1] ?? Wrench;
-  return <Icon of={sign} size={13} strokeWidth={1.75} className="shrink-0 text-ink-3" />;
+  const icon = ICONS.find(([pattern]) => pattern.test(name))?.[1] ?? Wrench;
+  return <Icon of={icon} size={13} strokeWidth={1.75} className="shrink-0 text-ink-3" />;
 }
 
 /** Length of the text that the server leaves out of an endless stream. */

@@ -16,7 +16,7 @@ const FURTHER = { characters: 20_000, lines: 500, pieces: 2_000 };
 
 const BEGINNING: DiffPlace = { segment: 0, offset: 0 };
 
-/** Edits line by line. Only changed lines have a colour and a sign. */
+/** Edits line by line. Only changed lines have a colour and a mark. */
 export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [pageCount, setPageCount] = useState(1);
@@ -35,7 +35,7 @@ export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
         {only !== undefined && <Copies edit={only} isWhole={edits.isWhole} />}
         {segments.length === 0 && <p className="px-2 text-ink-3 text-xs">{edits.isWhole ? 'empty' : 'nothing'}</p>}
         {pages.map((rows, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: pages follow one another, and none is ever moved
+          // biome-ignore lint/suspicious/noArrayIndexKey: pages never move
           <Page key={at} rows={rows} edits={edits.edits} open={open} />
         ))}
       </div>
@@ -122,7 +122,7 @@ const Page = memo(
             </button>
           );
         default:
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text have no other identity
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
           return <Line key={at} row={row} />;
       }
     });
@@ -131,17 +131,17 @@ const Page = memo(
 );
 
 const LOOK = {
-  same: { tag: 'div', sign: '', ground: '', ink: '' },
-  removed: { tag: 'del', sign: '−', ground: 'bg-removed-soft', ink: 'text-failed' },
-  added: { tag: 'ins', sign: '+', ground: 'bg-added-soft', ink: 'text-working' },
+  same: { tag: 'div', mark: '', ground: '', ink: '' },
+  removed: { tag: 'del', mark: '−', ground: 'bg-removed-soft', ink: 'text-failed' },
+  added: { tag: 'ins', mark: '+', ground: 'bg-added-soft', ink: 'text-working' },
 } as const;
 
 function Line({ row }: { row: Extract<DiffRow, { pieces: unknown }> }) {
-  const { tag: Tag, sign, ground, ink } = LOOK[row.kind];
+  const { tag: Tag, mark, ground, ink } = LOOK[row.kind];
   return (
     <Tag className={clsx('flex min-h-[18px] no-underline', ground)}>
       <span aria-hidden="true" className={clsx('w-[22px] shrink-0 select-none text-center font-mono text-xs', ink)}>
-        {row.goesOn ? '' : sign}
+        {row.goesOn ? '' : mark}
       </span>
       <span className="verbatim min-w-0 flex-1 pr-2">
         <Pieces pieces={row.pieces} />

@@ -35,7 +35,7 @@ export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
     <>
       <ul aria-label="To do" className="space-y-0.5 text-xs">
         {todos.slice(0, count).map((todo, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: two may have the same words, and none is ever moved
+          // biome-ignore lint/suspicious/noArrayIndexKey: items may be equal and never move
           <TodoItem key={at} todo={todo} first={pages[at] as VerbatimPage} />
         ))}
       </ul>

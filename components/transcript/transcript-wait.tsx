@@ -31,7 +31,7 @@ export function TranscriptWait({ error, isLoading, retry, onCome }: TranscriptWa
       className="min-h-0 w-full max-w-[960px] flex-1 space-y-1.5 self-center overflow-y-auto px-6 py-4 text-xs sm:pl-[84px]"
     >
       <p role="status" className="text-ink-3">
-        {isLoading ? 'Loading a long transcript…' : 'The transcript could not be loaded.'}
+        {isLoading ? 'Loading the transcript…' : 'The transcript could not be loaded.'}
       </p>
       {error !== null && (
         <p className={isLoading ? 'text-waiting' : 'text-failed'}>

@@ -133,7 +133,7 @@ export function Transcript({
               aria-label="Transcript"
               // Rows that appear by scrolling are not announced.
               aria-live={leftAt === null ? 'polite' : 'off'}
-              // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+              // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
               tabIndex={0}
               className="h-full overflow-y-auto overscroll-contain -outline-offset-2 [overflow-anchor:none]"
             >

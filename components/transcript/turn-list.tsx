@@ -118,7 +118,7 @@ export function DayLine({ turn, before }: { turn: Times; before: Times | null | 
   });
   if (!hydrated || words === null) return null;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a rule can't hold what it says
+    // biome-ignore lint/a11y/useSemanticElements: an hr can't contain text
     <div
       role="separator"
       aria-label={words}

@@ -9,7 +9,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const handlers = { heard() {}, hello() {}, rows() {}, upToDate() {} };
+const handlers = { active() {}, hello() {}, rows() {}, upToDate() {} };
 
 test('a page with its own fetch uses nothing else', async () => {
   const asked: [string, RequestInit | undefined][] = [];

@@ -26,7 +26,7 @@ const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
 
 test('says why the transcript is missing, and that the page retries', () => {
   const { rerender } = render(aPage({ isLoading: true }));
-  expect(document.body.textContent).toBe('Loading a long transcript…The database is busy. Retrying automatically.');
+  expect(document.body.textContent).toBe('Loading the transcript…The database is busy. Retrying automatically.');
   rerender(aPage({}));
   expect(document.body.textContent).toBe('The transcript could not be loaded.The database is busy.Try again');
 });

@@ -90,7 +90,7 @@ export function Blocks({
   depth: number;
 }): ReactNode {
   return tokens.map((token, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: a text only grows at its end, so the place is the identity
+    // biome-ignore lint/suspicious/noArrayIndexKey: a text only grows at its end, so the index is stable
     <Block key={at} token={token} streaming={streaming && at === tokens.length - 1} depth={depth} />
   ));
 }

@@ -12,7 +12,7 @@ import { runInWorker } from './run-in-worker';
 
 const CLAMP_LINES = 40;
 const CLAMP_CHARACTERS = 6_000;
-/** What a browser lays out without a pause. The copy button copies the whole code. */
+/** Longest code that a browser lays out without a pause. The copy button copies the whole code. */
 const MOST_CHARACTERS = 40_000;
 /** Longer code stays plain. */
 const MOST_HIGHLIGHTED = 10_000;

@@ -12,7 +12,7 @@ const DEEPEST = 16;
 /** Inline tokens as elements. Nothing here can produce HTML: unknown tokens are shown as text. */
 export function renderInline(tokens: readonly Token[] | undefined, depth = 0, inLink = false): ReactNode {
   return tokens?.map((token, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: tokens of a text have no other identity
+    // biome-ignore lint/suspicious/noArrayIndexKey: tokens have no other identity
     <Inline key={at} token={token} depth={depth} inLink={inLink} />
   ));
 }
@@ -105,7 +105,7 @@ const ALLOWED = new Set(['http:', 'https:', 'mailto:']);
  */
 export function safeHref(href: string): string | null {
   // Browsers drop control characters and white space while they parse a scheme ("java\nscript:"), so they go first.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is the point
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: intended
   const cleaned = href.replace(/[\u0000-\u0020\u007f-\u009f]/g, '');
   if (!/^(?:https?:\/\/|mailto:)/i.test(cleaned)) return null;
   try {

@@ -9,7 +9,7 @@ const LIGHT_WORK = 500_000;
 const UNSETTLED_BLOCKS = 3;
 /** One text gets at most this many elements; the rest is shown as written. */
 const MOST_PIECES = 4_000;
-/** What a browser lays out without a pause, in elements and in characters. */
+/** A step that a browser lays out without a pause, in elements and in characters. */
 const STEP = { pieces: 300, characters: 30_000 };
 /** A larger block is split: a list becomes several lists, a paragraph several paragraphs. */
 const MOST_BLOCK = { pieces: 500, characters: 6_000 };
@@ -109,7 +109,7 @@ export function parseLight(before: Parsed, text: string, streaming: boolean): Pa
   return blocks === null ? null : withPart(before, text, blocks, streaming);
 }
 
-/** How many blocks are shown after `count` of them were: one step more, at least one block. */
+/** The number of shown blocks after one more step: `count` and at least one block. */
 export function nextStep({ blocks, ends }: Parsed, count: number): number {
   const begin = ends[count - 1] ?? 0;
   let shown = count;
@@ -142,7 +142,7 @@ export function countPieces(tokens: readonly Token[]): number {
   return count;
 }
 
-/** What the server may spend on the texts of one page: about thirty milliseconds of the worst ones. */
+/** The server's limit for the texts of one page: about thirty milliseconds of the worst ones. */
 const SERVER = { work: 3_000_000, characters: 64_000 };
 /** Elements cost time as well, whatever is in them. */
 const WORK_PER_PARAGRAPH = 1_500;
