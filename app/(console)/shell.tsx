@@ -7,7 +7,7 @@ import type { ReactNode } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { OutgoingWake } from '@/components/composer/outgoing-wake';
 import { SignedOutNotice } from '@/components/live/signed-out-notice';
-import { useStart } from '@/components/live/use-fleet';
+import { useInitialData } from '@/components/live/use-fleet';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
@@ -30,7 +30,7 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; links
   const { sessionId } = useParams<{ sessionId?: string }>();
   const home = path === '/';
   usePreload(transcriptCode);
-  useStart((fleet) => fleet.takeSessions(sessions));
+  useInitialData((fleet) => fleet.takeSessions(sessions));
   const router = useRouter();
   // Esc leads one step out: from a field, an open list of shortcuts, else back to the sessions.
   useShortcuts({ 'transcript.leave': home ? null : () => router.push('/') });

@@ -1,14 +1,14 @@
 'use client';
 
 import type { AgentList } from '@interlude/protocol/read-models';
-import { useStart } from '@/components/live/use-fleet';
+import { useInitialData } from '@/components/live/use-fleet';
 import { BoardTable } from './board-table';
 import { useAgents } from './use-agents';
 import { useWholeBoard } from './use-whole-board';
 
 /** Every agent this server has heard of: what it does, where it runs, what it owes and what is missing of it. */
 export function AgentBoard({ initial }: { initial: AgentList }) {
-  useStart((fleet) => fleet.takeAgents(initial));
+  useInitialData((fleet) => fleet.takeAgents(initial));
   const { list, more } = useAgents();
   useWholeBoard(list, more);
   if (list === undefined || list.rows.length === 0) {

@@ -1,8 +1,8 @@
 import type { CommandAnswer, RetireAnswer } from '@interlude/protocol/commands';
 import type { InboxList, InboxMarked } from '@interlude/protocol/inbox';
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
-import { Ask } from '@/components/live/ask';
 import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
+import { IdempotentPost } from '@/components/live/idempotent-post';
 import { asShown, SOMETHING_NEW } from '@/components/live/mark-items';
 import { plural } from '@/components/ui/duration';
 import type { AgentJob } from './use-each-agent';
@@ -22,7 +22,7 @@ export const interruptAll: AgentJob = async ({ id }) => {
   const refused: string[] = [];
   for (const session of open) {
     const path = `/sessions/${encodeURIComponent(session.id)}/interrupt`;
-    await new Ask()
+    await new IdempotentPost()
       .post<CommandAnswer>(path, { turnId: session.openTurnId })
       .catch((error: Error) => refused.push(error.message));
   }

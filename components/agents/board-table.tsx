@@ -3,8 +3,7 @@
 import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
 import { useSearchParams } from 'next/navigation';
 import { useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
-import { FoundRows } from '@/components/live/found-rows';
-import { MoreRows } from '@/components/live/more-rows';
+import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { ShownList } from '@/components/live/row-table';
 import type { MorePages } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list-search';

@@ -4,7 +4,7 @@ import type { ParkedAnswer } from '@interlude/protocol/commands';
 import type { AgentSummary, QuarantinedRecord, SessionSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
-import { useAsk } from '@/components/live/ask';
+import { usePost } from '@/components/live/idempotent-post';
 import { SessionLink } from '@/components/sessions/session-link';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
@@ -52,7 +52,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
   const { agentId, group, sessions } = props;
   const { first, records, taskId, says } = group;
   const mayAct = useMayAct();
-  const [state, ask] = useAsk<ParkedAnswer>();
+  const [state, ask] = usePost<ParkedAnswer>();
   const path = `/agents/${encodeURIComponent(agentId)}/parked/${first.position}`;
   const [chosen, setChosen] = useState('');
   // The agent's row, which changes, takes off the list what was settled whole.

@@ -2,7 +2,7 @@
 
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useMayAct } from '@/components/access/may-act';
-import { LevelOfMany } from '@/components/logs/level-of-many';
+import { BulkLevel } from '@/components/logs/bulk-level';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
 import { interruptAll, markSeen, retire, takeBack } from './agent-jobs';
@@ -66,7 +66,7 @@ export function SelectionBar(props: {
       </div>
       {mayAct && (
         <div className="mt-2">
-          <LevelOfMany agents={agents} />
+          <BulkLevel agents={agents} />
         </div>
       )}
       {state !== null && (

@@ -12,7 +12,14 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
-import { takeOf, useFleet, useFleetStores, useMorePages, useReading, useStart } from '@/components/live/use-fleet';
+import {
+  applyUnlessReset,
+  useFleet,
+  useFleetQuery,
+  useFleetStores,
+  useInitialData,
+  useMorePages,
+} from '@/components/live/use-fleet';
 
 /** Its rows as they are now, the rest as it was read. */
 export type LiveAgent = Omit<AgentDetail, 'sessions'> & { sessions: readonly SessionSummary[] };
@@ -27,7 +34,7 @@ const pageAfter = (after: string, signal?: AbortSignal) =>
 /** The agents that are loaded, and the way to the others. */
 export function useAgents() {
   const list = useFleet(({ agents }) => agents.list(ALL));
-  useReading({
+  useFleetQuery({
     table: 'agents',
     kind: 'list',
     of: ALL,
@@ -53,7 +60,7 @@ export function useAgents() {
 export function useAgent(initial: AgentDetail, showsLedger: boolean) {
   const { fleet } = useFleetStores();
   const { id } = initial.agent;
-  useStart((start) => start.takeAgentDetail(initial));
+  useInitialData((start) => start.takeAgentDetail(initial));
   const agent = useFleet(({ agents }) => agents.get(id)) ?? initial.agent;
   const list = useFleet(({ sessions }) => sessions.list(id));
   const sessions = list?.rows ?? initial.sessions;
@@ -61,7 +68,7 @@ export function useAgent(initial: AgentDetail, showsLedger: boolean) {
     queryKey: ['fleet', 'ledger', 'agents', id],
     queryFn: async ({ signal }) => {
       const asked = fetchJson<AgentDetail>(`/agents/${encodeURIComponent(id)}`, signal);
-      return takeOf(fleet, asked, (detail) => fleet.takeAgentDetail(detail));
+      return applyUnlessReset(fleet, asked, (detail) => fleet.takeAgentDetail(detail));
     },
     initialData: initial,
     refetchInterval: ({ state }) => {
@@ -92,7 +99,7 @@ function countsOf({ insightCount, parkedCount }: AgentSummary): string {
 
 /** One agent's row; null until it is known. */
 export function useAgentSummary(agentId: string): AgentSummary | null {
-  useReading({
+  useFleetQuery({
     table: 'agents',
     kind: 'row',
     of: agentId,

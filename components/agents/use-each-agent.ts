@@ -2,7 +2,7 @@
 
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
-import { fewAtOnce } from '@/components/live/few-at-once';
+import { forEachLimited } from '@/components/live/for-each-limited';
 
 /** What came of it for an agent, in words. */
 export interface Outcome {
@@ -20,7 +20,7 @@ export function useEachAgent() {
     const outcomes = new Map<string, Outcome | null>(agents.map(({ id }) => [id, null]));
     const tell = () => setState({ what, outcomes: new Map(outcomes) });
     tell();
-    await fewAtOnce(agents, async (agent) => {
+    await forEachLimited(agents, async (agent) => {
       outcomes.set(
         agent.id,
         await job(agent).then(

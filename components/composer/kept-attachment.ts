@@ -1,5 +1,5 @@
 import { type AttachmentRef, attachmentPath } from '@interlude/protocol/attachments';
-import { askServer } from '@/components/live/ask-server';
+import { apiFetch } from '@/components/live/api-fetch';
 
 /** Nobody waits for it. */
 const WITHIN_MS = 30_000;
@@ -10,7 +10,7 @@ const WITHIN_MS = 30_000;
  */
 export async function isKept(sessionId: string, { hash }: AttachmentRef): Promise<boolean | null> {
   try {
-    const { status, body } = await askServer(attachmentPath(hash, sessionId), {
+    const { status, body } = await apiFetch(attachmentPath(hash, sessionId), {
       headers: { 'if-none-match': `"${hash}"` },
       signal: AbortSignal.timeout(WITHIN_MS),
     });

@@ -3,7 +3,7 @@ import type { ErrorBody } from '@interlude/protocol/errors';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { API_ADDRESS } from '@interlude/protocol/version';
-import { askServer, page, pageHeaders } from '@/components/live/ask-server';
+import { apiFetch, page, pageHeaders } from '@/components/live/api-fetch';
 import { leavePage } from '@/components/ui/leave-page';
 
 export type UploadOutcome =
@@ -53,7 +53,7 @@ async function canBeRead(file: File): Promise<boolean> {
 async function sendOwnWay(path: string, file: File, signal: AbortSignal): Promise<UploadOutcome> {
   try {
     const init = { method: 'POST', body: file, headers: { 'content-type': claimedType(file.type) }, signal };
-    const answer = await askServer(path, init);
+    const answer = await apiFetch(path, init);
     return outcomeOf(answer.status, await answer.text());
   } catch {
     return AWAY;

@@ -1,4 +1,4 @@
-import { page } from '@/components/live/ask-server';
+import { page } from '@/components/live/api-fetch';
 import { Store } from '@/components/live/store';
 import { newId } from '@/components/ui/new-id';
 import { applyNamedTheme, applyTheme } from './embed-theme';

@@ -1,5 +1,5 @@
 import { API_ADDRESS } from '@interlude/protocol/version';
-import { page } from '@/components/live/ask-server';
+import { page } from '@/components/live/api-fetch';
 import { placeOf } from './followed-link';
 import type { EmbedPlace } from './port-messages';
 

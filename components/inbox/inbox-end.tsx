@@ -1,5 +1,4 @@
-import { FoundRows } from '@/components/live/found-rows';
-import { MoreRows } from '@/components/live/more-rows';
+import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import { sumOfItems } from './inbox-items';
 import type { useShownItems } from './use-shown-items';
 

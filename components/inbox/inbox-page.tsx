@@ -1,7 +1,7 @@
 'use client';
 
 import type { InboxList } from '@interlude/protocol/inbox';
-import { useStart } from '@/components/live/use-fleet';
+import { useInitialData } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
 import { AnswerStoresProvider } from './answer-stores';
@@ -17,7 +17,7 @@ import type { RequestedItem } from './use-request';
  */
 export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const { initial, requestCode } = props;
-  useStart((fleet) => itemsOf(fleet).take(initial));
+  useInitialData((fleet) => itemsOf(fleet).take(initial));
   return (
     <AnswerStoresProvider>
       <RequestBoardProvider>

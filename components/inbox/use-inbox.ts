@@ -7,7 +7,7 @@ import { useState } from 'react';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
 import { SOMETHING_NEW } from '@/components/live/mark-items';
-import { useFleet, useFleetStores, useMorePages, useReading } from '@/components/live/use-fleet';
+import { useFleet, useFleetQuery, useFleetStores, useMorePages } from '@/components/live/use-fleet';
 import { itemsOf } from './inbox-items';
 
 /** They are asked for again at most this often. */
@@ -19,7 +19,7 @@ const pageAfter = (after: string, signal?: AbortSignal) =>
 /** The items that are loaded, done ones of this visit among them, and the way to the others. */
 export function useInbox() {
   const list = useFleet((fleet) => itemsOf(fleet).listed);
-  useReading({
+  useFleetQuery({
     table: 'inbox',
     kind: 'list',
     of: ALL,

@@ -5,7 +5,7 @@ import { comparePositions } from '@interlude/protocol/position';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
-import { takeOf, useFleet, useFleetStores } from '@/components/live/use-fleet';
+import { applyUnlessReset, useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { readStored } from '@/components/ui/use-stored';
 import { itemsOf } from './inbox-items';
 import { LOOK_KEY, lookOf } from './notice-look';
@@ -30,7 +30,7 @@ export function useLateItems(isWanted: boolean): boolean {
       let after = since === undefined ? null : (next ?? null);
       for (let page = 0; page < MOST_PAGES && after !== null; page++) {
         const asked = fetchJson<InboxList>(`/inbox?${new URLSearchParams({ after })}`, signal);
-        const list: InboxList = await takeOf(fleet, asked, (list) => {
+        const list: InboxList = await applyUnlessReset(fleet, asked, (list) => {
           const items = list.items.filter((item) => comparePositions(item.updatedPosition, since ?? '') > 0);
           itemsOf(fleet).takeFound({ ...list, items });
         });

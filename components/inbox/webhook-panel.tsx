@@ -10,8 +10,8 @@ import type {
 import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import { useQuery } from '@tanstack/react-query';
 import { useMayAct } from '@/components/access/may-act';
-import { useAsk } from '@/components/live/ask';
 import { fetchJson } from '@/components/live/fetch-json';
+import { usePost } from '@/components/live/idempotent-post';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { KIND_WORD } from './inbox-words';
@@ -79,7 +79,7 @@ export function WebhookPanel() {
 }
 
 function TestCall() {
-  const [state, ask] = useAsk<WebhookTest>();
+  const [state, ask] = usePost<WebhookTest>();
   const test = state.kind === 'answered' ? state.answer : null;
   const failure = state.kind === 'failed' ? state.reason : test?.error;
   return (

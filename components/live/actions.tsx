@@ -3,23 +3,23 @@
 import type { CommandAnswer } from '@interlude/protocol/commands';
 import { createContext, type ReactNode, useContext, useSyncExternalStore } from 'react';
 import { useMayAct } from '@/components/access/may-act';
-import { Ask } from './ask';
+import { IdempotentPost } from './idempotent-post';
 import { Store } from './store';
 
-/** `asked`: the server has it, and the agent has not acted on it as far as known. */
+/** `asked`: the server has accepted the request, and the agent has not acted on it as far as known. */
 export type ActionState =
   | { kind: 'sending' }
   | { kind: 'asked'; commandId: string }
   | { kind: 'failed'; reason: string };
 
 /**
- * What was asked of the agent from this page, by what it is about: a task, a request, the turn. It lives outside the
- * cards, which come and go while the reader scrolls.
+ * Requests sent to the agent from this page, by subject: a task, a request, the turn. Outlives the cards, which unmount
+ * while the reader scrolls.
  */
 export class ActionStore extends Store {
   readonly sessionId: string;
   readonly #states = new Map<string, ActionState>();
-  readonly #asks = new Map<string, Ask>();
+  readonly #asks = new Map<string, IdempotentPost>();
   #version = 0;
   readonly #onFailure: (key: string, reason: string) => void;
 
@@ -29,7 +29,7 @@ export class ActionStore extends Store {
     this.#onFailure = onFailure;
   }
 
-  /** Another one after every change. */
+  /** Changes with every update. */
   get version(): number {
     return this.#version;
   }
@@ -38,17 +38,17 @@ export class ActionStore extends Store {
     return this.#states.get(key) ?? null;
   }
 
-  /** The keys of what the agent has not acted on, each with its command. */
+  /** Keys and commands of requests that the agent has not acted on. */
   asked(): { key: string; commandId: string }[] {
     return [...this.#states].flatMap(([key, state]) =>
       state.kind === 'asked' ? [{ key, commandId: state.commandId }] : [],
     );
   }
 
-  /** @param path below the session's own */
+  /** @param path below the session's URL */
   async ask(key: string, path: string, body: object): Promise<void> {
     if (this.get(key)?.kind === 'sending') return;
-    const ask = this.#asks.get(key) ?? new Ask();
+    const ask = this.#asks.get(key) ?? new IdempotentPost();
     this.#asks.set(key, ask);
     this.#set(key, { kind: 'sending' });
     try {
@@ -80,7 +80,7 @@ export class ActionStore extends Store {
   }
 }
 
-/** Null if nothing can be asked here: then nothing offers to. */
+/** Null if this page can't send requests: no buttons are shown. */
 const ActionsContext = createContext<ActionStore | null>(null);
 
 export function ActionsProvider({ store, children }: { store: ActionStore; children: ReactNode }) {

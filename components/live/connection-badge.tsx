@@ -17,9 +17,9 @@ const WORD: Record<ConnectionStatus, string> = {
 
 const MEANING: Record<ConnectionStatus, string> = {
   connecting: 'Opening the live connection',
-  live: 'Everything the server has is on this page',
-  reconnecting: 'Offline. The page continues without loss when the server is back',
-  gap: 'Too long offline: the page was reloaded and is current',
+  live: 'This page is up to date',
+  reconnecting: 'Offline. The page catches up when the server is back',
+  gap: 'Offline for too long: the page was reloaded and is up to date',
   'signed-out': 'Signed out. Sign in again',
 };
 
@@ -39,7 +39,7 @@ const DOT: Record<ConnectionStatus, string> = {
   'signed-out': 'bg-current rounded-none!',
 };
 
-/** Whether what is on the page is what the server knows. */
+/** The state of the live connection. */
 export function ConnectionBadge() {
   const { status } = useConnectionState();
   const asOf = useKnownUntil();
@@ -48,7 +48,7 @@ export function ConnectionBadge() {
       role="status"
       aria-label="Connection"
       title={MEANING[status]}
-      // As wide from the first paint on as it is a moment later, and no wider than a phone has room for.
+      // Reserves its later width from the first paint on.
       className={clsx('flex min-w-8 shrink-0 flex-col items-end text-2xs sm:min-w-[70px]', COLOUR[status])}
     >
       <span className="flex items-center gap-1.5">
@@ -60,7 +60,7 @@ export function ConnectionBadge() {
   );
 }
 
-/** `as of 12:03:20, 40 s ago`: the one clock that goes on. It is heard once, not every second. */
+/** `as of 12:03:20, 40 s ago`: announced once, not every second. */
 function Age({ asOf }: { asOf: number }) {
   const age = useTrueNow((now) => agoInWords(now - asOf));
   return (

@@ -1,33 +1,33 @@
 /**
- * What the badge says about the one live connection of this browser.
+ * The state of this browser's live connection.
  *
- * `live` means: everything up to the server's newest row has arrived. `gap` means: rows were missed for good (they are
- * past retention), every view was reloaded from a snapshot, and it stays said for a while.
+ * `live`: everything up to the server's newest row has arrived. `gap`: rows past retention were missed and every view
+ * was reloaded; shown for a while.
  */
 export const CONNECTION_STATUSES = ['connecting', 'live', 'reconnecting', 'gap', 'signed-out'] as const;
 export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 
 export interface ConnectionState {
   status: ConnectionStatus;
-  /** When this status was entered, epoch milliseconds. */
+  /** When this status began, epoch milliseconds. */
   since: number;
-  /** Failed attempts since the connection was last whole. */
+  /** Failed attempts since the connection was last complete. */
   attempt: number;
-  /** While it is stale: up to when everything had arrived, epoch milliseconds; null if it never had. */
+  /** While stale: when the page was last complete, epoch milliseconds; null if it never was. */
   asOf: number | null;
 }
 
 const STALE: Record<ConnectionStatus, boolean> = {
-  // A page that has just come is as new as it can be.
+  // A page that has just loaded is current.
   connecting: false,
   live: false,
   reconnecting: true,
-  // What was missed is loaded anew, and what comes arrives.
+  // The views were reloaded and new rows arrive.
   gap: false,
   'signed-out': true,
 };
 
-/** Whether things may have happened that the page does not show. Then nothing on it may look as if it went on. */
+/** The page may miss events, so nothing on it may look active. */
 export function isStale(status: ConnectionStatus): boolean {
   return STALE[status];
 }
@@ -36,17 +36,16 @@ export const CONNECTION_EVENTS = ['up-to-date', 'gap', 'cut', 'unauthorized', 'g
 export type ConnectionEvent = (typeof CONNECTION_EVENTS)[number];
 
 /**
- * What each event makes of a status. A planned re-open (`bye`, another topic) is no event: nothing is missing
- * meanwhile.
+ * The next status for each event. A planned reconnect (`bye`, another topic) is no event, because nothing is missed.
  */
 const AFTER: Record<ConnectionEvent, (status: ConnectionStatus) => ConnectionStatus> = {
-  // Being up to date again does not take the word back: what was missed is still missed. Only time does.
+  // A gap stays visible until `gap-shown`.
   'up-to-date': (status) => (status === 'gap' ? 'gap' : 'live'),
   gap: () => 'gap',
   cut: (status) => (status === 'signed-out' ? 'signed-out' : 'reconnecting'),
   unauthorized: () => 'signed-out',
   'gap-shown': (status) => (status === 'gap' ? 'live' : status),
-  // Somebody signed in again, perhaps: what was refused is open once more.
+  // Someone may have signed in again.
   retry: (status) => (status === 'signed-out' ? 'reconnecting' : status),
 };
 
@@ -54,7 +53,7 @@ export function initialConnectionState(now: number): ConnectionState {
   return { status: 'connecting', since: now, attempt: 0, asOf: null };
 }
 
-/** @param wholeAt when everything had last arrived, by the clock that says `now`; null if it never had */
+/** @param wholeAt when the page was last complete, by the same clock as `now`; null if it never was */
 export function nextConnectionState(
   state: ConnectionState,
   event: ConnectionEvent,

@@ -1,12 +1,12 @@
 import type { ErrorBody, ErrorCode } from '@interlude/protocol/errors';
 import { leavePage } from '@/components/ui/leave-page';
 import { knownUntil } from '@/components/ui/now';
-import { askServer } from './ask-server';
+import { apiFetch } from './api-fetch';
 
-/** An answer that was not 2xx. `message` is the server's own sentence: it says what to do next. */
+/** A response other than 2xx. `message` comes from the server and says what to do next. */
 export class RequestError extends Error {
   readonly status: number;
-  /** Null if the answer was not Interlude's. */
+  /** Null if the response is not Interlude's. */
   readonly code: ErrorCode | null;
 
   constructor(status: number, message: string, code: ErrorCode | null = null) {
@@ -17,38 +17,37 @@ export class RequestError extends Error {
   }
 }
 
-/** Longer than this no answer is waited for: what is asked for may be much, what is sent is little. */
+/** Timeouts: reads may return much, requests send little. */
 const READ_WITHIN_MS = 30_000;
 const SENT_WITHIN_MS = 15_000;
-/** The same where the live connection says already that the server is away. It is asked all the same, as that may err. */
+/** Timeout while the live connection is stale. The request is still sent, because the server may be back. */
 const STALE_WITHIN_MS = 5_000;
 
 /**
- * GET a read model.
+ * Fetches a read model.
  *
  * @param path below /api/v1, with a leading slash
- * @throws RequestError, or TypeError when the server can't be reached
+ * @throws RequestError, or TypeError if the server can't be reached
  */
 export function fetchJson<Body>(path: string, signal?: AbortSignal): Promise<Body> {
   return ask(path, { headers: { accept: 'application/json' } }, READ_WITHIN_MS, signal);
 }
 
 /**
- * Asks something of the server.
+ * Sends a request.
  *
  * @param path below /api/v1, with a leading slash
- * @throws RequestError, or TypeError when no answer came, and then nobody knows whether it was heard
+ * @throws RequestError, or TypeError if there was no response; the server may have acted nevertheless
  */
 export function postJson<Body>(path: string, body: object): Promise<Body> {
   return sendJson('POST', path, body);
 }
 
-/** As `postJson`, for what replaces what was there and may be sent again. */
+/** Like `postJson`, for requests that are safe to repeat. */
 export function putJson<Body>(path: string, body: object): Promise<Body> {
   return sendJson('PUT', path, body);
 }
 
-/** Ends what is at that path. */
 export function deleteJson<Body>(path: string): Promise<Body> {
   return ask(path, { method: 'DELETE', headers: { accept: 'application/json' } }, SENT_WITHIN_MS);
 }
@@ -58,7 +57,7 @@ function sendJson<Body>(method: string, path: string, body: object): Promise<Bod
   return ask(path, { method, headers, body: JSON.stringify(body) }, SENT_WITHIN_MS);
 }
 
-/** A browser's error says what happened to the request, but not what to do about it. */
+/** Browsers' error messages don't say what to do. */
 async function ask<Body>(
   path: string,
   init: { method?: string; headers: Record<string, string>; body?: string },
@@ -67,7 +66,7 @@ async function ask<Body>(
 ): Promise<Body> {
   const late = AbortSignal.timeout(knownUntil() === null ? withinMs : STALE_WITHIN_MS);
   try {
-    const response = await askServer(path, {
+    const response = await apiFetch(path, {
       ...init,
       signal: signal === undefined ? late : AbortSignal.any([signal, late]),
     });
@@ -75,7 +74,7 @@ async function ask<Body>(
   } catch (error) {
     const isLate = late.aborted && signal?.aborted !== true && !(error instanceof RequestError);
     if (!isLate && !(error instanceof TypeError)) throw error;
-    throw new TypeError('The server can’t be reached. See that it runs and try again.', { cause: error });
+    throw new TypeError('The server can’t be reached. Check that it is running and try again.', { cause: error });
   }
 }
 

@@ -12,42 +12,40 @@ import type {
   Task,
   TaskList,
 } from '@interlude/protocol/read-models';
-import { noSessions, type SessionState } from '@interlude/protocol/session-states';
-import { RowCounts } from './row-counts';
+import { type CountsByState, countByState, RowCounts } from './row-counts';
 import type { RowFrame } from './row-frame';
 import { RowTable } from './row-table';
-import { type CountsByState, countByState } from './session-counts';
 import { Store } from './store';
 
-/** The list of all sessions, or of all agents. The others have the name of what they belong to. */
+/** The list of all sessions or agents. Other lists are named after their owner. */
 export const ALL = '';
 
-/** A reply that is owed, or was. */
+/** A pending reply, or a settled one. */
 export type OwedReply = Pick<Obligation, 'messageId' | 'sessionId' | 'agentId' | 'from' | 'text' | 'sentAt' | 'state'> &
   Partial<Pick<Obligation, 'position' | 'owedSince' | 'isOverdue' | 'candidate'>>;
 
-/** The sessions that are loaded, and how many there are. */
+/** The loaded sessions and the number of all. */
 export interface ListedSessions {
   sessions: readonly SessionSummary[];
-  /** Where the next page begins; null if all are loaded. */
+  /** Cursor of the next page; null if all are loaded. */
   next: string | null;
   counts: CountsByState;
-  /** Something has changed that is not loaded: `counts` are from before. */
+  /** `counts` may be outdated, because a session that is not loaded has changed. */
   countsAreOld: boolean;
 }
 
 /**
- * The rows of the fleet that this page knows, each once, whichever part of the page asked for it.
+ * All fleet rows that this page knows, each once.
  *
- * Ordering: one reading of the topic `fleet` carries all of it on, from `start` on. What was read before the stream
- * came to be kept begins that reading again, there; rows that are known already change nothing.
- * Failure: after a gap everything stays as it is shown until it has been read again.
+ * Ordering: a single `fleet` subscription keeps every row current. A snapshot older than the subscription restarts it
+ * at the snapshot's position; rows that are already newer stay.
+ * Failure: after a gap everything stays visible until it has been read again.
  */
 export class FleetStore extends Store {
   readonly #counts = new RowCounts(noSessions);
-  /** The states that the server told, of sessions that time has changed since. */
-  readonly #toldStates = new WeakMap<SessionSummary, SessionState>();
-  /** Lists: all of them, and those of an agent. */
+  /** States reported by the server, of sessions whose state has since changed by time alone. */
+  readonly #serverStates = new WeakMap<SessionSummary, SessionState>();
+  /** Lists: all sessions, and one per agent. */
   readonly sessions = new RowTable<SessionSummary>({
     idOf: ({ id }) => id,
     listsOf: ({ agentId }) => [ALL, agentId],
@@ -55,19 +53,19 @@ export class FleetStore extends Store {
     onChange: (row, known) => this.#count(row, known),
   });
   readonly agents = new RowTable<AgentSummary>({ idOf: ({ id }) => id, listsOf: () => [ALL], keepsAll: true });
-  /** Lists: those of a session. Where its first event stands is a task's identity: agents use ids again. */
+  /** Lists: one per session. A task is identified by the position of its first event, because agents reuse ids. */
   readonly tasks = new RowTable<Task>({
     idOf: ({ position }) => position,
     listsOf: ({ sessionId }) => [sessionId],
     keepsAll: false,
   });
-  /** Lists: those of an agent, with what was settled since. */
+  /** Lists: one per agent, including replies settled since. */
   readonly obligations = new RowTable<OwedReply>({
     idOf: ({ sessionId, messageId }) => JSON.stringify([sessionId, messageId]),
     listsOf: ({ agentId }) => [agentId],
     keepsAll: false,
   });
-  /** What needs a person, and what did while this page was open. */
+  /** Items that need a person, and those handled since the page was opened. */
   readonly inbox = new RowTable<InboxItem>({
     idOf: ({ id }) => id,
     listsOf: () => [ALL],
@@ -77,38 +75,38 @@ export class FleetStore extends Store {
   #start: { after: Position } | null = null;
   #position: Position | null = null;
   #resets = 0;
-  /** The sessions that the stream has told of since it began. */
-  readonly #told = new Set<string>();
-  #shownSessions: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
-  /** Called before an item changes, by what comes with the inbox. `known`: the item as it was read at a position. */
+  /** Sessions that the stream has sent since it started. */
+  readonly #streamed = new Set<string>();
+  #listed: (ListedSessions & { rows: readonly SessionSummary[] }) | undefined;
+  /** Called before an item changes. `known`: the item as last read. */
   onItem: ((row: InboxItem, known: { row: InboxItem; at: Position } | undefined) => void) | null = null;
 
-  /** Where the stream is to be read from; another object when it is to be read anew. Null while nothing is known. */
+  /** Where to start the subscription. A new object restarts it; null while nothing is known. */
   get start(): { after: Position } | null {
     return this.#start;
   }
 
-  /** All rows up to here have come; null while nothing is known. */
+  /** All rows up to this position have arrived; null while nothing is known. */
   get position(): Position | null {
     return this.#position;
   }
 
-  /** What was asked for before the last gap is not to be taken. */
+  /** Number of gaps. Requests sent before the last one are discarded. */
   get resets(): number {
     return this.#resets;
   }
 
-  /** Undefined until some were read. The same object until something of it changes. */
+  /** Undefined until the list is loaded. Stable until it changes. */
   get listedSessions(): ListedSessions | undefined {
     const list = this.sessions.list(ALL);
     if (list === undefined) return undefined;
     const { rows, next } = list;
     const countsAreOld = next !== null && this.#counts.isOld;
-    if (this.#shownSessions?.rows !== rows || this.#shownSessions.countsAreOld !== countsAreOld) {
+    if (this.#listed?.rows !== rows || this.#listed.countsAreOld !== countsAreOld) {
       const counts = next === null ? countByState(rows) : this.#counts.now;
-      this.#shownSessions = { rows, sessions: rows, next, counts, countsAreOld };
+      this.#listed = { rows, sessions: rows, next, counts, countsAreOld };
     }
-    return this.#shownSessions;
+    return this.#listed;
   }
 
   takeFrames(frames: readonly RowFrame[]): void {
@@ -116,7 +114,7 @@ export class FleetStore extends Store {
       this.#position = id;
       if (event === 'session') {
         this.sessions.takeNews(data, id);
-        this.#told.add(data.id);
+        this.#streamed.add(data.id);
       } else if (event === 'agent') this.agents.takeNews(data, id);
       else if (event === 'task') this.tasks.takeNews(data, id);
       else if (event === 'obligation') this.obligations.takeNews(data, id);
@@ -125,7 +123,7 @@ export class FleetStore extends Store {
     this.changed();
   }
 
-  /** When time alone may change the state of one of the sessions; null if it changes none. */
+  /** When time alone may next change a session's state; null if it doesn't. */
   get stateDueAt(): number | null {
     let first: number | null = null;
     for (const { row } of this.sessions.rows()) {
@@ -135,21 +133,21 @@ export class FleetStore extends Store {
   }
 
   /**
-   * Brings the states to a time of the server's clock. The server tells the same when it gets to it.
-   * @param stateAt a session as it is at a time
+   * Updates states to the server's time. The server reports the same later.
+   * @param stateAt the session at a time
    */
   passTime(now: number, stateAt: (session: SessionSummary, now: number) => SessionSummary): void {
     for (const { row } of [...this.sessions.rows()]) {
       if (row.stateDueAt === null || row.stateDueAt > now) continue;
       const next = stateAt(row, now);
-      this.#toldStates.set(next, this.#toldStates.get(row) ?? row.state);
+      this.#serverStates.set(next, this.#serverStates.get(row) ?? row.state);
       this.sessions.amend(next);
     }
-    this.#shownSessions = undefined;
+    this.#listed = undefined;
     this.changed();
   }
 
-  /** From now on what comes of a list is kept: it is about to be read. */
+  /** Keeps rows of a list from now on, because it is about to be read. */
   hold(table: Held, name: string): void {
     this[table].hold(name, this.#position);
   }
@@ -163,7 +161,7 @@ export class FleetStore extends Store {
     this.takeCounts(counts, position);
   }
 
-  /** Sessions from anywhere in the list of all: it goes on where it did. */
+  /** Sessions from anywhere in the list; its cursor stays. */
   takeFoundSessions({ sessions: rows, position }: SessionList): void {
     this.read('sessions', ALL, position, () => this.sessions.takeSome(ALL, rows, position));
   }
@@ -174,7 +172,7 @@ export class FleetStore extends Store {
 
   takeCounts(counts: CountsByState, position: Position): void {
     this.#counts.take(counts, position);
-    this.#shownSessions = undefined;
+    this.#listed = undefined;
     this.changed();
   }
 
@@ -205,7 +203,7 @@ export class FleetStore extends Store {
     this.takeAgentSessions(agent.id, { sessions, next, position });
   }
 
-  /** @param isPart it is the part that came with the page */
+  /** @param isPart the part that the server rendered */
   takeTasks(sessionId: string, { tasks: rows, position, omitted: count = 0 }: TaskList, isPart = false): void {
     const list = { rows, position, count };
     this.read('tasks', sessionId, position, () => this.tasks.takeList(sessionId, list, isPart));
@@ -216,7 +214,7 @@ export class FleetStore extends Store {
     this.read('obligations', agentId, position, () => this.obligations.takeList(agentId, { rows, position }));
   }
 
-  /** Frames were missed for good. */
+  /** Call after a gap. */
   reset(): void {
     this.#resets += 1;
     this.#start = null;
@@ -227,33 +225,33 @@ export class FleetStore extends Store {
   }
 
   /**
-   * A stream that begins tells of each row only how it is by now, then of all that becomes of it. A row that it has not
-   * told of yet, or that is read ahead of it, may have been something else when it was counted than it was known as.
+   * A new stream sends the current version of each row first. A row that the stream has not sent, or that was read
+   * ahead of it, may have been counted in a different state.
    */
   #count(row: SessionSummary, known: { row: SessionSummary; at: Position } | undefined): void {
     const { countedAt } = this.#counts;
     const isCountedBy = (at: Position | null | undefined) => at != null && comparePositions(countedAt, at) <= 0;
-    const isSure =
+    const isKnown =
       isCountedBy(known?.at) ||
       isCountedBy(this.#start?.after) ||
-      (this.#told.has(row.id) && isCountedBy(this.#position));
-    const from = isSure && known !== undefined ? this.#toldState(known.row) : undefined;
+      (this.#streamed.has(row.id) && isCountedBy(this.#position));
+    const from = isKnown && known !== undefined ? this.#serverState(known.row) : undefined;
     this.#counts.change({ at: row.updatedPosition, from, to: row.state });
   }
 
-  /** What the server has counted it as. */
-  #toldState(row: SessionSummary): SessionState {
-    return this.#toldStates.get(row) ?? row.state;
+  /** The state in which the server has counted the session. */
+  #serverState(row: SessionSummary): SessionState {
+    return this.#serverStates.get(row) ?? row.state;
   }
 
-  /** @param take puts what was read of a table at a position into it. `name`: of the list; null: it is none */
+  /** @param take applies the rows. `name`: the list, or null */
   read(table: Held, name: string | null, position: Position, take: () => void): void {
     const since = (name === null ? null : this[table].hold(name, this.#position)) ?? this.#start?.after ?? null;
     take();
     if (since === null || comparePositions(position, since) < 0) {
       this.#start = { after: position };
       this.#position = position;
-      this.#told.clear();
+      this.#streamed.clear();
       for (const one of HELD) this[one].rewind(position);
     }
     this.changed();
@@ -261,5 +259,5 @@ export class FleetStore extends Store {
 }
 
 const HELD = ['sessions', 'agents', 'tasks', 'obligations', 'inbox'] as const;
-/** The kinds of rows that lists are held of. */
+/** The tables with lists. */
 export type Held = (typeof HELD)[number];

@@ -2,30 +2,30 @@ import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/pos
 import type { RowFrame } from './row-frame';
 import { Store } from './store';
 
-/** How a read model is read, and how frames carry it on. */
-export interface Folding<Snapshot extends { position: Position }> {
-  /** @param shown what it is to take the place of, as it is by now */
+/** Reads a snapshot and applies frames to it. */
+interface Folding<Snapshot extends { position: Position }> {
+  /** @param shown the current snapshot, which the new one replaces */
   read: (signal: AbortSignal, shown: () => Snapshot | undefined) => Promise<Snapshot>;
-  /** Gives the snapshot after some frames; where it stands then is not its business. */
+  /** Applies frames. The caller sets the position. */
   fold: (snapshot: Snapshot, frames: RowFrame[]) => Snapshot;
-  /** What came with the page. */
+  /** The snapshot that the server sent with the page. */
   initial?: Snapshot | undefined;
 }
 
 /**
- * A read model that the stream keeps current, and that may be read again at any time.
+ * A read model that the stream keeps current and that can be read again.
  *
- * Ordering: frames that it holds already are dropped. Those that come while it is read again are folded into the answer
- * too, which may have been read before them; an answer from before the request was sent changes nothing.
- * Failure: after a gap what is shown stays until it has been read again, whatever position that has. What was asked for
- * before the gap is not taken.
+ * Ordering: known frames are dropped. Frames that arrive during a read are also applied to its result, which may be
+ * older. A result older than its request is discarded.
+ * Failure: after a gap the shown snapshot stays until the next read, whose result is accepted at any position. Reads
+ * started before the gap are discarded.
  */
 export class FoldedSnapshot<Snapshot extends { position: Position }> extends Store {
   readonly #folding: Folding<Snapshot>;
   #value: Snapshot | undefined;
   #isCurrent: boolean;
   #resets = 0;
-  /** While it is read again: the frames since that was asked for. */
+  /** Frames received during a read. */
   #meanwhile: RowFrame[] | null = null;
   #lastInLine: Promise<unknown> = Promise.resolve();
 
@@ -36,12 +36,12 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
     this.#isCurrent = folding.initial !== undefined;
   }
 
-  /** Undefined until it has been read. */
+  /** Undefined until the first read. */
   get value(): Snapshot | undefined {
     return this.#value;
   }
 
-  /** Where frames go on from; null while that is to be read. */
+  /** Where frames continue; null while a read is needed. */
   get position(): Position | null {
     return this.#isCurrent ? (this.#value?.position ?? null) : null;
   }
@@ -54,7 +54,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
     this.set(this.#fold(this.#value, fresh));
   }
 
-  /** @throws what reading throws */
+  /** @throws like the reader */
   read(signal: AbortSignal): Promise<Position> {
     return this.inLine(async () => {
       const { read } = this.#folding;
@@ -64,7 +64,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
       this.#meanwhile = meanwhile;
       try {
         const snapshot = await read(signal, () => this.#value);
-        if (resets !== this.#resets) throw new Error('This was asked for before a gap. Ask again.');
+        if (resets !== this.#resets) throw new Error('Connection interrupted. Retry.');
         if (comparePositions(snapshot.position, known) >= 0) {
           const fresh = framesAfter(meanwhile, snapshot.position);
           this.#isCurrent = true;
@@ -77,7 +77,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
     });
   }
 
-  /** Frames were missed for good. */
+  /** Call after a gap. */
   reset(): void {
     this.#resets += 1;
     this.#isCurrent = false;
@@ -94,7 +94,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
     return last === undefined ? snapshot : { ...this.#folding.fold(snapshot, frames), position: last.id };
   }
 
-  /** One request at a time: what is read again takes the place of all that was there when it was asked for. */
+  /** Runs one request at a time, because each result replaces the whole snapshot. */
   protected inLine<Result>(ask: () => Promise<Result>): Promise<Result> {
     const asked = this.#lastInLine.then(ask);
     this.#lastInLine = asked.catch(() => undefined);

@@ -1,35 +1,34 @@
 import { comparePositions, type Position } from '@interlude/protocol/position';
-import { page } from './ask-server';
+import { personId } from '@/components/ui/browser-storage';
+import { apiFetch, page } from './api-fetch';
 import { type ConnectionState, initialConnectionState, nextConnectionState } from './connection-state';
-import { FrameQueue } from './frame-queue';
 import type { TopicReader } from './live-connection';
-import { openPort } from './open-port';
-import { OwnWay } from './own-way';
 import type { HubMessage, PageMessage, Port } from './port-messages';
 import type { RowFrame } from './row-frame';
 
 interface Subscription {
   topic: string;
-  /** Up to where the reader was told: where to go on from if the hub has forgotten this page. */
+  /** Last delivered position: where to continue if the hub forgets this page. */
   position: Position;
   reader: TopicReader;
 }
 
 /**
- * A page's end of the live connection.
+ * The page's side of the live connection.
  *
- * Ordering: frames reach a reader in order, at most one batch of slices per animation frame.
- * Failure: when the hub has forgotten this page (frozen tab, lost worker), it subscribes anew after what it was given.
+ * Ordering: a reader gets its frames in order, at most one batch of slices per animation frame.
+ * Failure: if the hub has forgotten this page (frozen tab, lost worker), it subscribes again after the delivered
+ * position.
  */
 export class LiveClient {
-  /** By the number that the hub knows each by. */
+  /** By the hub's subscription key. */
   readonly #subscriptions = new Map<number, Subscription>();
   readonly #queue = new FrameQueue();
   readonly #stateListeners = new Set<() => void>();
-  /** What the hub says of the connection, and what that comes to for this page. */
+  /** The hub's connection state, and the resulting state of this page. */
   #shared: ConnectionState = initialConnectionState(Date.now());
   #state = this.#shared;
-  readonly #ownWay = new OwnWay(() => this.#tell());
+  readonly #reachability = new ReachabilityProbe(() => this.#notify());
   #port: Port;
   #lock: string | null = null;
   #nextKey = 1;
@@ -49,7 +48,7 @@ export class LiveClient {
     addEventListener('pagehide', () => this.#post({ type: 'close' }));
   }
 
-  /** What was refused or cut may be open again: don't sit out the delay. */
+  /** Retries at once: what was refused or disconnected may work again. */
   readonly wake = (): void => this.#post({ type: 'wake' });
 
   get state(): ConnectionState {
@@ -61,7 +60,7 @@ export class LiveClient {
     return () => this.#stateListeners.delete(listener);
   }
 
-  /** Everything of `topic` after `after`, then whatever comes. @returns unsubscribe */
+  /** Delivers everything in `topic` after `after`, then new frames. @returns unsubscribe */
   subscribe(topic: string, after: Position, reader: TopicReader): () => void {
     const key = this.#nextKey++;
     this.#subscriptions.set(key, { topic, position: after, reader });
@@ -79,10 +78,10 @@ export class LiveClient {
     this.#open();
   }
 
-  /** The hub waits for this lock; it gets it when the page is gone, however it went. */
+  /** The hub waits for this lock and gets it when the page is gone. */
   #holdLock(): void {
     navigator.locks
-      // there are UUIDs wherever there are locks
+      // randomUUID exists wherever locks do.
       ?.request(`interlude-page-${crypto.randomUUID()}`, (lock) => {
         this.#lock = lock?.name ?? null;
         if (lock) this.#post({ type: 'lock', name: lock.name });
@@ -103,10 +102,10 @@ export class LiveClient {
     switch (message.type) {
       case 'state':
         this.#shared = message.state;
-        this.#tell();
+        this.#notify();
         return;
       case 'frames':
-        this.#take(message.key, message.frames);
+        this.#deliver(message.key, message.frames);
         return;
       case 'reset':
         this.#subscriptions.get(message.key)?.reader.reset();
@@ -120,10 +119,10 @@ export class LiveClient {
     }
   }
 
-  #take(key: number, frames: readonly RowFrame[]): void {
+  #deliver(key: number, frames: readonly RowFrame[]): void {
     const subscription = this.#subscriptions.get(key);
     if (subscription === undefined) return;
-    // After the page was taken back, frames that were already under way come twice.
+    // A page that reopened may receive frames twice.
     const unseen = frames.filter((frame) => comparePositions(frame.id, subscription.position) > 0);
     const last = unseen.at(-1);
     if (last === undefined) return;
@@ -131,13 +130,145 @@ export class LiveClient {
     this.#queue.push(subscription.reader, unseen);
   }
 
-  #tell(): void {
-    const { lostAt } = this.#ownWay;
+  #notify(): void {
+    const { lostAt } = this.#reachability;
     this.#state = lostAt === null ? this.#shared : nextConnectionState(this.#shared, 'cut', lostAt, lostAt);
     for (const listener of this.#stateListeners) listener();
   }
 
   #post(message: PageMessage): void {
     this.#port.postMessage(message);
+  }
+}
+
+const LOAD_AGAIN_MS = 3_000;
+
+/**
+ * Connects to the browser's SharedWorker, or to a hub in this page if there is no SharedWorker (some mobile browsers)
+ * or it must not be shared (an embed). Both use the same messages.
+ *
+ * Failure: if the worker script can't be loaded (an old page after an upgrade), a hub in this page replaces it.
+ */
+function openPort(replace: (port: Port) => void): Port {
+  if (page.way || typeof SharedWorker === 'undefined') return portOfThisPage();
+  try {
+    const worker = new SharedWorker(new URL('./live-worker.ts', import.meta.url), {
+      type: 'module',
+      // One worker per person, so that no stream reaches someone else.
+      name: personId() ?? '',
+    });
+    worker.onerror = () => replace(portOfThisPage());
+    return worker.port;
+  } catch {
+    return portOfThisPage();
+  }
+}
+
+function portOfThisPage(): Port {
+  const { port1, port2 } = new MessageChannel();
+  attachHub(port2);
+  return port1;
+}
+
+/** Loaded only where it is needed. Messages wait in the channel. */
+function attachHub(port: Port): void {
+  import('./port-hub').then(
+    ({ PortHub }) => new PortHub(undefined).attach(port),
+    () => setTimeout(attachHub, LOAD_AGAIN_MS, port),
+  );
+}
+
+/** A server on this machine or network answers sooner. */
+const ANSWER_WITHIN_MS = 3_000;
+
+/**
+ * Checks whether this page itself can reach the server. `navigator.onLine` is not enough: a local server works offline,
+ * and a remote one may be down while the browser is online.
+ */
+class ReachabilityProbe {
+  readonly #onChange: () => void;
+  #lostAt: number | null = null;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+    addEventListener('offline', () => void this.#probe());
+    addEventListener('online', () => this.#set(null));
+  }
+
+  /** Since when the server is unreachable; null if it is reachable as far as known. */
+  get lostAt(): number | null {
+    return this.#lostAt;
+  }
+
+  async #probe(): Promise<void> {
+    const at = Date.now();
+    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const isReachable = await apiFetch('/healthz', { signal }).then(
+      () => true,
+      () => false,
+    );
+    // The network may be back.
+    if (!isReachable && !navigator.onLine) this.#set(at);
+  }
+
+  #set(lostAt: number | null): void {
+    if (lostAt === this.#lostAt) return;
+    this.#lostAt = lostAt;
+    this.#onChange();
+  }
+}
+
+/** Longest flush: half of a 60 Hz frame. */
+const FLUSH_BUDGET_MS = 8;
+const SLICE = 200;
+/** Hidden pages get no animation frames, but frames must not pile up. */
+const HIDDEN_FLUSH_MS = 250;
+
+/**
+ * Delivers frames once per animation frame, in slices, so that a burst (a resume over ten thousand events, five hundred
+ * deltas per second) never becomes one long task.
+ *
+ * Ordering: first in, first out per reader.
+ */
+class FrameQueue {
+  readonly #waiting = new Map<TopicReader, RowFrame[]>();
+  #scheduled = false;
+
+  push(reader: TopicReader, frames: RowFrame[]): void {
+    const queue = this.#waiting.get(reader);
+    if (queue) for (const frame of frames) queue.push(frame);
+    else this.#waiting.set(reader, frames.slice());
+    this.#schedule();
+  }
+
+  drop(reader: TopicReader): void {
+    this.#waiting.delete(reader);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    const flush = () => {
+      this.#scheduled = false;
+      this.#flush();
+    };
+    if (document.visibilityState === 'visible') requestAnimationFrame(flush);
+    else setTimeout(flush, HIDDEN_FLUSH_MS);
+  }
+
+  #flush(): void {
+    const deadline = performance.now() + FLUSH_BUDGET_MS;
+    for (const [reader, queue] of this.#waiting) {
+      let taken = 0;
+      while (taken < queue.length && performance.now() < deadline) {
+        reader.frames(queue.slice(taken, taken + SLICE));
+        taken += SLICE;
+        // A reader may unsubscribe during its delivery.
+        if (!this.#waiting.has(reader)) break;
+      }
+      if (taken >= queue.length) this.#waiting.delete(reader);
+      else queue.splice(0, taken);
+    }
+    if (this.#waiting.size > 0) this.#schedule();
   }
 }

@@ -1,3 +1,4 @@
+import { HEARTBEAT_MS } from '@interlude/protocol/limits';
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import { retryDelayMs } from '@interlude/protocol/sse';
 import {
@@ -9,29 +10,27 @@ import {
 } from './connection-state';
 import { type ReceivedFrame, readStream } from './read-stream';
 import { type RowFrame, topicOf } from './row-frame';
-import { SilenceWatch } from './silence-watch';
-import { TopicTrack } from './topic-track';
 
-/** Subscriptions of one page come in a burst; they share one request. */
+/** Subscriptions come in bursts and share one request. */
 const GATHER_MS = 10;
 const RECONNECT = { firstMs: 500, longestMs: 10_000 };
-/** A topic nobody reads any more stays on the stream this long: going back and forth costs no new connection. */
+/** An unused topic stays on the stream this long, so that going back and forth doesn't reconnect. */
 const LINGER_MS = 20_000;
-/** A gap stays said at least this long. */
+/** A gap stays visible at least this long. */
 const GAP_SHOWN_MS = 20_000;
-/** An attempt without an answer for this long is not waited for once there is reason to hope for a better one. */
+/** An attempt that is silent for this long is replaced on `wake`. */
 const HOPELESS_MS = 3_000;
 
 export interface TopicReader {
   frames(frames: RowFrame[]): void;
-  /** Rows were missed for good. Reload the snapshot, then subscribe after its position. */
+  /** Rows were missed. Reload the snapshot, then subscribe after its position. */
   reset(): void;
 }
 
 interface Subscription {
   topic: string;
   reader: TopicReader;
-  /** The last position this reader was given: every reader sees each row once, whatever the stream repeats. */
+  /** Last position delivered to this reader. Repeated rows are dropped. */
   seen: Position;
 }
 
@@ -43,25 +42,25 @@ interface Options {
 }
 
 /**
- * The one live connection: any number of readers and topics on a single `GET /stream`.
+ * The live connection: any number of readers and topics on one `GET /stream`.
  *
- * Ordering: positions come from one counter, so a frame at N says that all topics of the stream are told up to N. A
- * new topic re-opens the stream at the smallest position anyone needs; what the others had already is dropped here.
- * Failure: a cut, a silence, a `bye` or a changed set of topics all resume by position. A `gap` resets readers. Silence is
- * counted over all streams: one that is opened while the server is away does not make it look alive.
+ * Ordering: positions come from one counter, so a frame at N completes all topics of the stream up to N. A new topic
+ * reopens the stream at the smallest position needed; repeated rows are dropped here.
+ * Failure: a disconnect, silence, `bye` or a changed set of topics resumes by position. A `gap` resets the readers.
+ * Silence is measured across streams: opening one while the server is away doesn't count as activity.
  */
 export class LiveConnection {
   readonly #options: Required<Omit<Options, 'fetch'>> & { fetch: typeof fetch | undefined };
   readonly #subscriptions = new Set<Subscription>();
-  readonly #tracks = new Map<string, TopicTrack>();
-  /** The topics that nobody reads just now, each with the timer that drops it. */
+  readonly #buffers = new Map<string, TopicBuffer>();
+  /** Unused topics, each with the timer that drops it. */
   readonly #lingering = new Map<string, ReturnType<typeof setTimeout>>();
   #state: ConnectionState;
   #stream: { topics: Set<string>; abort: AbortController } | null = null;
   #openTimer: ReturnType<typeof setTimeout> | null = null;
   #gapTimer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
-  /** When everything up to then had last arrived: by the wall's clock, and by one that nobody moves. */
+  /** When the page was last complete, by the wall clock and by the monotonic one. */
   #whole: { at: number; steady: number } | null = null;
   readonly #silence = new SilenceWatch(() => {
     this.#stream?.abort.abort();
@@ -83,20 +82,20 @@ export class LiveConnection {
     return this.#state;
   }
 
-  /** Everything of `topic` after `after`, then whatever comes. @returns unsubscribe */
+  /** Delivers everything in `topic` after `after`, then new frames. @returns unsubscribe */
   subscribe(topic: string, after: Position, reader: TopicReader): () => void {
     const subscription: Subscription = { topic, reader, seen: after };
     this.#subscriptions.add(subscription);
     clearTimeout(this.#lingering.get(topic));
     this.#lingering.delete(topic);
-    const track = this.#tracks.get(topic);
-    if (track?.covers(after)) {
-      this.#deliver(subscription, track.since(after));
+    const buffer = this.#buffers.get(topic);
+    if (buffer?.covers(after)) {
+      this.#deliver(subscription, buffer.since(after));
       if (!this.#stream && !this.#openTimer) this.#openSoon(GATHER_MS);
     } else {
-      if (track) track.rewind(after);
-      else this.#tracks.set(topic, new TopicTrack(after));
-      // What the present stream still says of this topic would leave a hole before it; the next stream tells it all.
+      if (buffer) buffer.rewind(after);
+      else this.#buffers.set(topic, new TopicBuffer(after));
+      // The current stream would leave a hole in this topic; the next one has all of it.
       this.#stream?.topics.delete(topic);
       this.#openSoon(GATHER_MS);
     }
@@ -110,14 +109,14 @@ export class LiveConnection {
     };
   }
 
-  /** The network is back, or somebody looks again: don't sit out the delay, nor an attempt that went nowhere. */
+  /** Called when the network is back or the page is visible again: retries without delay. */
   wake(): void {
     this.#silence.look();
     const isHopeless = isStale(this.#state.status) && this.#silence.silentMs >= HOPELESS_MS;
     if ((!this.#stream || isHopeless) && this.#subscriptions.size > 0) this.#openSoon(0);
   }
 
-  /** The network is said to be gone. A server on this machine is there all the same: ask it, and let that tell. */
+  /** Called when the network is said to be down. A local server may still be reachable, so this reconnects. */
   doubt(): void {
     if (this.#stream) this.#openSoon(GATHER_MS);
   }
@@ -136,8 +135,8 @@ export class LiveConnection {
 
   #drop(topic: string): void {
     this.#lingering.delete(topic);
-    this.#tracks.delete(topic);
-    // While the delay after a cut runs, the next open has the new set of topics by itself.
+    this.#buffers.delete(topic);
+    // During a reconnect delay, the next stream has the new topics anyway.
     if (this.#stream) this.#openSoon(0);
   }
 
@@ -151,10 +150,10 @@ export class LiveConnection {
   }
 
   async #open(): Promise<void> {
-    const topics = [...this.#tracks.keys()];
+    const topics = [...this.#buffers.keys()];
     this.#stream?.abort.abort();
     this.#stream = null;
-    // What is known to be away gets the whole time to answer anew.
+    // A server known to be away gets the full time to answer.
     if (topics.length === 0 || isStale(this.#state.status)) this.#silence.stop();
     if (topics.length === 0 || this.#closed) return;
     this.#transition('retry');
@@ -162,10 +161,10 @@ export class LiveConnection {
     const stream = { topics: new Set(topics), abort: new AbortController() };
     this.#stream = stream;
     const after = topics
-      .map((topic) => (this.#tracks.get(topic) as TopicTrack).position)
+      .map((topic) => (this.#buffers.get(topic) as TopicBuffer).position)
       .reduce((least, position) => (comparePositions(position, least) < 0 ? position : least));
 
-    // A stream that has been replaced must not speak any more, even about bytes it had already read.
+    // Ignores a replaced stream, even bytes it had already read.
     const current =
       <Args extends unknown[]>(handle: (...args: Args) => void) =>
       (...args: Args) => {
@@ -174,15 +173,15 @@ export class LiveConnection {
     const end = await readStream(
       { topics, after, signal: stream.abort.signal, fetch: this.#options.fetch },
       {
-        heard: current(() => this.#hear()),
+        active: current(() => this.#noteActivity()),
         hello: current((hello) => {
           if (hello.resume === 'gap') this.#reset(hello.position);
         }),
-        rows: current((frames) => this.#take(frames)),
+        rows: current((frames) => this.#receive(frames)),
         upToDate: current((position) => {
-          for (const topic of stream.topics) this.#tracks.get(topic)?.advance(position);
+          for (const topic of stream.topics) this.#buffers.get(topic)?.advance(position);
           this.#transition('up-to-date');
-          this.#hear();
+          this.#noteActivity();
         }),
       },
     );
@@ -202,24 +201,24 @@ export class LiveConnection {
     this.#openSoon(retryDelayMs(this.#state.attempt, RECONNECT, this.#options.random()));
   }
 
-  #hear(): void {
-    this.#silence.heard();
+  #noteActivity(): void {
+    this.#silence.reset();
     const { status } = this.#state;
     if (status === 'live' || status === 'gap') this.#whole = { at: this.#options.now(), steady: performance.now() };
   }
 
-  #take(received: readonly ReceivedFrame[]): void {
+  #receive(received: readonly ReceivedFrame[]): void {
     const streamed = this.#stream?.topics ?? new Set<string>();
     const fresh = new Map<string, RowFrame[]>();
     for (const { frame, chars } of received) {
       const topic = topicOf(frame);
-      if (!streamed.has(topic) || !this.#tracks.get(topic)?.take(frame, chars)) continue;
+      if (!streamed.has(topic) || !this.#buffers.get(topic)?.take(frame, chars)) continue;
       const list = fresh.get(topic);
       if (list) list.push(frame);
       else fresh.set(topic, [frame]);
     }
     const last = received.at(-1)?.frame.id;
-    if (last !== undefined) for (const topic of streamed) this.#tracks.get(topic)?.advance(last);
+    if (last !== undefined) for (const topic of streamed) this.#buffers.get(topic)?.advance(last);
     if (fresh.size === 0) return;
     for (const subscription of this.#subscriptions) {
       const own = fresh.get(subscription.topic);
@@ -237,7 +236,7 @@ export class LiveConnection {
 
   #reset(position: Position): void {
     this.#transition('gap');
-    for (const track of this.#tracks.values()) track.rewind(position);
+    for (const buffer of this.#buffers.values()) buffer.rewind(position);
     for (const { reader } of [...this.#subscriptions]) reader.reset();
     if (this.#gapTimer) clearTimeout(this.#gapTimer);
     this.#gapTimer = setTimeout(() => this.#transition('gap-shown'), GAP_SHOWN_MS);
@@ -245,11 +244,124 @@ export class LiveConnection {
 
   #transition(event: ConnectionEvent): void {
     const now = this.#options.now();
-    // If the wall clock was set back since, the age stays and the time moves.
+    // If the wall clock was set back, keeps the age.
     const wholeAt = this.#whole && Math.min(this.#whole.at, now - (performance.now() - this.#whole.steady));
     const next = nextConnectionState(this.#state, event, now, wholeAt);
     if (next === this.#state) return;
     this.#state = next;
     this.#options.onState(next);
+  }
+}
+
+/**
+ * A server silent for longer is away, whatever TCP reports: heartbeats may be late by a few seconds. Including the
+ * check interval this stays below 25 s.
+ */
+const SILENCE_MS = HEARTBEAT_MS + 7_000;
+const LOOK_MS = 1_000;
+
+/**
+ * Calls back once after too long a silence.
+ *
+ * Failure: after the machine slept, the wall clock shows the silence; after the wall clock was set back, the monotonic
+ * clock does.
+ */
+class SilenceWatch {
+  readonly #onSilent: () => void;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #lastActive = { wall: 0, steady: 0 };
+
+  constructor(onSilent: () => void) {
+    this.#onSilent = onSilent;
+  }
+
+  /** Starts measuring; continues if it already does. */
+  start(): void {
+    if (this.#timer !== null) return;
+    this.reset();
+    this.#timer = setInterval(() => this.look(), LOOK_MS);
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  reset(): void {
+    this.#lastActive = { wall: Date.now(), steady: performance.now() };
+  }
+
+  get silentMs(): number {
+    return Math.max(Date.now() - this.#lastActive.wall, performance.now() - this.#lastActive.steady);
+  }
+
+  /** Checks at once, as when a sleeping page becomes visible. */
+  look(): void {
+    if (this.#timer === null || this.silentMs < SILENCE_MS) return;
+    this.stop();
+    this.#onSilent();
+  }
+}
+
+/** Limits of a topic's buffer. A view that is reopened soon needs no new connection. */
+const MOST_FRAMES = 2_000;
+const MOST_CHARS = 4_000_000;
+
+/**
+ * The received frames of one topic.
+ *
+ * Ordering: ascending. The snapshot at `coveredFrom` and the buffer are everything up to `position`.
+ */
+export class TopicBuffer {
+  /** Everything up to this position has arrived. */
+  position: Position;
+  /** Everything after this position is buffered. */
+  #coveredFrom: Position;
+  #kept: ReceivedFrame[] = [];
+  #chars = 0;
+
+  constructor(after: Position) {
+    this.position = after;
+    this.#coveredFrom = after;
+  }
+
+  /** @returns true if the frame is new. A stream opened further back for another topic repeats some. */
+  take(frame: RowFrame, chars: number): boolean {
+    if (comparePositions(frame.id, this.position) <= 0) return false;
+    this.position = frame.id;
+    this.#kept.push({ frame, chars });
+    this.#chars += chars;
+    if (this.#kept.length > MOST_FRAMES || this.#chars > MOST_CHARS) this.#forgetHalf();
+    return true;
+  }
+
+  /** Marks the topic as complete up to a position. */
+  advance(position: Position): void {
+    if (comparePositions(position, this.position) > 0) this.position = position;
+  }
+
+  covers(after: Position): boolean {
+    return comparePositions(after, this.#coveredFrom) >= 0;
+  }
+
+  since(after: Position): RowFrame[] {
+    return this.#kept.flatMap(({ frame }) => (comparePositions(frame.id, after) > 0 ? frame : []));
+  }
+
+  /** Starts again at `after`. */
+  rewind(after: Position): void {
+    this.position = after;
+    this.#coveredFrom = after;
+    this.#kept = [];
+    this.#chars = 0;
+  }
+
+  #forgetHalf(): void {
+    let count = 0;
+    while (this.#kept.length - count > MOST_FRAMES / 2 || this.#chars > MOST_CHARS / 2) {
+      this.#chars -= this.#kept[count]?.chars ?? 0;
+      count += 1;
+    }
+    this.#coveredFrom = this.#kept.splice(0, count).at(-1)?.frame.id ?? this.#coveredFrom;
   }
 }

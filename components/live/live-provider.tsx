@@ -1,14 +1,12 @@
 'use client';
 
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from 'react';
-import { askAgainOnceLive } from './ask-again';
-import { type ConnectionState, initialConnectionState } from './connection-state';
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { knownUntil, knowUntil, useServerNow } from '@/components/ui/now';
+import { type ConnectionState, initialConnectionState, isStale } from './connection-state';
 import { RequestError } from './fetch-json';
 import { FleetStore, type Held } from './fleet-store';
 import { LiveClient } from './live-client';
-import { standStillWhileStale } from './stand-still';
-import { StateClock } from './state-clock';
 import { FleetContext } from './use-fleet';
 
 const LiveContext = createContext<() => LiveClient>(() => {
@@ -21,14 +19,14 @@ function newQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
       queries: {
-        // A snapshot is kept current by the stream; fetching it again is only ever asked for by a gap.
+        // The stream keeps snapshots current. Only a gap fetches them again.
         staleTime: Number.POSITIVE_INFINITY,
-        // A render of the server leaves nothing: what it holds for ten minutes, it would hold with all that it read.
+        // On the server, a timer would keep everything that a render has read.
         gcTime: isServer ? Number.POSITIVE_INFINITY : 10 * 60_000,
         refetchOnWindowFocus: false,
-        // The stores keep unchanged rows identical themselves; comparing ten thousand turns again would cost a frame.
+        // The stores keep unchanged rows identical; comparing ten thousand turns would take a frame.
         structuralSharing: false,
-        // A server on this machine is there without any network.
+        // A local server works offline.
         networkMode: 'always',
         retry: (failures, error) => !(error instanceof RequestError && error.status < 500) && failures < 5,
       },
@@ -36,7 +34,7 @@ function newQueryClient(): QueryClient {
   });
 }
 
-/** One live connection and one of each store for the page. Nothing connects before the first topic is asked for. */
+/** Provides one live connection and one store of each kind. Connects on the first subscription. */
 export function LiveProvider({ children }: { children: ReactNode }) {
   const [queryClient] = useState(newQueryClient);
   const [stores] = useState(() => ({ fleet: new FleetStore(), first: new FleetStore() }));
@@ -45,8 +43,8 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     return () => {
       if (client === null) {
         client = new LiveClient();
-        askAgainOnceLive(client, queryClient);
-        standStillWhileStale(client, performance.timeOrigin);
+        refetchOnceLive(client, queryClient);
+        freezeWhenStale(client, performance.timeOrigin);
       }
       return client;
     };
@@ -62,7 +60,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** The one subscription to the fleet: from where the store wants it. */
+/** Subscribes to the fleet where the store wants to start. */
 function useFollowedFleet(fleet: FleetStore, live: () => LiveClient, queryClient: QueryClient): void {
   const start = useSyncExternalStore(
     fleet.subscribe,
@@ -80,7 +78,7 @@ function useFollowedFleet(fleet: FleetStore, live: () => LiveClient, queryClient
     });
   }, [fleet, start, live, queryClient]);
 
-  // A list that has not been shown for ten minutes.
+  // Drops a list that was not shown for ten minutes.
   useEffect(
     () =>
       queryClient.getQueryCache().subscribe(({ type, query }) => {
@@ -104,4 +102,54 @@ export function useConnectionState(): ConnectionState {
     () => live().state,
     () => BEFORE_HYDRATION,
   );
+}
+
+/** Repeats failed queries once the server is back. */
+export function refetchOnceLive(live: Pick<LiveClient, 'state' | 'onState'>, queryClient: QueryClient): void {
+  let wasLive = false;
+  live.onState(() => {
+    const isLive = live.state.status === 'live';
+    if (isLive && !wasLive) {
+      void queryClient.refetchQueries({ type: 'active', predicate: ({ state }) => state.status === 'error' });
+    }
+    wasLive = isLive;
+  });
+}
+
+/**
+ * Freezes the page while the server is silent: clocks stop at the last known time, and `data-stale` on the document
+ * stops and greys activity.
+ *
+ * @param loadedAt start of navigation by the browser's clock: the page is current at least up to then
+ */
+export function freezeWhenStale(live: Pick<LiveClient, 'state' | 'onState'>, loadedAt: number): void {
+  const page = document.documentElement;
+  live.onState(() => {
+    const { status, asOf } = live.state;
+    const stale = isStale(status);
+    page.toggleAttribute('data-stale', stale);
+    // If the clock was set back, `loadedAt` is in the future and means nothing.
+    const now = Date.now();
+    const since = Math.max(asOf ?? 0, loadedAt > now ? 0 : loadedAt);
+    knowUntil(stale ? since || (knownUntil() ?? now) : null);
+  });
+}
+
+/** Updates the states of sessions as time passes. */
+export function StateClock({ fleet }: { fleet: FleetStore }) {
+  const dueAt = useServerNow((now) => {
+    const first = fleet.stateDueAt;
+    return first !== null && first <= now ? now : null;
+  });
+  const last = useRef(0);
+  useEffect(() => {
+    if (dueAt === null || dueAt === last.current) return;
+    last.current = dueAt;
+    // Loads the rules on first use. Without them the server's updates suffice.
+    import('@interlude/protocol/projections/resolve-state').then(
+      ({ stateAt }) => fleet.passTime(dueAt, stateAt),
+      () => {},
+    );
+  }, [fleet, dueAt]);
+  return null;
 }

@@ -3,8 +3,7 @@ import { PortHub } from './port-hub';
 import type { Port } from './port-messages';
 
 /**
- * The SharedWorker: HTTP/1.1 grants a browser six connections per host, and this one takes a single one for all tabs of
- * the person it is named after.
+ * The SharedWorker. HTTP/1.1 allows six connections per host, and this uses one for all tabs of the person in its name.
  */
 declare const self: { name: string; navigator: Navigator; onconnect: ((event: MessageEvent) => void) | null };
 

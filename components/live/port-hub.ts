@@ -3,11 +3,11 @@ import { LiveConnection } from './live-connection';
 import type { HubMessage, PageMessage, Port } from './port-messages';
 
 const PING_MS = 20_000;
-/** A page without Web Locks that has not answered this many pings is taken for closed. */
+/** A page without Web Locks counts as closed after this many unanswered pings. */
 const MISSED_PINGS = 3;
 
 interface Page {
-  /** By the page's own number, how to end it. */
+  /** Unsubscribes, by the page's subscription key. */
   subscriptions: Map<number, () => void>;
   missedPings: number;
   holdsLock: boolean;
@@ -16,9 +16,9 @@ interface Page {
 /**
  * Shares one LiveConnection between the pages of a browser.
  *
- * Ordering: a port delivers in order, so each subscription sees its frames as the connection gave them.
- * Failure: a closed tab says nothing. Its Web Lock is then released, or it misses its pings; a page that was only
- * asleep is told `unknown` when it speaks again, and subscribes anew after the position it has.
+ * Ordering: a port delivers in order, so each subscription gets its frames in the connection's order.
+ * Failure: a closed tab releases its Web Lock or misses its pings. A page that only slept gets `unknown` for its next
+ * message, and subscribes again after its position.
  */
 export class PortHub {
   readonly #pages = new Map<Port, Page>();
@@ -68,7 +68,7 @@ export class PortHub {
       case 'lock':
         if (!this.#locks || page.holdsLock) return;
         page.holdsLock = true;
-        // Granted only when the page that holds it is gone.
+        // Granted only when the page is gone.
         this.#locks.request(message.name, () => this.#forget(port)).catch(() => {});
         return;
       case 'wake':

@@ -1,33 +1,33 @@
 import type { FrameData } from '@interlude/protocol/frames';
 import type { Position } from '@interlude/protocol/position';
 import { createParser } from 'eventsource-parser';
-import { askServer } from './ask-server';
+import { apiFetch } from './api-fetch';
 import { isRowFrameName, type RowFrame } from './row-frame';
 
-/** A frame with the length of its data on the wire. */
+/** A frame and the length of its data. */
 export interface ReceivedFrame {
   frame: RowFrame;
   chars: number;
 }
 
-export interface StreamHandlers {
-  /** Something came, if only a heartbeat. */
-  heard(): void;
+interface StreamHandlers {
+  /** Called for every chunk, including heartbeats. */
+  active(): void;
   hello(data: FrameData['hello']): void;
   /** The row frames of one chunk, in order. */
   rows(frames: ReceivedFrame[]): void;
   upToDate(position: Position): void;
 }
 
-/** How a stream ended. `bye`: the server said so beforehand. */
+/** `bye`: announced by the server. */
 export type StreamEnd = 'bye' | 'cut' | 'unauthorized';
 
 /**
  * Reads one `GET /stream` to its end.
  *
- * Ordering: handlers are called in wire order; the rows of a chunk are handed over before a later `up-to-date`.
- * Failure: never throws. Whatever goes wrong is `cut`; the caller resumes from the last position it was given. It is the
- * caller, too, who ends a stream that says nothing.
+ * Ordering: handlers are called in wire order; the rows of a chunk are delivered before a later `up-to-date`.
+ * Failure: never throws. Any failure is a `cut`, and the caller resumes from the last position. The caller also aborts
+ * a silent stream.
  */
 export async function readStream(
   request: { topics: string[]; after: Position; signal: AbortSignal; fetch?: typeof fetch | undefined },
@@ -36,11 +36,11 @@ export async function readStream(
   try {
     const query = new URLSearchParams([...request.topics.map((topic) => ['topic', topic]), ['after', request.after]]);
     const init = { headers: { accept: 'text/event-stream' }, signal: request.signal };
-    const response = await askServer(`/stream?${query}`, init, request.fetch);
-    // 409: another person has signed in, and this page's stream does not come back.
+    const response = await apiFetch(`/stream?${query}`, init, request.fetch);
+    // 409: someone else has signed in, so the stream can't resume.
     if (response.status === 401 || response.status === 409) return 'unauthorized';
     if (!response.ok || !response.body) return 'cut';
-    handlers.heard();
+    handlers.active();
     return await readBody(response.body, handlers);
   } catch {
     return 'cut';
@@ -76,7 +76,7 @@ async function readBody(body: ReadableStream<Uint8Array>, handlers: StreamHandle
     while (end === null) {
       const { done, value } = await reader.read();
       if (done) return 'cut';
-      handlers.heard();
+      handlers.active();
       parser.feed(decoder.decode(value, { stream: true }));
       flush();
     }

@@ -1,16 +1,18 @@
+import { noSessions, type SessionState } from '@interlude/protocol/agent-state';
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 
 interface Change<Name> {
   at: Position;
-  /** Null: it was counted as none. Undefined where that is not known. */
+  /** Null: not counted before. Undefined: unknown. */
   from: Name | null | undefined;
   to: Name | null;
 }
 
-/** Changes that are remembered for an answer that was read before them. */
+/** Changes kept for counts that were read before them. */
 const MOST_CHANGES = 1_000;
 
-/** How many rows count as what: as the server counted them, and what has changed since that is known. */
+/** Counts of rows by state: the server's counts and the changes since. */
 export class RowCounts<Name extends string> {
   readonly #none: () => Record<Name, number>;
   #counted: Record<Name, number> | null = null;
@@ -18,12 +20,12 @@ export class RowCounts<Name extends string> {
   #changes: Change<Name>[] = [];
   #isOld = false;
 
-  /** @param none counts that are all zero */
+  /** @param none all counts zero */
   constructor(none: () => Record<Name, number>) {
     this.#none = none;
   }
 
-  /** Something has changed of which nobody here knows what it was counted as: only the server can tell. */
+  /** A row changed whose counted state is unknown: only the server's counts are right. */
   get isOld(): boolean {
     return this.#isOld;
   }
@@ -34,7 +36,7 @@ export class RowCounts<Name extends string> {
     return counts;
   }
 
-  /** When the server counted them. */
+  /** Position of the server's counts. */
   get countedAt(): Position {
     return this.#countedAt;
   }
@@ -47,7 +49,7 @@ export class RowCounts<Name extends string> {
     this.#isOld = this.#changes.some(({ from }) => from === undefined);
   }
 
-  /** @param change `from`: what it was when it was counted, or came after that */
+  /** @param change `from`: the state in which the row was counted */
   change(change: Change<Name>): void {
     if (change.from === change.to || comparePositions(change.at, this.#countedAt) <= 0) return;
     this.#isOld ||= change.from === undefined;
@@ -69,4 +71,12 @@ function apply<Name extends string>(counts: Record<Name, number>, { from, to }: 
   if (from === undefined) return;
   if (from !== null) counts[from] -= 1;
   if (to !== null) counts[to] += 1;
+}
+
+export type CountsByState = Record<SessionState, number>;
+
+export function countByState(sessions: readonly SessionSummary[]): CountsByState {
+  const counts = noSessions();
+  for (const { state } of sessions) counts[state] += 1;
+  return counts;
 }

@@ -10,17 +10,16 @@ const ROW_FRAMES = [
   'obligation',
   'inbox',
 ] as const satisfies readonly FrameName[];
-export type RowFrameName = (typeof ROW_FRAMES)[number];
+type RowFrameName = (typeof ROW_FRAMES)[number];
 
-/** A frame that stands for a row: it has a place in the order and belongs to a topic. */
+/** A frame that carries a row: it has a position and a topic. */
 export type RowFrame = Extract<Frame, { event: RowFrameName }> & { id: Position };
 
-/** Frames of a kind this client does not know yet are not rows to it: a newer server may send them. */
+/** False for frames of a newer server that this client doesn't know. */
 export function isRowFrameName(name: string | undefined): name is RowFrameName {
   return (ROW_FRAMES as readonly (string | undefined)[]).includes(name);
 }
 
-/** The topic that carries a frame. */
 export function topicOf(frame: RowFrame): string {
   switch (frame.event) {
     case 'session-event':
@@ -32,7 +31,7 @@ export function topicOf(frame: RowFrame): string {
   }
 }
 
-/** The session events among them, as they are folded. */
+/** The session events among the frames. */
 export function entriesOf(frames: readonly RowFrame[]) {
   return frames.flatMap(({ event, id, data }) => (event === 'session-event' ? [{ position: id, ...data }] : []));
 }

@@ -2,27 +2,27 @@ import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/pos
 
 interface Kind<Row> {
   idOf: (row: Row) => string;
-  /** The lists that a row belongs into. */
+  /** Names of the lists with this row. */
   listsOf: (row: Row) => string[];
-  /** Whether a row is kept that is in no list. */
+  /** Keeps rows that are in no list. */
   keepsAll: boolean;
-  /** Called before a row changes. `known`: the row as it was read at a position. */
+  /** Called before a row changes. `known`: the row as last read. */
   onChange?: (row: Row, known: { row: Row; at: Position } | undefined) => void;
 }
 
-/** What was read of a list. */
-export interface ReadList<Row> {
+/** A page of a list. */
+interface ReadList<Row> {
   rows: readonly Row[];
   position: Position;
-  /** Where the next page begins; null at the end, left out if this is no page of the list. */
+  /** Cursor of the next page; null at the end, omitted if the rows are no page of the list. */
   next?: string | null;
-  /** The cursor that this page was read with; left out for the first one. */
+  /** Cursor of this page; omitted for the first one. */
   after?: string | undefined;
-  /** As the answer has it: of agents how many there are, of tasks how many are not listed. */
+  /** As in the response: the number of agents, or of tasks that are not listed. */
   count?: number;
 }
 
-/** A list as it is shown: the same object until it changes. */
+/** A list as shown: stable until it changes. */
 export interface ShownList<Row> {
   rows: readonly Row[];
   next: string | null;
@@ -31,9 +31,9 @@ export interface ShownList<Row> {
 
 interface List<Row> {
   ids: Set<string>;
-  /** Everything about it that has come since is among its rows; null: since the stream began. */
+  /** All changes since this position are in the list; null: since the stream started. */
   since: Position | null;
-  /** Whether its beginning was read, and not only a part of it. */
+  /** The beginning was read, not only a part. */
   isRead: boolean;
   isShown: boolean;
   next: string | null;
@@ -42,10 +42,10 @@ interface List<Row> {
 }
 
 /**
- * Rows of one kind by id, each with the position it was read at, and the lists that they stand in.
+ * Rows of one kind by id, each with its position, and the lists they are in.
  *
- * Ordering: of two readings of a row the later one is right, whichever came first. A list that is read again only gets
- * longer: what left it meanwhile has said so itself.
+ * Ordering: the later version of a row wins. Reading a list again only adds rows; a row that left it has sent its own
+ * update.
  */
 export class RowTable<Row extends object> {
   readonly #kind: Kind<Row>;
@@ -64,7 +64,7 @@ export class RowTable<Row extends object> {
     return this.#rows.values();
   }
 
-  /** Forgets a row. @returns up to where it was known */
+  /** Removes a row. @returns its position */
   letGo(id: string): Position | undefined {
     const held = this.#rows.get(id);
     if (held === undefined) return undefined;
@@ -73,7 +73,7 @@ export class RowTable<Row extends object> {
     return held.at;
   }
 
-  /** What a row has become by itself, without news of it. */
+  /** Replaces a row that changed without an update from the server. */
   amend(row: Row): void {
     const held = this.#rows.get(this.#kind.idOf(row));
     if (held === undefined) return;
@@ -81,7 +81,7 @@ export class RowTable<Row extends object> {
     for (const list of this.#listsOf(row)) list.shown = null;
   }
 
-  /** Undefined until some of it was read. */
+  /** Undefined until part of the list is loaded. */
   list(name: string): ShownList<Row> | undefined {
     const list = this.#lists.get(name);
     if (!list?.isShown) return undefined;
@@ -97,32 +97,32 @@ export class RowTable<Row extends object> {
     return this.#lists.get(name)?.isRead ?? false;
   }
 
-  /** From now on what comes of a list is kept. @returns since when it is; null: since the stream began */
+  /** Keeps a list's rows from now on. @returns since when; null: since the stream started */
   hold(name: string, since: Position | null): Position | null {
     return this.#list(name, since).since;
   }
 
-  /** A list that nobody shows any more. */
+  /** Removes a list that is no longer shown. */
   drop(name: string): void {
     const list = this.#lists.get(name);
     this.#lists.delete(name);
     if (!this.#kind.keepsAll) for (const id of list?.ids ?? []) this.#rows.delete(id);
   }
 
-  /** The stream begins again at `after`, and tells all lists what has come since. */
+  /** The stream restarts at `after` and repeats everything since. */
   rewind(after: Position): void {
     for (const list of this.#lists.values()) {
       if (list.since !== null && comparePositions(list.since, after) > 0) list.since = after;
     }
   }
 
-  /** What is shown may be wrong: whatever is read next takes its place. */
+  /** After a gap: the next read replaces what is shown. */
   reset(): void {
     for (const held of this.#rows.values()) held.at = ORIGIN;
     for (const list of this.#lists.values()) Object.assign(list, { isRead: false, since: null });
   }
 
-  /** A row that has just changed: it stands in its lists from now on. */
+  /** Applies an update and adds the row to its lists. */
   takeNews(row: Row, at: Position): void {
     const lists = this.#listsOf(row);
     if (!this.#kind.keepsAll && lists.length === 0) return;
@@ -135,7 +135,7 @@ export class RowTable<Row extends object> {
     }
   }
 
-  /** A row that was read, of which a later reading may be known. */
+  /** Applies a row unless a later version is known. */
   take(row: Row, at: Position): void {
     const id = this.#kind.idOf(row);
     const known = this.#rows.get(id);
@@ -149,7 +149,7 @@ export class RowTable<Row extends object> {
     for (const list of this.#listsOf(row)) list.shown = null;
   }
 
-  /** @param isPart it is only a part of the list that came with the page, and is yet to be read */
+  /** @param isPart only the part that the server rendered; the list is still to be read */
   takeList(name: string, { rows, position, next, after, count }: ReadList<Row>, isPart = false): void {
     const list = this.#list(name, null);
     const ids = rows.map(this.#kind.idOf);
@@ -168,7 +168,7 @@ export class RowTable<Row extends object> {
     for (const row of rows) this.take(row, position);
   }
 
-  /** Rows of a list from anywhere in it. One that is not read yet is no longer for them. */
+  /** Adds rows from anywhere in a list, if the list has been read. */
   takeSome(name: string, rows: readonly Row[], position: Position): void {
     const list = this.#list(name, null);
     for (const row of rows) {
@@ -191,7 +191,7 @@ export class RowTable<Row extends object> {
   }
 }
 
-/** Rows that say where they changed last are the same as long as that is. */
+/** Rows with the same `updatedPosition` are equal. */
 function isSameVersion(known: object, row: object): boolean {
   return 'updatedPosition' in known && 'updatedPosition' in row && known.updatedPosition === row.updatedPosition;
 }

@@ -4,7 +4,7 @@ import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { usePagePerson } from '@/components/access/page-person';
 import { stopPage } from '@/components/ui/leave-page';
 
-/** Ends the sign-in of this page's person, here and on the server. A form, so that it needs no script. */
+/** Signs out here and on the server. A form works without scripts. */
 export function SignOut(props: { label: string; className: string; formClassName?: string }) {
   const principal = usePagePerson() ?? '';
   return (

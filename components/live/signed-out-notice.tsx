@@ -5,8 +5,7 @@ import { useConnectionState } from './live-provider';
 
 const wordsCode = new CodeOnDemand(async () => (await import('./signed-out-words')).SignedOutWords);
 
-/** What is said of a sign-in that has ended. */
 export function SignedOutNotice() {
   const { status } = useConnectionState();
-  return status === 'signed-out' && <OnDemand code={wordsCode} name="What to do about your sign-in" props={{}} />;
+  return status === 'signed-out' && <OnDemand code={wordsCode} name="The sign-in notice" props={{}} />;
 }

@@ -3,7 +3,7 @@
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { usePathname, useSearchParams } from 'next/navigation';
 
-/** Said once, above everything, when the server no longer takes this browser's cookie. */
+/** Shown above the page when the server rejects the cookie. */
 export function SignedOutWords() {
   const query = useSearchParams().toString();
   const next = `${usePathname()}${query === '' ? '' : `?${query}`}`;

@@ -1,7 +1,7 @@
-/** State that components read: they hear of every change, and ask for what they show. */
+/** State with change listeners. */
 export abstract class Store {
   readonly #listeners = new Set<() => void>();
-  #isToBeTold = false;
+  #isScheduled = false;
 
   /** @returns unsubscribe */
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -9,17 +9,17 @@ export abstract class Store {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Told once for all that one piece of code changes, and after it: it may be a component that renders. */
+  /** Notifies once per microtask, because a rendering component may cause the change. */
   protected changed(): void {
-    if (this.#isToBeTold) return;
-    this.#isToBeTold = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     queueMicrotask(() => {
-      this.#isToBeTold = false;
+      this.#isScheduled = false;
       this.changedNow();
     });
   }
 
-  /** Told at once, for what is typed: a field is given back its text before its event is over. */
+  /** Notifies at once, for text fields: React restores their value after the event. */
   protected changedNow(): void {
     for (const listener of this.#listeners) listener();
   }

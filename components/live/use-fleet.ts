@@ -7,7 +7,7 @@ import type { FleetStore, Held } from './fleet-store';
 
 interface FleetStores {
   fleet: FleetStore;
-  /** What came with the page: the browser renders it once more as the server did, whatever has come since. */
+  /** The rows that the server sent. The first browser render uses them to match the server's markup. */
   first: FleetStore;
 }
 
@@ -19,7 +19,7 @@ export function useFleetStores(): FleetStores {
   return stores;
 }
 
-/** @param select gives the same object until what it is about has changed; only then does the component render again */
+/** @param select returns a stable value until its subject changes; only then does the component render */
 export function useFleet<Selected>(select: (fleet: FleetStore) => Selected): Selected {
   const { fleet, first } = useFleetStores();
   return useSyncExternalStore(
@@ -29,8 +29,8 @@ export function useFleet<Selected>(select: (fleet: FleetStore) => Selected): Sel
   );
 }
 
-/** Takes in what the server read for the page: what is known later than that stays. */
-export function useStart(start: (fleet: FleetStore) => void): void {
+/** Adds the rows that the server read for the page. Newer rows stay. */
+export function useInitialData(start: (fleet: FleetStore) => void): void {
   const { fleet, first } = useFleetStores();
   const hydrated = useHydrated();
   useState(() => {
@@ -39,31 +39,30 @@ export function useStart(start: (fleet: FleetStore) => void): void {
   });
 }
 
-/** Something of the fleet that is to be read where it is not known yet, and again after a gap. */
-interface Reading<Answer> {
+/** A fleet list or row that is read if unknown, and again after a gap. */
+interface FleetQuery<Answer> {
   kind: 'list' | 'row';
   table: Held;
-  /** Of a list its name, of a row its id. */
+  /** Name of the list or id of the row. */
   of: string;
   load: (signal: AbortSignal) => Promise<Answer>;
-  /** Puts what was read into the store. */
+  /** Puts the response into the store. */
   take: (fleet: FleetStore, answer: Answer) => void;
   enabled?: boolean;
 }
 
-/** What a reading goes by among the queries. */
-export function readingKey(kind: Reading<unknown>['kind'], table: Held, of: string) {
+export function fleetQueryKey(kind: FleetQuery<unknown>['kind'], table: Held, of: string) {
   return ['fleet', kind, table, of] as const;
 }
 
-/** Tells how the reading goes; what was read is in the store. */
-export function useReading<Answer>({ kind, table, of, load, take, enabled = true }: Reading<Answer>) {
+/** State of the request; the rows are in the store. */
+export function useFleetQuery<Answer>({ kind, table, of, load, take, enabled = true }: FleetQuery<Answer>) {
   const { fleet } = useFleetStores();
   return useQuery({
-    queryKey: readingKey(kind, table, of),
+    queryKey: fleetQueryKey(kind, table, of),
     queryFn: async ({ signal }) => {
       if (kind === 'list') fleet.hold(table, of);
-      await takeOf(fleet, load(signal), (answer) => take(fleet, answer));
+      await applyUnlessReset(fleet, load(signal), (answer) => take(fleet, answer));
       return fleet.resets;
     },
     initialData: () => {
@@ -82,9 +81,9 @@ export interface MorePages {
 }
 
 /**
- * The way to what a list has beyond what is loaded.
+ * Loads further pages of a list.
  *
- * Failure: says so, and the same page is asked for again by the next `load`.
+ * Failure: sets `error`; the next `load` repeats the page.
  */
 export function useMorePages<Page>(options: {
   of: string;
@@ -97,7 +96,7 @@ export function useMorePages<Page>(options: {
   const page = useQuery({
     queryKey: ['more', of, next],
     queryFn: async () => {
-      if (next != null) await takeOf(fleet, load(next), (page) => take(fleet, page, next));
+      if (next != null) await applyUnlessReset(fleet, load(next), (page) => take(fleet, page, next));
       return fleet.resets;
     },
     enabled: false,
@@ -106,15 +105,15 @@ export function useMorePages<Page>(options: {
   return { load: () => void page.refetch({ cancelRefetch: false }), isLoading: page.isFetching, error: page.error };
 }
 
-/** @throws where the answer was asked for before a gap */
-export async function takeOf<Answer>(
+/** @throws if the request was sent before a gap */
+export async function applyUnlessReset<Answer>(
   fleet: FleetStore,
   asked: Promise<Answer>,
   take: (answer: Answer) => void,
 ): Promise<Answer> {
   const { resets } = fleet;
   const answer = await asked;
-  if (resets !== fleet.resets) throw new Error('This was asked for before a gap. Ask again.');
+  if (resets !== fleet.resets) throw new Error('Connection interrupted. Retry.');
   take(answer);
   return answer;
 }

@@ -7,17 +7,17 @@ import type { FoldedSnapshot } from './folded-snapshot';
 import { useLiveClient } from './live-provider';
 import type { Store } from './store';
 
-/** What is read of a store now. @param select gives the same until what it is about has changed */
+/** Selects from a store. @param select returns a stable value until its subject changes */
 export function useSelected<Of extends Store, Selected>(store: Of, select: (store: Of) => Selected): Selected {
   const read = () => select(store);
   return useSyncExternalStore(store.subscribe, read, read);
 }
 
 /**
- * A store that follows a topic while it is looked at, and is kept for ten minutes after.
+ * A store that follows a topic while it is mounted, kept for ten minutes after.
  *
- * @param key names it for the whole page
- * @param make makes it where the page has none yet
+ * @param key unique in the page
+ * @param make creates the store if the page has none
  */
 export function useFolded<Snapshot extends { position: Position }, Folded extends FoldedSnapshot<Snapshot>>(
   key: readonly string[],

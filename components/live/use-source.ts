@@ -1,12 +1,12 @@
 'use client';
 
 import { useEffect, useState } from 'react';
-import { page } from './ask-server';
+import { page } from './api-fetch';
 
 /**
- * Where an `<img>` finds bytes of the API: there, or where this page asks in a way of its own, in what it was given.
+ * An `<img>` source for bytes from the API: the URL itself, or a blob URL where the page has its own fetch.
  *
- * @returns undefined until they are there, and where they can't be had
+ * @returns undefined until the bytes are loaded, and if they can't be
  */
 export function useSource(href: string | undefined): string | undefined {
   const [given, setGiven] = useState<string>();
@@ -23,7 +23,7 @@ export function useSource(href: string | undefined): string | undefined {
       address = URL.createObjectURL(bytes);
       setGiven(address);
     })().catch(() => {
-      // as a picture that does not come
+      // The image stays empty.
     });
     return () => {
       left.abort();

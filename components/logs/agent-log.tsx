@@ -3,42 +3,40 @@
 import { isPosition, type Position } from '@interlude/protocol/position';
 import { searchesText } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
-import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { useAddressAnchor } from '@/components/ui/address-anchor';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { FirstLines } from './first-lines';
-import type { FirstLog } from './first-log';
-import { LogEmpty } from './log-empty';
 import { LogList, type LogSpan } from './log-list';
-import { EVERYTHING, narrows, withoutText } from './log-query';
+import { EVERYTHING, type FirstLog, type LogQuery, narrows, withoutText } from './log-query';
 import { useLogSettings } from './log-settings';
-import type { LogPlace } from './log-store';
+import { type LogAnchor, type LogStore, useLogStore } from './log-store';
 import { LogToolbar } from './log-toolbar';
-import { useHits } from './use-hits';
-import { useLineFocus } from './use-line-focus';
-import { useLogQuery } from './use-log-query';
-import { useReading } from './use-reading';
-import type { LogReveal } from './use-reveal';
+import { useHits } from './search-bar';
+import { useLog, useLogQuery } from './use-log';
+import type { LogHandle } from './use-log-handle';
 
-export interface AgentLogProps {
+interface AgentLogProps {
   agentId: string;
-  /** A stretch of time to go to and to shade; null for none. */
+  /** Span of time to scroll to and shade; null for none. */
   span?: LogSpan | null;
-  /** A line was chosen, by click or by key. */
+  /** Called when a line is chosen by click or key. */
   onLineClick?: (line: LogLine) => void;
-  /** The newest page, where the server sent it along. */
+  /** The newest page, if the server rendered it. */
   first?: FirstLog | null;
-  /** Beside something else: its query is not in the address, its keys work only while it has the focus. */
+  /**
+   * Embedded beside something else: the query stays out of the address, and shortcuts work only while the log has the
+   * focus.
+   */
   compact?: boolean;
-  /** Whether whoever opened it goes on in it: the focus, if it is on what is around it, goes to the lines. */
+  /** Moves the focus from the surroundings to the lines once they are there. */
   takesFocus?: boolean;
 }
 
 const NOTHING_PAINTED: ReadonlyMap<Position, number> = new Map();
 const NONE: ReadonlySet<Position> = new Set();
 
-/** An agent's log: live, searched, filtered. */
+/** An agent's log: live, searchable, filterable. */
 export function AgentLog(props: AgentLogProps) {
   const { agentId, span = null, onLineClick, first = null, compact = false, takesFocus = false } = props;
   const [settings, changeSettings] = useLogSettings();
@@ -48,13 +46,13 @@ export function AgentLog(props: AgentLogProps) {
   const [cursor, setCursor] = useState<Position | null>(null);
   const [unfolded, setUnfolded] = useState(NONE);
   const box = useRef<HTMLDivElement>(null);
-  const list = useRef<LogReveal>(null);
+  const list = useRef<LogHandle>(null);
   const search = useRef<HTMLInputElement>(null);
   const [painted, setPainted] = useState<ReadonlyMap<Position, number>>(NOTHING_PAINTED);
 
-  /** Where the address leads, until a reading has begun there. */
+  /** Line named by the address, until the first store opens there. */
   const named = useRef<Position | null>(null);
-  const place = (): LogPlace => {
+  const place = (): LogAnchor => {
     if (span !== null && list.current === null) return { kind: 'time', at: span.from };
     const seen = named.current ?? (follows ? null : (list.current?.seen(target) ?? null));
     named.current = null;
@@ -68,7 +66,7 @@ export function AgentLog(props: AgentLogProps) {
     if (list.current) list.current.line(position);
     else named.current = position;
   }, []);
-  // Before the first reading is opened, what the address names.
+  // The address may name a line, so the first store opens after it was read.
   const [isPlaced, setIsPlaced] = useState(compact);
   useAddressAnchor((anchor) => {
     if (compact) return;
@@ -78,8 +76,8 @@ export function AgentLog(props: AgentLogProps) {
 
   const isSearched = query.text.trim() !== '';
   const dims = isSearched && settings.dims;
-  const shown = useReading(agentId, isPlaced ? (dims ? withoutText(query) : query) : null, place, first);
-  const found = useReading(agentId, isPlaced && dims ? query : null, () => ({ kind: 'newest' }));
+  const shown = useLog(agentId, isPlaced ? (dims ? withoutText(query) : query) : null, place, first);
+  const found = useLog(agentId, isPlaced && dims ? query : null, () => ({ kind: 'newest' }));
   const matches = dims ? found.store : isSearched ? shown.store : null;
   const hits = useHits(matches, target, leadTo);
 
@@ -106,7 +104,7 @@ export function AgentLog(props: AgentLogProps) {
   const onContext = useCallback(
     (line: LogLine) => {
       leadTo(line.position);
-      // A way back to what was found: the browser's own.
+      // The browser's Back button returns to the search.
       if (compact) setQuery(EVERYTHING);
       else history.pushState(null, '', `${location.pathname}#${line.position}`);
     },
@@ -129,7 +127,7 @@ export function AgentLog(props: AgentLogProps) {
     {
       'log.level': ({ key }) => setQuery({ ...query, level: LOG_LEVELS[Number(key) - 1] ?? null }),
       'log.search': () => search.current?.select(),
-      // Esc leads one step out: of a log that is searched into all of it, of another one to where the reader came from.
+      // Escape leaves a search first, then the log.
       'log.clear-search': isSearched
         ? () => {
             toLines();
@@ -146,7 +144,6 @@ export function AgentLog(props: AgentLogProps) {
       'log.next': () => move(1),
       'log.previous': () => move(-1),
     },
-    // Beside something else they are its own only while the focus is in it.
     { area: box, leads: !compact },
   );
   const failed = dims && found.error !== null ? found : shown;
@@ -196,4 +193,77 @@ export function AgentLog(props: AgentLogProps) {
       </div>
     </div>
   );
+}
+
+/** Shown while no line is. */
+function LogEmpty(props: { store: LogStore | null; query: LogQuery; onQuery: (query: LogQuery) => void }) {
+  const { store, query, onQuery } = props;
+  useLogStore(store, ({ version }) => version());
+  if (store === null) return <p className="px-3 py-3 text-ink-3 sm:px-4">Loading the log…</p>;
+  if (store.position === null || store.window.rowCount > 0) return null;
+  if (store.isLoading() || store.window.hasMore) {
+    return <Over>Searching the log…</Over>;
+  }
+  if (narrows(query)) {
+    return (
+      <Over>
+        No lines match.{' '}
+        <button type="button" onClick={() => onQuery(EVERYTHING)} className="underline hover:text-ink">
+          Clear filters
+        </button>
+      </Over>
+    );
+  }
+  return (
+    <Over>
+      No log lines yet. Agents that Interlude runs or follows through hooks write a log as they work. Other agents can
+      send lines to <code>POST /api/v1/events</code>. Set the runner’s log level to debug for more detail.
+    </Over>
+  );
+}
+
+function Over({ children }: { children: React.ReactNode }) {
+  return <p className="absolute top-0 max-w-prose px-3 pt-2 text-ink-3 sm:px-4">{children}</p>;
+}
+
+/**
+ * Moves the focus to the log's lines, where the log's shortcuts work: on opening, and on leaving the search. A list
+ * that replaces the first one takes the focus over.
+ *
+ * @returns moves the focus to the lines
+ */
+function useLineFocus(options: {
+  box: RefObject<HTMLElement | null>;
+  list: RefObject<LogHandle | null>;
+  /** The lines' store; null while there are none. */
+  store: object | null;
+  takesFocus: boolean;
+}): () => void {
+  const { box, list, store, takesFocus } = options;
+  const isWanted = useRef(false);
+  const toLines = useCallback(() => {
+    if (list.current) list.current.focus();
+    else box.current?.focus({ preventScroll: true });
+  }, [box, list]);
+
+  useEffect(() => {
+    if (store !== null && takesFocus && document.activeElement?.contains(box.current)) toLines();
+  }, [store, takesFocus, box, toLines]);
+  useEffect(() => {
+    if (store === null || !isWanted.current) return;
+    const { activeElement, body } = document;
+    if (activeElement === body || activeElement === box.current) toLines();
+  }, [store, box, toLines]);
+  useEffect(() => {
+    const goneElsewhere = ({ target }: FocusEvent) => {
+      if (!box.current?.contains(target as Node)) isWanted.current = false;
+    };
+    document.addEventListener('focusin', goneElsewhere);
+    return () => document.removeEventListener('focusin', goneElsewhere);
+  }, [box]);
+
+  return useCallback(() => {
+    isWanted.current = true;
+    toLines();
+  }, [toLines]);
 }

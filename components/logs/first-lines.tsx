@@ -2,24 +2,22 @@ import type { Position } from '@interlude/protocol/position';
 import { searchesText } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
 import { useLayoutEffect, useRef } from 'react';
-import { type FirstLog, LINES_IN_MARKUP } from './first-log';
 import { LineSearch } from './line-search';
 import { SCROLLER } from './log-list';
-import { filterOf } from './log-query';
-import { LogRow } from './log-row';
+import { type FirstLog, filterOf, LINES_IN_MARKUP } from './log-query';
+import { LogRow, MarkerRow } from './log-row';
 import { type LogSettings, USUAL } from './log-settings';
-import { MarkerRow } from './marker-row';
-import { shownMessage } from './shown-message';
+import { previewOf } from './message-pieces';
 
-/** As far as the server knows: the browser has the reader's own. Whether it is a phone, where lines wrap, its CSS knows. */
+/** The server doesn't know the reader's settings. CSS decides between cut and wrapped lines on a phone. */
 const WRAPPED = { ...USUAL, wraps: true };
-/** So many lines from the end may be seen on a phone when some of them are long. */
+/** Lines near the end that a phone may show, even if some are long. */
 const NEAR = 30;
 const nothing = (_line: LogLine) => {};
 
 /**
- * The newest lines as the server's markup has them, at the end of their box: there before any script is.
- * @param onPainted told how high each line is, in pixels, so that none moves when the browser takes over
+ * The newest lines in the server's markup, readable before any script runs.
+ * @param onPainted gets the height of each line in pixels, so that none moves when the browser takes over
  */
 export function FirstLines(props: { first: FirstLog; onPainted: (heights: ReadonlyMap<Position, number>) => void }) {
   const { first, onPainted } = props;
@@ -48,10 +46,10 @@ export function FirstLines(props: { first: FirstLog; onPainted: (heights: Readon
   );
 }
 
-/** Of a long one more is shown where lines wrap: it is there both ways, and CSS shows the one that will stay. */
+/** A long line is longer where lines wrap. Both versions are in the markup, and CSS shows one. */
 function FirstLine(props: { line: LogLine; search: LineSearch | null; isNear: boolean }) {
   const { line, search, isNear } = props;
-  const [cut, wrapped] = [false, true].map((wraps) => shownMessage(line.message, wraps));
+  const [cut, wrapped] = [false, true].map((wraps) => previewOf(line.message, wraps));
   if (!isNear || cut?.text === wrapped?.text) return <Line line={line} search={search} settings={USUAL} />;
   return (
     <>

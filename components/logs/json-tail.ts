@@ -1,14 +1,14 @@
 import { isJson } from '@interlude/protocol/fields';
 
-/** Deeper than this the rest of it is not indented further. */
+/** Deeper levels are not indented further. */
 const MOST_INDENT = 40;
-/** How many places are tried as the beginning. */
+/** Candidates tried as the beginning. */
 const TRIES = 4;
 
 /**
- * The JSON object or array that a message is, or ends with.
+ * The JSON object or array that a message is or ends with.
  *
- * @returns where it begins, or null
+ * @returns its start, or null
  */
 export function jsonTailAt(message: string): number | null {
   const text = message.trimEnd();
@@ -26,11 +26,11 @@ export function jsonTailAt(message: string): number | null {
   return null;
 }
 
-/** Valid JSON over many lines. Its numbers, keys and strings stay as they were written. */
+/** Spreads valid JSON over many lines. Numbers, keys and strings stay as written. */
 export function indentJson(json: string): string {
   let out = '';
   let depth = 0;
-  /** Whether the last token was an opening one. */
+  /** The last token opened an object or array. */
   let opens = false;
   const newLine = () => `\n${'  '.repeat(Math.min(depth, MOST_INDENT))}`;
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s"[\]{},:]+/g)) {

@@ -1,92 +1,92 @@
 import type { Position } from '@interlude/protocol/position';
 import { findHits, type Hit, joinHits, type LogFilter, matchesText } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
-import { hasTime, inSlice } from '@/components/ui/render-time';
+import { hasTime, inSlice } from '@/components/ui/idle-queue';
 
-/** What a search says of a line. */
+/** The result of a search for one line. */
 export interface LineAnswer {
-  /** Null while that is not known, or not asked. */
+  /** Null while unknown or not asked. */
   isFound: boolean | null;
-  /** What to mark of the text that is shown, as far as it has been looked for. */
+  /** Ranges to mark in the shown text, as far as they are known. */
   hits: readonly Hit[];
-  /** Whether that is all. */
+  /** The result is complete. */
   isDone: boolean;
 }
 
 export const UNSEARCHED: LineAnswer = { isFound: null, hits: [], isDone: true };
 
-interface Begun {
+interface Progress {
   text: string;
   answer: LineAnswer;
   found: Hit[];
   rest: Iterator<Hit | null>;
 }
 
-/** A line of more characters takes its turn, as it may alone take longer than there is time for while it is rendered. */
+/** A longer line is searched in the idle queue. */
 const MOST_AT_ONCE = 4_000;
-/** So many lines are remembered: more than are ever laid out. */
+/** More lines than are ever laid out. */
 const MOST_LINES = 1_000;
 
 /**
- * What is searched for, and what that says of the lines that are laid out. A regex may take tens of milliseconds over
- * one line: each line is asked once, the first while they are rendered and the rest in turn.
+ * A search, and its results for the lines that are laid out. A regular expression may take tens of milliseconds on one
+ * line, so each line is searched once: during the render while there is time, then in the idle queue.
  */
 export class LineSearch {
   readonly filter: LogFilter;
-  readonly #judges: boolean;
-  readonly #begun = new Map<Position, Begun>();
+  readonly #dims: boolean;
+  readonly #progress = new Map<Position, Progress>();
 
-  /** @param judges whether there are lines that it does not find, which are to be told from the others */
-  constructor(filter: LogFilter, judges: boolean) {
+  /** @param dims lines that don't match stay visible and must be told apart */
+  constructor(filter: LogFilter, dims: boolean) {
     this.filter = filter;
-    this.#judges = judges;
+    this.#dims = dims;
   }
 
-  /** @param text of the line, as much as is shown */
+  /** @param text the shown part of the line */
   answer(line: LogLine, text: string): LineAnswer {
     const { answer } = this.#of(line, text);
     if (answer.isDone) return answer;
-    // without a regex it takes no time worth naming, and the server's markup has it
-    if (this.filter.regex === null && !this.#judges) return this.#work(line, text, () => true);
+    // Cheap without a regular expression, and the server's markup includes it.
+    if (this.filter.regex === null && !this.#dims) return this.#work(line, text, () => true);
     return line.message.length <= MOST_AT_ONCE && hasTime() ? this.goOn(line, text) : answer;
   }
 
-  /** Looks further, for a slice of time. */
+  /** Continues the search for one slice of time. */
   goOn(line: LogLine, text: string): LineAnswer {
     return inSlice((goesOn) => this.#work(line, text, goesOn));
   }
 
   #work(line: LogLine, text: string, goesOn: () => boolean): LineAnswer {
-    const begun = this.#of(line, text);
-    let { isFound, isDone } = begun.answer;
+    const progress = this.#of(line, text);
+    let { isFound, isDone } = progress.answer;
     while (!isDone) {
-      if (this.#judges && isFound === null) {
+      if (this.#dims && isFound === null) {
         isFound = matchesText(this.filter, line.message);
         isDone = !isFound;
       } else {
-        const { value, done } = begun.rest.next();
-        if (value) begun.found.push(value);
+        const { value, done } = progress.rest.next();
+        if (value) progress.found.push(value);
         isDone = done === true;
       }
       if (!goesOn()) break;
     }
-    begun.answer = { isFound, isDone, hits: joinHits(begun.found) };
-    return begun.answer;
+    progress.answer = { isFound, isDone, hits: joinHits(progress.found) };
+    return progress.answer;
   }
 
-  #of({ position }: LogLine, text: string): Begun {
-    const known = this.#begun.get(position);
+  #of({ position }: LogLine, text: string): Progress {
+    const known = this.#progress.get(position);
     if (known?.text === text) return known;
     const isFound = known?.answer.isFound ?? null;
-    const begun: Begun = {
+    const progress: Progress = {
       text,
       answer: { isFound, hits: [], isDone: isFound === false },
       found: [],
       rest: findHits(this.filter, text),
     };
-    this.#begun.set(position, begun);
-    const oldest = this.#begun.keys().next().value;
-    if (this.#begun.size > MOST_LINES && oldest !== undefined) this.#begun.delete(oldest);
-    return begun;
+    this.#progress.set(position, progress);
+    const oldest = this.#progress.keys().next().value;
+    if (this.#progress.size > MOST_LINES && oldest !== undefined) this.#progress.delete(oldest);
+    return progress;
   }
 }

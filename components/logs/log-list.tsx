@@ -3,31 +3,41 @@
 import type { Position } from '@interlude/protocol/position';
 import type { LogFilter } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
-import { type Ref, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
+import { ArrowDown } from 'lucide';
+import {
+  type ClipboardEvent,
+  type Ref,
+  type RefObject,
+  useEffect,
+  useEffectEvent,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
+import { Icon } from '@/components/ui/icon';
+import { countOf } from '@/components/ui/size-of';
 import { useFollow } from '@/components/ui/use-follow';
-import { copyLines } from './copy-lines';
 import { LineSearch } from './line-search';
-import { LogRow } from './log-row';
+import { plainLine } from './log-format';
+import { LogRow, MarkerRow } from './log-row';
 import type { LogSettings } from './log-settings';
-import type { LogStore } from './log-store';
-import { BOTTOM_PX } from './log-stretch';
-import { MarkerRow } from './marker-row';
-import { MissingRow } from './missing-row';
-import { NewLines } from './new-lines';
-import { useLogFill } from './use-log-fill';
-import { useLogRows } from './use-log-rows';
-import { type LogReveal, useReveal } from './use-reveal';
+import { type LogStore, useLogStore } from './log-store';
+import type { LogWindow, MissingRow as Missing } from './log-window';
+import { type LogHandle, useLogHandle } from './use-log-handle';
+import { BOTTOM_PX, LINE_PX, type LogRows, useLogRows } from './use-log-rows';
 
-/** A span of time, by the runner's clock. */
+/** Span of time by the runner's clock. */
 export interface LogSpan {
   from: number;
   to: number;
 }
 
-export interface LogListProps {
-  ref: Ref<LogReveal>;
+interface LogListProps {
+  ref: Ref<LogHandle>;
   store: LogStore;
-  /** How high lines are in the server's markup, in pixels. */
+  /** Heights of lines in the server's markup, in pixels. */
   painted: ReadonlyMap<Position, number>;
   settings: LogSettings;
   follows: boolean;
@@ -46,7 +56,7 @@ export interface LogListProps {
 export const SCROLLER =
   '@container min-h-0 flex-1 overflow-y-auto overflow-x-hidden overscroll-contain -outline-offset-2 [overflow-anchor:none]';
 
-/** The lines: only those near the reader are laid out, and nothing moves under their eyes. */
+/** The lines of a log. Only lines near the reader are laid out, and nothing moves while they read. */
 export function LogList(props: LogListProps) {
   const {
     ref,
@@ -71,14 +81,14 @@ export function LogList(props: LogListProps) {
   const rows = useLogRows({ store, version, painted, scroller, follows, wraps: settings.wraps });
   const { items, begin } = rows;
   const fill = useLogFill({ store, version, rows, scroller, follows });
-  useReveal(ref, { store, version, rows, scroller, onFollow });
+  useLogHandle(ref, { store, version, rows, scroller, onFollow });
   useFollow(scroller, onFollow);
   const lineSearch = useMemo(
     () => (search === null ? null : new LineSearch(search, settings.dims)),
     [search, settings.dims],
   );
 
-  // What is let go of is far from what is seen.
+  // Lines far from the reader are evicted.
   useEffect(() => {
     store.readAt(follows ? null : window.numberAt(begin + (items[0]?.index ?? 0)));
   });
@@ -89,16 +99,16 @@ export function LogList(props: LogListProps) {
         ref={scroller}
         role="log"
         aria-label="Agent log"
-        // A log that runs is not read aloud; who reads it moves through it.
+        // A running log is not read aloud.
         aria-live="off"
         onCopy={(event) => copyLines(event, window)}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
         tabIndex={0}
         className={SCROLLER}
       >
         <div style={{ height: rows.heightPx }} className="relative">
           <LogTop store={store} />
-          {/* The room at the end is the rows’ own: one that measures taller than expected is scrolled to before the box grows. */}
+          {/* The padding belongs to the rows: a row that measures taller than estimated scrolls into it before the box grows. */}
           <div style={{ top: items[0]?.start, paddingBottom: BOTTOM_PX }} className="absolute inset-x-0">
             {items.map(({ key, index }) => {
               const row = window.rowAt(begin + index);
@@ -148,12 +158,136 @@ export function LogList(props: LogListProps) {
   );
 }
 
-/** What stands above the first row. */
 function LogTop({ store: { window, position } }: { store: LogStore }) {
   if (position === null || (window.older === null && window.rowCount === 0)) return null;
   return (
     <p className="absolute inset-x-0 top-0 flex h-8 items-center px-3 text-2xs text-ink-3 sm:px-4">
-      {window.older === null ? 'Beginning of the log' : 'Looking further back…'}
+      {window.older === null ? 'Beginning of the log' : 'Loading older lines…'}
     </p>
   );
+}
+
+/**
+ * Copies a selection of several lines in the format of the runner's log file. A selection within one line is copied as
+ * it is.
+ */
+function copyLines(event: ClipboardEvent<HTMLElement>, window: LogWindow): void {
+  const selection = document.getSelection();
+  if (selection === null || selection.isCollapsed) return;
+  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('[data-line]')].filter((row) =>
+    selection.containsNode(row, true),
+  );
+  if (rows.length < 2) return;
+  const lines = rows
+    .map((row) => window.lineAt(window.indexOf(row.dataset.line ?? '')))
+    .filter((line) => line !== null)
+    .sort((a, b) => a.line - b.line);
+  event.clipboardData.setData('text/plain', lines.map(plainLine).join('\n'));
+  event.preventDefault();
+}
+
+/** Leads back to the end and counts the lines that arrived since. */
+function NewLines({ store, onEnd }: { store: LogStore; onEnd: () => void }) {
+  const [leftAt] = useState(store.liveCount);
+  const count = (useLogStore(store, ({ liveCount }) => liveCount) ?? leftAt) - leftAt;
+  return (
+    <button
+      type="button"
+      onClick={onEnd}
+      className="-translate-x-1/2 absolute bottom-3 left-1/2 flex items-center gap-1.5 rounded-full bg-ink px-3 py-1 text-ground text-xs shadow-lg hover:bg-ink-2"
+    >
+      <Icon of={ArrowDown} size={13} />
+      <span className="tabular">{count > 0 ? countOf(count, 'new line') : 'Jump to the end'}</span>
+    </button>
+  );
+}
+
+/** A known line that is being fetched, or an unknown number of lines that load on scroll or click. */
+function MissingRow({ row, isLoading, onFill }: { row: Missing; isLoading: boolean; onFill: () => void }) {
+  if (row.kind === 'missing') {
+    return (
+      <div aria-hidden="true" className="flex h-5 items-center px-3 sm:px-4">
+        <span className="h-2 rounded-sm bg-raised" style={{ width: `${20 + ((row.line * 37) % 50)}%` }} />
+      </div>
+    );
+  }
+  const words = row.gap.skipped ? 'Load skipped lines' : 'Load more lines';
+  return (
+    <div className="flex h-5 items-center gap-2 bg-sunken px-3 font-sans text-2xs sm:px-4">
+      <span aria-hidden="true" className="h-px w-4 bg-line-strong" />
+      <button
+        type="button"
+        disabled={isLoading}
+        onClick={onFill}
+        className="text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink disabled:no-underline"
+      >
+        {isLoading ? 'Loading…' : words}
+      </button>
+      <span aria-hidden="true" className="h-px min-w-4 flex-1 bg-line-strong" />
+    </div>
+  );
+}
+
+/** Loads missing lines this many rows ahead. */
+const AHEAD = 30;
+
+/**
+ * Loads missing lines near the reader, one page at a time. Lines that were skipped because the log outran the search
+ * load only on a click, or loading would never end.
+ *
+ * @returns loads the lines missing at a row
+ */
+function useLogFill(options: {
+  store: LogStore;
+  version: number;
+  rows: LogRows;
+  scroller: RefObject<HTMLDivElement | null>;
+  follows: boolean;
+}): (row: number) => void {
+  const { store, version, rows, scroller, follows } = options;
+  const { window } = store;
+  const [firstRow, lastRow] = [rows.begin + (rows.items[0]?.index ?? 0), rows.begin + (rows.items.at(-1)?.index ?? 0)];
+
+  // Lines loaded above the line being read push it down. This scrolls it back.
+  const [held, hold] = useState<{ line: number; below: number } | null>(null);
+  const bringBack = useEffectEvent(({ line, below }: { line: number; below: number }) =>
+    rows.scrollToOffset(rows.startOf(window.indexOfNumber(line)) - below),
+  );
+  useLayoutEffect(() => {
+    if (held !== null) bringBack(held);
+  }, [held]);
+
+  const fill = (index: number) => {
+    const [row, below] = [window.rowAt(index), window.lineAt(index + 1)];
+    if (row === null || row.kind === 'line') return;
+    const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
+    const start = rows.startOf(index);
+    // The reader came from below: load the lines right before the one they read.
+    const isFirstSeen = row.kind === 'more' && start < scrollTop + LINE_PX && start > scrollTop - LINE_PX;
+    const from = follows || start < scrollTop + clientHeight / 2 ? 'below' : 'above';
+    const filled = store.fill(row, from);
+    if (!follows && isFirstSeen && below !== null) {
+      const next = rows.startOf(index + 1) - scrollTop;
+      void filled.then(() => hold({ line: below.line, below: next }));
+    }
+  };
+
+  const fillNear = useEffectEvent(() => {
+    if (store.isLoading() || store.error !== null) return;
+    // The reader may be about to leave the end. Loading now would end their following.
+    if (follows && lastRow < window.rowCount - 1) return;
+    const seen = Array.from({ length: lastRow - firstRow + 1 }, (_, at) => firstRow + at);
+    const ahead = Array.from({ length: AHEAD }, (_, at) => [firstRow - at - 1, lastRow + at + 1]).flat();
+    const isWanted = (index: number) => {
+      const row = window.rowAt(index);
+      return row !== null && row.kind !== 'line' && !row.gap.skipped;
+    };
+    const wanted = [...seen, ...(follows ? [] : ahead)].find(isWanted);
+    if (wanted !== undefined) fill(wanted);
+    else if (window.older !== null && !follows && firstRow < AHEAD) void store.fillGap(window.older, 'below');
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when rows or the view change
+  useEffect(() => fillNear(), [store, version, firstRow, lastRow, follows]);
+
+  return fill;
 }

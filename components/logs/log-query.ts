@@ -1,17 +1,17 @@
 import { EVERY_LINE, type LogFilter, parseTerms } from '@interlude/protocol/projections/log-filter';
 import type { LogRegex } from '@interlude/protocol/projections/log-regex';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
+import type { LogPage } from '@interlude/protocol/read-models';
 
-/** What of a log is asked for, as a reader says it and as an address carries it. */
+/** A log query, as in the address. */
 export interface LogQuery {
-  /** This level and those above. */
+  /** Minimum level. */
   level: LogLevel | null;
-  /** Any of them; empty for all. */
+  /** Any of these components; empty for all. */
   components: readonly string[];
   text: string;
-  /** Whether `text` is a regular expression. */
+  /** `text` is a regular expression. */
   isRegex: boolean;
-  /** Epoch milliseconds, both inclusive. */
+  /** Epoch milliseconds, inclusive. */
   from: number | null;
   to: number | null;
 }
@@ -25,7 +25,7 @@ export const EVERYTHING: LogQuery = {
   to: null,
 };
 
-/** The same names in the address of the page, of the read model and of the download. */
+/** The page, the read model and the download use the same parameters. */
 const NAMES = ['level', 'component', 'q', 'regex', 'from', 'to'] as const;
 
 export function queryFromParams(params: URLSearchParams): LogQuery {
@@ -44,7 +44,7 @@ export function paramsFromQuery({ level, components, text, isRegex, from, to }: 
   const params = new URLSearchParams();
   if (level !== null && level !== LOG_LEVELS[0]) params.set('level', level);
   for (const component of components) params.append('component', component);
-  // that it is to be a regex is said before there is one
+  // Regex mode is kept while the expression is still empty.
   if (isRegex) params.set('regex', text);
   else if (text !== '') params.set('q', text);
   if (from !== null) params.set('from', String(from));
@@ -52,7 +52,7 @@ export function paramsFromQuery({ level, components, text, isRegex, from, to }: 
   return params;
 }
 
-/** The address's parameters with the query's in the place of those it had. */
+/** Replaces the query in the address's parameters. */
 export function withQuery(params: URLSearchParams, query: LogQuery): URLSearchParams {
   const next = new URLSearchParams(params);
   for (const name of NAMES) next.delete(name);
@@ -64,7 +64,7 @@ export function withoutText(query: LogQuery): LogQuery {
   return { ...query, text: '', isRegex: false };
 }
 
-/** Whether lines may be left out. */
+/** The query may exclude lines. */
 export function narrows(query: LogQuery): boolean {
   return paramsFromQuery(query.text === '' ? withoutText(query) : query).size > 0;
 }
@@ -77,4 +77,23 @@ export function filterOf(query: LogQuery, regex: LogRegex | null): LogFilter {
 
 function timeOf(text: string | null): number | null {
   return text !== null && /^\d{1,16}$/.test(text) ? Number(text) : null;
+}
+
+/** The newest page of a log, read with the page itself: the first paint needs no further request. */
+export interface FirstLog {
+  query: LogQuery;
+  page: LogPage;
+  /** Epoch milliseconds by the server's clock. */
+  readAt: number;
+}
+
+/** Lines of the first page. */
+export const FIRST_LINES = 200;
+/** Lines in the server's markup: as many as the highest screens show. */
+export const LINES_IN_MARKUP = 110;
+/** An older page, restored by the Back button, is read again: that is faster than catching up. */
+const FRESH_MS = 30_000;
+
+export function isFresh({ readAt }: FirstLog): boolean {
+  return Math.abs(Date.now() - readAt) < FRESH_MS;
 }

@@ -1,50 +1,55 @@
 'use client';
 
+import type { LogMarker } from '@interlude/protocol/envelope';
 import type { LogLine } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
-import { memo, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
+import { ScanSearch } from 'lucide';
+import { memo, type RefObject, useEffect, useMemo, useReducer, useRef, useState } from 'react';
+import { page } from '@/components/live/api-fetch';
+import { CopyButton } from '@/components/ui/copy-button';
+import { formatAgo } from '@/components/ui/duration';
+import { Icon } from '@/components/ui/icon';
+import { enqueueIdle } from '@/components/ui/idle-queue';
 import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
+import { useHydrated, useNow } from '@/components/ui/now';
 import { useTellInSight } from '@/components/ui/rows-in-sight';
 import { nameText } from '@/components/ui/verbatim';
 import { indentJson, jsonTailAt } from './json-tail';
-import { LineActions } from './line-actions';
-import type { LineSearch } from './line-search';
-import { LineTime } from './line-time';
-import type { LogSettings } from './log-settings';
-import { failedHook, LEVEL_COLOUR } from './log-words';
+import { type LineAnswer, type LineSearch, UNSEARCHED } from './line-search';
+import { failedHook, LEVEL_COLOUR, markerText, plainLine } from './log-format';
+import { formatLogTime, fullLogTime, type LogSettings, type TimeStyle } from './log-settings';
+import { previewOf } from './message-pieces';
 import { MessageText } from './message-text';
-import { shownMessage } from './shown-message';
-import { useLineSearch } from './use-line-search';
 
-export interface LogRowProps {
+interface LogRowProps {
   line: LogLine;
-  /** The list it stands in, where keys move through that. */
+  /** The list whose shortcuts move the cursor. */
   list?: RefObject<HTMLElement | null>;
   settings: LogSettings;
-  /** What is searched for; null while nothing is. */
+  /** Null while nothing is searched for. */
   search: LineSearch | null;
-  /** The line the keys are at. */
+  /** The line at the keyboard cursor. */
   isCursor: boolean;
-  /** The line a link or the search has led to. */
+  /** The line that a link or the search leads to. */
   isTarget: boolean;
-  /** Within the span of time that is looked at. */
+  /** Within the shaded span of time. */
   isInSpan: boolean;
   isUnfolded: boolean;
   onLine: (line: LogLine) => void;
   onUnfold: (line: LogLine) => void;
-  /** Null if every line is shown anyway. */
+  /** Null if every line is shown. */
   onContext: ((line: LogLine) => void) | null;
   hasLinks: boolean;
 }
 
-/** One line: when, how grave, who, what. */
+/** One log line: time, level, component, message. */
 export const LogRow = memo(function LogRow(props: LogRowProps) {
   const { line, list, settings, search, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
   const [isHovered, setIsHovered] = useState(false);
   const row = useRef<HTMLDivElement>(null);
   useTellInSight(row, line.position);
-  // The keys take the focus along, unless it is in a field.
+  // The focus follows the cursor unless it is in a field.
   useEffect(() => {
     const { activeElement, body } = document;
     const isOurs = activeElement === body || list?.current?.contains(activeElement);
@@ -55,13 +60,13 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
   const wraps = settings.wraps || isUnfolded || isTarget;
   const jsonAt = useMemo(() => jsonTailAt(message), [message]);
   const shown = useMemo(
-    () => (isUnfolded ? unfolded(message, jsonAt) : shownMessage(message, wraps)),
+    () => (isUnfolded ? unfolded(message, jsonAt) : previewOf(message, wraps)),
     [message, jsonAt, wraps, isUnfolded],
   );
   const { isFound, hits } = useLineSearch(search, line, shown.text);
   const canUnfold = isUnfolded || jsonAt !== null || shown.rest !== null || (!wraps && message.length > 60);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are the list's own
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles keys
     // biome-ignore lint/a11y/noStaticElementInteractions: see above
     <div
       ref={row}
@@ -75,7 +80,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
       }}
       className={clsx(
         'log-line group/line relative border-l-2 pr-3 pl-2.5 -outline-offset-2 @2xl:flex @2xl:gap-x-[1ch] @2xl:pl-3.5',
-        // where there is little room, what it says goes on below when it was written
+        // In a narrow box the message continues below the time.
         wraps
           ? '@max-2xl:pl-[calc(10px+2ch)] @max-2xl:-indent-[2ch]'
           : '@max-2xl:overflow-hidden @max-2xl:text-ellipsis @max-2xl:whitespace-pre',
@@ -83,7 +88,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
         hook !== null && !isTarget && 'border-failed! bg-failed-soft',
         isCursor && !isTarget && (isInSpan ? 'bg-line-strong/60!' : 'bg-raised'),
         !isCursor && hook === null && !isTarget && !isInSpan && 'hover:bg-sunken',
-        // dimmed: the search does not find it
+        // Dimmed: not found by the search.
         isFound === false && '**:text-ink-3!',
       )}
     >
@@ -122,7 +127,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
             Hook <Name text={hook} /> failed:{' '}
           </strong>
         )}
-        {/* an element of its own: what looks for the message alone finds it without the component */}
+        {/* A separate element, so that a search for the message finds it without the component. */}
         <span>
           <MessageText message={shown.text} hits={hits} isUnfolded={isUnfolded} />
         </span>
@@ -163,7 +168,7 @@ function FoldButton(props: {
   canUnfold: boolean;
   isUnfolded: boolean;
   isJson: boolean;
-  /** Whether there is nothing to unfold where lines wrap. */
+  /** There is nothing to unfold where lines wrap. */
   onlyWhereCut: boolean;
   onClick: () => void;
 }) {
@@ -189,5 +194,107 @@ function FoldButton(props: {
         ›
       </span>
     </button>
+  );
+}
+
+/**
+ * The search result for a line: at once while there is time, else step by step.
+ *
+ * @param search null while nothing is searched for
+ * @param text the shown part of the line
+ */
+function useLineSearch(search: LineSearch | null, line: LogLine, text: string): LineAnswer {
+  const [steps, draw] = useReducer((count: number) => count + 1, 0);
+  const answer = search === null ? UNSEARCHED : search.answer(line, text);
+  const { isDone } = answer;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after each step, the next
+  useEffect(() => {
+    if (search === null || isDone) return;
+    const turn = enqueueIdle(() => {
+      search.goOn(line, text);
+      draw();
+    });
+    return () => turn.cancel();
+  }, [search, line, text, isDone, steps]);
+
+  return answer;
+}
+
+/** Buttons at the end of a line. */
+function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void) | null; hasLink: boolean }) {
+  const { line, onContext, hasLink } = props;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: only stops clicks from reaching the line
+    // biome-ignore lint/a11y/noStaticElementInteractions: see above
+    <span
+      onClick={(event) => event.stopPropagation()}
+      className="absolute top-0 right-2 flex h-5 indent-0 items-center gap-2 rounded bg-raised px-1.5 font-sans"
+    >
+      {onContext !== null && (
+        <button
+          type="button"
+          aria-label="Show in context"
+          title="Show in context"
+          onClick={() => onContext(line)}
+          className="hit text-ink-3 hover:text-ink"
+        >
+          <Icon of={ScanSearch} size={13} strokeWidth={1.75} />
+        </button>
+      )}
+      {/* The address of an iframe opens nothing by itself. */}
+      {hasLink && page.way === null && (
+        <CopyButton
+          label="Copy link to line"
+          icon="link"
+          text={() => `${location.origin}${location.pathname}#${line.position}`}
+        />
+      )}
+      <CopyButton label="Copy line" text={() => plainLine(line)} />
+    </span>
+  );
+}
+
+/** A marker in the log: its level changed, or older lines were removed. */
+export function MarkerRow(props: { line: LogLine & { marker: LogMarker }; style: TimeStyle; isTarget: boolean }) {
+  const { line, style, isTarget } = props;
+  return (
+    <div
+      data-line={line.position}
+      title={nameText(line.message)}
+      className={`log-line flex items-center gap-x-[1ch] border-l-2 pr-3 pl-2.5 text-ink-3 sm:pl-3.5 ${isTarget ? 'border-accent bg-accent-soft' : 'border-transparent'}`}
+    >
+      {line.marker.kind === 'level' && <LineTime at={line.occurredAt} style={style} />}
+      <span className="min-w-0 truncate font-sans text-2xs">
+        <Name text={markerText(line.marker)} />
+      </span>
+      <span aria-hidden="true" className="h-px min-w-4 flex-1 bg-line-strong" />
+    </div>
+  );
+}
+
+const UNKNOWN = (
+  <>
+    {'        '}
+    <span className="@max-2xl:hidden">{'    '}</span>
+  </>
+);
+
+/** The time of a line by the runner's clock. */
+function LineTime({ at, style }: { at: number; style: TimeStyle }) {
+  const { isRelative, isUtc } = style;
+  const isHydrated = useHydrated();
+  const text = useNow((now) => (isRelative ? formatAgo(now - at) : formatLogTime(at, isUtc, now)));
+  // The server doesn't know the reader's time zone.
+  if (!isHydrated && !isUtc) return <time className="shrink-0 whitespace-pre @max-2xl:mr-[1ch]">{UNKNOWN}</time>;
+  return (
+    <time
+      title={fullLogTime(at, isUtc)}
+      className={clsx('shrink-0 text-ink-3 @max-2xl:mr-[1ch]', isRelative && 'w-[4ch] text-right')}
+    >
+      {isRelative ? text : text.slice(0, -4)}
+      {/* Milliseconds only where there is room. */}
+      {!isRelative && <span className="@max-2xl:hidden">{text.slice(-4)}</span>}
+    </time>
   );
 }

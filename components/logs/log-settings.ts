@@ -3,23 +3,22 @@
 import { useCallback, useMemo } from 'react';
 import { useMedia } from '@/components/ui/use-media';
 import { useStored } from '@/components/ui/use-stored';
-import type { TimeStyle } from './log-time';
 
-/** How a reader likes their logs, for every log they read in this browser. */
+/** Display settings of all logs in this browser. */
 export interface LogSettings extends TimeStyle {
   wraps: boolean;
-  /** Whether lines that a search does not find stay, dimmed. */
+  /** Keeps lines that the search doesn't find, dimmed. */
   dims: boolean;
 }
 
 export type ChangeLogSettings = (change: Partial<LogSettings>) => void;
 
-/** As far as a server knows. */
+/** Settings in the server's markup. */
 export const USUAL: LogSettings = { isRelative: false, isUtc: false, wraps: false, dims: false };
 
 export function useLogSettings(): [LogSettings, ChangeLogSettings] {
   const [stored, store] = useStored('log-settings');
-  // on a phone a line that is cut off says next to nothing
+  // A cut line is hardly readable on a phone.
   const wraps = useMedia('(max-width: 640px)');
   const settings = useMemo(() => settingsOf(stored, { ...USUAL, wraps }), [stored, wraps]);
   const change = useCallback<ChangeLogSettings>(
@@ -29,7 +28,7 @@ export function useLogSettings(): [LogSettings, ChangeLogSettings] {
   return [settings, change];
 }
 
-/** Failure: what is not there, or not ours, is as if nothing had been chosen. */
+/** Failure: unknown or invalid settings are ignored. */
 function settingsOf(stored: string | null, otherwise: LogSettings): LogSettings {
   try {
     const chosen = Object.entries(JSON.parse(stored ?? '{}') as object);
@@ -38,4 +37,60 @@ function settingsOf(stored: string | null, otherwise: LogSettings): LogSettings 
   } catch {
     return otherwise;
   }
+}
+
+export interface TimeStyle {
+  isRelative: boolean;
+  isUtc: boolean;
+}
+
+const two = (value: number) => String(value).padStart(2, '0');
+
+/** `14:03:12.345`, preceded by the date unless it is today's. */
+export function formatLogTime(at: number, isUtc: boolean, now: number): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return '??:??:??.???';
+  const day = dayOf(date, isUtc);
+  const time = `${clockOf(date, isUtc)}.${String(date.getMilliseconds()).padStart(3, '0')}`;
+  return day === dayOf(new Date(now), isUtc) ? time : `${day.slice(5)} ${time}`;
+}
+
+/** Date and time in full. */
+export function fullLogTime(at: number, isUtc: boolean): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return `${at} ms since 1970`;
+  if (isUtc) return date.toISOString();
+  return `${dayOf(date, false)} ${clockOf(date, false)}.${String(date.getMilliseconds()).padStart(3, '0')}`;
+}
+
+function dayOf(date: Date, isUtc: boolean): string {
+  const [year, month, day] = isUtc
+    ? [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
+    : [date.getFullYear(), date.getMonth(), date.getDate()];
+  return `${String(year).padStart(4, '0')}-${two(month + 1)}-${two(day)}`;
+}
+
+function clockOf(date: Date, isUtc: boolean): string {
+  const [hours, minutes, seconds] = isUtc
+    ? [date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()]
+    : [date.getHours(), date.getMinutes(), date.getSeconds()];
+  return `${two(hours)}:${two(minutes)}:${two(seconds)}`;
+}
+
+/** `14:03:12` in the reader's time zone. */
+export function clockTime(at: number): string {
+  return clockOf(new Date(at), false);
+}
+
+/** `2026-11-21T14:03` for a form field, in the reader's time zone or UTC. */
+export function fieldTime(at: number, isUtc: boolean): string {
+  const date = new Date(at);
+  return `${dayOf(date, isUtc)}T${clockOf(date, isUtc)}`;
+}
+
+/** @returns null for an empty field */
+export function timeFromField(text: string, isUtc: boolean): number | null {
+  if (text === '') return null;
+  const at = Date.parse(isUtc ? `${text}Z` : text);
+  return Number.isNaN(at) || at < 0 ? null : at;
 }

@@ -1,57 +1,61 @@
+'use client';
+
 import { ORIGIN, type Position } from '@interlude/protocol/position';
-import type { LogFilter } from '@interlude/protocol/projections/log-filter';
+import { type LogFilter, matchesLine } from '@interlude/protocol/projections/log-filter';
 import type { LogExtent, LogLine, LogPage } from '@interlude/protocol/read-models';
+import { useSyncExternalStore } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { RowFrame } from '@/components/live/row-frame';
-import { FIRST_LINES, type FirstLog } from './first-log';
-import { LiveLines } from './live-lines';
-import { filterOf, type LogQuery, narrows, paramsFromQuery } from './log-query';
+import { inSlice } from '@/components/ui/idle-queue';
+import { whenIdle } from '@/components/ui/when-idle';
+import { FIRST_LINES, type FirstLog, filterOf, type LogQuery, narrows, paramsFromQuery } from './log-query';
 import { type Gap, LogWindow, type MissingRow, type Run } from './log-window';
 
-/** Where a reading begins, or goes on. */
-export type LogPlace = { kind: 'newest' } | { kind: 'line'; position: Position } | { kind: 'time'; at: number };
+/** Where a store opens. */
+export type LogAnchor = { kind: 'newest' } | { kind: 'line'; position: Position } | { kind: 'time'; at: number };
 
-const NEWEST: LogPlace = { kind: 'newest' };
+const NEWEST: LogAnchor = { kind: 'newest' };
 const NEXT_PAGE = 500;
-/** However fast lines come, the page is drawn at most this often: nobody reads faster. */
-const DRAW_EVERY_MS = 80;
-/** What came live and is not matched yet may be as much as this, in UTF-16 code units. */
+/** However fast lines arrive, the page renders at most this often. */
+const RENDER_EVERY_MS = 80;
+/** Most live text that waits to be matched, in UTF-16 code units. */
 const MOST_WAITING = 16 * 1024 * 1024;
 
 /**
- * One reading of an agent's log: by one filter, from one place on, kept current.
+ * One view of an agent's log: one filter, kept current.
  *
- * Ordering: the stream is read after the position of the first page that came; what a page and the stream both tell
- * stands there once.
- * Failure: what could not be loaded stays missing, and `error` says why until it is asked for again.
+ * Ordering: the stream is subscribed after the position of the first page. A line in both a page and the stream appears
+ * once.
+ * Failure: lines that can't be loaded stay missing, and `error` is set until `retry`.
  */
 export class LogStore {
   static #count = 0;
-  /** Which reading of this page it is. */
   readonly id = ++LogStore.#count;
   readonly agentId: string;
   readonly query: LogQuery;
   readonly filter: LogFilter;
   readonly window: LogWindow;
-  /** Where the stream goes on from; null until the first page is there. */
+  /** Where the stream continues; null until the first page is loaded. */
   position: Position | null = null;
   extent: LogExtent | null = null;
   error: Error | null = null;
-  /** Where it was opened. */
-  place: LogPlace = NEWEST;
+  /** Where the store was opened. */
+  place: LogAnchor = NEWEST;
   #reader: number | null = null;
-  /** Lines that came live. */
+  /** Number of lines received live. */
   liveCount = 0;
   readonly #loading = new Map<string, Promise<void>>();
   readonly #failed = new Map<string, () => Promise<void>>();
   readonly #listeners = new Set<() => void>();
-  /** What came live, until it is matched as the server matches what is stored. */
-  readonly #live: LiveLines;
-  /** What of it matched since the last drawing. The window changes only when it is drawn, so that rows are what they were. */
-  #arrived: LogLine[] = [];
-  #arrivedTo: Position | null = null;
+  /** Live lines that are not matched yet. */
+  readonly #live: LiveMatcher;
+  /**
+   * Lines matched since the last render. The window changes only on render, so that rows keep their places in between.
+   */
+  #pending: LogLine[] = [];
+  #pendingTo: Position | null = null;
   #version = 0;
-  #drawnAt = 0;
+  #renderedAt = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(agentId: string, query: LogQuery, filter: LogFilter) {
@@ -59,16 +63,16 @@ export class LogStore {
     this.query = query;
     this.filter = filter;
     this.window = new LogWindow(!narrows(query));
-    this.#live = new LiveLines(filter, MOST_WAITING, {
-      matched: (lines, to) => this.#takeLive(lines, to),
+    this.#live = new LiveMatcher(filter, MOST_WAITING, {
+      matched: (lines, to) => this.#addLive(lines, to),
       skipped: (to) => this.#skipLive(to),
     });
   }
 
-  /** One that begins with what the server sent along with the page. */
+  /** Creates a store from the page that the server sent. */
   static of(agentId: string, { query, page }: FirstLog): LogStore {
     const store = new LogStore(agentId, query, filterOf(query, null));
-    store.#take(page, runOf({ ...page, lines: [...page.lines] }));
+    store.#insert(page, runOf({ ...page, lines: [...page.lines] }));
     return store;
   }
 
@@ -77,10 +81,10 @@ export class LogStore {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Another one after every change. */
+  /** Changes with every update. */
   readonly version = (): number => this.#version;
 
-  /** @param line the number of the line the reader is at, far from which lines are let go of; null at the end they follow */
+  /** @param line number of the line the reader is at; lines far from it are evicted. Null while they follow the end */
   readAt(line: number | null): void {
     this.#reader = line;
   }
@@ -89,8 +93,8 @@ export class LogStore {
     return gap === undefined ? this.#loading.size > 0 : this.#loading.has(keyOf(gap));
   }
 
-  /** Loads the page there. The first one decides where the stream goes on from. */
-  open(place: LogPlace = NEWEST): Promise<void> {
+  /** Loads the page there. The first page decides where the stream continues. */
+  open(place: LogAnchor = NEWEST): Promise<void> {
     if (this.position === null) this.place = place;
     return this.#load(`open ${JSON.stringify(place)}`, async () => {
       const page = await this.#read(
@@ -98,20 +102,20 @@ export class LogStore {
         FIRST_LINES,
       );
       if (place.kind !== 'newest') this.#reader = page.lines[page.lines.length >> 1]?.line ?? this.#reader;
-      this.#take(page, runOf(page));
+      this.#insert(page, runOf(page));
     });
   }
 
-  /** The beginning of the log. */
+  /** Loads the beginning of the log. */
   openFirst(): Promise<void> {
     return this.#load('first', async () => {
       const page = await this.#read({ after: ORIGIN }, FIRST_LINES);
       this.#reader = page.lines[0]?.line ?? this.#reader;
-      this.#take(page, runAfter(ORIGIN, page));
+      this.#insert(page, runAfter(ORIGIN, page));
     });
   }
 
-  /** Loads a page of what is missing in a row: next to what is above or below it, or around it where that is far. */
+  /** Loads a page of missing lines: next to a held line, or around the row if none is near. */
   fill(row: MissingRow, from: 'above' | 'below'): Promise<void> {
     const { gap } = row;
     if (row.kind === 'more') return this.fillGap(gap, from);
@@ -119,28 +123,28 @@ export class LogStore {
     return this.fillGap(gap, isFar ? row.line : row.at < NEXT_PAGE && gap.after !== null ? 'above' : 'below');
   }
 
-  /** @param where next to what is above it or below it, or around the line of a number */
+  /** @param where next to the line above or below, or around a line number */
   fillGap(gap: Gap, where: 'above' | 'below' | number): Promise<void> {
     return this.#load(keyOf(gap), async () => {
       const { after, before } = gap;
       if (typeof where === 'number') {
         const page = await this.#read({ line: String(where) }, NEXT_PAGE);
-        // a search whose time is over before it finds one goes on from where something is held
-        if (page.lines.length > 0) return this.#take(page, runOf(page));
+        // A search that times out without a result continues next to a held line.
+        if (page.lines.length > 0) return this.#insert(page, runOf(page));
       }
       if (where === 'above' && after !== null) {
         const page = await this.#read({ after }, NEXT_PAGE);
-        this.#take(page, runAfter(after, page));
+        this.#insert(page, runAfter(after, page));
       } else {
         const page = await this.#read(before === null ? {} : { before }, NEXT_PAGE);
-        this.#take(page, before === null ? runOf(page) : runBefore(before, page));
+        this.#insert(page, before === null ? runOf(page) : runBefore(before, page));
       }
     });
   }
 
   /**
-   * Looks further back while a first page is not full. A search whose time is over ends with the lines it has, which may
-   * be none: called after every change, this goes on from there. After a failure, it waits for `retry`.
+   * Continues a search that timed out before the first page was full. Call it after every change. After a failure it
+   * waits for `retry`.
    */
   goOn(): void {
     const { older, lineCount } = this.window;
@@ -148,12 +152,11 @@ export class LogStore {
     void this.fillGap(older, 'below');
   }
 
-  /** Asks again for everything that failed. */
+  /** Repeats every failed load. */
   retry(): void {
     for (const again of this.#failed.values()) void again();
   }
 
-  /** What the stream tells. */
   takeFrames(frames: readonly RowFrame[]): void {
     const lines: LogLine[] = [];
     for (const frame of frames) {
@@ -165,24 +168,24 @@ export class LogStore {
     this.#live.push(lines);
   }
 
-  /** Nothing more comes live, unless the stream is read again from `position` on. */
+  /** Stops matching live lines. A new subscription starts again at `position`. */
   close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     this.#live.close();
   }
 
-  #takeLive(lines: readonly LogLine[], to: Position): void {
-    for (const line of lines) this.#arrived.push(line);
-    this.#arrivedTo = to;
+  #addLive(lines: readonly LogLine[], to: Position): void {
+    for (const line of lines) this.#pending.push(line);
+    this.#pendingTo = to;
     this.liveCount += lines.length;
-    this.#drawSoon();
+    this.#scheduleRender();
   }
 
   #skipLive(to: Position): void {
-    this.#appendArrived();
+    this.#appendPending();
     this.window.skipLive(to);
-    this.#drawSoon();
+    this.#scheduleRender();
   }
 
   #load(key: string, work: () => Promise<void>): Promise<void> {
@@ -190,10 +193,10 @@ export class LogStore {
     if (busy) return busy;
     const load = this.#attempt(key, work).finally(() => {
       this.#loading.delete(key);
-      this.#draw();
+      this.#render();
     });
     this.#loading.set(key, load);
-    this.#drawSoon();
+    this.#scheduleRender();
     return load;
   }
 
@@ -215,16 +218,16 @@ export class LogStore {
     return fetchJson<LogPage>(`/agents/${encodeURIComponent(this.agentId)}/logs?${params}`);
   }
 
-  #appendArrived(): void {
-    if (this.#arrivedTo === null) return;
-    this.window.append(this.#arrived, this.#arrivedTo);
-    this.#arrived = [];
-    this.#arrivedTo = null;
+  #appendPending(): void {
+    if (this.#pendingTo === null) return;
+    this.window.append(this.#pending, this.#pendingTo);
+    this.#pending = [];
+    this.#pendingTo = null;
     this.window.trim(this.#reader);
   }
 
-  #take(page: LogPage, run: Run): void {
-    this.#appendArrived();
+  #insert(page: LogPage, run: Run): void {
+    this.#appendPending();
     this.extent = page.log;
     this.window.extend(page.log.firstLine, page.log.lastLine);
     this.window.insert(run);
@@ -241,18 +244,18 @@ export class LogStore {
     this.extent = { ...this.extent, lines: lines + line - lastLine, lastLine: line };
   }
 
-  #drawSoon(): void {
+  #scheduleRender(): void {
     if (this.#timer !== null) return;
-    const wait = this.#drawnAt + DRAW_EVERY_MS - performance.now();
-    if (wait <= 0) this.#draw();
-    else this.#timer = setTimeout(() => this.#draw(), wait);
+    const wait = this.#renderedAt + RENDER_EVERY_MS - performance.now();
+    if (wait <= 0) this.#render();
+    else this.#timer = setTimeout(() => this.#render(), wait);
   }
 
-  #draw(): void {
+  #render(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#appendArrived();
-    this.#drawnAt = performance.now();
+    this.#appendPending();
+    this.#renderedAt = performance.now();
     this.#version += 1;
     for (const listener of this.#listeners) listener();
   }
@@ -262,7 +265,7 @@ function keyOf({ after, before }: Gap): string {
   return `${after}/${before}`;
 }
 
-/** What a page knows of the log: the newest one, or one around a place. */
+/** The newest page, or a page around a place. */
 function runOf({ position, hasMore, hasNewer, lines, searchedTo }: LogPage): Run {
   const from = hasMore ? (searchedTo ?? lines[0]?.position ?? position) : ORIGIN;
   return { from, to: hasNewer ? (lines.at(-1)?.position ?? from) : position, lines };
@@ -274,4 +277,93 @@ function runBefore(edge: Position, { hasMore, lines, searchedTo }: LogPage): Run
 
 function runAfter(edge: Position, { position, hasMore, lines, searchedTo }: LogPage): Run {
   return { from: edge, to: hasMore ? (searchedTo ?? lines.at(-1)?.position ?? edge) : position, lines };
+}
+
+interface LiveMatcherListener {
+  /** Receives all matches up to `to`. */
+  matched(lines: readonly LogLine[], to: Position): void;
+  /** Called when lines up to `to` were not matched. */
+  skipped(to: Position): void;
+}
+
+/**
+ * Matches live lines against the filter, one slice of time at a time: a regular expression may take tens of
+ * milliseconds on a line of 64 KiB, and a burst has thousands.
+ *
+ * Ordering: as received.
+ * Failure: a search slower than the log would fall behind forever. When too much waits, all of it is skipped.
+ */
+export class LiveMatcher {
+  readonly #filter: LogFilter;
+  readonly #mostChars: number;
+  readonly #listener: LiveMatcherListener;
+  #waiting: LogLine[] = [];
+  /** Lines that have been matched. */
+  #seen = 0;
+  #chars = 0;
+  #turn: { cancel(): void } | null = null;
+
+  /** @param mostChars most waiting text, in UTF-16 units */
+  constructor(filter: LogFilter, mostChars: number, listener: LiveMatcherListener) {
+    this.#filter = filter;
+    this.#mostChars = mostChars;
+    this.#listener = listener;
+  }
+
+  push(lines: readonly LogLine[]): void {
+    for (const line of lines) {
+      this.#waiting.push(line);
+      this.#chars += line.message.length;
+    }
+    // A cheap filter leaves no line waiting.
+    if (this.#turn === null) this.#goOn();
+    if (this.#chars > this.#mostChars) this.#skip();
+  }
+
+  close(): void {
+    this.#turn?.cancel();
+    this.#turn = null;
+    this.#forget();
+  }
+
+  #goOn(): void {
+    this.#turn = null;
+    const matching: LogLine[] = [];
+    inSlice((goesOn) => {
+      do {
+        const line = this.#waiting[this.#seen];
+        if (line === undefined) return;
+        this.#seen += 1;
+        this.#chars -= line.message.length;
+        if (matchesLine(this.#filter, line)) matching.push(line);
+      } while (goesOn());
+    });
+    const last = this.#waiting[this.#seen - 1];
+    if (this.#seen < this.#waiting.length) this.#turn = whenIdle(() => this.#goOn());
+    else this.#forget();
+    if (last !== undefined) this.#listener.matched(matching, last.position);
+  }
+
+  #skip(): void {
+    const last = this.#waiting.at(-1) as LogLine;
+    this.close();
+    this.#listener.skipped(last.position);
+  }
+
+  #forget(): void {
+    this.#waiting = [];
+    this.#seen = 0;
+    this.#chars = 0;
+  }
+}
+
+const never = () => () => {};
+
+/** Selects from a store on every change; null without a store and on the server. */
+export function useLogStore<Selected>(store: LogStore | null, select: (store: LogStore) => Selected): Selected | null {
+  return useSyncExternalStore(
+    store?.subscribe ?? never,
+    () => (store === null ? null : select(store)),
+    () => null,
+  );
 }

@@ -1,23 +1,27 @@
 'use client';
 
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
+import type { LogComponentList } from '@interlude/protocol/read-models';
 import { API_ADDRESS } from '@interlude/protocol/version';
-import { Download } from 'lucide';
-import type { RefObject } from 'react';
-import { RequestError } from '@/components/live/fetch-json';
+import { useQuery } from '@tanstack/react-query';
+import { clsx } from 'clsx';
+import { ChevronDown, Download, SlidersHorizontal } from 'lucide';
+import { Popover, RadioGroup } from 'radix-ui';
+import type { ReactNode, RefObject } from 'react';
+import { fetchJson, RequestError } from '@/components/live/fetch-json';
+import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
+import { Name } from '@/components/ui/name';
+import { PopoverPanel } from '@/components/ui/popover-panel';
 import { countOf, sizeOf } from '@/components/ui/size-of';
-import { ComponentFilter } from './component-filter';
-import { LevelFilter } from './level-filter';
+import { nameText } from '@/components/ui/verbatim';
+import { LEVEL_COLOUR, plainLine } from './log-format';
 import { type LogQuery, paramsFromQuery } from './log-query';
-import type { ChangeLogSettings, LogSettings } from './log-settings';
-import type { LogStore } from './log-store';
-import { SearchBar } from './search-bar';
-import { TimeFilter } from './time-filter';
-import type { useHits } from './use-hits';
-import { useLogStore } from './use-log-store';
-import { ViewMenu } from './view-menu';
+import { type ChangeLogSettings, fieldTime, type LogSettings, timeFromField } from './log-settings';
+import { type LogStore, useLogStore } from './log-store';
+import { SearchBar, type useHits } from './search-bar';
 
-export interface LogToolbarProps {
+interface LogToolbarProps {
   agentId: string;
   query: LogQuery;
   onQuery: (query: LogQuery) => void;
@@ -35,7 +39,7 @@ export interface LogToolbarProps {
   compact: boolean;
 }
 
-/** How much there is in all. */
+/** The size of the whole log. */
 function LogSize({ store }: { store: LogStore | null }) {
   const extent = useLogStore(store, ({ extent }) => extent);
   if (extent === null || extent.lines === 0) return null;
@@ -46,7 +50,7 @@ function LogSize({ store }: { store: LogStore | null }) {
   );
 }
 
-/** What of the log is shown, and how. */
+/** The log's filters and display settings. */
 export function LogToolbar(props: LogToolbarProps) {
   const { agentId, query, onQuery, settings, search, hits, isBusy, error, onRetry, store, follows, onFollow } = props;
   return (
@@ -82,13 +86,13 @@ export function LogToolbar(props: LogToolbarProps) {
           <a
             href={`${API_ADDRESS}/agents/${encodeURIComponent(agentId)}/logs/download?${paramsFromQuery(query)}`}
             download
-            // On plain http to another host than localhost, this is all that tells whose link it is.
+            // On plain HTTP, only the referrer identifies the page that the request comes from.
             referrerPolicy="same-origin"
-            title="Download what is filtered"
+            title="Download filtered log"
             className="hit text-ink-3 hover:text-ink"
           >
             <Icon of={Download} size={14} strokeWidth={1.75} />
-            <span className="sr-only">Download what is filtered</span>
+            <span className="sr-only">Download filtered log</span>
           </a>
           <button
             type="button"
@@ -123,5 +127,276 @@ export function LogToolbar(props: LogToolbarProps) {
 
 function whyNot(error: Error): string {
   const isMissing = error instanceof RequestError && error.status === 404;
-  return isMissing ? 'There is no such agent, or its log is not for you to see.' : error.message;
+  return isMissing ? 'This agent doesn’t exist, or you don’t have access to its log.' : error.message;
+}
+
+const WAYS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+
+/** Minimum level of the lines that are shown. The runner's own level is separate. */
+export function LevelFilter(props: { level: LogLevel | null; onLevel: (level: LogLevel | null) => void }) {
+  const { level, onLevel } = props;
+  const lowest = LOG_LEVELS[0];
+  const current = level ?? lowest;
+  const choose = (value: LogLevel) => onLevel(value === lowest ? null : value);
+  return (
+    <RadioGroup.Root
+      aria-label="Show level"
+      value={current}
+      onValueChange={(value) => choose(value as LogLevel)}
+      onKeyDownCapture={(event) => {
+        const way = WAYS[event.key];
+        if (way === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+        // The radio group moves the focus in a timer, when the reader may already be elsewhere.
+        event.preventDefault();
+        const radios = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="radio"]')];
+        const to = (radios.indexOf(event.target as HTMLElement) + way) % radios.length;
+        radios.at(to)?.focus();
+        choose(LOG_LEVELS.at(to) ?? lowest);
+      }}
+      className="-ml-1.5 flex shrink-0 items-center"
+    >
+      {LOG_LEVELS.map((one, at) => (
+        <RadioGroup.Item
+          key={one}
+          value={one}
+          title={at === 0 ? 'Every line (1)' : `${one} and above (${at + 1})`}
+          className={clsx(
+            'h-6 border-b-2 px-1.5 hover:text-ink',
+            LOG_LEVELS.indexOf(current) > at ? 'text-ink-3 line-through decoration-line-strong' : LEVEL_COLOUR[one],
+            one === current ? 'border-ink' : 'border-transparent',
+          )}
+        >
+          {one}
+        </RadioGroup.Item>
+      ))}
+    </RadioGroup.Root>
+  );
+}
+
+/** Selects components. */
+function ComponentFilter(props: {
+  agentId: string;
+  components: readonly string[];
+  onComponents: (components: string[]) => void;
+}) {
+  const { agentId, components, onComponents } = props;
+  const list = useQuery({
+    queryKey: ['log-components', agentId],
+    queryFn: ({ signal }) =>
+      fetchJson<LogComponentList>(`/agents/${encodeURIComponent(agentId)}/logs/components`, signal),
+    enabled: false,
+  });
+  const known = list.data?.components ?? [];
+  // A component named by a link may have no lines left.
+  const unknown = components.filter((name) => !known.some((one) => one.name === name));
+  const rows = [...known, ...unknown.map((name) => ({ name, lines: 0 }))];
+  const [first, ...others] = components;
+  const chosen = first === undefined ? null : `${first || '(none)'}${others.length > 0 ? ` +${others.length}` : ''}`;
+  return (
+    <FilterPopover label="Component" chosen={chosen} onOpen={() => void list.refetch()}>
+      {list.isError && <p className="text-failed">{list.error.message}</p>}
+      {list.isFetching && rows.length === 0 && <p className="text-ink-3">Loading…</p>}
+      {list.data !== undefined && rows.length === 0 && <p className="text-ink-3">No lines yet.</p>}
+      <ul>
+        {rows.map(({ name, lines }) => (
+          <li key={name}>
+            <label className="flex items-center gap-2 py-0.5">
+              <input
+                type="checkbox"
+                checked={components.includes(name)}
+                onChange={({ target }) =>
+                  onComponents(target.checked ? [...components, name] : components.filter((one) => one !== name))
+                }
+                className="accent-ink"
+              />
+              <span className="min-w-0 flex-1 truncate font-mono" title={nameText(name)}>
+                <Name text={name || '(none)'} />
+              </span>
+              <span className="tabular text-2xs text-ink-3">{lines.toLocaleString('en')}</span>
+            </label>
+          </li>
+        ))}
+      </ul>
+      {components.length > 0 && (
+        <button type="button" onClick={() => onComponents([])} className="mt-1 text-ink-3 underline hover:text-ink">
+          All components
+        </button>
+      )}
+    </FilterPopover>
+  );
+}
+
+const MINUTE_MS = 60_000;
+const SPANS: [string, number][] = [
+  ['Last 15 minutes', 15 * MINUTE_MS],
+  ['Last hour', 60 * MINUTE_MS],
+  ['Last 24 hours', 24 * 60 * MINUTE_MS],
+];
+
+/** Limits the time, by the runner's clock. */
+function TimeFilter(props: {
+  from: number | null;
+  to: number | null;
+  isUtc: boolean;
+  onSpan: (from: number | null, to: number | null) => void;
+}) {
+  const { from, to, isUtc, onSpan } = props;
+  const words = [from !== null && `from ${shortTime(from, isUtc)}`, to !== null && `to ${shortTime(to, isUtc)}`];
+  const chosen = words.filter(Boolean).join(' ') || null;
+  return (
+    <FilterPopover label="Time" chosen={chosen}>
+      <div className="flex flex-col gap-2">
+        <TimeField label="From" at={from} isUtc={isUtc} onTime={(at) => onSpan(at, to)} />
+        <TimeField label="To" at={to} isUtc={isUtc} onTime={(at) => onSpan(from, at)} />
+        <div className="flex flex-wrap gap-x-4 gap-y-1 text-ink-2">
+          {SPANS.map(([name, ms]) => (
+            <button
+              key={name}
+              type="button"
+              onClick={() => onSpan(Date.now() - ms, null)}
+              className="underline decoration-line-strong underline-offset-2 hover:text-ink"
+            >
+              {name}
+            </button>
+          ))}
+          {chosen !== null && (
+            <button type="button" onClick={() => onSpan(null, null)} className="underline hover:text-ink">
+              Any time
+            </button>
+          )}
+        </div>
+      </div>
+    </FilterPopover>
+  );
+}
+
+function TimeField(props: { label: string; at: number | null; isUtc: boolean; onTime: (at: number | null) => void }) {
+  const { label, at, isUtc, onTime } = props;
+  return (
+    <label className="flex items-center gap-2">
+      <span className="w-[5ch] text-ink-3">{label}</span>
+      <input
+        type="datetime-local"
+        step={1}
+        value={at === null ? '' : fieldTime(at, isUtc)}
+        onChange={(event) => onTime(timeFromField(event.target.value, isUtc))}
+        className="min-w-0 flex-1 rounded bg-raised px-1.5 py-1 font-mono"
+      />
+      <span className="text-2xs text-ink-3">{isUtc ? 'UTC' : 'local'}</span>
+    </label>
+  );
+}
+
+function shortTime(at: number, isUtc: boolean): string {
+  return fieldTime(at, isUtc).slice(5).replace('T', ' ');
+}
+
+/** Display settings. The browser keeps them for every log. */
+function ViewMenu(props: { settings: LogSettings; onSettings: ChangeLogSettings; store: LogStore | null }) {
+  const { settings, onSettings, store } = props;
+  const { isRelative, isUtc, wraps } = settings;
+  return (
+    <FilterPopover
+      label="View"
+      chosen={null}
+      align="end"
+      icon={<Icon of={SlidersHorizontal} size={14} strokeWidth={1.75} />}
+    >
+      <Choice
+        name="Time"
+        onChange={onSettings}
+        options={[
+          ['clock', !isRelative, { isRelative: false }],
+          ['how long ago', isRelative, { isRelative: true }],
+        ]}
+      />
+      <Choice
+        name="Zone"
+        onChange={onSettings}
+        options={[
+          ['local', !isUtc, { isUtc: false }],
+          ['UTC', isUtc, { isUtc: true }],
+        ]}
+      />
+      <Choice
+        name="Long lines"
+        onChange={onSettings}
+        options={[
+          ['cut off', !wraps, { wraps: false }],
+          ['wrapped', wraps, { wraps: true }],
+        ]}
+      />
+      {store !== null && store.window.heldCount > 0 && (
+        <CopyButton
+          label={`Copy the ${countOf(store.window.heldCount, 'line')} loaded`}
+          withLabel
+          text={() => [...store.window.lines()].map(plainLine).join('\n')}
+          className="mt-2"
+        />
+      )}
+    </FilterPopover>
+  );
+}
+
+function Choice(props: {
+  name: string;
+  options: [string, boolean, Partial<LogSettings>][];
+  onChange: ChangeLogSettings;
+}) {
+  const { name, options } = props;
+  return (
+    <div role="radiogroup" aria-label={name} className="flex items-baseline gap-3 py-1">
+      <span className="w-[10ch] text-ink-3">{name}</span>
+      {options.map(([word, isChosen, change]) => (
+        <label key={word} className="flex items-center gap-1.5">
+          <input
+            type="radio"
+            name={`log-${name}`}
+            checked={isChosen}
+            onChange={() => props.onChange(change)}
+            className="accent-ink"
+          />
+          {word}
+        </label>
+      ))}
+    </div>
+  );
+}
+
+/** A toolbar button with a popover. Its label is the current choice. */
+function FilterPopover(props: {
+  label: string;
+  /** The current choice, shown instead of the label. */
+  chosen: string | null;
+  onOpen?: () => void;
+  /** Shown instead of the label. */
+  icon?: ReactNode;
+  align?: 'start' | 'end';
+  children: ReactNode;
+}) {
+  const { label, chosen, onOpen, icon, align = 'start', children } = props;
+  return (
+    <Popover.Root onOpenChange={(open) => open && onOpen?.()}>
+      <Popover.Trigger
+        aria-label={chosen === null ? label : `${label}: ${nameText(chosen)}`}
+        title={icon === undefined ? undefined : label}
+        className={clsx(
+          'hit flex max-w-[24ch] items-center gap-1 hover:text-ink data-[state=open]:text-ink',
+          chosen === null ? 'text-ink-3' : 'text-ink',
+        )}
+      >
+        {icon ?? (
+          <>
+            <span className="truncate">
+              <Name text={chosen ?? label} />
+            </span>
+            <Icon of={ChevronDown} size={12} className="shrink-0" />
+          </>
+        )}
+      </Popover.Trigger>
+      <PopoverPanel align={align} aria-label={label} className="w-[min(300px,calc(100vw-24px))] px-3 py-2 text-xs">
+        {children}
+      </PopoverPanel>
+    </Popover.Root>
+  );
 }

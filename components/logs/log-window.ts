@@ -1,76 +1,76 @@
 import { comparePositions, laterPosition, ORIGIN, type Position } from '@interlude/protocol/position';
 import type { LogLine } from '@interlude/protocol/read-models';
 
-/** A stretch of the log that is known whole: `lines` are all of it that match, from `from` to `to`, ascending. */
+/** A gapless part of the log: all matching lines from `from` to `to`, ascending. */
 export interface Run {
   from: Position;
   to: Position;
   lines: LogLine[];
 }
 
-/** What is not held before a run. */
+/** Lines missing before a run. */
 interface Missing {
-  /** So many lines are known to be there. */
+  /** Number of lines known to be missing. */
   lines: number;
-  /** There may be more of them. */
+  /** There may be more. */
   hasMore: boolean;
-  /** What came was more than could be looked through: it waits to be asked for. */
+  /** The lines outran the search and load only on request. */
   skipped: boolean;
 }
 
 export interface Gap extends Missing {
-  /** After this position, exclusive; null at the beginning of the log. */
+  /** Exclusive; null at the beginning of the log. */
   after: Position | null;
-  /** Before this one, exclusive; null at its end, while nothing has come live. */
+  /** Exclusive; null at the end, before the first live line. */
   before: Position | null;
 }
 
 /**
- * What stands in a row: a line, one that is not held but known to be there, or a place where nobody knows how many are
- * missing. `line` is a line's number; of one that is not held by a filter, about that.
+ * A held line, a known but missing line, or an unknown number of missing lines. `line` is the line's number, an
+ * estimate for lines that a filter hides.
  */
 export type LogRow = { kind: 'line'; line: LogLine } | MissingRow;
-/** `at`: which one of its gap. */
+/** `at`: its index in the gap. */
 export type MissingRow =
   | { kind: 'missing'; line: number; gap: Gap; at: number }
   | { kind: 'more'; line: number; gap: Gap };
 
-export interface WindowLimits {
+interface WindowLimits {
   /** Lines held on either side of the reader. */
   reach: number;
-  /** Held on either side, however long they are. */
+  /** Lines held on either side, however long they are. */
   margin: number;
-  /** The newest lines, held wherever the reader is. */
+  /** Newest lines, held wherever the reader is. */
   tail: number;
-  /** Of the messages of either side and of the tail, in UTF-16 code units. */
+  /** Most text on either side and in the tail, in UTF-16 code units. */
   chars: number;
 }
 
-/** Ten pages around the reader, of which a line may have 64 KiB, and what is as high as any screen. */
-export const WINDOW_LIMITS: WindowLimits = { reach: 2_500, margin: 150, tail: 1_000, chars: 4 * 1024 * 1024 };
+/** Ten pages around the reader, more than any screen shows. A line may have 64 KiB. */
+const WINDOW_LIMITS: WindowLimits = { reach: 2_500, margin: 150, tail: 1_000, chars: 4 * 1024 * 1024 };
 
 const NOTHING: Missing = { lines: 0, hasMore: false, skipped: false };
 const UNKNOWN: Missing = { ...NOTHING, hasMore: true };
 
 interface Held extends Run {
-  /** Whether the line at `from` itself is not known. */
+  /** The line at `from` itself is unknown. */
   isOpen: boolean;
-  /** Between the run before it, or the beginning of the log, and this one. */
+  /** Missing before this run. */
   missing: Missing;
-  /** That its first line has or will have. */
+  /** Number of its first line. */
   number: number;
 }
 
 /**
- * The lines of a log that a page holds: runs in order, the last of which is the tail, that grows live. Its rows span the
- * whole log, as far as it is known.
+ * The lines of a log that the page holds, as runs in order. The last run is the live tail. The rows span the whole log
+ * as far as it is known.
  *
- * Ordering: by position, each line once. Runs with nothing between them become one.
- * Failure: what is let go of stays a row; there is no gap without a row, but the one before all.
+ * Ordering: by position, each line once. Adjacent runs are merged.
+ * Failure: an evicted line stays a row. Every gap has a row, except the one before the first run.
  */
 export class LogWindow {
   readonly #limits: WindowLimits;
-  /** Whether every line matches: then line numbers tell how many are missing. */
+  /** Every line matches, so line numbers count the missing ones. */
   readonly #isDense: boolean;
   #runs: Held[] = [];
   #firstLine = 1;
@@ -81,12 +81,12 @@ export class LogWindow {
     this.#limits = limits;
   }
 
-  /** Lines that are held. */
+  /** Number of held lines. */
   get heldCount(): number {
     return this.#runs.reduce((sum, { lines }) => sum + lines.length, 0);
   }
 
-  /** Lines that are known to match, held or not. */
+  /** Number of lines known to match, held or not. */
   get lineCount(): number {
     return this.#runs.reduce((sum, { lines, missing }) => sum + missing.lines + lines.length, 0);
   }
@@ -95,30 +95,30 @@ export class LogWindow {
     return this.#runs.reduce((sum, run, at) => sum + this.#rowsBefore(at) + run.lines.length, 0);
   }
 
-  /** Whether there may be lines that match beyond those. */
+  /** More lines may match. */
   get hasMore(): boolean {
     return this.#runs.some(({ missing }) => missing.hasMore);
   }
 
-  /** What is older than all rows; null when the first of them is the beginning of the log. */
+  /** The gap before all rows; null if the first row is the beginning of the log. */
   get older(): Gap | null {
     return this.#runs[0]?.missing.hasMore ? this.#gapBefore(0) : null;
   }
 
-  /** What the log has, by the numbers of its lines. */
+  /** Sets the range of line numbers. */
   extend(firstLine: number, lastLine: number): void {
     this.#firstLine = Math.max(this.#firstLine, firstLine);
     this.#lastLine = Math.max(this.#lastLine, lastLine);
   }
 
-  /** The stream begins here: what comes live comes after it. */
+  /** Starts the live tail at a position. */
   beginLive(position: Position): void {
     const tail = this.#runs.at(-1);
     if (tail && comparePositions(tail.to, position) >= 0) return;
     this.#pushTail(position, UNKNOWN);
   }
 
-  /** What came live: everything that matches up to `to`. */
+  /** Appends live lines: all matches up to `to`. */
   append(lines: readonly LogLine[], to: Position): void {
     const tail = this.#runs.at(-1);
     if (tail === undefined) return;
@@ -128,12 +128,12 @@ export class LogWindow {
     this.#joinRuns();
   }
 
-  /** What came live up to `to` is not held, though it may match. */
+  /** Skips live lines up to `to`, which may match. */
   skipLive(to: Position): void {
     this.#pushTail(to, { ...UNKNOWN, skipped: true });
   }
 
-  /** A page, wherever it belongs. */
+  /** Inserts a page where it belongs. */
   insert(page: Run): void {
     const begin = firstWhere(this.#runs, ({ to }) => comparePositions(to, page.from) >= 0);
     const end = firstWhere(this.#runs, ({ from }) => comparePositions(from, page.to) > 0);
@@ -149,7 +149,7 @@ export class LogWindow {
       const gap = next?.missing ?? UNKNOWN;
       const lines = Math.max(0, gap.lines - page.lines.length);
       const before = this.#numberBefore(begin);
-      // how many of them are on which side is a guess
+      // How many lines are on either side is a guess.
       const above = Math.round(lines * Math.min(1, (number - before) / ((next?.number ?? number) - before)));
       const hasMore = gap.hasMore || lines > 0;
       run.missing = { ...gap, hasMore, lines: above };
@@ -160,9 +160,9 @@ export class LogWindow {
   }
 
   /**
-   * Lets go of what is far from the reader, but for the newest lines.
+   * Evicts lines far from the reader, except the newest.
    *
-   * @param reader the number of the line they are at; null while they follow the end
+   * @param reader number of the line they are at; null while they follow the end
    */
   trim(reader: number | null): void {
     const { reach, tail, margin } = this.#limits;
@@ -171,7 +171,7 @@ export class LogWindow {
     const begin = this.#reached(lines, at, -1, reach);
     const end = this.#reached(lines, at, 1, reach);
     const newest = Math.max(end, this.#reached(lines, lines.length, -1, tail));
-    // cuts are few
+    // Avoids many small cuts.
     if (begin + newest - end > margin) this.#keep([begin, end], [newest, lines.length]);
   }
 
@@ -192,13 +192,13 @@ export class LogWindow {
     return row?.kind === 'line' ? row.line : null;
   }
 
-  /** The number of the line in a row, or about that. */
+  /** Number of the line in a row, an estimate if it is missing. */
   numberAt(index: number): number {
     const row = this.rowAt(index);
     return row === null ? this.#lastLine : row.kind === 'line' ? row.line.line : row.line;
   }
 
-  /** The row's identity: it stays the same wherever the row moves, and when its line comes. */
+  /** Key of a row: stable when the row moves and when its line is loaded. */
   keyAt(index: number): number | string {
     const row = this.rowAt(index);
     if (row === null) return `none ${index}`;
@@ -207,7 +207,7 @@ export class LogWindow {
     return row.kind === 'more' ? `more ${row.gap.before}` : `${row.gap.before} ${row.gap.lines - row.at}`;
   }
 
-  /** @returns the row of the line with this number, or of the next one there is */
+  /** @returns the row of the line with this number, or of the next line */
   indexOfNumber(wanted: number): number {
     let row = 0;
     for (const [at, { lines, missing, number }] of this.#runs.entries()) {
@@ -227,18 +227,18 @@ export class LogWindow {
     return row - 1;
   }
 
-  /** @returns the row of the line at this position, or -1 while that is not held */
+  /** @returns the row of the line at this position, or -1 if it is not held */
   indexOf(position: Position): number {
     const index = this.indexFrom(position);
     return this.lineAt(index)?.position === position ? index : -1;
   }
 
-  /** @returns the row of the first line held at this position or after it, or -1 */
+  /** @returns the row of the first held line at or after this position, or -1 */
   indexFrom(position: Position): number {
     return this.indexWhere((line) => comparePositions(line.position, position) >= 0);
   }
 
-  /** @returns the row of the first line held for which `reached` is true, given that it stays true from there on, or -1 */
+  /** @returns the row of the first held line for which `reached` is true, or -1. `reached` must be monotonic */
   indexWhere(reached: (line: LogLine) => boolean): number {
     let row = 0;
     for (const [at, { lines }] of this.#runs.entries()) {
@@ -250,7 +250,7 @@ export class LogWindow {
     return -1;
   }
 
-  /** How many lines are known to stand before this position. */
+  /** Number of known lines before this position. */
   rankOf(position: Position): number {
     let rank = 0;
     for (const { from, lines, missing } of this.#runs) {
@@ -260,7 +260,7 @@ export class LogWindow {
     return rank;
   }
 
-  /** Every line held, in order. */
+  /** Held lines in order. */
   *lines(): Generator<LogLine> {
     for (const { lines } of this.#runs) yield* lines;
   }
@@ -272,7 +272,10 @@ export class LogWindow {
     this.#joinRuns();
   }
 
-  /** The beginning has nothing before it, line numbers tell how many are missing, and runs that touch become one. */
+  /**
+   * Restores the invariants: nothing before the beginning, missing lines counted by their numbers, adjacent runs
+   * merged.
+   */
   #joinRuns(): void {
     for (let at = 0; at < this.#runs.length; at++) {
       const run = this.#runs[at] as Held;
@@ -287,7 +290,7 @@ export class LogWindow {
     }
   }
 
-  /** @returns how far `most` lines reach from there, or as many as are not too long */
+  /** @returns the index that `most` lines reach, fewer if they are long */
   #reached(lines: readonly LogLine[], from: number, way: 1 | -1, most: number): number {
     let [at, chars] = [from, 0];
     for (let count = 0; count < most; count++) {
@@ -300,7 +303,7 @@ export class LogWindow {
     return at;
   }
 
-  /** Lets go of every line but those, by their places among all that are held. */
+  /** Evicts all lines except these ranges of indexes among the held lines. */
   #keep(...kept: [number, number][]): void {
     let [offset, missing] = [0, NOTHING];
     this.#runs = this.#runs.flatMap((run) => {
@@ -328,13 +331,13 @@ export class LogWindow {
     this.#joinRuns();
   }
 
-  /** Rows of what is missing before a run. What nobody knows of before the first is none: it has no end to stand at. */
+  /** Rows for the lines missing before a run. An unknown number before the first run has no row. */
   #rowsBefore(at: number): number {
     const { lines, hasMore } = (this.#runs[at] as Held).missing;
     return lines + (hasMore && at > 0 ? 1 : 0);
   }
 
-  /** @param nth of the lines that are known to be missing; -1 for what is not known */
+  /** @param nth index among the known missing lines; -1 for the unknown ones */
   #missingRow(at: number, nth: number): LogRow {
     const gap = this.#gapBefore(at);
     const before = this.#numberBefore(at);
@@ -349,7 +352,7 @@ export class LogWindow {
     return { ...missing, before, after: this.#runs[at - 1]?.to ?? null };
   }
 
-  /** The number of the last line before what is missing before a run. */
+  /** Number of the last line before the gap that precedes a run. */
   #numberBefore(at: number): number {
     const above = this.#runs[at - 1];
     return above === undefined ? this.#firstLine - 1 : (above.lines.at(-1)?.line ?? above.number - 1);
@@ -368,13 +371,13 @@ function together(one: Missing, other: Missing): Missing {
   };
 }
 
-/** One run of two that touch: in order, each line once. */
+/** Merges two overlapping runs, each line once. */
 function joined(one: Held, other: Held): Held {
   const [early, late] = comparePositions(one.from, other.from) <= 0 ? [one, other] : [other, one];
   const begin = late.lines[0] === undefined ? early.lines.length : countBefore(early.lines, late.lines[0].position);
   const end = late.lines.at(-1);
   const beyond = end === undefined ? [] : early.lines.slice(countUpTo(early.lines, end.position));
-  // where both know a stretch they know the same of it, but for what was not there yet when the page was read
+  // Where both runs overlap they are equal, except for lines that arrived after a page was read.
   return {
     ...early,
     to: laterPosition(early.to, late.to),

@@ -1,33 +1,32 @@
 import { ansiPieces } from '@/components/ui/ansi';
+import { countLines } from '@/components/ui/count-lines';
 
-/** A stretch of a message as it is shown. */
+/** A part of a message as shown. */
 export interface MessagePiece {
   text: string;
   /** `ansi-…` class names, or null. */
   className: string | null;
-  /** A control character or an escape: a sign stands for it. */
+  /** A control character or escape, shown as a symbol. */
   isControl: boolean;
   isHit: boolean;
 }
 
-/** What a page must not be given as it is: control characters, marks that turn text around, halves of a character. */
-export const UNSAFE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
+/** Characters that a page must not contain: controls, bidi marks, unpaired surrogates. */
+const UNSAFE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters
   /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-/** A browser lays out no ten thousand elements without a pause: about so many of a line that is unfolded, */
+/** Most elements of an unfolded line, */
 export const ELEMENTS_UNFOLDED = 3_000;
-/** and of one among a hundred others. */
+/** and of a folded one among a hundred others. */
 export const ELEMENTS_FOLDED = 40;
-/** What a sign that stands for a control is made of. */
 const ELEMENTS_OF_SIGN = 3;
 const isUnsafe = new RegExp(UNSAFE.source);
 
 /**
- * A log message as text in pieces: its colours applied, every other control shown as a sign (`␛`, `␀`, `⟨202E⟩`), and
- * what was searched for marked.
+ * A log message in pieces: colours applied, other controls shown as symbols (`␛`, `␀`, `⟨202E⟩`), hits marked.
  *
- * @param hits places in the message, `[start, end)`, ascending and apart
- * @param mostElements what follows so many is one text: without colours and marks
+ * @param hits ranges `[start, end)`, ascending and disjoint
+ * @param mostElements the rest becomes one plain piece
  */
 export function messagePieces(
   message: string,
@@ -35,7 +34,7 @@ export function messagePieces(
   mostElements = ELEMENTS_UNFOLDED,
 ): MessagePiece[] {
   const pieces: MessagePiece[] = [];
-  /** The first of them that does not end before what comes next. */
+  /** The first hit that may overlap what follows. */
   let hit = 0;
   let elements = 0;
   const addSigns = (text: string) => {
@@ -80,7 +79,7 @@ export function messagePieces(
       if (elements >= mostElements) break;
       addText(raw.slice(at, match.index), from + at, className);
       at = match.index + match[0].length;
-      // the end of a line as Windows writes it
+      // A Windows line end.
       if (match[0] === '\r' && (raw[at] === '\n' || from + at === message.length)) continue;
       addSigns(signOf(match[0]));
     }
@@ -101,4 +100,53 @@ function signOf(character: string): string {
   if (code < 0x20) return String.fromCharCode(0x2400 + code);
   if (code === 0x7f) return '\u2421';
   return `\u27e8${code.toString(16).toUpperCase().padStart(2, '0')}\u27e9`;
+}
+
+/** Limits of a folded line. */
+const MOST_LINES = 12;
+const MOST_CHARACTERS = { cut: 1_000, wrapped: 4_000 };
+/** Control characters are slow to lay out. A page shows up to a hundred cut lines, or fifty that wrap. */
+const MOST_CONTROLS = { cut: 16, wrapped: 80 };
+/** Runs outside of ASCII: each usually changes the font, which costs as much as a hundred characters. */
+const NOT_ASCII = /[^\0-\x7f]+/g;
+const MOST_STRETCHES = { cut: 30, wrapped: 120 };
+
+interface MessagePreview {
+  text: string;
+  /** Describes the hidden rest; null if all is shown. */
+  rest: string | null;
+}
+
+/** The beginning of a long message. */
+export function previewOf(message: string, wraps: boolean): MessagePreview {
+  const width = wraps ? 'wrapped' : 'cut';
+  const beginning = message.slice(0, MOST_CHARACTERS[width]);
+  const most = Math.min(
+    placeOf(UNSAFE, MOST_CONTROLS[width], beginning),
+    placeOf(NOT_ASCII, MOST_STRETCHES[width], beginning),
+  );
+  let end = 0;
+  for (let line = 0; line < MOST_LINES; line++) {
+    const next = message.indexOf('\n', end);
+    if (next === -1) {
+      end = message.length;
+      break;
+    }
+    end = next + 1;
+  }
+  const isCutInLine = end > most;
+  // Keeps surrogate pairs together.
+  const cut = isCutInLine ? most - (/[\ud800-\udbff]/.test(message.charAt(most - 1)) ? 1 : 0) : end;
+  const text = message.slice(0, cut).trimEnd();
+  const rest = message.slice(cut).trim();
+  if (rest === '') return { text, rest: null };
+  const lines = countLines(rest);
+  return { text, rest: isCutInLine && lines === 1 ? `${rest.length} more characters` : `${lines} more lines` };
+}
+
+/** Index of the match number `count`; the text's length if there are fewer. */
+function placeOf(pattern: RegExp, count: number, text: string): number {
+  let left = count;
+  for (const { index } of text.matchAll(pattern)) if (--left <= 0) return index;
+  return text.length;
 }

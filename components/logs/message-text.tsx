@@ -1,10 +1,9 @@
 import { clsx } from 'clsx';
 import { Fragment } from 'react';
 import { needsBreaks, withBreaks } from '@/components/ui/with-breaks';
-import { ControlSign } from './control-sign';
 import { ELEMENTS_FOLDED, ELEMENTS_UNFOLDED, type MessagePiece, messagePieces } from './message-pieces';
 
-/** A message with its colours, its controls as signs, and what was searched for marked. */
+/** A message with its colours, control symbols and hits. */
 export function MessageText(props: {
   message: string;
   hits: readonly (readonly [number, number])[];
@@ -15,11 +14,11 @@ export function MessageText(props: {
   if (pieces.length === 1 && pieces[0] && isPlain(pieces[0])) return withBreaks(pieces[0].text, breaks);
   return pieces.map((piece, at) => {
     const { text, className, isControl, isHit } = piece;
-    // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
+    // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other identity
     if (isPlain(piece)) return breaks ? <Fragment key={at}>{withBreaks(text, true)}</Fragment> : text;
     if (isHit) {
       return (
-        // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other identity
+        // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other identity
         <mark key={at} className={clsx('log-hit', className)}>
           {withBreaks(text, breaks)}
         </mark>
@@ -28,7 +27,7 @@ export function MessageText(props: {
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: see above
       <span key={at} className={isControl ? 'text-ink-3' : (className ?? undefined)}>
-        {isControl ? <ControlSign text={text} /> : withBreaks(text, breaks)}
+        {isControl ? <ControlCharacters text={text} /> : withBreaks(text, breaks)}
       </span>
     );
   });
@@ -36,4 +35,28 @@ export function MessageText(props: {
 
 function isPlain({ className, isControl, isHit }: MessagePiece): boolean {
   return className === null && !isControl && !isHit;
+}
+
+/** Names of the control pictures U+2400 to U+2421, for fonts without them. */
+const NAMES = (
+  'NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US ' +
+  'SP DEL'
+).split(' ');
+
+/** Longer runs are shown as they are. */
+const MOST_SIGNS = 200;
+
+/** Control characters by name (`ESC`), followed by the rest of the escape. */
+function ControlCharacters({ text }: { text: string }) {
+  if (text.length > MOST_SIGNS) return text;
+  return [...text].map((character, at) => {
+    const name = NAMES[character.charCodeAt(0) - 0x2400];
+    if (name === undefined) return character;
+    return (
+      // biome-ignore lint/suspicious/noArrayIndexKey: characters have no other identity
+      <span key={at} data-name={name} className="log-control">
+        <span>{character}</span>
+      </span>
+    );
+  });
 }

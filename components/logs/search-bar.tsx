@@ -1,22 +1,23 @@
 'use client';
 
+import type { Position } from '@interlude/protocol/position';
 import { clsx } from 'clsx';
 import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide';
 import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState } from 'react';
 import { Icon } from '@/components/ui/icon';
 import { countOf } from '@/components/ui/size-of';
 import type { LogQuery } from './log-query';
-import type { useHits } from './use-hits';
+import { type LogStore, useLogStore } from './log-store';
 
-/** So long after the last key the search begins. */
+/** Delay between the last key and the search. */
 const SEARCH_AFTER_MS = 250;
 
-/** What to look for in the messages, and the way from one hit to the next. */
+/** The search field, with buttons for the next and previous hit. */
 export function SearchBar(props: {
   query: LogQuery;
   onQuery: (query: LogQuery) => void;
   field: RefObject<HTMLInputElement | null>;
-  /** Whoever searched goes on in what was found: takes the focus. */
+  /** Called to move the focus to the lines. */
   onLeave: () => void;
   hits: ReturnType<typeof useHits>;
   isBusy: boolean;
@@ -25,19 +26,18 @@ export function SearchBar(props: {
 }) {
   const { query, onQuery, field, onLeave, hits, isBusy, dims } = props;
   const [text, setText] = useState(query.text);
-  const [asked, setAsked] = useState(query.text);
+  const [submitted, setSubmitted] = useState(query.text);
   const [seen, setSeen] = useState(query.text);
-  // Somebody else has changed it: the address, "show in context". What was asked here may take effect a moment later,
-  // and until then the old text is no news.
+  // Adopts a query changed elsewhere. Our own change may arrive a moment later, and the old text is ignored until then.
   if (query.text !== seen) {
     setSeen(query.text);
-    if (query.text !== asked) {
-      setAsked(query.text);
+    if (query.text !== submitted) {
+      setSubmitted(query.text);
       setText(query.text);
     }
   }
   const search = useEffectEvent((wanted: string) => {
-    setAsked(wanted);
+    setSubmitted(wanted);
     if (wanted !== query.text) onQuery({ ...query, text: wanted });
   });
   useEffect(() => {
@@ -94,7 +94,7 @@ export function SearchBar(props: {
       {isSearched && (
         <>
           <span role="status" className="tabular shrink-0 text-2xs text-ink-3">
-            {isBusy || hits.isSeeking ? 'Searching…' : hitWords(hits)}
+            {isBusy || hits.isSeeking ? 'Searching…' : hitText(hits)}
           </span>
           <Step label="Previous hit" isDisabled={hits.count === 0} onClick={() => hits.step(-1)}>
             <Icon of={ChevronUp} size={14} />
@@ -102,7 +102,7 @@ export function SearchBar(props: {
           <Step label="Next hit" isDisabled={hits.count === 0} onClick={() => hits.step(1)}>
             <Icon of={ChevronDown} size={14} />
           </Step>
-          <Toggle label="Show the other lines, dimmed" isOn={dims} onClick={() => props.onDims(!dims)}>
+          <Toggle label="Show other lines dimmed" isOn={dims} onClick={() => props.onDims(!dims)}>
             <span aria-hidden="true" className="text-2xs">
               {dims ? 'all lines' : 'hits only'}
             </span>
@@ -113,10 +113,10 @@ export function SearchBar(props: {
   );
 }
 
-function hitWords({ count, number, hasMore }: ReturnType<typeof useHits>): string {
+function hitText({ count, number, hasMore }: ReturnType<typeof useHits>): string {
   const all = `${count.toLocaleString('en')}${hasMore ? '+' : ''}`;
   if (number !== null) return `${number.toLocaleString('en')} of ${all}`;
-  return hasMore ? `${all} hits` : count === 0 ? 'No hit' : countOf(count, 'hit');
+  return hasMore ? `${all} hits` : count === 0 ? 'No hits' : countOf(count, 'hit');
 }
 
 function Toggle(props: { label: string; isOn: boolean; onClick: () => void; children: React.ReactNode }) {
@@ -152,4 +152,56 @@ function Step(props: { label: string; isDisabled: boolean; onClick: () => void; 
       {children}
     </button>
   );
+}
+
+/** Pages without a hit that one key press searches. */
+const MOST_PAGES = 50;
+
+/**
+ * Steps from hit to hit.
+ *
+ * @param store lines that the search finds; null while nothing is searched for
+ * @param at the current hit, or null
+ */
+export function useHits(store: LogStore | null, at: Position | null, onHit: (position: Position) => void) {
+  const [isSeeking, setIsSeeking] = useState(false);
+  useLogStore(store, ({ version }) => version());
+  const count = store?.window.lineCount ?? 0;
+  const isHit = at !== null && (store?.window.indexOf(at) ?? -1) >= 0;
+  const number = isHit ? (store?.window.rankOf(at) ?? 0) + 1 : null;
+
+  const step = async (way: 1 | -1) => {
+    if (store === null || isSeeking) return;
+    setIsSeeking(true);
+    const found = await nextHit(store, at, way);
+    setIsSeeking(false);
+    if (found !== null) onHit(found);
+  };
+  return { count, number, hasMore: store?.window.hasMore ?? false, isSeeking, step };
+}
+
+async function nextHit(store: LogStore, at: Position | null, way: 1 | -1): Promise<Position | null> {
+  const { window } = store;
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const index = rowBeside(store, at, way);
+    store.readAt(window.numberAt(Math.max(0, index)));
+    const row = window.rowAt(index);
+    if (row?.kind === 'line') return row.line.position;
+    // The current hit may have been evicted too.
+    if (row?.kind === 'missing' && at !== null && page === 0) await store.open({ kind: 'line', position: at });
+    else if (row !== null) await store.fill(row, way > 0 ? 'above' : 'below');
+    else if (way < 0 && window.older !== null) await store.fillGap(window.older, 'below');
+    else return null;
+    if (store.error !== null) return null;
+  }
+  return null;
+}
+
+/** Starts at the newest hit. */
+function rowBeside({ window }: LogStore, at: Position | null, way: 1 | -1): number {
+  if (at === null) return window.rowCount - 1;
+  const index = window.indexFrom(at);
+  if (index < 0) return way < 0 ? window.rowCount - 1 : window.rowCount;
+  const isThere = window.lineAt(index)?.position === at;
+  return way < 0 ? index - 1 : isThere ? index + 1 : index;
 }

@@ -1,41 +1,33 @@
 'use client';
 
-/* oxlint-disable react-compiler/exhaustive-deps -- a window stays the same object when other rows come: its version tells */
-
 import type { Position } from '@interlude/protocol/position';
-import { useVirtualizer, type VirtualItem, type Virtualizer } from '@tanstack/react-virtual';
+import type { VirtualItem, Virtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useCallback, useEffectEvent, useLayoutEffect, useState } from 'react';
+import { useRowWindow } from '@/components/ui/row-window';
 import type { LogStore } from './log-store';
-import {
-  BOTTOM_PX,
-  farRowAt,
-  isWithin,
-  LINE_PX,
-  type LogStretch,
-  stretchAround,
-  stretchNow,
-  TOP_PX,
-} from './log-stretch';
+import type { LogWindow } from './log-window';
 
-/** What a line that wraps is taken for until it is laid out: of long lines, fewer come at once. */
+/* oxlint-disable react-compiler/exhaustive-deps -- the window object is mutable: its version stands for its rows */
+
+/** Estimate for a wrapped line until it is measured. */
 const WRAPPED = { columns: 200, mostLines: 5 };
-/** Rows beyond the edge of what is seen, on either side. */
+/** Rows beyond either edge of the box. */
 const OVERSCAN = 12;
-/** So many heights other than a line's are remembered. */
+/** Heights kept for rows that differ from a plain line. */
 const MOST_HEIGHTS = 20_000;
 
 type LogVirtualizer = Virtualizer<HTMLDivElement, HTMLDivElement>;
 type Align = 'center' | 'start' | 'auto';
 
 export interface LogRows {
-  /** The rows that are laid out, one below the other. */
+  /** The rows that are laid out, in order. */
   items: VirtualItem[];
-  /** Number of the row of an item with index 0. */
+  /** Row number of the item with index 0. */
   begin: number;
-  /** Of all rows together. */
+  /** Height of all rows. */
   heightPx: number;
   measure: (element: HTMLDivElement | null) => void;
-  /** Where a row begins, in pixels from the top of all. */
+  /** Top of a row in pixels. */
   startOf(row: number): number;
   scrollToRow(row: number, align: Align): void;
   scrollToOffset(px: number): void;
@@ -43,16 +35,15 @@ export interface LogRows {
 }
 
 /**
- * The rows near the reader. A line takes 20 px unless it is found to take more; while the reader follows, the end is
- * kept in sight, and while not, what they read keeps its place whatever comes or goes around it.
+ * The rows near the reader. A line is 20 px high unless it measures otherwise.
  *
- * The virtualizer goes through all its rows whenever one is added, which of a million takes longer than a frame: it is
- * given a stretch of some hundred around the reader.
+ * The virtualizer visits all its rows whenever one is added, which takes longer than a frame for a million rows. It
+ * gets a segment of some hundred rows around the reader.
  */
 export function useLogRows(options: {
   store: LogStore;
   version: number;
-  /** How high lines are that the server's markup had. */
+  /** Heights of lines in the server's markup. */
   painted: ReadonlyMap<Position, number>;
   scroller: RefObject<HTMLDivElement | null>;
   follows: boolean;
@@ -60,17 +51,19 @@ export function useLogRows(options: {
 }): LogRows {
   const { store, version, painted, scroller, follows, wraps } = options;
   const { window } = store;
-  const [laid, setLaid] = useState(() => stretchAround(window, follows ? window.rowCount - 1 : rowOf(store)));
+  const [laid, setLaid] = useState(() => segmentAround(window, follows ? window.rowCount - 1 : rowOf(store)));
   const [wanted, setWanted] = useState<{ row: number; align: Align } | null>(null);
-  const stretch = stretchNow(window, laid, follows);
+  const stretch = currentSegment(window, laid, follows);
   const { begin, end, farPx } = stretch;
 
-  const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
+  const virtualizer = useRowWindow({
+    scroller,
+    follows,
+    version,
     count: end - begin,
-    getScrollElement: () => scroller.current,
-    // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
+    // biome-ignore lint/correctness/useExhaustiveDependencies: the version stands for the rows
     getItemKey: useCallback((index: number) => window.keyAt(begin + index), [window, begin, version]),
-    // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
+    // biome-ignore lint/correctness/useExhaustiveDependencies: the version stands for the rows
     estimateSize: useCallback(
       (index: number) => {
         const line = window.lineAt(begin + index);
@@ -84,16 +77,14 @@ export function useLogRows(options: {
     measureElement: heightOf,
     onChange(instance) {
       const row = rowAtPx(instance.scrollOffset ?? 0, instance, stretch, window);
-      if (!isWithin(window, stretch, row)) setLaid(stretchAround(window, row));
+      if (!isWithin(window, stretch, row)) setLaid(segmentAround(window, row));
     },
     overscan: OVERSCAN,
     paddingStart: TOP_PX + begin * farPx,
     paddingEnd: BOTTOM_PX + (window.rowCount - end) * farPx,
-    // going to the first line brings what stands above it into view too
+    // Scrolling to the first line also shows what is above it.
     scrollPaddingStart: TOP_PX,
-    anchorTo: 'end',
-    useFlushSync: false,
-    // Near where the reading begins, and never further down than the box can be scrolled.
+    // Near the opening row, and never beyond the end of the box.
     initialOffset: () => Math.max(0, farPx * (follows ? window.rowCount : rowOf(store)) - innerHeight),
   });
 
@@ -101,20 +92,17 @@ export function useLogRows(options: {
     if (store.place.kind === 'newest') virtualizer.scrollToEnd();
   }, [store, virtualizer]);
 
-  // While the end is followed the stretch goes along, and when it no longer is, that is where the reader is.
+  // The segment moves along while the reader follows the end.
   const keepUp = useEffectEvent(() => {
     if (stretch.mark.number !== laid.mark.number) setLaid(stretch);
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the version stands for the rows
   useLayoutEffect(() => {
-    if (follows) {
-      keepUp();
-      virtualizer.scrollToEnd();
-    }
+    if (follows) keepUp();
     if (virtualizer.itemSizeCache.size > MOST_HEIGHTS) forgetHeights(virtualizer);
   }, [version, follows, virtualizer]);
 
-  // By now the stretch is around it.
+  // The segment includes the row by now.
   const goThere = useEffectEvent(({ row, align }: { row: number; align: Align }) =>
     virtualizer.scrollToIndex(row - begin, { align }),
   );
@@ -134,7 +122,7 @@ export function useLogRows(options: {
       return inside.start + (row - begin - inside.index) * LINE_PX;
     },
     scrollToRow(row, align) {
-      if (!isWithin(window, stretch, row)) setLaid(stretchAround(window, row));
+      if (!isWithin(window, stretch, row)) setLaid(segmentAround(window, row));
       setWanted({ row, align });
     },
     scrollToOffset: (px) => virtualizer.scrollToOffset(px),
@@ -142,21 +130,21 @@ export function useLogRows(options: {
   };
 }
 
-/** @returns the row at which the reading begins, or -1 */
+/** @returns the opening row, or -1 */
 export function rowOf({ window, place }: LogStore): number {
   if (place.kind === 'newest') return window.rowCount - 1;
   if (place.kind === 'line') return window.indexFrom(place.position);
   return window.indexWhere(({ occurredAt }) => occurredAt >= place.at);
 }
 
-function rowAtPx(px: number, virtualizer: LogVirtualizer, { begin, end }: LogStretch, window: LogStore['window']) {
+function rowAtPx(px: number, virtualizer: LogVirtualizer, { begin, end }: LogSegment, window: LogStore['window']) {
   const { measurementsCache, options } = virtualizer;
   const bottom = measurementsCache[end - begin - 1]?.end ?? options.paddingStart;
   if (px < options.paddingStart || px > bottom) return farRowAt(window, px);
   return begin + (virtualizer.getVirtualItemForOffset(px)?.index ?? 0);
 }
 
-/** By what the browser tells of its own accord: asking for a row's height in the midst of others makes it lay out all. */
+/** Uses the observer's measurement: reading a row's height forces a layout of all rows. */
 function heightOf(
   element: HTMLDivElement,
   entry: ResizeObserverEntry | undefined,
@@ -169,7 +157,7 @@ function heightOf(
   return virtualizer.itemSizeCache.get(key) ?? virtualizer.options.estimateSize(index);
 }
 
-/** Those measured first. What is laid out is measured again when it comes back. */
+/** Evicts the oldest heights. A row is measured again when it is laid out again. */
 function forgetHeights({ itemSizeCache, getVirtualItems }: LogVirtualizer): void {
   const seen = new Set(getVirtualItems().map(({ key }) => key));
   let surplus = itemSizeCache.size - MOST_HEIGHTS / 2;
@@ -178,4 +166,67 @@ function forgetHeights({ itemSizeCache, getVirtualItems }: LogVirtualizer): void
     surplus -= 1;
     if (!seen.has(key)) itemSizeCache.delete(key);
   }
+}
+
+export const LINE_PX = 20;
+export const TOP_PX = 32;
+export const BOTTOM_PX = 8;
+/** Browsers limit a box to some 17 million pixels. In a longer log, rows far from the reader count as less. */
+const MOST_PX = 12_000_000;
+/** Rows on either side of the reader in a new segment. */
+const REACH = 400;
+/** A new segment starts when the reader is this near to its end. More rows than the highest screens show. */
+const MARGIN = 150;
+
+/** Rows `begin` to `end` have their real heights; all others count as `farPx` high. */
+interface LogSegment {
+  begin: number;
+  end: number;
+  farPx: number;
+  /** A line number and its distance from the segment's start, to find the segment again. */
+  mark: { number: number; below: number };
+}
+
+/** The segment around a row. Its length is constant, so that the total height is too. */
+export function segmentAround(window: LogWindow, row: number): LogSegment {
+  const begin = Math.max(0, Math.min(row - REACH, window.rowCount - 2 * REACH));
+  return segmentFrom(window, begin);
+}
+
+/** The segment after rows have changed; it includes the end while the reader follows it. */
+export function currentSegment(window: LogWindow, { mark }: LogSegment, follows: boolean): LogSegment {
+  const begin = Math.max(0, window.indexOfNumber(mark.number) - mark.below);
+  if (follows && begin + 2 * REACH < window.rowCount) return segmentFrom(window, window.rowCount - REACH);
+  return segmentFrom(window, begin);
+}
+
+/** The segment includes the rows that the reader may reach next. */
+export function isWithin(window: LogWindow, { begin, end }: LogSegment, row: number): boolean {
+  return (begin === 0 || row - begin >= MARGIN) && (end === window.rowCount || end - row >= MARGIN);
+}
+
+/** @returns the row at `px` once the segment is around it */
+export function farRowAt(window: LogWindow, px: number): number {
+  const { rowCount } = window;
+  const farPx = farPxOf(rowCount);
+  const near = REACH * LINE_PX;
+  const down = px - TOP_PX;
+  if (rowCount <= 2 * REACH || down <= near) return Math.max(0, Math.min(Math.floor(down / LINE_PX), rowCount - 1));
+  const row = Math.floor(REACH + (down - near) / farPx);
+  if (row <= rowCount - REACH) return row;
+  return Math.min(rowCount - 1, Math.floor(rowCount - 2 * REACH + (down - (rowCount - 2 * REACH) * farPx) / LINE_PX));
+}
+
+function segmentFrom(window: LogWindow, begin: number): LogSegment {
+  const end = Math.min(window.rowCount, begin + 2 * REACH);
+  const farPx = farPxOf(window.rowCount);
+  for (let below = 0; begin + below < end; below++) {
+    const line = window.lineAt(begin + below);
+    if (line !== null) return { begin, end, farPx, mark: { number: line.line, below } };
+  }
+  return { begin, end, farPx, mark: { number: window.numberAt(begin), below: 0 } };
+}
+
+function farPxOf(rowCount: number): number {
+  return Math.min(LINE_PX, MOST_PX / rowCount);
 }

@@ -3,7 +3,7 @@
 import type { AcceptReplyAnswer } from '@interlude/protocol/commands';
 import type { ReplyCandidate } from '@interlude/protocol/read-models';
 import { useMayAct } from '@/components/access/may-act';
-import { useAsk } from '@/components/live/ask';
+import { usePost } from '@/components/live/idempotent-post';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { SettledButton } from '@/components/ui/settled-button';
@@ -11,7 +11,7 @@ import { SettledButton } from '@/components/ui/settled-button';
 /** What the agent wrote without saying that it answers, and “That is the reply”, which is of this very text. */
 export function AcceptReply(props: { sessionId: string; messageId: string; candidate: ReplyCandidate }) {
   const { sessionId, messageId, candidate } = props;
-  const [state, ask] = useAsk<AcceptReplyAnswer>();
+  const [state, ask] = usePost<AcceptReplyAnswer>();
   const mayAct = useMayAct();
   const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/accept`;

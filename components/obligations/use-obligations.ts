@@ -5,11 +5,11 @@ import type { ObligationList, SessionSummary } from '@interlude/protocol/read-mo
 import { useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { OwedReply } from '@/components/live/fleet-store';
-import { useFleet, useReading } from '@/components/live/use-fleet';
+import { useFleet, useFleetQuery } from '@/components/live/use-fleet';
 
 /** What an agent owes in a session, oldest first, read where it is looked at; undefined until it was. */
 export function useOwed({ agentId, id }: Pick<SessionSummary, 'agentId' | 'id'>, enabled: boolean) {
-  const query = useReading({
+  const query = useFleetQuery({
     table: 'obligations',
     kind: 'list',
     of: agentId,

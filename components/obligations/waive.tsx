@@ -2,13 +2,13 @@
 
 import type { WaiveAnswer } from '@interlude/protocol/commands';
 import { useMayAct } from '@/components/access/may-act';
-import { useAsk } from '@/components/live/ask';
+import { usePost } from '@/components/live/idempotent-post';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
 
 /** “No reply needed”, confirmed where it stands. The live row takes what is not owed any more off its list. */
 export function Waive({ sessionId, messageId }: { sessionId: string; messageId: string }) {
-  const [state, ask] = useAsk<WaiveAnswer>();
+  const [state, ask] = usePost<WaiveAnswer>();
   const mayAct = useMayAct();
   const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/waive`;

@@ -6,7 +6,7 @@ import type { ArrangementAnswer, SessionSummary } from '@interlude/protocol/read
 import { isSeen, reviewedSince } from '@interlude/protocol/session-predicates';
 import { type FormEvent, type RefObject, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
-import { useIsTaken } from '@/components/live/refusals';
+import { useSupportsCommand } from '@/components/live/refusals';
 import { SignOut } from '@/components/live/sign-out';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
@@ -27,8 +27,8 @@ export function ArrangePopover(props: {
   const [text, setText] = useState(name ?? sessionTitle(session));
   const [isAsking, setAsking] = useState(false);
   const [error, setError] = useState<string | null>(null);
-  const canWake = useIsTaken('wake-rule.set');
-  const isTaken = useIsTaken('session.end');
+  const canWake = useSupportsCommand('wake-rule.set');
+  const isTaken = useSupportsCommand('session.end');
   const { stopped, isAway } = useLiveness();
   const canEnd = isTaken && stopped === null && !isAway && session.state !== 'exited';
   const standing = standingOf(session);

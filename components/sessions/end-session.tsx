@@ -2,14 +2,14 @@
 
 import type { CommandAnswer } from '@interlude/protocol/commands';
 import { useEffect, useRef, useState } from 'react';
-import { useAsk } from '@/components/live/ask';
+import { usePost } from '@/components/live/idempotent-post';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
 /** Ends the session, with its agent and its runner, once that was confirmed where it stands. */
 export function EndSession({ sessionId, onAsked }: { sessionId: string; onAsked: () => void }) {
   const [isSure, setSure] = useState<boolean | null>(null);
-  const [state, ask] = useAsk<CommandAnswer>();
+  const [state, ask] = usePost<CommandAnswer>();
   const button = useRef<HTMLButtonElement>(null);
   // The button that was pressed is gone: keys go on where it stood.
   useEffect(() => {

@@ -1,7 +1,7 @@
 'use client';
 
 import { X } from 'lucide';
-import type { CountsByState } from '@/components/live/session-counts';
+import type { CountsByState } from '@/components/live/row-counts';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';

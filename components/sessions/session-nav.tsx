@@ -4,7 +4,7 @@ import type { SessionList, SessionSummary } from '@interlude/protocol/read-model
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
-import type { CountsByState } from '@/components/live/session-counts';
+import type { CountsByState } from '@/components/live/row-counts';
 import { useListSearch } from '@/components/live/use-list-search';
 import { Boundary } from '@/components/ui/boundary';
 import { FoldButton } from '@/components/ui/fold-button';

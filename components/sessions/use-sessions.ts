@@ -4,7 +4,7 @@ import type { SessionDetail, SessionList, SessionSummary } from '@interlude/prot
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
-import { useFleet, useFleetStores, useMorePages, useReading } from '@/components/live/use-fleet';
+import { useFleet, useFleetQuery, useFleetStores, useMorePages } from '@/components/live/use-fleet';
 
 /** Sessions of one page, and those that are added with each asking. */
 const PAGE = 100;
@@ -20,7 +20,7 @@ const pageAfter = (after: string, limit = PAGE, signal?: AbortSignal) =>
 export function useSessions() {
   const { fleet } = useFleetStores();
   const list = useFleet(({ listedSessions }) => listedSessions);
-  useReading({
+  useFleetQuery({
     table: 'sessions',
     kind: 'list',
     of: ALL,
@@ -50,7 +50,7 @@ export function useSessions() {
 
 /** One session, whose page this is. */
 export function useSession(sessionId: string): SessionSummary {
-  useReading({
+  useFleetQuery({
     table: 'sessions',
     kind: 'row',
     of: sessionId,

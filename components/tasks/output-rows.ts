@@ -2,29 +2,32 @@ import type { TaskOutput } from '@interlude/protocol/read-models';
 import { type AnsiSpan, type AnsiStyle, PLAIN, parseAnsi, settledLine, styleAfter } from '@/components/ui/ansi';
 import { lastPart } from '@/components/ui/last-part';
 
-/** A line of a task's output as a terminal would have shown it, or a place where something is not kept: null bytes of it where nobody knows how much. */
+/**
+ * A line of a task's output as a terminal would show it, or a hole where output was dropped; `bytes` is null if
+ * unknown.
+ */
 export type OutputRow = OutputLine | { kind: 'hole'; bytes: number | null };
 
-/** A stretch of a row that was searched for, `[start, end)`. */
+/** A search hit in a row, `[start, end)`. */
 export interface OutputHit {
   row: number;
   start: number;
   end: number;
 }
 
-/** A line of more goes on in another row: a browser lays out no line of a quarter of a million signs without a pause. */
+/** Longer lines continue in another row: browsers are slow with very long lines. */
 const MOST_OF_ROW = 2_000;
-/** Most changes of colour in a row: what follows has none. */
+/** Colour changes per row; the rest of the row is plain. */
 const MOST_SPANS = 300;
-/** Most lines that are shown, the newest: nobody writes so many in so little text for people to read. */
+/** Newest lines that are shown. */
 const MOST_ROWS = 20_000;
-/** Most hits that are counted. */
+/** Hits that are counted. */
 export const MOST_HITS = 5_000;
 
-/** Of thousands of lines only those in sight are gone through, and all of them only for a search. */
+/** A line, parsed only when it is shown or searched. */
 export class OutputLine {
   readonly kind = 'line';
-  /** The line goes on in the next row. */
+  /** The line continues in the next row. */
   readonly goesOn: boolean;
   readonly #written: string;
   readonly #begin: AnsiStyle;
@@ -63,7 +66,7 @@ export function outputRows({ parts }: TaskOutput): OutputRow[] {
 function linesOf(text: string): OutputRow[] {
   const rows: OutputRow[] = [];
   let style = PLAIN;
-  // without the line break at its end, which begins no line that anybody wrote
+  // The last line break starts no line.
   for (const line of text.replace(/\r?\n$/, '').split('\n')) {
     const pieces = piecesOf(settledLine(line));
     for (const [index, piece] of pieces.entries()) {
@@ -74,17 +77,17 @@ function linesOf(text: string): OutputRow[] {
   return rows;
 }
 
-/** The end of an output, and whether that is all there is of it. */
-export interface OutputEnd {
+/** The end of an output; `isAll` if nothing precedes it. */
+interface OutputEnd {
   rows: OutputLine[];
   isAll: boolean;
 }
 
-/** Whole lines in their colours, as many as a card has room for. */
+/** The last whole lines with their colours, as many as a card shows. */
 export function endOfOutput({ parts }: TaskOutput, limits: { lines: number; characters: number }): OutputEnd {
   const last = parts.at(-1);
   if (last === undefined) return { rows: [], isAll: true };
-  // far enough back for the colour that a line begins in
+  // Far enough back to know the colour at the start of a line.
   const near = lastPart(last.text, { lines: 100, characters: 16 * 1024 });
   const rows = linesOf(near.text).filter((row) => row.kind === 'line');
   while (rows.at(-1)?.text.trim() === '') rows.pop();
@@ -102,7 +105,7 @@ export function endOfOutput({ parts }: TaskOutput, limits: { lines: number; char
   return { rows: shown, isAll };
 }
 
-/** Never between the two halves of a character, nor within an escape sequence of usual length. */
+/** Keeps surrogate pairs and escape sequences of usual length together. */
 function piecesOf(line: string): string[] {
   const pieces: string[] = [];
   let at = 0;
@@ -119,17 +122,17 @@ function piecesOf(line: string): string[] {
 
 const LONGEST_ESCAPE = 32;
 
-/** Where a text stands in the rows, in any case; the newest `MOST_HITS` of them. */
-export function findInOutput(rows: readonly OutputRow[], wanted: string): OutputHit[] {
-  if (wanted === '') return [];
-  const pattern = new RegExp(wanted.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi');
+/** Case-insensitive hits, at most the newest `MOST_HITS`. */
+export function findInOutput(rows: readonly OutputRow[], query: string): OutputHit[] {
+  if (query === '') return [];
+  const pattern = new RegExp(query.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi');
   const hits: OutputHit[] = [];
   for (let row = rows.length - 1; row >= 0 && hits.length < MOST_HITS; row--) {
     const line = rows[row];
     if (line?.kind !== 'line') continue;
-    // a hit that goes on in the next row is one of this
+    // A hit that continues in the next row belongs to this one.
     const next = rows[row + 1];
-    const rest = line.goesOn && next?.kind === 'line' ? next.text.slice(0, wanted.length - 1) : '';
+    const rest = line.goesOn && next?.kind === 'line' ? next.text.slice(0, query.length - 1) : '';
     const inLine = [...(line.text + rest).matchAll(pattern)].map(({ 0: found, index }) => ({
       row,
       start: index,
@@ -140,18 +143,18 @@ export function findInOutput(rows: readonly OutputRow[], wanted: string): Output
   return hits.slice(0, MOST_HITS).reverse();
 }
 
-/** A row's text in stretches of one look. */
-export interface OutputStretch {
+/** A part of a row with one style. */
+interface OutputSegment {
   text: string;
   className: string | null;
-  /** Which of the hits it is; null if it is none. */
+  /** The hit it belongs to, or null. */
   hit: OutputHit | null;
 }
 
-/** @param hits those of the row, in order */
-export function stretchesOf(spans: readonly AnsiSpan[], hits: readonly OutputHit[]): OutputStretch[] {
+/** @param hits of this row, in order */
+export function segmentsOf(spans: readonly AnsiSpan[], hits: readonly OutputHit[]): OutputSegment[] {
   if (hits.length === 0) return spans.map((span) => ({ ...span, hit: null }));
-  const stretches: OutputStretch[] = [];
+  const stretches: OutputSegment[] = [];
   let place = 0;
   let next = 0;
   for (const { text, className } of spans) {

@@ -1,10 +1,10 @@
 import { clsx } from 'clsx';
 import { withBreaks } from '@/components/ui/with-breaks';
-import { type OutputHit, type OutputLine, stretchesOf } from './output-rows';
+import { type OutputHit, type OutputLine, segmentsOf } from './output-rows';
 
 const NONE: readonly OutputHit[] = [];
 
-/** A line in its colours, with what was searched for. */
+/** A line in its colours, with hits marked. */
 export function OutputText(props: {
   spans: OutputLine['spans'];
   hits?: readonly OutputHit[];
@@ -13,9 +13,9 @@ export function OutputText(props: {
   const { spans, hits = NONE, current = null } = props;
   return (
     <div className="min-h-[18px] whitespace-pre-wrap leading-[18px] [overflow-wrap:anywhere]">
-      {stretchesOf(spans, hits).map(({ text, className, hit }, at) =>
+      {segmentsOf(spans, hits).map(({ text, className, hit }, at) =>
         hit === null ? (
-          // biome-ignore lint/suspicious/noArrayIndexKey: stretches of a line have no other identity
+          // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line have no other identity
           <span key={at} className={className ?? undefined}>
             {withBreaks(text)}
           </span>

@@ -5,7 +5,11 @@ import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { type ButtonHTMLAttributes, memo, type ReactNode } from 'react';
 import { useActions } from '@/components/live/actions';
-import { useIsTaken } from '@/components/live/refusals';
+import { useSupportsCommand } from '@/components/live/refusals';
+import { useSelected } from '@/components/live/use-folded';
+import { SessionLink } from '@/components/sessions/session-link';
+import { CopyButton } from '@/components/ui/copy-button';
+import { formatCount, plural } from '@/components/ui/duration';
 import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
@@ -16,13 +20,11 @@ import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { useDisclosure } from '@/components/ui/unfold';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
-import { TaskFacts, TaskOrigin } from './task-facts';
-import { TaskOutcome } from './task-status';
-import { TaskSteps } from './task-steps';
-import { TaskStop } from './task-stop';
+import { TaskOutcome } from './task-outcome';
+import { TaskStop, TaskWake } from './task-stop';
 import { TaskSummary } from './task-summary';
-import { TaskWake } from './task-wake';
 import { isBoilerplate, taskAnchor } from './task-words';
+import { useTaskDetail } from './use-tasks';
 
 const wakeCode = new CodeOnDemand(async () => (await import('./wake-here')).WakeHere);
 const outputCode = new CodeOnDemand(async () => (await import('./task-output')).TaskOutputPart);
@@ -37,30 +39,30 @@ const RULE: Record<TaskStatus, string> = {
 
 interface TaskCardProps {
   task: Task;
-  /** The tool call that started it, as the transcript shows calls. */
+  /** The tool call that started the task. */
   call: ReactNode;
   renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode;
 }
 
-/** A task at the place where it started. It goes on telling the truth there after the turn has moved on. */
+/** A task where it started. The card stays current after its turn. */
 export const TaskCard = memo(function TaskCard({ task, call, renderItems }: TaskCardProps) {
   const { open, id: stepsId, button } = useDisclosure();
-  // What still runs is watched, and what failed says why in its last lines.
+  // Open for running tasks to watch, and for failed ones, whose last lines say why.
   const output = useDisclosure(task.status === 'running' || task.status === 'failed');
   const waking = useDisclosure();
-  // TaskWake covers runners that can begin a turn with the result
-  const isWoken = useIsTaken('task.wake') && task.kind !== 'subagent';
+  // TaskWake covers runners that can start a turn with the result.
+  const isWoken = useSupportsCommand('task.wake') && task.kind !== 'subagent';
   const mayWake = useActions() !== null && task.isUndelivered === true && !isWoken;
   const held = useIsHeld(taskAnchor(task));
   const { stopped } = useLiveness();
   const isUnheard = stopped !== null && task.status === 'running';
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
+    // biome-ignore lint/a11y/useSemanticElements: not a form group
     <div
       role="group"
       id={taskAnchor(task)}
       tabIndex={-1}
-      aria-label={`Task ${nameText(task.description)}: ${isUnheard ? 'not heard of' : task.status}`}
+      aria-label={`Task ${nameText(task.description)}: ${isUnheard ? 'no signal' : task.status}`}
       className={clsx(
         'group/task my-2.5 border-l-2 pl-3 outline-none',
         RULE[isUnheard ? 'lost' : task.status],
@@ -89,7 +91,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       )}
       {task.summary !== null && !open && !isBoilerplate(task) && <TaskSummary text={task.summary} />}
       <div className="flex flex-wrap items-center gap-x-4 gap-y-0.5 text-2xs text-ink-3">
-        {task.kind !== 'shell' && <FoldWords words="What it did" isOpen={open} button={button} />}
+        {task.kind !== 'shell' && <FoldWords words="Steps" isOpen={open} button={button} />}
         {task.hasOutput && <FoldWords words="Output" isOpen={output.open} button={output.button} />}
         {task.summary !== null && isBoilerplate(task) && (
           <span>
@@ -128,7 +130,7 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
       )}
       {task.hasOutput && output.open && (
         <div id={output.id}>
-          <OnDemand code={outputCode} name="What it writes" props={{ task }} />
+          <OnDemand code={outputCode} name="The output" props={{ task }} />
         </div>
       )}
       {open && (
@@ -140,7 +142,6 @@ export const TaskCard = memo(function TaskCard({ task, call, renderItems }: Task
   );
 });
 
-/** A part of a card that folds. */
 function FoldWords(props: { words: string; isOpen: boolean; button: ButtonHTMLAttributes<HTMLButtonElement> }) {
   const { words, isOpen, button } = props;
   return (
@@ -154,4 +155,82 @@ function FoldWords(props: { words: string; isOpen: boolean; button: ButtonHTMLAt
       {words}
     </button>
   );
+}
+
+/** A subagent's items, loaded on demand and kept current. */
+function TaskSteps(props: { task: Task; renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode }) {
+  const { task, renderItems } = props;
+  const { store, query } = useTaskDetail(task);
+  const value = useSelected(store, (detail) => detail.value);
+  if (query.isError) {
+    return (
+      <p className="text-ink-3 text-xs">
+        {query.error.message}{' '}
+        <button type="button" onClick={() => query.refetch()} className="underline hover:text-ink">
+          Try again
+        </button>
+      </p>
+    );
+  }
+  if (value === undefined) return <p className="text-ink-3 text-xs">Loading steps…</p>;
+  if (value.items.length === 0) {
+    return (
+      <p className="text-ink-3 text-xs">{task.status === 'running' ? 'No steps yet.' : 'No steps were recorded.'}</p>
+    );
+  }
+  return renderItems(value.items, task.endedAt);
+}
+
+/** Usage, current tool and output file of a task. */
+export function TaskFacts({ task }: { task: Task }) {
+  const { usage, outputFile } = task;
+  return (
+    <>
+      {task.status === 'running' && task.lastToolName !== null && (
+        <span>
+          now in <Name text={task.lastToolName} layout="tool" />
+        </span>
+      )}
+      {usage?.toolUses != null && usage.toolUses > 0 && <span>{plural(usage.toolUses, 'tool call')}</span>}
+      {usage?.totalTokens != null && usage.totalTokens > 0 && <span>{formatCount(usage.totalTokens)} tokens</span>}
+      {outputFile !== null && (
+        <span className="flex min-w-0 max-w-full items-center gap-1.5">
+          {/* Keeps the end of the path. `dir=rtl` would clip the front but also reorder the slashes. */}
+          <span className="truncate font-mono" title={nameText(outputFile)}>
+            <Name text={shortPath(outputFile)} />
+          </span>
+          <CopyButton label="Copy output path" text={() => outputFile} />
+        </span>
+      )}
+    </>
+  );
+}
+
+/** Other sessions and people involved: who reported or assigned the task, and where its result was delivered. */
+function TaskOrigin({ task }: { task: Task }) {
+  const { reportedBy, assignedBy, toldElsewhere, answeredInTurnId } = task;
+  return (
+    <>
+      {reportedBy !== null && (
+        <span>
+          Reported by <SessionLink id={reportedBy} />
+        </span>
+      )}
+      {assignedBy !== null && (
+        <span>
+          Assigned to this session by <Name text={assignedBy} />
+        </span>
+      )}
+      {toldElsewhere !== null && answeredInTurnId === null && (
+        <span>
+          Delivered in <SessionLink id={toldElsewhere.sessionId} anchor={`turn-${toldElsewhere.turnId}`} />
+        </span>
+      )}
+    </>
+  );
+}
+
+function shortPath(path: string): string {
+  const parts = path.split('/');
+  return parts.length > 3 ? `…/${parts.slice(-2).join('/')}` : path;
 }

@@ -1,23 +1,23 @@
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { Task } from '@interlude/protocol/read-models';
 
-/** A way to name a task: by the place of its first event, by its run, or only by its id, which agents may use again. */
+/** Names a task by its first event's position, by its run, or by its id, which agents may reuse. */
 export interface TaskRef {
   id: string;
   runId: string | null;
-  /** Where the moment stands that names it. */
+  /** Position of the item that names the task. */
   position: Position | null;
 }
 
-/** The runs of one id. */
+/** The runs of one task id. */
 interface Runs {
-  /** The one that began last at the end. */
+  /** Latest start last. */
   ascending: Task[];
   byPosition: Map<Position, Task>;
   byRunId: Map<string, Task>;
 }
 
-/** A session may have thousands of tasks, or of runs of one, and every row of the transcript asks for some. */
+/** Finds tasks in logarithmic time: a session may have thousands, and every row of the transcript looks some up. */
 export class TaskIndex {
   readonly #runs = new Map<string, Runs>();
 
@@ -38,8 +38,8 @@ export class TaskIndex {
   }
 
   /**
-   * The task a moment in the transcript belongs to: the one that began there, else the run it names, else the newest
-   * of that id that had begun by then.
+   * The task that an item belongs to: the one that started there, else the named run, else the newest one that had
+   * started by then.
    */
   find({ id, runId, position }: TaskRef): Task | null {
     const runs = this.#runs.get(id);
@@ -47,12 +47,12 @@ export class TaskIndex {
     const { ascending, byPosition, byRunId } = runs;
     if (ascending.length === 1 || position === null)
       return (runId === null ? null : byRunId.get(runId)) ?? ascending.at(-1) ?? null;
-    return byPosition.get(position) ?? (runId === null ? null : byRunId.get(runId)) ?? lastBegun(ascending, position);
+    return byPosition.get(position) ?? (runId === null ? null : byRunId.get(runId)) ?? lastStarted(ascending, position);
   }
 }
 
-/** The last that had begun at `position`, in so many steps as the number of runs has binary digits. */
-function lastBegun(ascending: readonly Task[], position: Position): Task | null {
+/** The last task that had started at `position`. */
+function lastStarted(ascending: readonly Task[], position: Position): Task | null {
   let from = 0;
   let to = ascending.length;
   while (from < to) {

@@ -1,9 +1,13 @@
 'use client';
 
-import type { Task, TaskOutput } from '@interlude/protocol/read-models';
-import { outputSize } from '@interlude/protocol/task-output';
+import { foldTaskOutput } from '@interlude/protocol/projections/task-output';
+import type { Task, TaskOutputDetail } from '@interlude/protocol/read-models';
+import { outputSize, type TaskOutput } from '@interlude/protocol/task-output';
 import { useMemo, useState } from 'react';
-import { useSelected } from '@/components/live/use-folded';
+import { fetchJson } from '@/components/live/fetch-json';
+import { FoldedSnapshot } from '@/components/live/folded-snapshot';
+import { entriesOf } from '@/components/live/row-frame';
+import { useFolded, useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
 import { CopyButton } from '@/components/ui/copy-button';
 import { agoInWords } from '@/components/ui/duration';
@@ -15,20 +19,20 @@ import { UnfoldButton } from '@/components/ui/unfold';
 import { quoted } from '@/components/ui/verbatim';
 import { endOfOutput } from './output-rows';
 import { OutputText } from './output-text';
-import { useTaskOutput } from './use-task-output';
+import { pathOf } from './use-tasks';
 
-/** What is shown until all of it is asked for. */
+/** Shown until the reader asks for all. */
 const TAIL = { lines: 8, characters: 960 };
 
 const viewCode = new CodeOnDemand(async () => (await import('./output-view')).OutputView);
 
-/** What a task writes: its end, live, and all that is kept of it on asking. */
+/** The end of a task's output, live, and all of it on demand. */
 export function TaskOutputPart({ task }: { task: Task }) {
   const { store, query } = useTaskOutput(task);
   const output = useSelected(store, ({ value }) => (value === undefined ? undefined : value.output));
   const [all, setAll] = useState(false);
   const tail = useMemo(() => (output == null ? null : endOfOutput(output, TAIL)), [output]);
-  // Here before it is asked for: it opens where the reader looks, in one step.
+  // Preloaded, so that it opens without a jump.
   usePreload(viewCode);
   if (output === undefined && query.isError) {
     return (
@@ -45,10 +49,10 @@ export function TaskOutputPart({ task }: { task: Task }) {
     <section aria-label={name} className="my-1 min-w-0">
       {output && (
         <p className="mb-0.5 flex flex-wrap items-center gap-x-3 text-2xs text-ink-3">
-          {/* above what it unfolds, which grows down from here */}
+          {/* Above the content that it unfolds. */}
           {(tail?.isAll === false || all) && (
             <UnfoldButton onPress={() => setAll(!all)}>
-              {all ? 'Show only its end' : 'Show all, and search'}
+              {all ? 'Show only the end' : 'Show all and search'}
             </UnfoldButton>
           )}
           <OutputFacts output={output} isLive={task.status === 'running'} />
@@ -60,7 +64,7 @@ export function TaskOutputPart({ task }: { task: Task }) {
       ) : (
         <div className="min-h-[26px] overflow-hidden rounded bg-raised px-2 py-1 font-mono text-ink-2 text-xs">
           {output === undefined
-            ? 'Loading what it wrote…'
+            ? 'Loading output…'
             : tail?.rows.map(({ spans }, at) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
                 <OutputText key={at} spans={spans} />
@@ -81,10 +85,10 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
   return (
     <>
       <span className="tabular">{sizeOf(outputSize(output))}</span>
-      {redacted > 0 && <span>{countOf(redacted, 'secret')} taken out</span>}
+      {redacted > 0 && <span>{countOf(redacted, 'secret')} removed</span>}
       {isLive && !hasEnded && (
         <span className="tabular">
-          last written <LastWritten at={lastAt} />
+          last output <LastWritten at={lastAt} />
         </span>
       )}
     </>
@@ -95,7 +99,21 @@ function LastWritten({ at }: { at: number }) {
   return useClock((now) => agoInWords(now - at));
 }
 
-/** As it is shown: without control characters, and with a line where something is not kept. */
+/** The output without control characters, with a line for each hole. */
 function wholeText({ parts }: TaskOutput): string {
   return parts.map(({ text }) => stripAnsi(text)).join('\n[…]\n');
+}
+
+/** A task's output, kept current while it is shown. */
+function useTaskOutput(task: Task) {
+  const path = `${pathOf({ ...task, runId: null }, '/output')}?position=${task.position}`;
+  return useFolded(
+    ['task-output', path],
+    `session:${task.sessionId}`,
+    () =>
+      new FoldedSnapshot<TaskOutputDetail>({
+        read: (signal) => fetchJson(path, signal),
+        fold: (detail, frames) => foldTaskOutput(detail, entriesOf(frames)),
+      }),
+  );
 }

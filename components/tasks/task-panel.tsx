@@ -9,15 +9,15 @@ import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Words } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import { TaskOutcome } from './task-status';
+import { TaskOutcome } from './task-outcome';
 import { taskAnchor } from './task-words';
 
-/** Tasks listed at first, and added with each asking. */
+/** Tasks listed at first; further ones are added per press. */
 const SHOWN = 60;
 
 /**
- * A session's tasks on one side: those that run first, then the newest. While the reader is at them, they stay in place.
- * @param omitted how many there are besides, which the server does not list
+ * A session's tasks: running ones first, then the newest. The order is kept while the reader uses the list.
+ * @param omitted number of tasks that the server does not list
  */
 export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omitted?: number }) {
   const box = useRef<HTMLElement>(null);
@@ -34,7 +34,7 @@ export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omit
       <h2 className="flex items-baseline gap-1.5 px-5 pt-4 pb-1.5 text-2xs text-ink-3">
         <span className="font-medium text-ink-2">Tasks</span>
         <span className="tabular">
-          {running > 0 ? `${running} of ${total} ${stopped === null ? 'running' : 'not heard of'}` : total}
+          {running > 0 ? `${running} of ${total} ${stopped === null ? 'running' : 'no signal'}` : total}
         </span>
         <HeldChanges moved={moved} added={added} onShow={letGo} className="ml-auto" />
       </h2>
@@ -60,13 +60,13 @@ export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omit
               onClick={() => setMost(most + SHOWN * 4)}
               className="text-ink-3 text-xs underline hover:text-ink"
             >
-              Show older of {ordered.length.toLocaleString('en')}
+              Show older tasks of {ordered.length.toLocaleString('en')}
             </button>
           </li>
         )}
         {omitted > 0 && ordered.length <= most && (
           <li className="tabular px-5 py-2 text-ink-3 text-xs">
-            … and {omitted.toLocaleString('en')} more that are not listed.
+            … and {omitted.toLocaleString('en')} more not listed.
           </li>
         )}
       </ul>

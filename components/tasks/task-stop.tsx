@@ -2,22 +2,23 @@
 
 import type { Task } from '@interlude/protocol/read-models';
 import { useActionState, useActions } from '@/components/live/actions';
-import { useRefusal } from '@/components/live/refusals';
+import { useRefusal, useSupportsCommand } from '@/components/live/refusals';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
+import { SettledButton } from '@/components/ui/settled-button';
 import { nameText, quoted } from '@/components/ui/verbatim';
 
 export const stopKey = (task: Pick<Task, 'position'>) => `stop:${task.position}`;
 
-/** Stops a running task: pressed twice, because what it has done so far may be lost. */
+/** Stops a running task. Needs two presses, because progress may be lost. */
 export function TaskStop({ task }: { task: Task }) {
   const actions = useActions();
   const { stopped, isAway } = useLiveness();
   const refusal = useRefusal('task.stop');
   const key = stopKey(task);
   const state = useActionState(key);
-  // One that nobody runs any more may not be there when its runner is: what waited would stop something else.
+  // Without a runner the task may be gone by the time the command arrives, and its id may be in use again.
   const isRunning = actions !== null && task.status === 'running' && stopped === null;
   if (!isRunning) return null;
   if (refusal !== null) {
@@ -28,7 +29,7 @@ export function TaskStop({ task }: { task: Task }) {
     );
   }
   if (state?.kind === 'sending' || state?.kind === 'asked')
-    return <span data-action={key}>{isAway ? 'Stop queued, its runner is away' : 'Stopping…'}</span>;
+    return <span data-action={key}>{isAway ? 'Stop queued: the runner is offline' : 'Stopping…'}</span>;
 
   const ask = () => {
     const run = task.runId === null ? {} : { runId: task.runId };
@@ -51,6 +52,46 @@ export function TaskStop({ task }: { task: Task }) {
           isPressed ? 'Press again to stop it' : state?.kind === 'failed' ? 'Try again' : isAway ? 'Queue stop' : 'Stop'
         }
       </PressTwice>
+    </span>
+  );
+}
+
+export const wakeKey = (task: Pick<Task, 'position'>) => `wake:${task.position}`;
+
+/** Starts a turn with the result of an ended command that no turn has received. */
+export function TaskWake({ task }: { task: Task }) {
+  const actions = useActions();
+  const { stopped, isAway } = useLiveness();
+  const isSupported = useSupportsCommand('task.wake');
+  const key = wakeKey(task);
+  const state = useActionState(key);
+  const hasEnded = task.status !== 'running' && task.presumed === undefined;
+  const isUndelivered = task.answeredInTurnId === null && task.toldElsewhere === null && task.carriedBy === undefined;
+  // Subagents report their own results.
+  if (actions === null || !isSupported || stopped !== null || !hasEnded || !isUndelivered || task.kind === 'subagent')
+    return null;
+  if (state?.kind === 'sending' || state?.kind === 'asked')
+    return <span data-action={key}>{isAway ? 'Wake-up queued: the runner is offline' : 'Waking the agent…'}</span>;
+
+  const ask = () => {
+    const run = task.runId === null ? {} : { runId: task.runId };
+    actions.ask(key, `/tasks/${encodeURIComponent(task.id)}/wake`, run);
+  };
+  return (
+    <span data-action={key} aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2">
+      {state?.kind === 'failed' && (
+        <span className="text-failed">
+          Not woken: <Name text={state.reason} />
+        </span>
+      )}
+      <SettledButton
+        of={key}
+        onPress={ask}
+        label={`Wake the agent for ${quoted(task.description)}`}
+        className="text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink aria-disabled:text-ink-3"
+      >
+        {state?.kind === 'failed' ? 'Try again' : isAway ? 'Queue wake-up' : 'Wake the agent'}
+      </SettledButton>
     </span>
   );
 }

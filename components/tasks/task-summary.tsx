@@ -1,23 +1,30 @@
 'use client';
 
+import type { Task, TaskItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
+import { SessionLink } from '@/components/sessions/session-link';
 import { CopyButton } from '@/components/ui/copy-button';
+import { Glyph } from '@/components/ui/glyph';
+import { JumpLink } from '@/components/ui/jump';
 import { longRunClass } from '@/components/ui/long-run';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { sizeInWords } from '@/components/ui/size-in-words';
 import { useHoldTail } from '@/components/ui/unfold';
+import { nameText } from '@/components/ui/verbatim';
+import { TaskOutcome } from './task-outcome';
+import { taskAnchor } from './task-words';
 
-/** What three lines hold. */
+/** The size of three lines. */
 const PREVIEW_CHARACTERS = 220;
 const PREVIEW_LINES = 3;
-/** Laid out of it. There may be hundreds on a page. */
+/** Longest preview. A page may show hundreds. */
 const PREVIEW_MOST = 1_000;
 const PREVIEW_SIGNS = 100;
 
-/** What a task says of its end: its beginning in words, and all of it as it was written on asking. */
+/** A task's summary: a plain-text preview, and all of it as Markdown on demand. */
 export function TaskSummary({ text }: { text: string }) {
   const hold = useHoldTail();
   const [all, setAll] = useState(false);
@@ -57,4 +64,49 @@ export function TaskSummary({ text }: { text: string }) {
       )}
     </div>
   );
+}
+
+/** The end of a task, where the agent was notified of it. The card is where the task started. */
+export function TaskEndLine(props: { task: Task; item: TaskItem; standsAlone: boolean }) {
+  const { item, standsAlone } = props;
+  // This item reports the task as lost, or from another session, while its own session has reported more since.
+  const isPresumedLost = item.phase === 'lost' && props.task.status !== 'lost';
+  const isOverruled = item.reportedBy !== undefined && props.task.reportedBy === null;
+  const task: Task = isPresumedLost || isOverruled ? asReportedIn(props.task, item) : props.task;
+  const line = (
+    <>
+      <p className="flex items-center gap-2 text-xs">
+        <Glyph name={item.phase === 'started' ? 'running' : item.phase} />
+        <JumpLink anchor={taskAnchor(task)} className="min-w-0 truncate text-ink-2 hover:text-ink hover:underline">
+          <bdi>
+            <Words text={task.description} />
+          </bdi>
+        </JumpLink>
+        <TaskOutcome task={task} />
+        {item.reportedBy !== undefined && (
+          <span className="min-w-0 truncate text-2xs text-ink-3">
+            reported by <SessionLink id={item.reportedBy} />
+          </span>
+        )}
+      </p>
+      {standsAlone && task.summary !== null && (
+        <div className="ps-5">
+          <TaskSummary text={task.summary} />
+        </div>
+      )}
+    </>
+  );
+  if (!standsAlone) return <div className="my-1.5">{line}</div>;
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: not a form group
+    <div role="group" aria-label={`Task ${nameText(task.description)}: ${task.status}`} className="my-1.5">
+      {line}
+    </div>
+  );
+}
+
+/** The card's details were reported later. */
+function asReportedIn(task: Task, { phase, at }: TaskItem): Task {
+  const status = phase === 'started' ? task.status : phase;
+  return { ...task, status, endedAt: at, exitCode: null, summary: null, usage: null };
 }

@@ -9,14 +9,14 @@ import { fetchJson } from '@/components/live/fetch-json';
 import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { entriesOf } from '@/components/live/row-frame';
 import type { ShownList } from '@/components/live/row-table';
-import { readingKey, takeOf, useFleet, useFleetStores, useReading } from '@/components/live/use-fleet';
+import { applyUnlessReset, fleetQueryKey, useFleet, useFleetQuery, useFleetStores } from '@/components/live/use-fleet';
 import { useFolded } from '@/components/live/use-folded';
 
 const NONE: ShownList<Task> = { rows: [], next: null, count: 0 };
 
-/** The tasks of a session: all of them, or until those are read the part that came with the page. */
+/** The tasks of a session. Until they are loaded, the part that the server sent. */
 export function useTasks(sessionId: string): { tasks: readonly Task[]; omitted: number } {
-  useReading({
+  useFleetQuery({
     table: 'tasks',
     kind: 'list',
     of: sessionId,
@@ -28,19 +28,18 @@ export function useTasks(sessionId: string): { tasks: readonly Task[]; omitted: 
 }
 
 /**
- * Reads the list again when some are removed with the session's oldest turns: the stream does not tell of a row that
- * goes.
+ * Reloads the tasks when some are removed with the session's oldest turns, because the stream does not report removals.
  */
-export function useTasksLeft(sessionId: string, removedUpTo: Position | undefined): void {
+export function useTasksAfterRemoval(sessionId: string, removedUpTo: Position | undefined): void {
   const { fleet } = useFleetStores();
   const queries = useQueryClient();
   const [first] = useState(removedUpTo);
   useQuery({
     queryKey: ['tasks left', sessionId, removedUpTo],
     queryFn: async ({ signal }) => {
-      // one that was asked for before the removal could come after this one, and bring back what is gone
-      await queries.cancelQueries({ queryKey: readingKey('list', 'tasks', sessionId) });
-      return await takeOf(fleet, readTasks(sessionId, signal), (list) => {
+      // A read that started before the removal would restore removed tasks.
+      await queries.cancelQueries({ queryKey: fleetQueryKey('list', 'tasks', sessionId) });
+      return await applyUnlessReset(fleet, readTasks(sessionId, signal), (list) => {
         fleet.drop('tasks', sessionId);
         fleet.takeTasks(sessionId, list);
       });
@@ -53,7 +52,7 @@ function readTasks(sessionId: string, signal: AbortSignal): Promise<TaskList> {
   return fetchJson<TaskList>(`/sessions/${encodeURIComponent(sessionId)}/tasks`, signal);
 }
 
-/** What a task's subagent said and did, kept current while it is looked at. */
+/** A subagent's items, kept current while they are shown. */
 export function useTaskDetail(task: Task) {
   const path = pathOf(task, '');
   return useFolded(
@@ -67,7 +66,7 @@ export function useTaskDetail(task: Task) {
   );
 }
 
-/** The address of a run of a task. */
+/** API path of a task run. */
 export function pathOf({ id, runId, sessionId }: Task, what: '' | '/output'): string {
   const run = runId === null ? '' : `?runId=${encodeURIComponent(runId)}`;
   return `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(id)}${what}${run}`;

@@ -3,20 +3,22 @@
 import { refusalOf } from '@interlude/protocol/agent-limits';
 import type { CommandAnswer, Sending } from '@interlude/protocol/commands';
 import type { AgentDetail, SessionDetail, Task, TaskDetail, TaskOutputDetail } from '@interlude/protocol/read-models';
-import { sendingTo } from '@interlude/protocol/sending';
+import { type Sending, sendingTo } from '@interlude/protocol/sending';
+import { refusalOf } from '@interlude/protocol/takes';
+import type { TaskOutput } from '@interlude/protocol/task-output';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
-import { useAsk } from '@/components/live/ask';
 import { fetchJson } from '@/components/live/fetch-json';
+import { usePost } from '@/components/live/idempotent-post';
 import { SendHere } from '@/components/sessions/send-here';
 import { Name } from '@/components/ui/name';
-import { resultText } from './result-text';
+import { isBoilerplate } from './task-words';
 
 /**
- * Wakes an agent with the result of a task that ended while the agent was idle: by its runner where that can begin a turn,
- * otherwise by a message that can be edited first.
+ * Wakes an idle agent with the result of an ended task: through its runner if that can start a turn, otherwise with an
+ * editable message.
  *
- * @param onSent called once the result is on its way
+ * @param onSent called once the result is sent
  */
 export function WakeHere(props: {
   agentId: string;
@@ -31,16 +33,16 @@ export function WakeHere(props: {
       const session = `/sessions/${encodeURIComponent(sessionId)}`;
       const of = `${session}/tasks/${encodeURIComponent(task.id)}`;
       const run = `?position=${task.position}`;
-      const [told, written, here, agent] = await Promise.all([
+      const [detail, output, here, agent] = await Promise.all([
         fetchJson<TaskDetail>(`${of}${run}`, signal),
         fetchJson<TaskOutputDetail>(`${of}/output${run}`, signal),
         fetchJson<SessionDetail>(session, signal),
         fetchJson<AgentDetail>(`/agents/${encodeURIComponent(agentId)}`, signal),
       ]);
       const { takes } = agent.agent.status ?? {};
-      // runners keep the results of commands only
-      const begins = Array.isArray(takes) && takes.includes('task.wake') && told.task.kind !== 'subagent';
-      return { text: resultText(told.task, written.output), sending: fateOf(here, agent), begins };
+      // Runners keep the results of commands only.
+      const begins = Array.isArray(takes) && takes.includes('task.wake') && detail.task.kind !== 'subagent';
+      return { text: resultText(detail.task, output.output), sending: deliveryOf(here, agent), begins };
     },
     gcTime: 0,
   });
@@ -77,7 +79,7 @@ export function WakeHere(props: {
   );
 }
 
-/** Asks the runner for a turn with the result. That turn names its cause and marks the output as untrusted. */
+/** Asks the runner for a turn with the result. The turn names its cause and marks the output as untrusted. */
 function BeginTurn(props: {
   sessionId: string;
   task: Pick<Task, 'id' | 'runId'>;
@@ -85,18 +87,20 @@ function BeginTurn(props: {
   onSent: (sending: Sending) => void;
 }) {
   const { sessionId, task, sending, onSent } = props;
-  const [state, ask] = useAsk<CommandAnswer>();
-  const asked = useEffectEvent(onSent);
+  const [state, ask] = usePost<CommandAnswer>();
+  const notifySent = useEffectEvent(onSent);
   const isAsked = state.kind === 'answered';
   useEffect(() => {
-    if (isAsked) asked({ kind: 'allowed', reason: null });
+    if (isAsked) notifySent({ kind: 'allowed', reason: null });
   }, [isAsked]);
-  if (isAsked) return <p className="py-2 text-ink-2 text-xs">Asked for a turn with the result.</p>;
+  if (isAsked) return <p className="py-2 text-ink-2 text-xs">A turn with the result was requested.</p>;
   const path = `/sessions/${encodeURIComponent(sessionId)}/tasks/${encodeURIComponent(task.id)}/wake`;
   const isSending = state.kind === 'sending';
   return (
     <div className="flex max-w-prose flex-col gap-2 py-2 text-xs">
-      <p className="text-ink-2">Its runner begins a turn with the command, how it ended and the end of its output.</p>
+      <p className="text-ink-2">
+        The runner will start a turn with the command, its outcome and the end of its output.
+      </p>
       {sending.reason !== null && (
         <p className="text-waiting">
           <Name text={sending.reason} />
@@ -111,7 +115,7 @@ function BeginTurn(props: {
           }}
           className="rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent aria-disabled:text-ink-3"
         >
-          {isSending ? 'Asking…' : 'Begin a turn'}
+          {isSending ? 'Requesting…' : 'Start a turn'}
         </button>
         <span role="alert" className="text-failed">
           {state.kind === 'failed' && `Not woken: ${state.reason}`}
@@ -121,9 +125,37 @@ function BeginTurn(props: {
   );
 }
 
-/** The fate of a message sent now. */
-function fateOf({ session }: SessionDetail, { agent }: AgentDetail): Sending {
+/** The delivery of a message sent now. */
+function deliveryOf({ session }: SessionDetail, { agent }: AgentDetail): Sending {
   const refusal = refusalOf(agent.status, 'message');
-  if (refusal !== null) return { kind: 'refused', reason: `It takes no messages: ${refusal.reason}.` };
+  if (refusal !== null) return { kind: 'refused', reason: `It doesn’t accept messages: ${refusal.reason}.` };
   return sendingTo(session, agent);
+}
+
+/** Longest excerpt from the end of the output, in UTF-16 units. */
+const MOST_OUTPUT = 4_000;
+
+/** The message with a task's result. */
+function resultText(task: Task, output: TaskOutput | null): string {
+  const { id, description, status, exitCode, summary, error, outputFile } = task;
+  const name = description === id ? id : `“${description}” (${id})`;
+  const code = exitCode === null || exitCode === 0 ? '' : `, exit code ${exitCode}`;
+  const written = output?.parts.at(-1)?.text.trimEnd() ?? '';
+  return [
+    `The background task ${name} has ended: ${status}${code}.`,
+    summary !== null && !isBoilerplate(task) ? summary : '',
+    error ?? '',
+    written === '' ? '' : `The end of its output:\n${endOf(written)}`,
+    outputFile === null ? '' : `All of its output: ${outputFile}`,
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}
+
+/** Starts at a line break if there is one. */
+function endOf(text: string): string {
+  if (text.length <= MOST_OUTPUT) return text;
+  const end = text.slice(-MOST_OUTPUT);
+  const line = end.indexOf('\n');
+  return line === -1 ? end : end.slice(line + 1);
 }

@@ -3,11 +3,10 @@
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import { useCallback, useMemo, useState } from 'react';
 import type { TimeLock } from '@/components/ui/time-lock';
-import { type Span, spanOf } from './span-of';
 
 /**
- * Which turn or task the log is brought to, and its span. A span grows while what it belongs to runs, and is one and the
- * same object until it changes, so that the log is brought there once.
+ * The turn or task that the log is locked to, and its span. The span grows while the turn or task runs, and keeps its
+ * identity while it is unchanged, so that the log scrolls once.
  */
 export function useTimeLock(options: { turns: readonly Turn[]; tasks: readonly Task[]; onHold: () => void }) {
   const { turns, tasks, onHold } = options;
@@ -26,4 +25,26 @@ export function useTimeLock(options: { turns: readonly Turn[]; tasks: readonly T
   const release = useCallback(() => setHeld(null), []);
   const lock = useMemo((): TimeLock => ({ held, toggle }), [held, toggle]);
   return { lock, held, span, release };
+}
+
+/** Span of an agent's time in epoch milliseconds, inclusive. Anything running has no end. */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+const TURN = 'turn-';
+const TASK = 'task-';
+
+/** The span of a turn (`turn-<id>`) or task (`task-<position>`); null for an unknown anchor. */
+export function spanOf(anchor: string, turns: readonly Turn[], tasks: readonly Task[]): Span | null {
+  if (anchor.startsWith(TASK)) {
+    const task = tasks.find(({ position }) => `${TASK}${position}` === anchor);
+    return task === undefined ? null : { from: task.startedAt, to: task.endedAt ?? Number.POSITIVE_INFINITY };
+  }
+  const turn = turns.find(({ id }) => `${TURN}${id}` === anchor);
+  if (turn === undefined) return null;
+  if (turn.kind !== 'none') return { from: turn.startedAt, to: turn.endedAt ?? Number.POSITIVE_INFINITY };
+  // Items outside of turns end with the last of them.
+  return { from: turn.startedAt, to: turn.items.reduce((latest, { at }) => Math.max(latest, at), turn.startedAt) };
 }

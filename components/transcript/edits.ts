@@ -3,39 +3,39 @@ import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { countLines } from '@/components/ui/count-lines';
 import { type DiffChunk, lineDiff, MOST_CHANGED } from './line-diff';
 
-/** One change to a file. */
+/** One replacement in a file. */
 export interface Edit {
   before: string;
   after: string;
-  /** Wherever `before` stands in the file. */
+  /** Replaces every occurrence. */
   everywhere: boolean;
 }
 
-/** What a call changes in a file. */
+/** The edits of one tool call. */
 export interface Edits {
   edits: readonly Edit[];
-  /** It writes the whole file; what that was before, it does not say. */
+  /** Replaces the whole file, whose previous content is unknown. */
   isWhole: boolean;
-  /** What else it was given. */
+  /** The other arguments. */
   rest: Record<string, unknown>;
 }
 
-/** @returns null if it is no call of a tool that edits, or was given anything but what such a tool takes */
+/** @returns null unless the call is an edit with the expected arguments */
 export function editsOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Edits | null {
   if (!isObject(args)) return null;
   switch (name) {
     case 'Edit': {
       const { old_string: before, new_string: after, ...rest } = args;
       if (typeof before !== 'string' || typeof after !== 'string') return null;
-      // That it is meant everywhere is said with the rest.
+      // `replace_all` is shown with the other arguments.
       return { edits: [{ before, after, everywhere: false }], isWhole: false, rest };
     }
     case 'MultiEdit': {
       const { edits: list, ...rest } = args;
       if (!Array.isArray(list) || list.length === 0) return null;
       const edits: Edit[] = [];
-      for (const told of list) {
-        const edit = editOf(told);
+      for (const value of list) {
+        const edit = editOf(value);
         if (edit === null) return null;
         edits.push(edit);
       }
@@ -51,27 +51,27 @@ export function editsOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Ed
   }
 }
 
-/** One of several has no other place to say more: then all of it is shown as it was given. */
-function editOf(told: unknown): Edit | null {
-  if (!isObject(told)) return null;
-  const { old_string: before, new_string: after, replace_all: everywhere = false, ...more } = told;
+/** An edit in a list with unexpected fields is shown as given. */
+function editOf(value: unknown): Edit | null {
+  if (!isObject(value)) return null;
+  const { old_string: before, new_string: after, replace_all: everywhere = false, ...more } = value;
   if (typeof before !== 'string' || typeof after !== 'string' || typeof everywhere !== 'boolean') return null;
   return Object.keys(more).length === 0 ? { before, after, everywhere } : null;
 }
 
 export interface EditsDiff {
-  /** Of each edit. */
+  /** One list per edit. */
   chunks: readonly (readonly DiffChunk[])[];
   added: number;
   removed: number;
 }
 
-/** Of thousands of edits the first are lined up, and those beyond shown as removed and added. */
+/** Further edits are shown as removed and added lines, without a diff. */
 const MOST_LINED_UP = 200;
 
 const known = new WeakMap<object, EditsDiff>();
 
-/** @param args what `edits` were read from: they are compared once */
+/** @param args the source of `edits`: the cache key */
 export function diffOf({ edits }: Edits, args: object): EditsDiff {
   const found = known.get(args) ?? compared(edits);
   known.set(args, found);
@@ -80,7 +80,7 @@ export function diffOf({ edits }: Edits, args: object): EditsDiff {
 
 function compared(edits: readonly Edit[]): EditsDiff {
   const diff = { chunks: [] as DiffChunk[][], added: 0, removed: 0 };
-  // All of them together take no longer than one of the worst.
+  // All edits together take no longer than one of the worst.
   let left = MOST_CHANGED ** 2;
   for (const [at, { before, after }] of edits.entries()) {
     const chunks = lineDiff(before, after, at < MOST_LINED_UP ? Math.floor(Math.sqrt(left)) : 0);
@@ -97,10 +97,10 @@ function linesIn(chunks: readonly DiffChunk[], kind: DiffChunk['kind']): number 
   return chunks.reduce((sum, chunk) => sum + (chunk.kind === kind ? chunk.lines : 0), 0);
 }
 
-/** Small ones are compared while the page is rendered, on the server too: a hundred of them in a blink. */
+/** Edits this small are compared during the render, on the server too. */
 const SMALL = { characters: 4_000, lines: 120 };
 
-/** What has been compared, or is so small that it is at once; null for what takes a moment of its own. */
+/** The diff if it is cached or cheap; null if it should be computed in the idle queue. */
 export function diffAtOnce(edits: Edits, args: object): EditsDiff | null {
   return known.has(args) || isSmall(edits) ? diffOf(edits, args) : null;
 }
@@ -114,4 +114,63 @@ function isSmall({ edits }: Edits): boolean {
     if (lines < 0) return false;
   }
   return true;
+}
+
+/** The file changes that the agent reported with the result. */
+export function changesOf({ edits }: Pick<ToolCallItem, 'edits'>): Edits | null {
+  if (edits === undefined) return null;
+  return cachedChanges.get(edits) ?? cacheChanges(edits);
+}
+
+/** A call keeps its identity until it changes. */
+const cachedChanges = new WeakMap<object, Edits>();
+
+function cacheChanges(edits: NonNullable<ToolCallItem['edits']>): Edits {
+  const changes = { edits: edits.map((edit) => ({ ...edit, everywhere: false })), isWhole: false, rest: {} };
+  cachedChanges.set(edits, changes);
+  return changes;
+}
+
+/** The edits counted on a call's line: reported changes, or else the requested edits. */
+export function countedEdits(call: Pick<ToolCallItem, 'name' | 'args' | 'edits'>): { edits: Edits; of: object } | null {
+  const changes = changesOf(call);
+  if (changes !== null) return { edits: changes, of: call.edits as object };
+  const requested = editsOf(call);
+  return requested === null ? null : { edits: requested, of: call.args as object };
+}
+
+/** Consecutive changes of one file. */
+interface ChangedFile {
+  path: string;
+  edits: Edits;
+  diff: EditsDiff;
+}
+
+/**
+ * A call's reported changes by file; empty if they equal the requested edits.
+ *
+ * @param diff of `changes`
+ */
+export function changedFiles(
+  call: Pick<ToolCallItem, 'name' | 'args' | 'edits'>,
+  changes: Edits,
+  diff: EditsDiff,
+): ChangedFile[] {
+  const requested = editsOf(call)?.edits ?? [];
+  const isRequested = changes.edits.every(({ before, after }) =>
+    requested.some((edit) => edit.before === before && edit.after === after),
+  );
+  if (isRequested) return [];
+  const files: ChangedFile[] = [];
+  for (const [at, { path }] of (call.edits ?? []).entries()) {
+    const last = files.at(-1);
+    const from = last?.path === path ? at - last.edits.edits.length : at;
+    if (from < at) files.pop();
+    const edits = changes.edits.slice(from, at + 1);
+    const chunks = diff.chunks.slice(from, at + 1);
+    // A new file is shown as written, without a previous text to copy.
+    const isWhole = edits.length === 1 && edits[0]?.before === '';
+    files.push({ path, edits: { edits, isWhole, rest: {} }, diff: { chunks, added: 0, removed: 0 } });
+  }
+  return files;
 }

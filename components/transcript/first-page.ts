@@ -1,21 +1,21 @@
 import type { Item, TranscriptPage } from '@interlude/protocol/read-models';
 import { isLarger } from '@/components/ui/is-larger';
 
-/** Turns of the page that paints first; older ones come while the reader scrolls. */
+/** Turns of the first page. Older ones load while the reader scrolls. */
 export const FIRST_PAGE = 30;
-/** What those may hold in text, in UTF-16 units: all of it is in the markup, and the server writes it in one go. */
+/** Most text of those turns, in UTF-16 units: the server writes all of it at once. */
 const MOST_TEXT = 512 * 1024;
-/** What stands around an item's text, about. */
+/** Approximate markup around an item's text. */
 const ITEM_FRAME = 256;
 
-/** What may come with the markup, in UTF-16 units and in values: it is written, and read again, in one go. */
+/** Most data in the markup, in UTF-16 units and in values: it is serialized and parsed at once. */
 const MOST_LENGTH = 1024 * 1024;
 const MOST_VALUES = 20_000;
 
 /**
- * The newest turns of a page, as many as may come with the markup. The others come as older ones do.
+ * The newest turns of a page, as many as fit into the markup.
  *
- * @returns null if the newest alone is too much: the page asks for it by itself
+ * @returns null if the newest turn alone is too large; the browser then loads it
  */
 export function firstPageOf(page: TranscriptPage): TranscriptPage | null {
   const first = newestOf(page);

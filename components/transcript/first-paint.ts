@@ -2,23 +2,23 @@
 
 import type { Turn } from '@interlude/protocol/read-models';
 import { createContext } from 'react';
-import { textsParsedAtOnce } from '@/components/ui/markdown/markdown-work';
+import { textsParsedAtOnce } from '@/components/ui/markdown/parse';
+import { FIRST_PAINT_ROWS } from './item-rows';
 import { FIRST_WEIGHT, itemWeight } from './row-weight';
-import { FIRST_PAINT_ROWS } from './shown-rows';
 
-/** What the server renders of a transcript, in elements: more than the tallest screen shows. */
+/** Elements of a transcript that the server renders: more than the tallest screen shows. */
 const MOST_WEIGHT = 3_500;
-/** A turn's own: its time, its line, its end. */
+/** Elements of a turn without its items. */
 const TURN = 15;
 
-/** The part of a transcript that comes rendered: its end, where the page opens. The browser lays out the rest. */
-export interface FirstPaintPart {
+/** The end of a transcript, where the page opens: the part that the server renders. */
+interface FirstPaintPart {
   turns: readonly Turn[];
-  /** The texts that come parsed; the others as they were written. */
+  /** Texts that the server parses; the others are rendered as written. */
   parsed: ReadonlySet<string>;
 }
 
-/** Not null on the server. */
+/** Null in the browser. */
 export const FirstPaint = createContext<FirstPaintPart | null>(null);
 
 export function firstPaintOf(turns: readonly Turn[]): FirstPaintPart {
@@ -27,7 +27,7 @@ export function firstPaintOf(turns: readonly Turn[]): FirstPaintPart {
   while (from > 0 && weight < MOST_WEIGHT) {
     from -= 1;
     weight += turnWeight(turns[from] as Turn);
-    // One that is too much is left out, but not the only one.
+    // Leaves out a turn that is too large, unless it is the only one.
     if (weight > MOST_WEIGHT && from < turns.length - 1) {
       from += 1;
       break;
@@ -37,11 +37,11 @@ export function firstPaintOf(turns: readonly Turn[]): FirstPaintPart {
   return { turns: shown, parsed: textsParsedAtOnce(answersNewestFirst(shown)) };
 }
 
-/** About how many elements a turn is when it comes into the page. */
+/** Approximate number of elements of a turn. */
 export function turnWeight({ items }: Turn): number {
   const { head, tail } = FIRST_PAINT_ROWS;
   const shown = items.length <= head + tail ? items : [...items.slice(0, head), ...items.slice(-tail)];
-  // What is heavier is shown in part.
+  // Larger turns are shown in part.
   return (
     TURN +
     Math.min(

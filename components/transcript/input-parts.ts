@@ -6,19 +6,17 @@ import { isLarger } from '@/components/ui/is-larger';
 import { nameElements } from '@/components/ui/name';
 
 /**
- * One thing a tool was given. Every key of an input is one part, whatever else the input has: a look of its own never
- * hides what stands beside it.
+ * One part of a tool's input. Every key becomes one part, so that no special rendering hides another key.
  *
- * `command`, `removed`, `added` and `long` are texts that are shown as blocks; `field` is a line with its name; `whole`
- * is an input that is no object or has very many keys, or long ones, or its own words where they say more than what was
- * read of them.
+ * `command`, `removed`, `added` and `long` are blocks of text; `field` is a line with its name; `whole` is an input
+ * that is not an object, has many or long keys, or whose source says more than its parsed value.
  */
 export interface InputPart {
   kind: 'command' | 'removed' | 'added' | 'long' | 'field' | 'whole';
-  /** The key. '' where there is none. */
+  /** The key, or ''. */
   name: string;
   text: string;
-  /** `text` is JSON and not itself what was given. */
+  /** `text` is JSON made from the value. */
   isJson: boolean;
 }
 
@@ -32,7 +30,7 @@ const BLOCKS: ReadonlyMap<string, InputPart['kind']> = new Map([
 
 const ORDER: readonly InputPart['kind'][] = ['command', 'field', 'removed', 'added', 'long', 'whole'];
 
-/** @returns none for an input that is empty */
+/** @returns an empty list for an empty input */
 export function inputParts({ args, argsText }: Pick<ToolCallItem, 'args' | 'argsText'>): InputPart[] {
   const whole: InputPart = { kind: 'whole', name: '', text: argsText, isJson: false };
   if (args === null || args === undefined) return argsText === '' || argsText === 'null' ? [] : [whole];
@@ -43,35 +41,35 @@ export function inputParts({ args, argsText }: Pick<ToolCallItem, 'args' | 'args
   return [...parts, ...asWritten(args, argsText)];
 }
 
-/** An input as it came, where that says more than what was read of it. */
+/** The input's source, if it says more than its parsed value. */
 export function asWritten(args: object, argsText: string): InputPart[] {
   if (argsText === '' || saysTheSame(argsText, args)) return [];
   return [{ kind: 'whole', name: '', text: argsText, isJson: false }];
 }
 
-/** More keys than tools have: each is a row of its own, which costs a browser more to lay out than what stands in it. */
+/** More keys are shown as one text: each key is a row, which is expensive to lay out. */
 const MOST_PARTS = 30;
-/** More of names than anybody reads beside a value. What is long is shown page by page, which a name can't be. */
+/** Longest names in total. Values are paged, but names are not. */
 const MOST_NAMES = 4_000;
-/** Of the elements that signs in names are. */
-const MOST_NAME_SIGNS = 100;
+/** Most elements for special characters in names. */
+const MOST_NAME_ELEMENTS = 100;
 
-/** Whether it is shown as one text. */
+/** The input is shown as one text. */
 function isWide(args: object): boolean {
   let count = 0;
   let length = 0;
-  let signs = 0;
+  let elements = 0;
   for (const name in args) {
     count += 1;
     length += name.length;
     if (count > MOST_PARTS || length > MOST_NAMES) return true;
-    signs += nameElements(name);
-    if (signs > MOST_NAME_SIGNS) return true;
+    elements += nameElements(name);
+    if (elements > MOST_NAME_ELEMENTS) return true;
   }
   return false;
 }
 
-/** What runs comes first, then all of it as one text, of which as much is shown as of any long one. */
+/** The command first, then the whole input as one text. */
 function wideParts(args: object): InputPart[] {
   const { command } = args as { command?: unknown };
   const whole: InputPart = { kind: 'whole', name: '', text: asJson(args, 1), isJson: true };
@@ -84,12 +82,12 @@ function partOf(name: string, value: unknown): InputPart {
   }
   const kind = BLOCKS.get(name);
   if (kind !== undefined) return { kind, name, text: value, isJson: false };
-  // A text that reads like a number or an object is told from one by its quotes.
+  // Quotes distinguish a string from the number or object it looks like.
   if (isJson(value)) return { kind: 'field', name, text: JSON.stringify(value), isJson: true };
   return { kind: 'field', name, text: value, isJson: false };
 }
 
-/** Of more values, deep within others, the spaces before each line would be many times what they hold. */
+/** Larger values are not indented: deep nesting would multiply their size. */
 const MOST_INDENTED = 50_000;
 
 function asJson(value: unknown, indent: number): string {
@@ -98,8 +96,8 @@ function asJson(value: unknown, indent: number): string {
 }
 
 /**
- * Whether the words an input came in say no more than what was read of them: a key that is there twice, or a number
- * with more digits than a number here can hold, is otherwise seen by nobody.
+ * The parsed value says all that its source does. Duplicate keys and numbers beyond double precision would be hidden
+ * otherwise.
  */
 function saysTheSame(json: string, args: object): boolean {
   let tokens = '';
@@ -109,7 +107,7 @@ function saysTheSame(json: string, args: object): boolean {
   return tokens === JSON.stringify(args);
 }
 
-/** The same string may be escaped in several ways. */
+/** Normalizes escapes. */
 function quotedAlike(token: string): string {
   try {
     return JSON.stringify(JSON.parse(token));

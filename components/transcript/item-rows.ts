@@ -1,9 +1,13 @@
-import type { Item, TaskItem, ToolCallItem } from '@interlude/protocol/read-models';
-import { itemAnchor } from './item-anchor';
-import { itemWeight } from './row-weight';
-import { LONGEST_RUN } from './tool-run';
+'use client';
 
-/** An item by its place in the turn, or tool calls in a row. */
+import type { Item, TaskItem, ToolCallItem } from '@interlude/protocol/read-models';
+import { createContext } from 'react';
+import { itemWeight } from './row-weight';
+
+/** A longer run shows only its ends at first. */
+export const LONGEST_RUN = 14;
+
+/** An item by its index in the turn, or consecutive tool calls. */
 export type ItemRow = { at: number; run: null } | { at: number; run: readonly ToolCallItem[] };
 
 export function rowsOf(items: readonly Item[], calls: ReadonlyMap<TaskItem, ToolCallItem>): ItemRow[] {
@@ -58,3 +62,74 @@ export function rowKey({ at }: ItemRow, items: readonly Item[]): string {
   const item = items[at] as Item;
   return `${item.kind}:${item.position}`;
 }
+
+/** Rows `[from, to)` of a long list, shown or left out. */
+interface Section {
+  from: number;
+  to: number;
+  isShown: boolean;
+}
+
+/** Rows shown at the beginning and end of a turn. */
+interface RowLimits {
+  head: number;
+  tail: number;
+}
+
+/** Limits before and after scripts run. */
+export const FIRST_PAINT_ROWS: RowLimits = { head: 10, tail: 40 };
+export const TURN_ROWS: RowLimits = { head: 60, tail: 120 };
+/** Rows added per press. */
+export const MORE_ROWS = 200;
+/** Rows shown on either side of a link's target. */
+const AROUND = 20;
+/** The tail moves in steps, so that not every new row hides an old one. */
+const TAIL_STEP = 40;
+
+/**
+ * The rows of a turn that are shown. Rendering ten thousand would block the server and the page.
+ *
+ * @param opened rows the reader has opened, as `[from, to)`
+ */
+export function sectionsOf(
+  count: number,
+  { head, tail }: RowLimits,
+  opened: readonly (readonly [number, number])[] = [],
+): Section[] {
+  if (count <= head + tail + TAIL_STEP) return [{ from: 0, to: count, isShown: true }];
+  const tailFrom = Math.floor((count - tail) / TAIL_STEP) * TAIL_STEP;
+  const wanted = [[0, head] as const, ...opened, [tailFrom, count] as const]
+    .map(([from, to]) => [Math.max(0, from), Math.min(count, to)] as const)
+    .sort((a, b) => a[0] - b[0]);
+  const stretches: Section[] = [];
+  let at = 0;
+  for (const [from, to] of wanted) {
+    if (to <= at) continue;
+    if (from > at) stretches.push({ from: at, to: from, isShown: false });
+    const last = stretches.at(-1);
+    if (last?.isShown) last.to = to;
+    else stretches.push({ from: Math.max(from, at), to, isShown: true });
+    at = to;
+  }
+  return stretches;
+}
+
+export function around(row: number): readonly [number, number] {
+  return [row - AROUND, row + AROUND];
+}
+
+/** The anchor of an item; null if nothing links to it. */
+export function itemAnchor(item: Item): string | null {
+  switch (item.kind) {
+    case 'task':
+      return `task-${item.position}`;
+    case 'message':
+    case 'request':
+      return `${item.kind}-${item.id}`;
+    default:
+      return null;
+  }
+}
+
+/** The target of the last jump, shown even in the middle of a long turn. */
+export const TargetAnchor = createContext<string | null>(null);

@@ -1,25 +1,22 @@
 import { diffArrays } from 'diff';
 import { countLines } from '@/components/ui/count-lines';
 
-/** Lines in a row that fared alike. Each ends with a line break; of the last one, that may be ours. */
+/** Consecutive lines with the same fate. Each ends with a line break; the last one's may be added here. */
 export interface DiffChunk {
   kind: 'same' | 'removed' | 'added';
   text: string;
   lines: number;
 }
 
-/**
- * Beyond so many lines, or so many of them changed, what is different is shown as it was before and as it is after:
- * lining it up takes the square of that.
- */
+/** Beyond these limits the text is shown as removed and added lines: a diff takes quadratic time. */
 const MOST_LINES = 20_000;
 export const MOST_CHANGED = 500;
 
 /**
- * What became of a text, line by line: the chunks that are not `added` are all of it, and those that are not `removed`
- * all of what it became.
+ * The line diff of two texts. Chunks that are not `added` are all of the old text; chunks that are not `removed` are
+ * all of the new one.
  *
- * @param mostChanged more changed lines than these are not lined up
+ * @param mostChanged more changed lines are not compared
  */
 export function lineDiff(before: string, after: string, mostChanged = MOST_CHANGED): DiffChunk[] {
   const [old, now] = withLastBreaks(before, after);
@@ -34,14 +31,14 @@ export function lineDiff(before: string, after: string, mostChanged = MOST_CHANG
   ]);
 }
 
-/** These are parts of files: that both end without a line break says nothing, and that one of them does says much. */
+/** The texts are parts of files: a missing last line break matters only if just one has it. */
 function withLastBreaks(before: string, after: string): [string, string] {
   const isEnded = (text: string) => text === '' || text.endsWith('\n');
   if (isEnded(before) && isEnded(after)) return [before, after];
   return [before === '' ? '' : `${before}\n`, after === '' ? '' : `${after}\n`];
 }
 
-/** Where the lines end that both begin with. */
+/** Length of the lines that both texts start with. */
 function commonHead(one: string, other: string): number {
   const most = Math.min(one.length, other.length);
   let at = 0;
@@ -49,7 +46,7 @@ function commonHead(one: string, other: string): number {
   return at === 0 ? 0 : one.lastIndexOf('\n', at - 1) + 1;
 }
 
-/** How long the lines are that both end with, behind their common head. */
+/** Length of the lines that both texts end with, after their common head. */
 function commonTail(one: string, other: string, head: number): number {
   const most = Math.min(one.length, other.length) - head;
   let length = 0;
@@ -66,7 +63,7 @@ function changed(before: string, after: string, mostChanged: number): DiffChunk[
   if (before === '' || after === '' || countLines(before) + countLines(after) > MOST_LINES) return apart;
   const numbers = new Map<string, number>();
   const [old, now] = [linesOf(before), linesOf(after)];
-  // Lines that are long and alike almost to their end would be compared over and over: numbers are told apart at once.
+  // Numbers compare in constant time; long lines with a common prefix don't.
   const numbered = (lines: readonly string[]) =>
     lines.map((line) => {
       const number = numbers.get(line) ?? numbers.size;

@@ -4,18 +4,18 @@ import { X } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { OVER } from '@/components/ui/in-view';
 
-/** Looking for what a link leads to: under way, or why it could not be shown. */
+/** The lookup of a link's target: in progress, or why it failed. */
 export type Lookup = { anchor: string; fromAddress: boolean } & (
   | { state: 'seeking' }
   | { state: 'missing' }
   | { state: 'failed'; reason: string }
 );
 
-/** That a link leads nowhere, said where the reader looks for what it should have led to. Nothing moves for it. */
+/** Says that a link's target can't be shown. Overlays the transcript, so that nothing moves. */
 export function LookupNotice(props: {
   lookup: Lookup | null;
   turnCount: number;
-  /** Whether the session's oldest turns were removed. */
+  /** The session's oldest turns were removed. */
   isCut: boolean;
   onRetry: (lookup: Lookup) => void;
   onClose: () => void;
@@ -55,20 +55,20 @@ export function LookupNotice(props: {
 }
 
 function wordsOf(lookup: Lookup, turnCount: number, isCut: boolean): string {
-  // An anchor begins with what it is one of: `task-12`.
+  // An anchor starts with its kind: `task-12`.
   const what = lookup.anchor.slice(0, lookup.anchor.indexOf('-'));
   switch (lookup.state) {
     case 'seeking':
-      return `Looking for the ${what} this link leads to, in ${turnCount.toLocaleString('en')} turns so far…`;
+      return `Looking for the linked ${what}… ${turnCount.toLocaleString('en')} turns searched`;
     case 'missing': {
-      // A task that runs is in the session still, though the turn that began it is gone.
+      // A running task is still in the session when its turn is gone.
       const missing = isCut
-        ? `This link leads to a ${what} that is not in this transcript. It may have been removed with the oldest turns.`
-        : `This link leads to a ${what} that is not in this session.`;
-      const where = isCut ? 'You are at the newest end.' : 'You are at its newest end.';
+        ? `The linked ${what} is not in this transcript. It may have been removed with the oldest turns.`
+        : `The linked ${what} is not in this session.`;
+      const where = isCut ? 'Showing the newest turns.' : 'Showing its newest turns.';
       return lookup.fromAddress ? `${missing} ${where}` : missing;
     }
     case 'failed':
-      return `The ${what} this link leads to could not be loaded: ${lookup.reason}`;
+      return `The linked ${what} could not be loaded: ${lookup.reason}`;
   }
 }

@@ -1,29 +1,32 @@
 'use client';
 
+import { type Attachment, isImageType } from '@interlude/protocol/attachments';
 import type { MessageItem } from '@interlude/protocol/read-models';
-import { Reply } from 'lucide';
-import { memo } from 'react';
+import { FileText, Reply } from 'lucide';
+import { memo, useState } from 'react';
+import { useSource } from '@/components/live/use-source';
+import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { LongText } from '@/components/ui/long-text';
 import { Markdown } from '@/components/ui/markdown/markdown';
-import { Words } from '@/components/ui/name';
-import { MessageAttachments } from './message-attachments';
+import { Quoted, Words } from '@/components/ui/name';
+import { nameText, quoted } from '@/components/ui/verbatim';
 import { messageAnchor, ReplyLink } from './reply-link';
 import { useTranscriptSlots } from './transcript-slots';
 
-/** What is shown of a user's message until more is asked for. */
+/** Characters shown of a user's message before the reader asks for more. */
 const MOST_CHARACTERS = 5_000;
 
 interface MessageViewProps {
   item: MessageItem;
   queued: boolean;
-  /** The messages it answers, where its place does not say so. */
+  /** Ids of the answered messages, if their place doesn't show it. */
   answers: string;
 }
 
-/** What somebody said. A user's words are shown as typed; an agent's as the markdown it writes. */
+/** A message. A user's text is shown as typed, an agent's as Markdown. */
 export const MessageView = memo(function MessageView({ item, queued, answers }: MessageViewProps) {
   const slots = useTranscriptSlots();
   if (item.role === 'assistant') return <Answer item={item} answers={answers} />;
@@ -39,12 +42,12 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
           {item.name === null && (item.role === 'user' ? 'User:' : 'System:')}
           {item.name !== null && <Sender name={item.name} />}
         </span>
-        {isHearsay(item) && (
+        {isFromTerminal(item) && (
           <span
             className="float-right ml-3 text-2xs text-ink-3 leading-[22px]"
-            title="Nobody sent it from here: only the agent tells of it"
+            title="Not sent from Interlude: reported by the agent"
           >
-            as told by the agent
+            from the terminal
           </span>
         )}
         <LongText text={item.text} most={MOST_CHARACTERS} className="text-md" />
@@ -54,7 +57,7 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
         {queued && item.delivery === null && (
           <p className="mt-1 flex items-center gap-1.5 text-2xs text-waiting">
             <Glyph name="waiting" />
-            Queued: no turn has answered it yet
+            Queued: no turn has answered this message yet
           </p>
         )}
       </div>
@@ -67,8 +70,8 @@ export const MessageView = memo(function MessageView({ item, queued, answers }: 
   );
 });
 
-/** What somebody sent from here the server knows by itself, and how far it has come. */
-function isHearsay({ role, delivery }: MessageItem): boolean {
+/** Messages sent from Interlude have a delivery state. */
+function isFromTerminal({ role, delivery }: MessageItem): boolean {
   return role === 'user' && delivery === null;
 }
 
@@ -107,6 +110,71 @@ function Sender({ name }: { name: string }) {
   );
 }
 
-/** A caret after the last word while it streams. */
+/** A caret after the last word of a streaming message. */
 const CARET =
   "[&>:last-child]:after:ml-0.5 [&>:last-child]:after:inline-block [&>:last-child]:after:h-[1em] [&>:last-child]:after:w-[2px] [&>:last-child]:after:translate-y-[2px] [&>:last-child]:after:bg-ink-3 [&>:last-child]:after:animate-caret stale:[&>:last-child]:after:opacity-0 [&>:last-child]:after:content-['']";
+
+/** The files of a message: images, which open in full, and downloads. */
+function MessageAttachments({ attachments }: { attachments: readonly Attachment[] }) {
+  return (
+    <ul aria-label="Attachments" className="mt-1.5 flex flex-wrap gap-2">
+      {attachments.map((attachment, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: attachments may be equal and never change
+        <li key={at} className="min-w-0 max-w-full">
+          <One attachment={attachment} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function One({ attachment }: { attachment: Attachment }) {
+  const { hrefOf } = useTranscriptSlots();
+  const [isBroken, setBroken] = useState(false);
+  const href = hrefOf(attachment) ?? undefined;
+  const { name, mediaType, bytes } = attachment;
+  const isImage = isImageType(mediaType) && href !== undefined && !isBroken;
+  const source = useSource(isImage ? href : undefined);
+  const size = bytesInWords(bytes);
+  if (isImage) {
+    return (
+      <a
+        href={href}
+        target="_blank"
+        rel="noopener"
+        referrerPolicy="same-origin"
+        title={`${nameText(name)}, ${size}`}
+        className="block size-24 overflow-hidden rounded border border-line hover:border-ink-3"
+      >
+        {/* biome-ignore lint/performance/noImgElement: an authenticated API response */}
+        <img
+          src={source}
+          alt={quoted(name)}
+          width={96}
+          height={96}
+          loading="lazy"
+          decoding="async"
+          referrerPolicy="same-origin"
+          onError={() => setBroken(true)}
+          className="size-full object-cover"
+        />
+      </a>
+    );
+  }
+  return (
+    <a
+      href={href}
+      download={nameText(name)}
+      referrerPolicy="same-origin"
+      className="flex h-8 max-w-full items-center gap-1.5 rounded border border-line px-2 text-ink-2 text-xs hover:border-ink-3 hover:text-ink"
+    >
+      <Icon of={FileText} size={14} strokeWidth={1.75} className="shrink-0" />
+      <span className="truncate">
+        <bdi>
+          <Quoted text={name} />
+        </bdi>
+      </span>
+      <span className="tabular shrink-0 text-ink-3">{size}</span>
+    </a>
+  );
+}

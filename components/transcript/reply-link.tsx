@@ -9,16 +9,15 @@ import { Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { useTranscriptSlots } from './transcript-slots';
 
-/** The anchor of a message. */
 export const messageAnchor = (id: string) => `message-${id}`;
 
 /**
- * The messages an item answers, as far as its place does not say so: what stands right before an answer needs no link,
- * and what the answer before it said already is not said again.
+ * The answered messages that a reader can't infer: not the one right before, and not those that the previous answer
+ * names.
  *
- * @returns their ids, joined by spaces, so that equal ones are the same to who renders them
+ * @returns ids joined by spaces, so that equal lists are equal strings
  */
-export function repliesToSay(items: readonly Item[], at: number): string {
+export function explicitReplies(items: readonly Item[], at: number): string {
   const item = items[at];
   if (item?.kind !== 'message' || item.replyTo.length === 0) return '';
   const plain = new Set<string>();
@@ -32,10 +31,8 @@ export function repliesToSay(items: readonly Item[], at: number): string {
   return item.replyTo.filter((id) => !plain.has(id)).join(' ');
 }
 
-/** More than these in one answer are not named. */
 const MOST_LINKS = 20;
 
-/** `in reply to …`, leading there. */
 export function ReplyLink({ answers }: { answers: string }) {
   const slots = useTranscriptSlots();
   if (answers === '') return null;
@@ -56,7 +53,7 @@ export function ReplyLink({ answers }: { answers: string }) {
   );
 }
 
-/** The part of a message that is quoted where it is named. */
+/** A message's first words, quoted in links to it. */
 export function quote(item: Pick<MessageItem, 'text'>): string {
   const line = plainWords(item.text);
   return line.length > 60 ? `${truncateText(line, 60)}…` : line;

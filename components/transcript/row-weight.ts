@@ -1,19 +1,20 @@
-import type { Item } from '@interlude/protocol/read-models';
-import { requestWeight } from './request-weight';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import type { Item, RequestItem } from '@interlude/protocol/read-models';
+import { isLarger } from '@/components/ui/is-larger';
+import { NAME_CHARACTERS } from '@/components/ui/name';
+import { STEP_WEIGHT } from '@/components/ui/row-window';
 
-/** What is laid out of a turn in one go, in elements: some forty milliseconds, and more than the tallest screen shows. */
+/** Elements of a turn laid out at once: about forty milliseconds, more than the tallest screen shows. */
 export const FIRST_WEIGHT = 1_500;
-/** What is added to it in one go. */
-export const MORE_WEIGHT = 1_000;
 
-/** Of a text so much is shown at first, as written or parsed; every so many signs may be an element, or cost as much. */
+/** Text shown at first, as written or parsed, and how many characters weigh as much as an element. */
 const FIRST_CHARACTERS = 5_000;
 const FIRST_PARSED = 4_000;
 const CHARACTERS_PER_ELEMENT = 8;
 const CARD = 120;
 const LINE = 14;
 
-/** About how many elements an item is when it comes into the page. */
+/** Approximate number of elements of an item. */
 export function itemWeight(item: Item): number {
   switch (item.kind) {
     case 'message': {
@@ -23,19 +24,53 @@ export function itemWeight(item: Item): number {
     case 'task':
       return item.phase === 'started' ? CARD : LINE;
     case 'request':
-      // At most one at a time.
-      return item.outcome === null ? requestWeight(item, MORE_WEIGHT) : LINE;
+      // Weighs at most one step.
+      return item.outcome === null ? requestWeight(item, STEP_WEIGHT) : LINE;
     default:
       return LINE;
   }
 }
 
-/** @returns the first of the rows `[result, to)` that weigh no more than `most` together; at least one row */
-export function rowsBefore(to: number, most: number, weightOf: (row: number) => number): number {
-  let from = to;
-  for (let weight = 0; from > 0; from--) {
-    weight += weightOf(from - 1);
-    if (weight > most && from < to) break;
-  }
-  return from;
+const REQUEST_CARD = 100;
+/** A key with its value, or an option. */
+const FIELD = 7;
+const MOST_FIELDS = 200;
+/** This many characters take as long to lay out as an element. */
+const INPUT_CHARACTERS_PER_ELEMENT = 8;
+/** Larger inputs take milliseconds each to serialize. */
+const MOST_VALUES = 1_000;
+
+/**
+ * Approximate number of elements of an open request.
+ *
+ * @param most upper bound of the result; nothing is examined beyond it
+ */
+export function requestWeight({ title, toolName, input, options = [] }: RequestItem, most: number): number {
+  const labels = options.map(({ label }) => label).join('');
+  const names = title.slice(0, NAME_CHARACTERS) + (toolName ?? '').slice(0, MAX_ID_LENGTH) + labels;
+  return Math.min(
+    most,
+    REQUEST_CARD + options.length * FIELD + oddCharacters(JSON.stringify(names)) + inputWeight(input, most),
+  );
+}
+
+const weighed = new WeakMap<object, number>();
+
+function inputWeight(input: unknown, most: number): number {
+  if (typeof input !== 'object' || input === null) return weigh(input, most);
+  const weight = weighed.get(input) ?? weigh(input, most);
+  weighed.set(input, weight);
+  return weight;
+}
+
+function weigh(input: unknown, most: number): number {
+  if (isLarger(input, most * INPUT_CHARACTERS_PER_ELEMENT, MOST_VALUES)) return most;
+  const json = JSON.stringify(input) ?? '';
+  const fields = Math.min(MOST_FIELDS, json.match(/[{,]/g)?.length ?? 0);
+  return fields * FIELD + json.length / INPUT_CHARACTERS_PER_ELEMENT + oddCharacters(json);
+}
+
+/** Characters of a JSON text that may become elements: symbols, right-to-left letters, runs of spaces. */
+function oddCharacters(json: string): number {
+  return json.match(/[^ -~]|\\[^"\\]| (?= |\\n|")/g)?.length ?? 0;
 }

@@ -6,15 +6,17 @@ import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
 import { Pieces } from '@/components/ui/name';
 import { UnfoldButton, useHoldTail } from '@/components/ui/unfold';
-import { type DiffPlace, type DiffRow, type DiffSegment, diffSegments, linesFrom, nextRows } from './diff-rows';
+import type { VerbatimPiece } from '@/components/ui/verbatim';
+import { type PageLimits, verbatimPage } from '@/components/ui/verbatim-page';
 import type { Edit, Edits, EditsDiff } from './edits';
+import type { DiffChunk } from './line-diff';
 
 const FIRST = { characters: 6_000, lines: 40, pieces: 800 };
 const FURTHER = { characters: 20_000, lines: 500, pieces: 2_000 };
 
 const BEGINNING: DiffPlace = { segment: 0, offset: 0 };
 
-/** What edits change, line by line. Only lines that changed have a colour, and each of those its sign. */
+/** Edits line by line. Only changed lines have a colour and a mark. */
 export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [pageCount, setPageCount] = useState(1);
@@ -33,7 +35,7 @@ export function ToolDiff({ edits, diff }: { edits: Edits; diff: EditsDiff }) {
         {only !== undefined && <Copies edit={only} isWhole={edits.isWhole} />}
         {segments.length === 0 && <p className="px-2 text-ink-3 text-xs">{edits.isWhole ? 'empty' : 'nothing'}</p>}
         {pages.map((rows, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: pages follow one another, and none is ever moved
+          // biome-ignore lint/suspicious/noArrayIndexKey: pages never move
           <Page key={at} rows={rows} edits={edits.edits} open={open} />
         ))}
       </div>
@@ -102,7 +104,7 @@ const Page = memo(
               className={clsx('px-2 py-0.5 text-2xs text-ink-3', row.edit > 0 && 'mt-1 border-t')}
             >
               Edit {row.edit + 1} of {edits.length}
-              {edits[row.edit]?.everywhere && ', wherever it stands'}
+              {edits[row.edit]?.everywhere && ', every occurrence'}
             </p>
           );
         case 'folded':
@@ -120,7 +122,7 @@ const Page = memo(
             </button>
           );
         default:
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text have no other identity
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity
           return <Line key={at} row={row} />;
       }
     });
@@ -129,21 +131,121 @@ const Page = memo(
 );
 
 const LOOK = {
-  same: { tag: 'div', sign: '', ground: '', ink: '' },
-  removed: { tag: 'del', sign: '−', ground: 'bg-removed-soft', ink: 'text-failed' },
-  added: { tag: 'ins', sign: '+', ground: 'bg-added-soft', ink: 'text-working' },
+  same: { tag: 'div', mark: '', ground: '', ink: '' },
+  removed: { tag: 'del', mark: '−', ground: 'bg-removed-soft', ink: 'text-failed' },
+  added: { tag: 'ins', mark: '+', ground: 'bg-added-soft', ink: 'text-working' },
 } as const;
 
 function Line({ row }: { row: Extract<DiffRow, { pieces: unknown }> }) {
-  const { tag: Tag, sign, ground, ink } = LOOK[row.kind];
+  const { tag: Tag, mark, ground, ink } = LOOK[row.kind];
   return (
     <Tag className={clsx('flex min-h-[18px] no-underline', ground)}>
       <span aria-hidden="true" className={clsx('w-[22px] shrink-0 select-none text-center font-mono text-xs', ink)}>
-        {row.goesOn ? '' : sign}
+        {row.goesOn ? '' : mark}
       </span>
       <span className="verbatim min-w-0 flex-1 pr-2">
         <Pieces pieces={row.pieces} />
       </span>
     </Tag>
   );
+}
+
+/** Unchanged lines shown around a change. */
+const CONTEXT = 3;
+/** Fewer lines are not folded. */
+const LEAST_FOLDED = 4;
+
+/** Parts of a shown diff, in order: lines with the same fate, folded unchanged lines, the head of an edit. */
+type DiffSegment =
+  | ({ id: string } & DiffChunk)
+  | { id: string; kind: 'folded'; lines: number }
+  | { id: string; kind: 'head'; edit: number };
+
+export type DiffRow =
+  /** `goesOn`: the line continues from the previous row. */
+  { kind: DiffChunk['kind']; pieces: readonly VerbatimPiece[]; goesOn: boolean } | Exclude<DiffSegment, DiffChunk>;
+
+/**
+ * @param diffs one per edit; a single edit has no head
+ * @param opened ids of unfolded segments
+ */
+export function diffSegments(diffs: readonly (readonly DiffChunk[])[], opened: ReadonlySet<string>): DiffSegment[] {
+  return diffs.flatMap((chunks, edit) => {
+    const head: DiffSegment[] = diffs.length === 1 ? [] : [{ id: `${edit}`, kind: 'head', edit }];
+    const segments = chunks.flatMap((chunk, at) => {
+      const id = `${edit}.${at}`;
+      if (chunk.kind !== 'same' || opened.has(id)) return [{ id, ...chunk }];
+      return folded(id, chunk, at === 0 ? 0 : CONTEXT, at === chunks.length - 1 ? 0 : CONTEXT);
+    });
+    return [...head, ...segments];
+  });
+}
+
+function folded(id: string, chunk: DiffChunk, first: number, last: number): DiffSegment[] {
+  const lines = chunk.lines - first - last;
+  if (lines < LEAST_FOLDED) return [{ id, ...chunk }];
+  const { text } = chunk;
+  let from = 0;
+  for (let line = 0; line < first; line++) from = text.indexOf('\n', from) + 1;
+  let to = text.length;
+  for (let line = 0; line < last; line++) to = text.lastIndexOf('\n', to - 2) + 1;
+  return [
+    ...(first === 0 ? [] : [{ id: `${id}<`, kind: 'same' as const, text: text.slice(0, from), lines: first }]),
+    { id, kind: 'folded', lines },
+    ...(last === 0 ? [] : [{ id: `${id}>`, kind: 'same' as const, text: text.slice(to), lines: last }]),
+  ];
+}
+
+export interface DiffPlace {
+  segment: number;
+  /** Index in the segment's text. */
+  offset: number;
+}
+
+/** The next rows, as many as a page lays out without a pause, and where the following ones begin. */
+export function nextRows(
+  segments: readonly DiffSegment[],
+  from: DiffPlace,
+  limits: Required<PageLimits>,
+): { rows: DiffRow[]; end: DiffPlace | null } {
+  const left = { ...limits };
+  const rows: DiffRow[] = [];
+  let { segment: at, offset } = from;
+  for (let segment = segments[at]; segment !== undefined; segment = segments[at]) {
+    if (left.lines <= 0 || left.characters <= 0 || left.pieces <= 0) return { rows, end: { segment: at, offset } };
+    left.lines -= 1;
+    if (segment.kind === 'head' || segment.kind === 'folded') {
+      rows.push(segment);
+      at += 1;
+      continue;
+    }
+    const { kind, text } = segment;
+    const lineEnd = text.indexOf('\n', offset);
+    // Cuts no more of the line than can be shown.
+    const rest = text.slice(offset, Math.min(lineEnd, offset + left.characters + 1));
+    const page = verbatimPage(rest, 0, { ...left, lines: 1 });
+    rows.push({ kind, pieces: page.pieces, goesOn: offset > 0 && text[offset - 1] !== '\n' });
+    left.characters -= page.end;
+    left.pieces -= page.pieces.length;
+    offset += page.end;
+    if (offset === lineEnd) offset += 1;
+    if (offset < text.length) continue;
+    at += 1;
+    offset = 0;
+  }
+  return { rows, end: null };
+}
+
+/** Number of lines that are left, folded or not. */
+function linesFrom(segments: readonly DiffSegment[], { segment: from, offset }: DiffPlace): number {
+  let lines = 0;
+  for (const [at, segment] of segments.slice(from).entries()) {
+    if (segment.kind === 'head') continue;
+    lines += segment.lines;
+    if (at > 0 || segment.kind === 'folded') continue;
+    for (let end = segment.text.indexOf('\n'); end !== -1 && end < offset; end = segment.text.indexOf('\n', end + 1)) {
+      lines -= 1;
+    }
+  }
+  return lines;
 }

@@ -7,11 +7,11 @@ import type { VerbatimPage } from '@/components/ui/verbatim-page';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import { diffOf, editsOf } from './edits';
 import { asWritten, type InputPart, inputParts } from './input-parts';
-import { todosOf } from './todos';
 import { ToolDiff } from './tool-diff';
 import { ToolTodos } from './tool-todos';
+import { todosOf } from './tool-words';
 
-/** What a call was given: an edit as what it changes, things to do as a list, anything else as `InputParts` shows it. */
+/** A call's input: edits as a diff, to-do lists as a list, anything else as `InputParts`. */
 export function ToolInput({ call }: { call: Pick<ToolCallItem, 'name' | 'args' | 'argsText'> }): ReactNode {
   const { name, args, argsText } = call;
   const edits = useMemo(() => editsOf({ name, args }), [name, args]);
@@ -31,8 +31,8 @@ export function ToolInput({ call }: { call: Pick<ToolCallItem, 'name' | 'args' |
 }
 
 /**
- * An input, all of it and as it is: a command as typed, an edit as removed and added text, anything else by its names.
- * Who reads this decides what runs.
+ * A complete, unaltered input: commands as typed, edits as removed and added text, other values by name. The reader
+ * decides by it what may run.
  */
 export function InputParts({ parts }: { parts: readonly InputPart[] }): ReactNode {
   const shown = useMemo(() => {
@@ -57,7 +57,7 @@ export function InputParts({ parts }: { parts: readonly InputPart[] }): ReactNod
   );
 }
 
-/** A part with what is shown of it at first. */
+/** A part with its first page. */
 interface ShownPart {
   part: InputPart;
   first: VerbatimPage;
@@ -85,7 +85,7 @@ const COPIED: Record<InputPart['kind'], string | null> = {
 
 function Block({ part, first, isNamed = false }: ShownPart & { isNamed?: boolean }) {
   const { kind, name, text } = part;
-  const caption = kind === 'long' ? name : kind === 'whole' && isNamed ? 'as it was written' : null;
+  const caption = kind === 'long' ? name : kind === 'whole' && isNamed ? 'as written' : null;
   return (
     <div>
       {caption !== null && <p className="text-ink-3 text-xs">{caption}</p>}
@@ -94,7 +94,7 @@ function Block({ part, first, isNamed = false }: ShownPart & { isNamed?: boolean
   );
 }
 
-/** Their names are shown whole: an input whose names are long comes as one text. */
+/** Names are shown in full; inputs with long names are shown as one text. */
 function Fields({ fields }: { fields: readonly ShownPart[] }) {
   return (
     <dl className="grid grid-cols-[fit-content(40%)_minmax(0,1fr)] gap-x-3 text-xs">

@@ -7,9 +7,9 @@ import { UnfoldButton } from '@/components/ui/unfold';
 import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { VerbatimPage } from '@/components/ui/verbatim-page';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import type { Todo } from './todos';
+import type { Todo } from './tool-words';
 
-/** What is shown at first, and added with each asking. */
+/** Items shown at first and added per press. */
 const STEP = 50;
 
 const LOOK: Record<Todo['state'], { word: string; text: string }> = {
@@ -18,11 +18,11 @@ const LOOK: Record<Todo['state'], { word: string; text: string }> = {
   completed: { word: 'done', text: 'text-ink-3' },
 };
 
-/** What an agent means to do, and how far it has come. */
+/** The agent's to-do list with its progress. */
 export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
-  const [asked, setAsked] = useState(1);
-  const count = Math.min(todos.length, asked * STEP);
-  // A list that has grown keeps what was shown of it.
+  const [steps, setSteps] = useState(1);
+  const count = Math.min(todos.length, steps * STEP);
+  // A list that grows keeps the items that are shown.
   const pages = useMemo(() => {
     const steps = Array.from({ length: Math.ceil(count / STEP) }, (_, step) =>
       todos.slice(step * STEP, (step + 1) * STEP),
@@ -35,12 +35,12 @@ export function ToolTodos({ todos }: { todos: readonly Todo[] }) {
     <>
       <ul aria-label="To do" className="space-y-0.5 text-xs">
         {todos.slice(0, count).map((todo, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: two may have the same words, and none is ever moved
+          // biome-ignore lint/suspicious/noArrayIndexKey: items may be equal and never move
           <TodoItem key={at} todo={todo} first={pages[at] as VerbatimPage} />
         ))}
       </ul>
       {left > 0 && (
-        <UnfoldButton onPress={() => setAsked(asked + 1)} className="text-2xs text-ink-2">
+        <UnfoldButton onPress={() => setSteps(steps + 1)} className="text-2xs text-ink-2">
           Show {Math.min(left, STEP)} of {left.toLocaleString('en')} more
         </UnfoldButton>
       )}
@@ -67,7 +67,7 @@ function TodoItem({ todo, first }: { todo: Todo; first: VerbatimPage }) {
   );
 }
 
-/** A box to tick, 12 px: empty, half, ticked. Each has a shape of its own, and its word beside it. */
+/** A checkbox of 12 px: empty, half or ticked. A hidden word says the same. */
 function Box({ state }: { state: Todo['state'] }) {
   return (
     <svg

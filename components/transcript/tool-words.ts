@@ -1,13 +1,12 @@
-import type { FileEdit } from '@interlude/protocol/ag-ui';
+import type { FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
+import { cutText } from '@interlude/protocol/cut-text';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
-import { truncateText } from '@interlude/protocol/text';
-import { todosInWords, todosOf } from './todos';
 
-/** One line is made of this much; nobody sees what is beyond. */
+/** Characters examined for a line. */
 const LOOKED_AT = 2_000;
 
-/** The argument that tells most about a call, by what agents call it, most telling first. */
-const TELLING = [
+/** The most informative arguments by agents' names for them, best first. */
+const MAIN_ARGUMENTS = [
   'command',
   'cmd',
   'file_path',
@@ -28,21 +27,21 @@ const TELLING = [
 ];
 
 /**
- * One line about a call: the command, the file, the pattern. While the arguments still stream, what has come of it.
+ * One line about a call: its command, file or pattern. Works on partial arguments while they stream.
  *
- * @param except an argument that is told elsewhere already
- * @returns '' when nothing tells
+ * @param except an argument that is shown elsewhere
+ * @returns '' if there is none
  */
-export function tellingArgument(
+export function mainArgument(
   call: Pick<ToolCallItem, 'name' | 'args' | 'argsText' | 'edits'>,
   except?: string,
 ): string {
   const todos = todosOf(call);
-  if (todos !== null) return oneLine(todosInWords(todos));
+  if (todos !== null) return oneLine(todosText(todos));
   if (typeof call.args === 'string') return oneLine(call.args);
-  if (typeof call.args !== 'object' || call.args === null) return tellingPart(call.argsText.slice(0, LOOKED_AT));
+  if (typeof call.args !== 'object' || call.args === null) return partialArgument(call.argsText.slice(0, LOOKED_AT));
   const args = call.args as Record<string, unknown>;
-  for (const name of TELLING) {
+  for (const name of MAIN_ARGUMENTS) {
     const value = args[name];
     if (name !== except && typeof value === 'string' && value !== '') return oneLine(value);
   }
@@ -56,8 +55,8 @@ function changedIn(edits: readonly FileEdit[]): string {
   return more.length > 0 ? `${more.length + 1} files` : oneLine(path);
 }
 
-function tellingPart(argsText: string): string {
-  for (const name of TELLING) {
+function partialArgument(argsText: string): string {
+  for (const name of MAIN_ARGUMENTS) {
     const found = new RegExp(`"${name}"\\s*:\\s*"((?:[^"\\\\]|\\\\.)*)`).exec(argsText);
     if (!found?.[1]) continue;
     try {
@@ -70,8 +69,8 @@ function tellingPart(argsText: string): string {
 }
 
 function oneLine(text: string): string {
-  // Its lines run on; that they are several is still said.
-  const line = truncateText(text, LOOKED_AT)
+  // Line breaks stay visible.
+  const line = cutText(text, LOOKED_AT)
     .trim()
     .replace(/\n[ \t]+/g, '\n');
   return line.length > 300 ? `${truncateText(line, 300)}…` : line;
@@ -83,4 +82,55 @@ export function toolName(name: string): string {
   const end = name.indexOf('__', 'mcp__'.length + 1);
   const tool = end === -1 ? '' : name.slice(end + 2);
   return tool === '' ? name : `${name.slice('mcp__'.length, end)}: ${tool}`;
+}
+
+const STATES = ['pending', 'in_progress', 'completed'] as const;
+
+export interface Todo {
+  text: string;
+  state: (typeof STATES)[number];
+  /** Its wording while in progress, if different. */
+  activeText: string | null;
+}
+
+interface Todos {
+  todos: readonly Todo[];
+  doneCount: number;
+  /** The call's other arguments. */
+  rest: Record<string, unknown>;
+}
+
+/** @returns null unless the call is a to-do list that a checklist can show in full */
+export function todosOf({ name, args }: Pick<ToolCallItem, 'name' | 'args'>): Todos | null {
+  if (name !== 'TodoWrite' || typeof args !== 'object' || args === null) return null;
+  const { todos: list, ...rest } = args as Record<string, unknown>;
+  if (!Array.isArray(list)) return null;
+  const todos: Todo[] = [];
+  for (const value of list) {
+    const todo = todoOf(value);
+    if (todo === null) return null;
+    todos.push(todo);
+  }
+  return { todos, doneCount: todos.filter(({ state }) => state === 'completed').length, rest };
+}
+
+function todoOf(value: unknown): Todo | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const { content, status, activeForm, ...more } = value as Record<string, unknown>;
+  const state = STATES.find((known) => known === status);
+  if (typeof content !== 'string' || state === undefined || Object.keys(more).length > 0) return null;
+  if (activeForm !== undefined && typeof activeForm !== 'string') return null;
+  return { text: content, state, activeText: activeForm === undefined || activeForm === content ? null : activeForm };
+}
+
+export function todosOfPlan(entries: readonly PlanEntry[]): Pick<Todos, 'todos' | 'doneCount'> {
+  const todos = entries.map(({ content, status }) => ({ text: content, state: status, activeText: null }));
+  return { todos, doneCount: todos.filter(({ state }) => state === 'completed').length };
+}
+
+/** `3 of 7 done: Running the tests` */
+export function todosText({ todos, doneCount }: Pick<Todos, 'todos' | 'doneCount'>): string {
+  const current = todos.find(({ state }) => state === 'in_progress');
+  const count = `${doneCount} of ${todos.length} done`;
+  return current === undefined ? count : `${count}: ${current.activeText ?? current.text}`;
 }

@@ -5,30 +5,27 @@ import type { Position } from '@interlude/protocol/position';
 import type { MessageItem, RequestItem, Task, TaskItem } from '@interlude/protocol/read-models';
 import { createContext, type ReactNode, useContext } from 'react';
 
-/**
- * What the page gives the transcript of the things it shows but does not know: tasks, requests, the way of messages.
- */
+/** Parts of the transcript that the page provides: tasks, requests, delivery states. */
 export interface TranscriptSlots {
   findTask(ref: { id: string; runId: string | null; position: Position | null }): Task | null;
-  /** How a task stands, in words: `failed, exit 3`. */
+  /** `failed, exit 3` */
   outcomeOf(task: Task): string;
-  /** Its summary, unless that says no more than its outcome does. */
+  /** The summary, unless it only repeats the outcome. */
   tellingSummary(task: Task): string | null;
-  /** The anchor of a task's card. */
   anchorOf(task: Task): string;
-  /** Whether the card of this task is in the loaded part. */
+  /** The task's card is in the loaded part. */
   hasCard(task: Task): boolean;
   renderTask(item: TaskItem, call: ReactNode): ReactNode;
   renderRequest(item: RequestItem): ReactNode;
-  /** How far a message has come that was sent from here. */
+  /** Delivery state of a message sent from Interlude. */
   renderDelivery(item: MessageItem): ReactNode;
-  /** That somebody still waits for the reply to it. */
+  /** Marks a message that still waits for its reply. */
   renderOwed(item: MessageItem): ReactNode;
-  /** The beginning of a message, null if it is not loaded. */
+  /** The message's first words; null if it is not loaded. */
   quoteOf(messageId: string): string | null;
-  /** Where the bytes of an attachment are; null if nobody can tell. */
+  /** URL of an attachment's bytes; null if unknown. */
   hrefOf(attachment: Attachment): string | null;
-  /** Begins a message that answers this one; null if nobody can be written to. */
+  /** Starts a reply to this message; null if messages can't be sent. */
   replyTo: ((messageId: string) => void) | null;
 }
 

@@ -1,3 +1,5 @@
+'use client';
+
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
 import {
   awaitOlder,
@@ -8,15 +10,17 @@ import {
   transcriptFromPage,
 } from '@interlude/protocol/projections/transcript';
 import type { TranscriptPage } from '@interlude/protocol/read-models';
+import { useEffect } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { entriesOf } from '@/components/live/row-frame';
+import { useFolded, useSelected } from '@/components/live/use-folded';
 import { FIRST_PAGE } from './first-page';
 
-/** What became of looking for something in a session: why it could not be looked for is an error. */
-export type Sought = 'there' | 'missing' | Error;
+/** The outcome of a lookup. An error says why the lookup failed. */
+export type SeekResult = 'there' | 'missing' | Error;
 
-/** How a page of a session's transcript is read. */
+/** Reads a page of a transcript. */
 export type ReadPage = (
   sessionId: string,
   range: { before?: string; limit: number },
@@ -24,18 +28,18 @@ export type ReadPage = (
 ) => Promise<TranscriptPage>;
 
 const OLDER_PAGE = 60;
-/** Looking for a turn far back, few large pages beat many small ones. */
+/** A lookup uses few large pages. */
 const SEEK_PAGE = 200;
 const IDLE = { isLoading: false, error: null };
 
-/** A session's transcript as far back as it was loaded, kept current, and the way to what is older. */
+/** A session's transcript as far as it is loaded, kept current. Loads older turns on demand. */
 export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
   readonly #readOlder: (before: string, limit: number) => Promise<TranscriptPage>;
   #older: { isLoading: boolean; error: Error | null } = IDLE;
   #loading: Promise<boolean> | null = null;
 
   constructor(sessionId: string, initial: TranscriptPage | null, readPage: ReadPage = fetchPage) {
-    // The oldest turn ever shown. A snapshot of a lagging server may lack it, and the next one must still reach it.
+    // The oldest turn ever shown. A lagging server's snapshot may lack it, and the next one must still reach it.
     let reach: Position | undefined;
     super({
       initial: initial === null ? undefined : transcriptFromPage(initial),
@@ -53,19 +57,19 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
     this.#readOlder = (before, limit) => readPage(sessionId, { before, limit });
   }
 
-  /** What became of the last asking for older turns. */
+  /** State of loading older turns. */
   get older() {
     return this.#older;
   }
 
-  /** @throws also where what was read changed at the same time in a way that only another reading can tell */
+  /** @throws also if a concurrent change made the result incomplete */
   override async read(signal: AbortSignal): Promise<Position> {
     const position = await super.read(signal);
-    if (this.value?.incomplete) throw new Error('The transcript changed while it was read. Try again.');
+    if (this.value?.incomplete) throw new Error('The transcript changed while it was loading. Try again.');
     return position;
   }
 
-  /** @returns whether older turns have come */
+  /** @returns true if older turns were loaded */
   readonly loadOlder = (limit: number = OLDER_PAGE): Promise<boolean> => {
     this.#loading ??= this.inLine(() => this.#load(limit)).finally(() => {
       this.#loading = null;
@@ -73,8 +77,8 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
     return this.#loading;
   };
 
-  /** Loads back until it is there. */
-  readonly seek = async (isThere: (state: TranscriptState) => boolean): Promise<Sought> => {
+  /** Loads older turns until `isThere` holds. */
+  readonly seek = async (isThere: (state: TranscriptState) => boolean): Promise<SeekResult> => {
     for (;;) {
       if (this.value !== undefined && isThere(this.value)) return 'there';
       if (!this.value?.hasMore) return 'missing';
@@ -107,7 +111,7 @@ function fetchPage(...[sessionId, range, signal]: Parameters<ReadPage>): Promise
   return fetchJson(`/sessions/${encodeURIComponent(sessionId)}/transcript?${search}`, signal);
 }
 
-/** The newest page, and older ones as far back as turns are loaded already: who reads there stays there. */
+/** Reads the newest page, and older ones as far back as the reader has loaded. */
 async function readBackTo(
   read: (before: { before?: string }, limit: number) => Promise<TranscriptPage>,
   oldestShown: () => Position | undefined,
@@ -122,8 +126,24 @@ async function readBackTo(
   }
 }
 
-/** A server that is behind another one does not know of what has happened in these turns since. */
+/** A lagging server doesn't know the latest changes of these turns. */
 function notBefore(known: Position, page: TranscriptPage): TranscriptPage {
   if (comparePositions(page.position, known) >= 0) return page;
-  throw new Error('The server answered with what was there before. Try again.');
+  throw new Error('The server’s response was out of date. Try again.');
+}
+
+/** A session's transcript, kept current. @param initial the part that the server sent, if any */
+export function useTranscript(sessionId: string, initial: TranscriptPage | null) {
+  const transcript = useFolded(
+    ['transcript', sessionId],
+    `session:${sessionId}`,
+    () => new TranscriptStore(sessionId, initial),
+  );
+  // An event moved an item out of a turn that is not loaded. Only the server knows the item.
+  const isIncomplete = useSelected(transcript.store, ({ value }) => value?.incomplete ?? false);
+  const { refetch } = transcript.query;
+  useEffect(() => {
+    if (isIncomplete) void refetch();
+  }, [isIncomplete, refetch]);
+  return transcript;
 }

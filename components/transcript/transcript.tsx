@@ -1,71 +1,71 @@
 'use client';
 
+import { countRedacted } from '@interlude/protocol/projections/count-redacted';
 import type { TranscriptState } from '@interlude/protocol/projections/transcript';
-import type { Turn } from '@interlude/protocol/read-models';
-import type { ReactVirtualizer } from '@tanstack/react-virtual';
-import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
+import type { RemovedHistory, Turn } from '@interlude/protocol/read-models';
+import { ArrowDown } from 'lucide';
+import { memo, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
 import { addressAnchor } from '@/components/ui/address-anchor';
+import { CalendarDay } from '@/components/ui/calendar-day';
+import { Icon } from '@/components/ui/icon';
+import { OVER } from '@/components/ui/in-view';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
+import type { RowVirtualizer } from '@/components/ui/row-window';
 import { HoldTail } from '@/components/ui/unfold';
 import { FirstPaint, firstPaintOf } from './first-paint';
-import { WantedAnchor } from './item-anchor';
-import { JumpToLatest } from './jump-to-latest';
+import { TargetAnchor } from './item-rows';
 import { LookupNotice } from './lookup-notice';
-import type { Painted } from './painted';
-import { RedactedNote } from './redacted-note';
-import type { Sought } from './transcript-store';
-import { TranscriptTop } from './transcript-top';
-import { LaidOutTurns, PaintedTurns } from './turn-list';
-import { isAnchor, useJumpTarget } from './use-jump-target';
-import { useRemoval } from './use-removal';
+import type { ServerMarkup } from './server-markup';
+import type { SeekResult } from './transcript-store';
+import { LaidOutTurns, ServerTurns } from './turn-list';
+import { isAnchor, useJumpTarget, useTurnWalk } from './use-jump-target';
 import { countItemsAfter, useTail } from './use-tail';
-import { useTurnRows } from './use-turn-rows';
-import { useTurnWalk } from './use-turn-walk';
+import { useRemoval, useTurnRows } from './use-turn-rows';
 
 /**
- * Before any of our code runs, the server's markup stands at its end already. It may have come hidden, to be shown when
- * the rest of the page is there; a box without a height can't be scrolled, so this waits until it has one. Until then the
- * box says that it does: on a busy machine our code may come before the first layout.
+ * Scrolls the server's markup to its end before our code runs. The markup may arrive hidden, and a box without a height
+ * can't scroll, so this waits for one. `data-start` marks the box meanwhile: on a busy machine our code may run before
+ * the first layout.
  */
 const START_AT_END = `/^#(turn|task|message|request)-/.test(location.hash)||(box=>{box.dataset.start='end';
 new ResizeObserver((_,seen)=>{
 if(box.clientHeight){box.scrollTop=box.scrollHeight;delete box.dataset.start;seen.disconnect()}
 }).observe(box)})(document.currentScript.previousElementSibling)`;
 
-/** Fewer turns than this above the first visible one: time to load what is older. */
+/** Loads older turns when fewer than this are above the first visible one. */
 const LOAD_AHEAD = 10;
 
 export interface TranscriptHandle {
   /**
-   * Brings a turn, a task, a message or a request into view by its anchor, loading it first where need be, and marks it
-   * for a moment. @returns false if the session has none
+   * Scrolls to a turn, task, message or request by its anchor, loading it if necessary, and highlights it briefly.
+   * @returns false if the session has no such anchor
    */
   show: (anchor: string, options?: { focus?: boolean }) => Promise<boolean>;
-  /** The same as a link does: the address names it then. */
+  /** Like a link: also sets the address. */
   jump: Jump;
-  /** Gives it the focus, where it stands. */
+  /** Focuses the transcript without scrolling. */
   focus: () => void;
 }
 
 interface TranscriptProps {
   state: TranscriptState;
   nonce: string | undefined;
-  /** Grows with every message the reader sends: they want to see it stand at the end. */
+  /** Grows with every message the reader sends, and each scrolls to the end. */
   sentCount?: number;
   loadOlder: () => Promise<boolean>;
   loadingOlder: boolean;
   olderError: Error | null;
-  seek: (isThere: (state: TranscriptState) => boolean) => Promise<Sought>;
+  seek: (isThere: (state: TranscriptState) => boolean) => Promise<SeekResult>;
   handle?: React.Ref<TranscriptHandle>;
-  /** The server's markup of it, which it replaces. */
-  painted?: Painted | null;
+  /** The server's markup that this replaces. */
+  painted?: ServerMarkup | null;
 }
 
 /**
- * The transcript: only what is near the reader is laid out, it follows its end while they are there, and nothing moves
- * under their eyes while they are not.
+ * The transcript. Only turns near the reader are laid out. It follows its end while the reader is there, and nothing
+ * moves while they are elsewhere.
  */
 export function Transcript({
   state,
@@ -82,7 +82,7 @@ export function Transcript({
   const scroller = useRef<HTMLDivElement>(null);
   const onServer = !useHydrated();
   const { leftAt, held, hold } = useTail(scroller, state.position, painted?.isLeft ?? false);
-  const { virtualizer, rows } = useTurnRows({ turns, scroller, painted, held });
+  const { virtualizer, rows } = useTurnRows({ turns, scroller, painted, held, follows: leftAt === null && !held });
   useRemoval({ virtualizer, turns, removedUpTo: state.removed?.upTo });
 
   const { show, jump, step, flashed, wanted, lookup, closeLookup, follow } = useJumpTarget({
@@ -94,11 +94,11 @@ export function Transcript({
     show,
     jump,
   ]);
-  const latest = useEnd({ virtualizer, turns, sentCount, isFollowed: leftAt === null && !held, painted });
+  const latest = useEnd({ virtualizer, sentCount, painted });
 
   const firstPaint = useMemo(() => (onServer ? firstPaintOf(turns) : null), [onServer, turns]);
   const first = rows[0]?.index ?? LOAD_AHEAD;
-  // After a failure it waits for the reader to ask again.
+  // After a failure the reader has to retry.
   const mayLoad = state.hasMore && !loadingOlder && olderError === null;
   useEffect(() => {
     if (first < LOAD_AHEAD && mayLoad) loadOlder();
@@ -125,15 +125,15 @@ export function Transcript({
   return (
     <JumpProvider jump={jump}>
       <HoldTail value={hold}>
-        <WantedAnchor value={wanted}>
+        <TargetAnchor value={wanted}>
           <div className="relative min-h-0 flex-1">
             <div
               ref={scroller}
               role="log"
               aria-label="Transcript"
-              // While the reader is elsewhere in it, rows that come and go with scrolling are no news.
+              // Rows that appear by scrolling are not announced.
               aria-live={leftAt === null ? 'polite' : 'off'}
-              // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+              // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
               tabIndex={0}
               className="h-full overflow-y-auto overscroll-contain -outline-offset-2 [overflow-anchor:none]"
             >
@@ -150,7 +150,7 @@ export function Transcript({
                       top={top}
                     />
                   ) : (
-                    <PaintedTurns turns={firstPaint.turns} top={top} />
+                    <ServerTurns turns={firstPaint.turns} top={top} />
                   )}
                 </ParsedAtOnce>
               </FirstPaint>
@@ -170,24 +170,18 @@ export function Transcript({
             />
             {leftAt !== null && <JumpToLatest count={countItemsAfter(turns, leftAt, state.position)} onJump={latest} />}
           </div>
-        </WantedAnchor>
+        </TargetAnchor>
       </HoldTail>
     </JumpProvider>
   );
 }
 
 /**
- * The transcript opens at its end, unless its address names something in it, and goes there with each message that is
- * sent and, while the reader is there, with all that comes. @returns leads there
+ * Opens the transcript at its end unless the address names an anchor, and scrolls there for each message sent. @returns
+ * scrolls to the end
  */
-function useEnd(options: {
-  virtualizer: ReactVirtualizer<HTMLDivElement, HTMLDivElement>;
-  turns: readonly Turn[];
-  sentCount: number;
-  isFollowed: boolean;
-  painted: Painted | null;
-}): () => void {
-  const { virtualizer, turns, sentCount, isFollowed, painted } = options;
+function useEnd(options: { virtualizer: RowVirtualizer; sentCount: number; painted: ServerMarkup | null }): () => void {
+  const { virtualizer, sentCount, painted } = options;
   const placed = useRef(false);
   const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
   useEffect(() => {
@@ -199,10 +193,95 @@ function useEnd(options: {
     if (painted?.hasFocus) virtualizer.scrollElement?.focus({ preventScroll: true });
     if (!painted?.isLeft && !isAnchor(addressAnchor())) latest();
   }, [virtualizer, latest, painted]);
-  // A turn that takes another's place at the same index is no append, and its greater height would leave the end
-  // behind.
-  useLayoutEffect(() => {
-    if (turns.length > 0 && isFollowed) latest();
-  }, [turns, isFollowed, latest]);
   return latest;
+}
+
+/** Leads back to the end and counts the items that arrived since. */
+function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) {
+  return (
+    <button
+      type="button"
+      onClick={onJump}
+      className="-translate-x-1/2 absolute bottom-4 left-1/2 flex items-center gap-1.5 whitespace-nowrap rounded-full bg-ink px-3 py-1 text-ground text-xs shadow-lg hover:bg-ink-2"
+    >
+      <Icon of={ArrowDown} size={13} />
+      <span className="tabular">{count > 0 ? `${count} new` : 'Jump to latest'}</span>
+      {count > 0 && <span className="sr-only">, jump to latest</span>}
+    </button>
+  );
+}
+
+/** Number of removed turns, and the day of the last removal in the reader's time zone. */
+export function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
+  const isDayKnown = useHydrated();
+  return (
+    <>
+      {countWords(turns)} removed
+      {isDayKnown && (
+        <>
+          {turns === 1 ? ' on ' : ' on or before '}
+          <CalendarDay at={at} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** Items outside of turns are not counted. */
+function countWords(turns: number): string {
+  if (turns === 0) return 'Older entries were';
+  return turns === 1 ? '1 older turn was' : `${turns.toLocaleString('en')} older turns were`;
+}
+
+/** Number of redacted secrets in the loaded turns. Overlays the transcript, so that nothing moves. */
+export const RedactedNote = memo(function RedactedNote({ turns }: { turns: readonly Turn[] }) {
+  const count = countRedacted(turns);
+  return (
+    <p
+      {...OVER}
+      role="status"
+      aria-label="Secrets"
+      className="pointer-events-none absolute top-1 right-4 z-[5] rounded bg-ground px-1.5 text-2xs text-ink-3 empty:hidden"
+    >
+      {count === 0 ? null : wordsOf(count)}
+    </p>
+  );
+});
+
+function wordsOf(count: number): string {
+  return count === 1 ? '1 secret removed' : `${count.toLocaleString('en')} secrets removed`;
+}
+
+const EMPTY = 'No turns yet. The first appears here when the agent starts working.';
+
+export function TranscriptTop(props: {
+  hasMore: boolean;
+  empty: boolean;
+  removed: RemovedHistory | undefined;
+  loading: boolean;
+  error: Error | null;
+  retry: () => Promise<boolean>;
+}) {
+  const { hasMore, empty, removed, loading, error, retry } = props;
+  const isWhole = error === null && !hasMore && !loading;
+  return (
+    <p className="tabular absolute inset-x-0 top-0 flex h-12 items-center gap-2 px-[22px] text-2xs text-ink-3 sm:pl-[86px]">
+      {error !== null && (
+        <>
+          <span className="truncate">{error.message}</span>
+          <button type="button" onClick={() => retry()} className="shrink-0 underline hover:text-ink">
+            Try again
+          </button>
+        </>
+      )}
+      {error === null && !isWhole && 'Loading older turns…'}
+      {isWhole && removed === undefined && (empty ? EMPTY : 'Beginning of the session')}
+      {isWhole && removed !== undefined && (
+        <span>
+          <RemovedTurns removed={removed} />
+          {empty && '. New turns appear here.'}
+        </span>
+      )}
+    </p>
+  );
 }

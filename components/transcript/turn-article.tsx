@@ -1,19 +1,26 @@
 'use client';
 
-import type { TaskItem, Turn } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/duration';
+import type { RequestItem, TaskItem, Turn } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
-import { memo, useCallback, useMemo } from 'react';
-import { TimeOfDay } from '@/components/ui/clock';
+import { memo, type ReactNode, useCallback, useMemo } from 'react';
+import { RunningClock, TimeOfDay } from '@/components/ui/clock';
+import { CopyButton } from '@/components/ui/copy-button';
+import { ErrorText } from '@/components/ui/error-text';
+import { Glyph } from '@/components/ui/glyph';
+import { LastHeard } from '@/components/ui/last-heard';
+import { useHeardAt, useLiveness } from '@/components/ui/liveness';
+import { Name } from '@/components/ui/name';
+import { useHasPassed } from '@/components/ui/now';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { nameText } from '@/components/ui/verbatim';
+import { hasExpired } from './call-state';
 import { ItemList } from './item-list';
 import { useTranscriptSlots } from './transcript-slots';
-import { turnName } from './turn-cause';
-import { TurnFooter } from './turn-footer';
+import { turnName, turnTitle } from './turn-cause';
 import { TurnHeader } from './turn-header';
-import { turnTitle } from './turn-title';
 
-/** The line down the left of the transcript: plain where people asked, in the accent where the agent woke by itself. */
+/** The line at the left of a turn: accented where the agent woke by itself. */
 const SPINE: Record<Turn['kind'], string> = {
   user: 'border-line',
   'between-run': 'border-accent',
@@ -24,7 +31,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
   const slots = useTranscriptSlots();
   const taskIds = turn.trigger?.taskIds;
   const triggered = useMemo(() => new Set(taskIds), [taskIds]);
-  // The header of a woken turn says how its tasks ended; said again below it would only be longer.
+  // The header already says how the waking tasks ended.
   const renderTask = useCallback(
     (item: TaskItem, call: React.ReactNode) => {
       if (item.phase !== 'started' && triggered.has(item.id)) {
@@ -68,7 +75,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
         {turn.kind === 'none' && <h2 className="sr-only">Outside any turn</h2>}
         {turn.omitted !== undefined && turn.omitted > 0 && (
           <p className="tabular my-2 text-ink-3 text-xs">
-            … {turn.omitted.toLocaleString('en')} earlier ones are not shown: a page holds the newest of a turn.
+            … {turn.omitted.toLocaleString('en')} earlier items are not shown.
           </p>
         )}
         <ItemList
@@ -81,7 +88,7 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
         />
         <TurnFooter turn={turn} />
       </div>
-      {/* Below the time, but behind what the turn says: whoever goes through it by keys wants that first. */}
+      {/* After the turn's content in tab order. */}
       <ShowInLog
         anchor={`turn-${turn.id}`}
         name={turnTitle(turn, slots)}
@@ -93,3 +100,105 @@ export const TurnArticle = memo(function TurnArticle({ turn, flash }: { turn: Tu
     </article>
   );
 });
+
+/** The end of a turn: its clock or duration, and buttons to copy from it. */
+export function TurnFooter({ turn }: { turn: Turn }) {
+  const slots = useTranscriptSlots();
+  if (turn.kind === 'none') return null;
+  // On wide screens the button is beside the turn's time.
+  const inLog = <ShowInLog anchor={`turn-${turn.id}`} name={turnTitle(turn, slots)} className="sm:hidden" />;
+  if (turn.state === 'open') return <OpenFooter turn={turn} inLog={inLog} />;
+  const hasAnswer = turn.items.some((item) => item.kind === 'message' && item.role === 'assistant' && item.text !== '');
+  return (
+    <footer className="mt-1 text-2xs text-ink-3">
+      {turn.state === 'failed' && (
+        <div className="my-1 flex items-start gap-2 text-failed text-xs">
+          <Glyph name="failed" className="mt-[3px]" />
+          <div className="min-w-0">
+            {turn.error === null ? 'The turn failed.' : <ErrorText text={turn.error.message} />}
+            {turn.error?.code != null && (
+              <span className="ml-2 font-mono text-2xs">
+                <Name text={turn.error.code} />
+              </span>
+            )}
+          </div>
+        </div>
+      )}
+      {turn.state === 'interrupted' && (
+        <p className="my-1 flex items-center gap-2 text-ink-2 text-xs">
+          <Glyph name="stopped" />
+          Interrupted
+        </p>
+      )}
+      {turn.state === 'finished' && isSilent(turn) && <p className="my-1 text-xs">The turn ended without an answer.</p>}
+      <p className="tabular flex h-5 items-center gap-3">
+        <TimeOfDay at={turn.startedAt} className="sm:hidden" />
+        {turn.endedAt !== null && <span>{formatDuration(turn.endedAt - turn.startedAt)}</span>}
+        {turn.inferred && (
+          <span title="The agent did not report the end of this turn. It follows from its silence or its next turn.">
+            end inferred
+          </span>
+        )}
+        <span className="flex items-center gap-3 pointer-coarse:opacity-100 opacity-0 transition-opacity focus-within:opacity-100 group-hover/turn:opacity-100">
+          {hasAnswer && <CopyButton label="Copy answer" text={() => answerOf(turn)} />}
+          <CopyButton label="Copy link to turn" icon="link" text={() => linkTo(turn)} />
+          {inLog}
+        </span>
+      </p>
+    </footer>
+  );
+}
+
+function OpenFooter({ turn, inLog }: { turn: Turn; inLog: ReactNode }) {
+  const { stopped } = useLiveness();
+  const heardAt = useHeardAt();
+  const request = turn.items.find((item): item is RequestItem => item.kind === 'request' && item.outcome === null);
+  const since = request?.at ?? turn.startedAt;
+  const isOver = useHasPassed(request?.expiresAt ?? null);
+  if (stopped !== null) {
+    return (
+      <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-waiting">
+        <Glyph name="lost" />
+        {stopped.why}, {request === undefined ? 'worked' : 'waited'} <RunningClock since={since} /> until the last
+        signal
+        {inLog}
+      </p>
+    );
+  }
+  if (request !== undefined && hasExpired(request, isOver)) {
+    return (
+      <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
+        <Glyph name="lost" />
+        Nobody answered in time
+        {inLog}
+      </p>
+    );
+  }
+  return (
+    <p className="tabular mt-1.5 flex items-center gap-2 text-2xs text-ink-3">
+      <Glyph name={request === undefined ? 'working' : 'waiting'} />
+      {request === undefined ? 'Working' : 'Waiting for an answer'} <RunningClock since={since} />
+      {request === undefined && heardAt !== null && <LastHeard at={heardAt} />}
+      {inLog}
+    </p>
+  );
+}
+
+/** The agent's answer as written. */
+function answerOf(turn: Turn): string {
+  return turn.items
+    .flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : []))
+    .join('\n\n');
+}
+
+function isSilent(turn: Turn): boolean {
+  return !turn.items.some(
+    (item) => item.kind === 'tool-call' || (item.kind === 'message' && item.role === 'assistant'),
+  );
+}
+
+function linkTo(turn: Turn): string {
+  const url = new URL(location.href);
+  url.hash = encodeURIComponent(`turn-${turn.id}`);
+  return url.href;
+}

@@ -1,20 +1,21 @@
 import type { Task, Turn } from '@interlude/protocol/read-models';
-import { quoted } from '@/components/ui/verbatim';
+import { plainWords } from '@/components/ui/plain-words';
+import { inQuotes, quoted } from '@/components/ui/verbatim';
 import type { TranscriptSlots } from './transcript-slots';
 
-/** A task of another session: it did not wake the agent, which was told of it. */
-export interface ToldTask {
+/** A task of another session: the agent was notified of it but not woken by it. */
+export interface ForeignTask {
   id: string;
   sessionId: string;
 }
 
-/** What woke the agent: tasks by name, or something without one. */
+/** What woke the agent. */
 export type TurnCause =
   | {
       kind: 'tasks';
       tasks: { id: string; task: Task | null }[];
-      told: ToldTask[];
-      /** The agent is not told of such ends: Interlude began the turn for it. */
+      foreign: ForeignTask[];
+      /** Agents don't report the end of such tasks: Interlude started the turn. */
       byInterlude: boolean;
     }
   | { kind: 'timer'; reason: string | null; setAt: number | null }
@@ -33,7 +34,7 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
           id,
           task: slots.findTask({ id, runId: trigger.taskRunIds?.[at] ?? null, position: turn.position }),
         })),
-      told: tasks.flatMap(({ id, sessionId }) => (sessionId === null ? [] : [{ id, sessionId }])),
+      foreign: tasks.flatMap(({ id, sessionId }) => (sessionId === null ? [] : [{ id, sessionId }])),
     };
   }
   if (trigger?.wokenBy === 'interlude') return { kind: 'other', words: 'Interlude' };
@@ -41,15 +42,15 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
   if (trigger?.kind === 'timer') return { kind: 'timer', reason: trigger.reason ?? null, setAt: trigger.setAt ?? null };
   if (trigger?.kind === 'goal') return { kind: 'other', words: 'its goal' };
   if (trigger?.kind === 'agent') return { kind: 'other', words: 'another agent' };
-  return { kind: 'other', words: 'something it did not name' };
+  return { kind: 'other', words: 'an unnamed cause' };
 }
 
-/** More causes than these are counted. */
+/** Further causes are counted. */
 const MOST_NAMED = 5;
 
 /**
- * A turn's accessible name: `Between-run turn: woken by Poll (failed, exit 3)`. It starts with our words and names
- * regions, not controls, so task names need no quotes.
+ * A turn's accessible name: `Between-run turn: woken by Poll (failed, exit 3)`. Task names need no quotes here: the
+ * name starts with our words and labels a region.
  */
 export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
   if (turn.kind === 'user') return 'User turn';
@@ -64,16 +65,32 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
   const more = cause.tasks.length - named.length;
   const by = cause.byInterlude ? 'woken by Interlude for' : 'woken by';
   const woken = named.length > 0 ? [`${by} ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`] : [];
-  const [first, ...others] = cause.told;
-  const told =
+  const [first, ...others] = cause.foreign;
+  const notified =
     first === undefined
       ? []
-      : [`told of ${others.length > 0 ? `${cause.told.length} tasks` : 'a task'} of ${whose(cause.told)}`];
-  return `Between-run turn: ${[...woken, ...told].join(', ')}`;
+      : [
+          `notified of ${others.length > 0 ? `${cause.foreign.length} tasks` : 'a task'} of ${sessionText(cause.foreign)}`,
+        ];
+  return `Between-run turn: ${[...woken, ...notified].join(', ')}`;
 }
 
-/** `session b`, or that there are several. */
-function whose(told: readonly ToldTask[]): string {
-  const [only, ...others] = new Set(told.map(({ sessionId }) => sessionId));
+/** `session b`, or `other sessions`. */
+function sessionText(tasks: readonly ForeignTask[]): string {
+  const [only, ...others] = new Set(tasks.map(({ sessionId }) => sessionId));
   return others.length > 0 ? 'other sessions' : `session ${quoted(only ?? '')}`;
+}
+
+const MOST_CHARACTERS = 48;
+
+/** A turn's name with the user's first words: `User turn “Build it”`. */
+export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
+  const name = turnName(turn, slots);
+  if (turn.kind !== 'user') return name;
+  const prompt = turn.items.find((item) => item.kind === 'message' && item.role === 'user');
+  const line = prompt?.kind === 'message' ? plainWords(prompt.text) : '';
+  if (!line) return name;
+  const characters = [...line];
+  const short = characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS).join('').trim()}…` : line;
+  return `${name} ${inQuotes(short)}`;
 }

@@ -12,19 +12,18 @@ import { Moment } from '@/components/ui/moment';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { useTranscriptSlots } from './transcript-slots';
-import { causeOf, type ToldTask } from './turn-cause';
+import { causeOf, type ForeignTask } from './turn-cause';
 
-/** More tasks that ended at once are counted; each has its card. */
+/** Further tasks are counted; each has a card. */
 const MOST_LISTED = 50;
-/** More of why a timer was set says no more on one line. */
 const REASON_CHARACTERS = 300;
-/** Of a task's summary more is on its card. */
+/** The task's card shows the rest of its summary. */
 const SUMMARY_CHARACTERS = 1_000;
 const SUMMARY_SIGNS = 100;
 
 /**
- * The head of a turn that something else than a person began: what woke the agent, with a link to the card of each task.
- * A person's prompt may have joined a turn that a timer began.
+ * The header of a turn that no person started: what woke the agent, with links to the tasks' cards. A person's prompt
+ * may have joined a turn that a timer started.
  */
 export function TurnHeader({ turn }: { turn: Turn }) {
   const cause = causeOf(turn, useTranscriptSlots());
@@ -32,7 +31,7 @@ export function TurnHeader({ turn }: { turn: Turn }) {
   if (cause.kind === 'timer') return <TimerHead reason={cause.reason} setAt={cause.setAt} />;
   const [only] = cause.tasks;
   const by = cause.byInterlude ? (
-    <span title="Its agent is not told when such a task ends. Interlude began this turn with the result.">
+    <span title="The agent is not notified when such a task ends. Interlude started this turn with the result.">
       Woken by Interlude for
     </span>
   ) : (
@@ -41,20 +40,20 @@ export function TurnHeader({ turn }: { turn: Turn }) {
   if (only === undefined) {
     return (
       <Head>
-        <Told tasks={cause.told} />
+        <ForeignTasks tasks={cause.foreign} />
       </Head>
     );
   }
-  const told = cause.told.length > 0 && (
+  const foreign = cause.foreign.length > 0 && (
     <span className="text-ink-2">
-      · <Told tasks={cause.told} />
+      · <ForeignTasks tasks={cause.foreign} />
     </span>
   );
   if (cause.tasks.length === 1) {
     return (
       <Head below={<Summary task={only.task} />}>
         {by} <WakingTask id={only.id} task={only.task} />
-        {told}
+        {foreign}
       </Head>
     );
   }
@@ -75,7 +74,7 @@ export function TurnHeader({ turn }: { turn: Turn }) {
       }
     >
       {by} {cause.tasks.length} tasks
-      {told}
+      {foreign}
     </Head>
   );
 }
@@ -102,12 +101,12 @@ function TimerHead({ reason, setAt }: { reason: string | null; setAt: number | n
   );
 }
 
-/** Tasks of other sessions did not wake this one's agent. It was told of them, and they stand where they belong. */
-function Told({ tasks }: { tasks: readonly ToldTask[] }) {
+/** Tasks of other sessions that the agent was notified of. */
+function ForeignTasks({ tasks }: { tasks: readonly ForeignTask[] }) {
   const sessionIds = [...new Set(tasks.map(({ sessionId }) => sessionId))];
   return (
     <>
-      Told of {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} of{' '}
+      Notified of {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} of{' '}
       {sessionIds.slice(0, MOST_LISTED).map((id) => (
         <SessionLink key={id} id={id} className="font-medium" />
       ))}

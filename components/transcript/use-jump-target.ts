@@ -2,65 +2,67 @@
 
 import type { TranscriptState } from '@interlude/protocol/projections/transcript';
 import type { Turn } from '@interlude/protocol/read-models';
-import type { Virtualizer } from '@tanstack/react-virtual';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { setAddressAnchor, useAddressAnchor } from '@/components/ui/address-anchor';
+import type { RowVirtualizer } from '@/components/ui/row-window';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useNewest } from '@/components/ui/use-newest';
-import { itemAnchor } from './item-anchor';
+import { itemAnchor } from './item-rows';
 import type { Lookup } from './lookup-notice';
-import type { Sought } from './transcript-store';
+import type { SeekResult } from './transcript-store';
 
 const FLASH_MS = 2_200;
-/** What is there sooner needs no word about looking for it. */
+/** Shorter lookups are not announced. */
 const QUIET_MS = 400;
-/** Frames to wait for a row to be laid out after scrolling to it. */
+/** Frames to wait for a row after scrolling to it. */
 const MOST_FRAMES = 30;
 
 /**
- * Scrolling to a turn (`turn-<id>`), a task's card (`task-<position>`), a message or a request (by id), loaded or not, and what the address names.
+ * Scrolls to a turn (`turn-<id>`), a task's card (`task-<position>`), a message or a request (by id), loaded or not.
+ * Follows the address.
  */
 export function useJumpTarget(options: {
   turns: readonly Turn[];
-  virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>;
-  seek: (isThere: (state: TranscriptState) => boolean) => Promise<Sought>;
+  virtualizer: Omit<RowVirtualizer, 'containerRef'>;
+  seek: (isThere: (state: TranscriptState) => boolean) => Promise<SeekResult>;
 }) {
   const { turns, virtualizer, seek } = options;
   const [flashed, setFlashed] = useState<string | null>(null);
   const [wanted, setWanted] = useState<string | null>(null);
   const newest = useNewest(turns);
-  // Of two that were asked for, the later one is shown, however long the earlier one took to load.
-  const asked = useRef(0);
+  // The latest jump wins, however long an earlier one takes.
+  const latestJump = useRef(0);
 
   const show = useCallback(
-    async (anchor: string, { focus = true, onSought }: ShowOptions = {}): Promise<boolean> => {
-      asked.current += 1;
-      const own = asked.current;
-      const sought = await seek((state) => indexOf(state.turns, anchor) >= 0);
-      if (own !== asked.current) return sought === 'there';
-      onSought?.(sought);
-      if (sought !== 'there') return false;
+    async (anchor: string, { focus = true, onResult }: ShowOptions = {}): Promise<boolean> => {
+      latestJump.current += 1;
+      const jumpId = latestJump.current;
+      const result = await seek((state) => indexOf(state.turns, anchor) >= 0);
+      if (jumpId !== latestJump.current) return result === 'there';
+      onResult?.(result);
+      if (result !== 'there') return false;
       if (!anchor.startsWith('turn-')) setWanted(anchor);
-      // The turns just loaded are rendered before they can be scrolled to.
+      // Loaded turns must render before they can be scrolled to.
       for (let frame = 0; frame < MOST_FRAMES && indexOf(newest.current, anchor) < 0; frame++) await nextFrame();
-      if (own !== asked.current) return true;
+      if (jumpId !== latestJump.current) return true;
       const turn = newest.current[indexOf(newest.current, anchor)];
       if (!turn) return false;
-      // A reader whose eyes are elsewhere is spared a move that shows nothing new.
+      // Without focus, the view stays if the target is in it already.
       const stays = !focus && beginsInView(document.getElementById(anchor), virtualizer.scrollElement);
       const scroll = () => {
         const index = indexOf(newest.current, anchor);
-        // Above the first stands what became of those before it.
+        // Above the first turn is a note about the removed ones.
         if (index === 0) virtualizer.scrollToOffset(0);
         else if (index > 0) virtualizer.scrollToIndex(index, { align: 'start' });
       };
       if (!stays) scroll();
       const element = await waitFor(() => {
         const found = document.getElementById(anchor);
-        // Turns that were loaded or removed meanwhile have moved it.
+        // Turns loaded or removed meanwhile have moved it.
         if (found === null && !stays) scroll();
         return found;
       });
-      if (own !== asked.current) return true;
+      if (jumpId !== latestJump.current) return true;
       if (!element) return false;
       if (!stays && !anchor.startsWith('turn-')) element.scrollIntoView({ block: 'center' });
       if (focus) element.focus({ preventScroll: true });
@@ -79,26 +81,26 @@ export function useJumpTarget(options: {
 
   const [lookup, setLookup] = useState<Lookup | null>(null);
   const closeLookup = useCallback(() => setLookup(null), []);
-  /** What a link leads to; where that can't be shown, it is said. */
+  /** Shows a link's target, or says why it can't. */
   const follow = useCallback(
     ({ anchor, fromAddress }: Pick<Lookup, 'anchor' | 'fromAddress'>) => {
       const timer = setTimeout(() => setLookup({ anchor, fromAddress, state: 'seeking' }), QUIET_MS);
-      const settle = (sought: Sought) => {
+      const settle = (result: SeekResult) => {
         clearTimeout(timer);
         setLookup(
-          sought === 'there'
+          result === 'there'
             ? null
-            : sought === 'missing'
+            : result === 'missing'
               ? { anchor, fromAddress, state: 'missing' }
-              : { anchor, fromAddress, state: 'failed', reason: sought.message },
+              : { anchor, fromAddress, state: 'failed', reason: result.message },
         );
-        // An address that names nothing of this session leads to its end, as one without a name does.
-        if (sought !== 'there' && fromAddress) virtualizer.scrollToEnd();
+        // An unknown address leads to the end.
+        if (result !== 'there' && fromAddress) virtualizer.scrollToEnd();
       };
       setLookup(null);
-      show(anchor, { onSought: settle }).finally(() => {
+      show(anchor, { onResult: settle }).finally(() => {
         clearTimeout(timer);
-        // Another was asked for meanwhile.
+        // Another jump has started.
         setLookup((now) => (now?.state === 'seeking' && now.anchor === anchor ? null : now));
       });
     },
@@ -116,7 +118,7 @@ export function useJumpTarget(options: {
     },
     [follow],
   );
-  /** The same for a key held down: the way back does not lead through every turn in between. */
+  /** For keys held down: replaces the history entry. */
   const step = useCallback(
     (anchor: string) => {
       setAddressAnchor(anchor, 'replace');
@@ -129,11 +131,11 @@ export function useJumpTarget(options: {
 
 interface ShowOptions {
   focus?: boolean;
-  /** Told whether it is there, before it is scrolled to; never of what somebody has stopped waiting for. */
-  onSought?: (sought: Sought) => void;
+  /** Called with the outcome before scrolling, unless another jump has started. */
+  onResult?: (result: SeekResult) => void;
 }
 
-/** Whether an address names something of a session. */
+/** True for an anchor in a session. */
 export function isAnchor(anchor: string): boolean {
   return /^(?:turn|task|message|request)-/.test(anchor);
 }
@@ -144,7 +146,7 @@ function indexOf(turns: readonly Turn[], anchor: string): number {
   return turns.findIndex((turn) => turn.items.some((item) => itemAnchor(item) === anchor));
 }
 
-/** Whether the element's beginning is in the upper half of what the box shows, and with it most of what follows. */
+/** True if the element starts in the upper half of the box. */
 function beginsInView(element: HTMLElement | null, box: HTMLElement | null): boolean {
   if (element === null || box === null) return false;
   const { top, height } = box.getBoundingClientRect();
@@ -168,4 +170,71 @@ async function waitFor<Found>(look: () => Found | null | undefined): Promise<Fou
     await nextFrame();
   }
   return null;
+}
+
+type TurnMove = 'next' | 'previous' | 'next-woken' | 'previous-woken' | 'first';
+
+/** Keyboard navigation between turns. The session list and the log use the same keys while they have the focus. */
+export function useTurnWalk(options: {
+  scroller: RefObject<HTMLElement | null>;
+  turns: readonly Turn[];
+  firstVisible: () => number;
+  onTurn: (anchor: string) => void;
+  onLatest: () => void;
+}): void {
+  const { scroller, turns, firstVisible, onTurn, onLatest } = options;
+  const cursor = useRef(-1);
+  const walk = (move: TurnMove) => {
+    const index = turnAfter(turns, move, cursor.current, firstVisible());
+    cursor.current = index ?? -1;
+    if (index !== null) onTurn(`turn-${turns[index]?.id}`);
+  };
+  const page = (step: number) => {
+    const box = scroller.current;
+    box?.scrollBy({ top: step * 0.9 * box.clientHeight });
+  };
+  useShortcuts({
+    'transcript.next': () => walk('next'),
+    'transcript.previous': () => walk('previous'),
+    'transcript.next-woken': () => walk('next-woken'),
+    'transcript.previous-woken': () => walk('previous-woken'),
+    'transcript.first': () => walk('first'),
+    'transcript.latest': () => {
+      cursor.current = -1;
+      onLatest();
+    },
+    'transcript.page-down': () => page(1),
+    'transcript.page-up': () => page(-1),
+  });
+  // After scrolling, navigation continues at the visible turn.
+  useEffect(() => {
+    const box = scroller.current;
+    const forget = () => {
+      cursor.current = -1;
+    };
+    box?.addEventListener('wheel', forget, { passive: true });
+    return () => box?.removeEventListener('wheel', forget);
+  }, [scroller]);
+}
+
+/** The turn a key leads to: relative to the last one it led to, else to the topmost visible one. */
+function turnAfter(turns: readonly Turn[], move: TurnMove, cursor: number, visible: number): number | null {
+  const from = cursor >= 0 ? cursor : visible;
+  const woken = (turn: Turn) => turn.kind === 'between-run';
+  switch (move) {
+    case 'next':
+      return Math.min(turns.length - 1, from + 1);
+    case 'previous':
+      return Math.max(0, cursor >= 0 ? from - 1 : from);
+    case 'next-woken':
+      return indexOrNull(turns.findIndex((turn, at) => at > from && woken(turn)));
+    case 'previous-woken':
+      return indexOrNull(turns.findLastIndex((turn, at) => at < from && woken(turn)));
+    case 'first':
+      return turns.length > 0 ? 0 : null;
+  }
+}
+
+function indexOrNull(index: number): number | null {
+  return index < 0 ? null : index;
 }

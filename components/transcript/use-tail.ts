@@ -2,37 +2,20 @@
 
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { Turn } from '@interlude/protocol/read-models';
-import { type RefObject, useCallback, useEffect, useEffectEvent, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useState } from 'react';
 import { useNewest } from '@/components/ui/use-newest';
-import { distanceFromEnd, TAIL_PX } from './painted';
+import { distanceFromEnd, TAIL_PX } from './server-markup';
 
 /**
- * Whether the reader follows the end of the transcript. Once they scroll up or unfold something they don't, nothing
- * moves under their eyes, and what comes meanwhile is counted.
+ * True while the reader follows the end of the transcript. They leave it by scrolling up or unfolding something; from
+ * then on nothing moves, and new items are counted.
  *
- * @param hasLeft whether they had scrolled up before it came to life
+ * @param hasLeft they had scrolled up before hydration
  */
 export function useTail(scroller: RefObject<HTMLElement | null>, position: Position, hasLeft: boolean) {
   const [leftAt, setLeftAt] = useState<Position | null>(hasLeft ? position : null);
   const [held, setHeld] = useState(false);
   const newest = useNewest(position);
-
-  // What comes in below it, a request or a longer draft, takes its height from the box and not its end from the reader.
-  const keepEnd = useEffectEvent((box: HTMLElement) => {
-    if (leftAt === null && !held) box.scrollTop = box.scrollHeight;
-  });
-  useEffect(() => {
-    const box = scroller.current;
-    if (!box) return;
-    let height = box.clientHeight;
-    const observer = new ResizeObserver(() => {
-      if (box.clientHeight === height) return;
-      height = box.clientHeight;
-      keepEnd(box);
-    });
-    observer.observe(box);
-    return () => observer.disconnect();
-  }, [scroller]);
 
   useEffect(() => {
     const box = scroller.current;
@@ -48,7 +31,7 @@ export function useTail(scroller: RefObject<HTMLElement | null>, position: Posit
 
   const hold = useCallback(() => {
     setHeld(true);
-    // What is unfolded has its height two frames on. Still at the end then: there was nothing to hold.
+    // Unfolded content has its height after two frames. If the end is still in view, the reader keeps following.
     requestAnimationFrame(() =>
       requestAnimationFrame(() => {
         const box = scroller.current;
@@ -64,8 +47,8 @@ export function useTail(scroller: RefObject<HTMLElement | null>, position: Posit
 }
 
 /**
- * How many things were said and done after `position`; a message that has been growing since counts as one. Turns are
- * in order, so only the newest are looked at.
+ * Number of items after `position`. A message that grew since counts as one. Turns are in order, so only the newest are
+ * examined.
  */
 export function countItemsAfter(turns: readonly Turn[], position: Position, now: Position): number {
   const last = turns.at(-1)?.items.at(-1);

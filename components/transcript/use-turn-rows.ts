@@ -1,45 +1,46 @@
-import type { Turn } from '@interlude/protocol/read-models';
-import { type ReactVirtualizer, useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
-import { type RefObject, useCallback, useState } from 'react';
-import { pauseHeight } from './day-line';
+import type { Position } from '@interlude/protocol/position';
+import type { Item, Turn } from '@interlude/protocol/read-models';
+import type { VirtualItem } from '@tanstack/react-virtual';
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { LINE_KEPT, LONGEST_LINE } from '@/components/ui/fold-lines';
+import { type RowVirtualizer, useProgressiveRows, useRowWindow } from '@/components/ui/row-window';
 import { turnWeight } from './first-paint';
-import { type Painted, TAIL_PX } from './painted';
-import { estimateTurnHeight } from './turn-height';
-import { useWaitingRows } from './use-waiting-rows';
+import { type ServerMarkup, TAIL_PX } from './server-markup';
+import { pauseHeight } from './turn-list';
 
-/** Room for what stands above the oldest turn, and below the newest. */
+/** Space above the oldest and below the newest turn. */
 const TOP_PX = 48;
 const END_PX = 24;
 
-/** The turns that are laid out: what is in sight, and what is near it as it comes. */
+/** The turns that are laid out: those in view, and step by step those near it. */
 export function useTurnRows(options: {
   turns: readonly Turn[];
   scroller: RefObject<HTMLDivElement | null>;
-  /** What the server rendered of it. */
-  painted: Painted | null;
-  /** Whether the reader stays where they are, however near to the end. */
+  painted: ServerMarkup | null;
+  /** Keeps the reader's place, however near to the end. */
   held: boolean;
-}): { virtualizer: ReactVirtualizer<HTMLDivElement, HTMLDivElement>; rows: readonly VirtualItem[] } {
-  const { turns, scroller, painted, held } = options;
-  // The same while one only grows, so that it does not have ten thousand rows measured again.
+  follows: boolean;
+}): { virtualizer: RowVirtualizer; rows: readonly VirtualItem[] } {
+  const { turns, scroller, painted, held, follows } = options;
+  // Stable while a turn grows, so that not all rows are measured again.
   const [laidOut, setLaidOut] = useState(turns);
   const measured = areSameTurns(laidOut, turns) ? laidOut : turns;
   if (measured !== laidOut) setLaidOut(measured);
-  // A turn that has not been laid out here is as high as it was in the server's markup; others as they are guessed.
+  // Until a turn is measured: its height in the server's markup, or an estimate.
   const heightOf = useCallback((turn: Turn) => painted?.heights.get(turn.id) ?? estimateTurnHeight(turn), [painted]);
-  const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
+  const virtualizer = useRowWindow({
+    scroller,
+    follows,
+    version: turns,
     count: turns.length,
-    getScrollElement: () => scroller.current,
     getItemKey: useCallback((index: number) => measured[index]?.id ?? index, [measured]),
     estimateSize: useCallback((index: number) => rowHeight(measured, index, heightOf), [measured, heightOf]),
     overscan: 4,
     paddingStart: TOP_PX,
     paddingEnd: END_PX,
-    anchorTo: 'end',
     followOnAppend: true,
     scrollEndThreshold: held ? -1 : TAIL_PX,
     directDomUpdates: true,
-    useFlushSync: false,
     initialOffset: () => {
       const height = turns.reduce((sum, _, index) => sum + rowHeight(turns, index, heightOf), TOP_PX + END_PX);
       return Math.max(0, height - (painted?.fromEnd ?? 0));
@@ -47,10 +48,10 @@ export function useTurnRows(options: {
   });
   const near = virtualizer.getVirtualItems();
   const { range } = virtualizer;
-  const waiting = useWaitingRows(near, {
+  const waiting = useProgressiveRows(near, {
     keyOf: ({ key }) => key,
     weightOf: ({ index }) => turnWeight(turns[index] as Turn),
-    // With the page's own first layout comes only what is in sight.
+    // The first layout has only the turns in view.
     firstWeight: 0,
     isInSight: ({ index }) => range !== null && index >= range.startIndex && index <= range.endIndex,
   });
@@ -61,8 +62,87 @@ function areSameTurns(before: readonly Turn[], now: readonly Turn[]): boolean {
   return before === now || (before.length === now.length && before.every(({ id }, at) => id === now[at]?.id));
 }
 
-/** A turn's, as far as it is known, with the room before it. */
+/** Height of a turn with the space above it. */
 function rowHeight(turns: readonly Turn[], index: number, heightOf: (turn: Turn) => number): number {
   const turn = turns[index] as Turn;
   return heightOf(turn) + pauseHeight(turn, turns[index - 1]);
+}
+
+const LINE = 22;
+const CHARACTERS_PER_LINE = 84;
+
+/** Estimated height of a turn in pixels before its first layout. Better estimates make the scrollbar jump less. */
+export function estimateTurnHeight(turn: Turn): number {
+  const known = guesses.get(turn);
+  if (known !== undefined) return known;
+  const items = turn.items.reduce((sum, item) => sum + itemHeight(item), 0);
+  const guess = 60 + (turn.kind === 'between-run' ? 28 : 0) + items;
+  guesses.set(turn, guess);
+  return guess;
+}
+
+/** Every page of older turns asks again; an unchanged turn keeps its identity. */
+const guesses = new WeakMap<Turn, number>();
+
+function itemHeight(item: Item): number {
+  switch (item.kind) {
+    case 'message':
+      return textHeight(item.text) + 14 + (item.role === 'user' ? 14 : 0);
+    case 'task':
+      return item.phase === 'started' ? 76 : 24;
+    case 'request':
+      return item.outcome === null ? 80 : 26;
+    default:
+      return 25;
+  }
+}
+
+/** Lines of longer texts are estimated from their length. */
+const MOST_SCANNED = 20_000;
+
+/** Very long lines count as folded. */
+function textHeight(text: string): number {
+  let lines = 0;
+  let shown = 0;
+  let at = 0;
+  while (at <= text.length && shown < MOST_SCANNED) {
+    const next = text.indexOf('\n', at);
+    const end = next === -1 ? text.length : next;
+    const length = end - at > LONGEST_LINE ? LINE_KEPT : end - at;
+    lines += Math.max(0.6, Math.ceil(length / CHARACTERS_PER_LINE));
+    shown += length + 1;
+    at = end + 1;
+  }
+  return (lines + Math.max(0, text.length - at) / CHARACTERS_PER_LINE) * LINE;
+}
+
+/**
+ * Keeps the reader's place when the session's oldest turns are removed. If the turn they read is removed, it scrolls to
+ * the oldest remaining one and keeps the focus.
+ */
+export function useRemoval(options: {
+  virtualizer: RowVirtualizer;
+  turns: readonly Turn[];
+  removedUpTo: Position | undefined;
+}): void {
+  const { virtualizer, turns, removedUpTo } = options;
+  const read = useRef<{ turnId: string | undefined; removedUpTo: Position | undefined }>(undefined);
+  const focused = useRef<EventTarget | null>(null);
+  useEffect(() => {
+    const box = virtualizer.scrollElement;
+    const note = ({ target }: FocusEvent) => {
+      focused.current = target;
+    };
+    box?.addEventListener('focusin', note);
+    return () => box?.removeEventListener('focusin', note);
+  }, [virtualizer]);
+  // After each render: the previous render knows which turn was in view.
+  useLayoutEffect(() => {
+    const before = read.current;
+    read.current = { turnId: turns[virtualizer.range?.startIndex ?? 0]?.id, removedUpTo };
+    if (before === undefined || before.removedUpTo === removedUpTo) return;
+    if (!turns.some(({ id }) => id === before.turnId)) virtualizer.scrollToOffset(0);
+    const isLost = focused.current instanceof Element && !focused.current.isConnected;
+    if (isLost && document.activeElement === document.body) virtualizer.scrollElement?.focus({ preventScroll: true });
+  });
 }

@@ -1,10 +1,17 @@
-/** Runs something when the page has nothing better to do, within a second. */
-export function whenIdle(run: () => void): { cancel(): void } {
+/** An idle callback runs at the latest after this. */
+const LATEST_MS = 1_000;
+
+export interface Scheduled {
+  cancel(): void;
+}
+
+/** Runs something when the page is idle, within a second. */
+export function whenIdle(run: () => void): Scheduled {
   // Safari has no idle callbacks.
   if (typeof requestIdleCallback === 'undefined') {
     const timer = setTimeout(run, 50);
     return { cancel: () => clearTimeout(timer) };
   }
-  const handle = requestIdleCallback(run, { timeout: 1_000 });
+  const handle = requestIdleCallback(run, { timeout: LATEST_MS });
   return { cancel: () => cancelIdleCallback(handle) };
 }

@@ -23,7 +23,7 @@ test('the cards of a stopped task and of a subagent’s task say how they ended'
   await it.leave(stopped);
   const agents = await it.open(`/sessions/${await playRecording(it.server, 'agents', 'named-agents')}`);
   const card = agents.getByRole('group', { name: /^Task .+: completed$/ }).first();
-  const unfold = card.getByRole('button', { name: 'What it did' });
+  const unfold = card.getByRole('button', { name: 'Steps' });
   await unfold.click();
   await expect.poll(() => unfold.getAttribute('aria-expanded')).toBe('true');
   await it.leave(agents);

@@ -48,7 +48,7 @@ test('selected agents are retired and taken back, and an agent at work says why 
   const bar = page.getByRole('region', { name: 'Selected agents' });
   await page.getByRole('checkbox', { name: 'Select “board-busy”', exact: true }).check();
   await page.getByRole('checkbox', { name: 'Select “board-idle”', exact: true }).check();
-  await bar.getByText('Can’t be asked: no runner listens.').waitFor();
+  await bar.getByText('Level can’t be changed: no runner is connected.').waitFor();
   expect(await bar.getByRole('radio', { name: 'debug' }).getAttribute('aria-disabled')).toBe('true');
   await press(bar.getByRole('button', { name: 'Retire' }));
   await press(bar.getByRole('button', { name: 'Press again: retire' }));

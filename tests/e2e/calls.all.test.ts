@@ -85,7 +85,7 @@ test('call waits without a spinner when its request is elsewhere, and clocks are
   });
   await page.goto(`${it.server.url}/sessions/calls-apart`);
   await live(page);
-  await page.getByRole('button', { name: 'What it did' }).click();
+  await page.getByRole('button', { name: 'Steps' }).click();
   for (const name of ['Bash ls waiting for you', 'Bash ls inner waiting for you']) {
     const call = page.getByRole('button', { name });
     await call.waitFor();

@@ -112,7 +112,7 @@ test('a frame fetches pictures and files by its token', async () => {
   const logs = await it.open('crossSite', `agentLogs=${agentId}`);
   const log = await embedIn(logs, it.origin);
   const saved = logs.waitForEvent('download');
-  await log.getByRole('link', { name: 'Download what is filtered' }).click();
+  await log.getByRole('link', { name: 'Download filtered log' }).click();
   expect((await saved).suggestedFilename()).toContain(agentId);
   await logs.close();
 });

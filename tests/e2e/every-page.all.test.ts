@@ -49,7 +49,7 @@ const PAGES: Record<string, Shown> = {
   },
   'an empty log': {
     path: '/agents/agent-demo-test-run/logs',
-    until: (page) => page.getByText('This agent has not written a log line yet').waitFor(),
+    until: (page) => page.getByText('No log lines yet').waitFor(),
   },
   'the inbox': { path: '/inbox' },
   'the page of the visitor': { path: '/settings' },
@@ -124,7 +124,7 @@ describe('the dashboard', () => {
 
   test('at 360 px the note of an empty log is below its toolbar', async () => {
     const page = await open(it, '/agents/agent-demo-test-run/logs', 360);
-    const note = page.getByText('This agent has not written a log line yet');
+    const note = page.getByText('No log lines yet');
     await note.waitFor();
     const [above, below] = [await page.getByRole('toolbar', { name: 'Log' }).boundingBox(), await note.boundingBox()];
     expect(below?.y).toBeGreaterThanOrEqual((above?.y ?? 0) + (above?.height ?? 0));

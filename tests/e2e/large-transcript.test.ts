@@ -37,11 +37,11 @@ test('says why a large transcript is not there yet, and loads it on another try,
   let refusal: { status: number; words: string } | null = { status: 503, words: 'The database is busy.' };
   const page = await open(() => refusal);
   await page.getByText('Loading the transcript').waitFor();
-  await page.getByText('The database is busy. The page tries again by itself.').waitFor();
+  await page.getByText('The database is busy. Retrying automatically.').waitFor();
   const field = page.getByRole('textbox', { name: 'Message' });
   const before = await field.boundingBox();
   refusal = { status: 400, words: 'It can’t be read.' };
-  await page.getByText('The transcript is not loaded.').waitFor();
+  await page.getByText('The transcript could not be loaded.').waitFor();
   expect(await field.boundingBox()).toEqual(before);
 
   refusal = null;

@@ -41,7 +41,7 @@ test('changes the level of a running runner, for a time, until changed and back 
   // at the runner's own port
   logger.level.set('error', { by: 'control-port' });
   await page
-    .getByText(/^the runner says error since \d\d:\d\d:\d\d, set by control-port; debug was asked for$/)
+    .getByText(/^the runner reports error since \d\d:\d\d:\d\d, set by control-port; debug was requested$/)
     .waitFor();
   await page.getByRole('button', { name: 'Back to default' }).click();
   await page.getByText('info, its default').waitFor();
@@ -61,9 +61,9 @@ test('changes the level of all selected agents, of one that is away once it is b
   await page.getByText('2 selected').waitFor();
   await level(page, 'debug').click();
   await page.getByText('1 of 2 confirmed, 1 waiting for the agent').waitFor();
-  const outcome = page.getByRole('list', { name: 'What came of it' });
+  const outcome = page.getByRole('list', { name: 'Results' });
   await outcome.getByText(/^debug since .*, back to info in 1[45]:\d\d$/).waitFor();
-  await outcome.getByText(/^debug requested .*; waits: the agent is away since .*; over in 14:\d\d$/).waitFor();
+  await outcome.getByText(/^debug requested .*; waits: agent away since .*; expires in 14:\d\d$/).waitFor();
   expect(here.logger.level.get()).toBe('debug');
   const back = await runner('log-level-gone', folder);
   await page.getByText('2 of 2 confirmed').waitFor();

@@ -128,7 +128,7 @@ test('marks the hits of a search, and leads from one to the next among the hits 
   await page.getByText('2 of 3', { exact: true }).waitFor();
 
   // the other lines come back, dimmed, and the hit stays in view among them
-  await page.getByRole('button', { name: 'Show the other lines, dimmed' }).click();
+  await page.getByRole('button', { name: 'Show other lines dimmed' }).click();
   await lineOf(page, 'step 901 of the story').waitFor();
   await lineOf(page, 'the Needle, the second').waitFor();
   await page.getByText('2 of 3', { exact: true }).waitFor();
@@ -136,7 +136,7 @@ test('marks the hits of a search, and leads from one to the next among the hits 
   await lineOf(page, 'needle number one').waitFor();
   await lineOf(page, 'step 41 of the story').waitFor();
   await page.getByText('1 of 3', { exact: true }).waitFor();
-  await page.getByRole('button', { name: 'Show the other lines, dimmed' }).click();
+  await page.getByRole('button', { name: 'Show other lines dimmed' }).click();
   await page.getByText('1 of 3', { exact: true }).waitFor();
 });
 
@@ -214,7 +214,7 @@ test('chooses the level, wraps, walks and unfolds by keys, and leaves them to a 
   await page.keyboard.press('/');
   await page.keyboard.type('wGg4');
   expect(await page.getByRole('searchbox', { name: 'Search log' }).inputValue()).toBe('wGg4');
-  await page.getByText('No line is like this.').waitFor();
+  await page.getByText('No lines match.').waitFor();
 });
 
 test('Escape leads from the search to its hits, then to the whole log, then off the page', async () => {

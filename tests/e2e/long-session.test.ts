@@ -28,7 +28,7 @@ test('loads back to a turn that a link names, scrolls to it, focuses and marks i
 test('says that a link leads to no turn of the session, and opens it at its end', async () => {
   const page = await it.load(`/sessions/${SESSION}#turn-nowhere`);
   const notice = page.getByRole('status', { name: 'Link', exact: true });
-  await notice.getByText('This link leads to a turn that is not in this session. You are at its newest end.').waitFor();
+  await notice.getByText('The linked turn is not in this session. Showing its newest turns.').waitFor();
   await transcriptOf(page)
     .getByText(`Answer ${TURNS - 1}.`)
     .waitFor();
@@ -42,7 +42,7 @@ test('says that a link leads to no turn of the session, and opens it at its end'
   await page.evaluate(() => {
     location.hash = 'task-99999999';
   });
-  await notice.getByText('This link leads to a task that is not in this session.').waitFor();
+  await notice.getByText('The linked task is not in this session.').waitFor();
   await page.close();
 });
 

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { TURN_ROWS } from '@/components/transcript/shown-rows';
+import { TURN_ROWS } from '@/components/transcript/item-rows';
 import { EventWriter } from '../support/event-writer';
 import { probeHealth } from '../support/health-probe';
 import { hostileSessions } from '../support/hostile-sessions';
@@ -42,7 +42,7 @@ test('a turn of ten thousand answers shows its ends, and 200 more at a press', a
   await expect.poll(() => answers.count()).toBeGreaterThanOrEqual(TURN_ROWS.head + TURN_ROWS.tail);
   const before = await answers.count();
   expect(before).toBeLessThan(300);
-  await page.getByText(/earlier ones are not shown/).scrollIntoViewIfNeeded();
+  await page.getByText(/earlier items are not shown/).scrollIntoViewIfNeeded();
   await page.getByRole('button', { name: 'Show the next 200' }).click();
   await expect.poll(() => answers.count()).toBe(before + 200);
   await page.close();

@@ -15,7 +15,7 @@ test('a turn that was told of another session’s task has no barrier axe knows 
     ...wokenTurn('r2', 't1', 'The build has failed, says the other one.'),
   ]);
   const page = await it.open('/sessions/owned-teller');
-  await page.getByRole('article', { name: 'Between-run turn: told of a task of session “owned-owner”' }).waitFor();
+  await page.getByRole('article', { name: 'Between-run turn: notified of a task of session “owned-owner”' }).waitFor();
   expect(await barriersInBothThemes(page)).toEqual([]);
   await it.leave(page);
 });

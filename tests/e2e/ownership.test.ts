@@ -30,7 +30,9 @@ test('a task card links to the session that reported its end and to the turn tha
   await card(owner, 'Build').getByRole('link', { name: 'session ownership-teller' }).last().click();
 
   await owner.waitForURL(/\/sessions\/ownership-teller#turn-r2$/);
-  const turn = owner.getByRole('article', { name: 'Between-run turn: told of a task of session “ownership-owner”' });
+  const turn = owner.getByRole('article', {
+    name: 'Between-run turn: notified of a task of session “ownership-owner”',
+  });
   await turn.waitFor();
   expect(await turn.getByText(/Woken by/).count()).toBe(0);
   await turn.getByText(/Tells of the task “Build” \(failed\)/).waitFor();

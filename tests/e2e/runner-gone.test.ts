@@ -47,7 +47,7 @@ test('every page that said working says that the runner has gone, and says worki
   expect(await page.getByRole('button', { name: 'Stop “Watch the deploy”' }).count()).toBe(0);
   await page
     .getByRole('group', { name: /Task Watch the deploy/ })
-    .getByText('not heard of')
+    .getByText('no signal')
     .waitFor();
   const listed = page.getByRole('navigation', { name: 'Sessions' });
   await listed

@@ -39,7 +39,7 @@ test('shows on the card of a task what it writes, live, in colour and folded by 
     wrote('b1', 'last words\n', { redacted: 1, ended: true }),
   ]);
   await output.getByText('last words').waitFor();
-  await output.getByText('1 secret taken out').waitFor();
+  await output.getByText('1 secret removed').waitFor();
   await page.reload();
   await output.getByText('last words').waitFor();
   await it.leave(page);
@@ -56,7 +56,7 @@ test('searches all of an output by keyboard, and holds still meanwhile', async (
   const output = outputOf(page, 'Tests');
   await output.getByText('test 3999 passed').waitFor();
   expect(await output.getByText('test 3900 passed').count()).toBe(0);
-  await press(output.getByRole('button', { name: 'Show all, and search' }));
+  await press(output.getByRole('button', { name: 'Show all and search' }));
   const log = output.getByRole('log', { name: 'Output of “Tests”' });
   await log.getByText('test 3999 passed').waitFor();
   await output.getByRole('searchbox').focus();
@@ -70,7 +70,7 @@ test('searches all of an output by keyboard, and holds still meanwhile', async (
   const top = () => log.evaluate((box) => box.scrollTop);
   const before = await top();
   await agent.write('task-output-searched', [wrote('b1', 'written meanwhile\n')]);
-  const more = output.getByRole('button', { name: 'More was written. Go to the end' });
+  const more = output.getByRole('button', { name: 'New output. Go to the end' });
   await more.waitFor();
   expect(await top()).toBe(before);
   await more.press('Enter');

@@ -126,17 +126,17 @@ export const LIVE = [
   },
   {
     name: 'takes a repeated frame as new',
-    file: 'components/live/topic-track.ts',
+    file: 'components/live/live-connection.ts',
     find: 'if (comparePositions(frame.id, this.position) <= 0) return false;',
     replace: '',
-    test: 'tests/ui/topic-track.test.ts',
+    test: 'tests/ui/topic-buffer.test.ts',
   },
   {
     name: 'compares positions as text',
     file: 'lib/protocol/position.ts',
     find: 'if (a.length !== b.length) return a.length - b.length;',
     replace: '',
-    test: 'tests/ui/topic-track.test.ts',
+    test: 'tests/ui/topic-buffer.test.ts',
   },
   {
     name: 'gives a reader frames from before its position',
@@ -203,9 +203,9 @@ export const LIVE = [
   },
   {
     name: 'lets clocks run on a page that hears nothing',
-    file: 'components/live/stand-still.ts',
+    file: 'components/live/live-provider.tsx',
     find: 'knowUntil(stale ? since || (knownUntil() ?? now) : null);',
     replace: 'knowUntil(null);',
-    test: 'tests/ui/stand-still.test.ts',
+    test: 'tests/ui/freeze-when-stale.test.ts',
   },
 ];

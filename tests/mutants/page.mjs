@@ -85,8 +85,8 @@ export const PAGE = [
   },
   {
     name: 'follows the end of a transcript that the reader has left',
-    file: 'components/transcript/use-tail.ts',
-    find: 'if (leftAt === null && !held) box.scrollTop = box.scrollHeight;',
+    file: 'components/ui/row-window.ts',
+    find: 'if (follows) box.scrollTop = box.scrollHeight;',
     replace: 'box.scrollTop = box.scrollHeight;',
     test: 'tests/ui/follow.test.tsx',
   },
@@ -141,7 +141,7 @@ export const PAGE = [
   },
   {
     name: 'sends after it has left the screen',
-    file: 'components/live/ask-server.ts',
+    file: 'components/live/api-fetch.ts',
     find: "if (hasPageEnded()) throw new TypeError('You signed out. Reload the page to sign in again.');",
     replace: '',
     test: 'tests/ui/browser-state.test.tsx',

@@ -4,8 +4,8 @@ import { SESSION_STATES } from '@interlude/protocol/session-states';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ALL, FleetStore } from '@/components/live/fleet-store';
+import { countByState } from '@/components/live/row-counts';
 import type { RowFrame } from '@/components/live/row-frame';
-import { countByState } from '@/components/live/session-counts';
 import { owedIn } from '@/components/obligations/use-obligations';
 import { aSession, aTask } from '../ui/rows';
 

@@ -13,7 +13,7 @@ function unanswered(): { clientId: string }[] {
   return sent;
 }
 
-it('asks the same again under the name it had, and something else under another', async () => {
+it('keeps the clientId for the same request, and changes it for another', async () => {
   const sent = unanswered();
   const store = new ActionStore('s', () => {});
   const allow = { behavior: 'allow', digest: 'd' };

@@ -80,7 +80,7 @@ function open(search = '') {
 const messages = () =>
   [...document.querySelectorAll('[data-line]')].map((row) => /line \d+/.exec(row.textContent ?? '')?.[0]);
 
-test('shows the chosen components, and says them in the address', async () => {
+test('shows the chosen components and puts them into the address', async () => {
   open();
   await screen.findByText('line 20');
   fireEvent.click(screen.getByLabelText('Component'));
@@ -89,17 +89,17 @@ test('shows the chosen components, and says them in the address', async () => {
   expect(location.search).toBe('?component=outbox');
 });
 
-test('shows and offers for download what an address with a component and times asks for', async () => {
+test('shows and downloads what an address with a component and times selects', async () => {
   open(`?component=outbox&from=${NOW + 5_000}&to=${NOW + 9_000}`);
   await screen.findByText('line 8');
   expect(messages()).toEqual(['line 6', 'line 8']);
-  const download = screen.getByTitle('Download what is filtered');
+  const download = screen.getByTitle('Download filtered log');
   expect(download.getAttribute('href')).toBe(
     `/api/v1/agents/a/logs/download?component=outbox&from=${NOW + 5_000}&to=${NOW + 9_000}`,
   );
 });
 
-test('takes the search for a regular expression once that is chosen, and says why one is refused', async () => {
+test('switches to regular expressions, and explains why one is rejected', async () => {
   open();
   await screen.findByText('line 20');
   fireEvent.click(screen.getByLabelText('Regular expression'));
@@ -111,7 +111,7 @@ test('takes the search for a regular expression once that is chosen, and says wh
   expect((await screen.findByRole('alert')).textContent).toContain('The regex is not valid.');
 });
 
-test('offers another try after the log could not be loaded', async () => {
+test('offers a retry when the log could not be loaded', async () => {
   refusal = { status: 503, message: 'Busy. Wait.' };
   open();
   const alert = await screen.findByRole('alert');
@@ -122,8 +122,8 @@ test('offers another try after the log could not be loaded', async () => {
   expect(screen.queryByRole('alert')).toBeNull();
 });
 
-test('says how lines get there while the agent has written nothing', async () => {
+test('explains how lines arrive while there are none', async () => {
   stored = [];
   open();
-  await screen.findByText(/^This agent has not written a log line yet/);
+  await screen.findByText(/^No log lines yet/);
 });

@@ -1,9 +1,10 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from '@/components/transcript/row-weight';
+import { FIRST_WEIGHT, itemWeight } from '@/components/transcript/row-weight';
 import { Blocks } from '@/components/ui/markdown/block';
-import { NOTHING_SETTLED, parseFurther } from '@/components/ui/markdown/parse';
+import { parseBlocks } from '@/components/ui/markdown/parse';
 import { endOfFirstProse, proseText } from '@/components/ui/prose';
+import { rowsBefore, STEP_WEIGHT } from '@/components/ui/row-window';
 import { hostileTexts } from '../support/hostile-texts';
 import { aMessage, aRequest } from './rows';
 
@@ -14,36 +15,45 @@ const html = (tokens: Parameters<typeof Blocks>[0]['tokens']) =>
   renderToStaticMarkup(<Blocks tokens={tokens} streaming={false} depth={0} />);
 const elements = (markup: string) => markup.match(/<\w/g)?.length ?? 0;
 
-describe('what one step adds to the page', () => {
-  it('is part of a block that is more than that, and the steps together are all of it', () => {
+describe('a large block', () => {
+  it('is split into blocks of bounded size that are the whole text', () => {
     const list = Array.from({ length: 900 }, (_, at) => `${at + 1}. *item* ${at + 1}\n`).join('');
-    const { shown } = parseFurther(NOTHING_SETTLED, list, { streaming: false });
+    const blocks = parseBlocks(list) ?? [];
+    const raw = blocks.map((block) => block.raw).join('');
+    expect(raw.trim()).toBe(list.trim());
+    const markup = html(blocks);
+    expect(markup.match(/<li /g)).toHaveLength(900);
+    const lists = blocks.filter(({ type }) => type === 'list');
+    expect(lists.every((one) => elements(html([one])) < MOST_ELEMENTS)).toBe(true);
+    const starts = [...markup.matchAll(/<ol start="(\d+)"/g)].map(([, start]) => Number(start));
+    expect(starts).toEqual(lists.slice(1).map((one) => Number.parseInt(one.raw, 10)));
+  });
+
+  it.each([
+    ['a quote', '> a line of *words*\n'],
+    ['a paragraph', 'some *words* and `code`\n'],
+  ])('keeps every line of %s', (_, line) => {
+    const blocks = parseBlocks(line.repeat(1_000)) ?? [];
+    expect(blocks.length).toBeGreaterThan(1);
     expect(
-      shown
+      blocks
         .map(({ raw }) => raw)
         .join('')
         .trim(),
-    ).toBe(list.trim());
-    const markup = html(shown);
-    expect(markup.match(/<li /g)).toHaveLength(900);
-    expect(shown.filter(({ type }) => type === 'list').every((one) => elements(html([one])) < MOST_ELEMENTS)).toBe(
-      true,
-    );
+    ).toBe(line.repeat(1_000).trim());
+    expect(html(blocks).match(/<em>/g)).toHaveLength(1_000);
   });
 
-  it('is a table with as many rows as its cells allow', () => {
+  it('shows as many rows of a table as its cells allow', () => {
     const row = `|${'*a* **b** |'.repeat(20)}\n`;
-    const { shown } = parseFurther(NOTHING_SETTLED, `${row}|${'-|'.repeat(20)}\n${row.repeat(400)}`, {
-      streaming: false,
-    });
-    const markup = html(shown);
+    const markup = html(parseBlocks(`${row}|${'-|'.repeat(20)}\n${row.repeat(400)}`) ?? []);
     expect(elements(markup)).toBeLessThan(2 * MOST_ELEMENTS);
     expect(markup).toContain('The beginning of 400 rows');
   });
 });
 
-describe('what is first shown of a text', () => {
-  it('is not much longer than the text, however many words stand for what hides', () => {
+describe('the first part of a text', () => {
+  it('stays close to its length, however many labels stand for hidden characters', () => {
     for (const { name, text } of hostileTexts(100_000)) {
       const end = endOfFirstProse(text, 120_000);
       const shown = proseText(text.slice(0, end));
@@ -53,8 +63,8 @@ describe('what is first shown of a text', () => {
   });
 });
 
-describe('the rows of a turn that come into the page together', () => {
-  it('are its last ones, as far as they are no more than is laid out without a pause, but at least one', () => {
+describe('rows added to the page together', () => {
+  it('are the last ones, up to one step, and at least one', () => {
     const great = Array.from({ length: 50 }, (_, at) => aMessage({ id: `m${at}`, text: 'a\n\n'.repeat(30_000) }));
     const weightOf = (at: number) => itemWeight(great[at] as (typeof great)[number]);
     const from = rowsBefore(50, 1_500, weightOf);
@@ -64,18 +74,18 @@ describe('the rows of a turn that come into the page together', () => {
     expect(rowsBefore(0, 1, weightOf)).toBe(0);
   });
 
-  it('are all of them in a turn of the usual size', () => {
+  it('are all of them in a turn of usual size', () => {
     const usual = Array.from({ length: 12 }, (_, at) => aMessage({ id: `m${at}`, text: 'words '.repeat(100) }));
     expect(rowsBefore(12, 1_500, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);
   });
 
-  it('are one request at a time where their inputs are thousands of values, at whatever depth', () => {
+  it('are one request at a time when inputs have thousands of values at any depth', () => {
     const many = Object.fromEntries(Array.from({ length: 19_000 }, (_, at) => [`k${at}`, at]));
     for (const input of [many, { command: 'ls', options: many }, [Object.values(many)], { a: [many] }]) {
       const requests = Array.from({ length: 18 }, (_, at) => aRequest({ id: `q${at}`, input }));
       const weightOf = (at: number) => itemWeight(requests[at] as (typeof requests)[number]);
       expect(rowsBefore(18, FIRST_WEIGHT, weightOf)).toBe(17);
-      expect(rowsBefore(17, MORE_WEIGHT, weightOf)).toBe(16);
+      expect(rowsBefore(17, STEP_WEIGHT, weightOf)).toBe(16);
     }
     const usual = Array.from({ length: 8 }, (_, at) => aRequest({ id: `q${at}`, input: { command: 'ls' } }));
     expect(rowsBefore(8, FIRST_WEIGHT, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);

@@ -207,7 +207,7 @@ describe('what a page sends', () => {
   it('asks for no further stream once the server has refused its person', async () => {
     openAs('ada');
     vi.stubGlobal('fetch', refusal(409, 'other_principal'));
-    const handlers = { heard() {}, hello() {}, rows() {}, upToDate() {} };
+    const handlers = { active() {}, hello() {}, rows() {}, upToDate() {} };
     const request = { topics: ['fleet'], after: '0', signal: new AbortController().signal };
     expect(await readStream(request, handlers)).toBe('unauthorized');
   });

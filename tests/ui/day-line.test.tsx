@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, test, vi } from 'vitest';
-import { DayLine } from '@/components/transcript/day-line';
+import { DayLine } from '@/components/transcript/turn-list';
 import { NowProvider } from '@/components/ui/now';
 
 afterEach(() => {
@@ -29,7 +29,7 @@ function daysOf(starts: number[], now: number): (string | null)[] {
   return screen.queryAllByRole('separator').map((line) => line.getAttribute('aria-label'));
 }
 
-test('says the day above the first turn and above each turn of another day', () => {
+test('shows the day above the first turn of each day', () => {
   const noon = new Date(2026, 10, 22, 12).getTime();
   const starts = [-72, -71, -24, 0].map((hours) => noon + hours * HOUR_MS);
   expect(daysOf(starts, noon)).toEqual(['Thursday 19 November', 'Yesterday', 'Today']);

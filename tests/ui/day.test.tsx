@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { DayLine, pauseHeight } from '@/components/transcript/day-line';
+import { DayLine, pauseHeight } from '@/components/transcript/turn-list';
 import { dayWords, isOtherDay } from '@/components/ui/day';
 import { NowProvider } from '@/components/ui/now';
 

@@ -11,7 +11,7 @@ import { LOOK_KEY } from '@/components/inbox/notice-look';
 import { NoticePanel } from '@/components/inbox/notice-panel';
 import { NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
 import { LiveProvider } from '@/components/live/live-provider';
-import { useStart } from '@/components/live/use-fleet';
+import { useInitialData } from '@/components/live/use-fleet';
 import { storageKey } from '@/components/ui/browser-storage';
 import { NowProvider } from '@/components/ui/now';
 import { NextPage } from '../support/next-page';
@@ -76,7 +76,7 @@ function Page({
   items: readonly InboxItem[] | null;
   next: string | null;
 }) {
-  useStart((fleet) => {
+  useInitialData((fleet) => {
     if (items === null) fleet.takeAgents({ agents: [], position, next: null, count: 0 });
     else itemsOf(fleet).take({ items: [...items], position, next, counts: noItems() });
   });

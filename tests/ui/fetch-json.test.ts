@@ -25,35 +25,35 @@ function silentServer(): number[] {
   return limits;
 }
 
-it('a server that can’t be reached is told in words that say what to do, whatever the browser calls it', async () => {
+it('explains an unreachable server, whatever the browser’s error says', async () => {
   vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')));
   for (const answer of [fetchJson('/sessions'), postJson('/sessions/s/messages', {})]) {
     await expect(answer).rejects.toThrow(TypeError);
-    await expect(answer).rejects.toThrow('The server can’t be reached. See that it runs and try again.');
+    await expect(answer).rejects.toThrow('The server can’t be reached. Check that it is running and try again.');
   }
 });
 
-it('what was given up stays what it is', async () => {
+it('keeps the error of an aborted request', async () => {
   const aborted = new DOMException('aborted', 'AbortError');
   vi.stubGlobal('fetch', () => Promise.reject(aborted));
   await expect(fetchJson('/sessions')).rejects.toBe(aborted);
 });
 
-it('an answer that says why is told in its own words', async () => {
+it('uses the server’s own message', async () => {
   const body = { error: { code: 'unavailable', message: 'The database does not answer. Try again in a moment.' } };
   vi.stubGlobal('fetch', () => Promise.resolve(Response.json(body, { status: 503 })));
   await expect(fetchJson('/sessions')).rejects.toThrow('The database does not answer. Try again in a moment.');
 });
 
-it('a server that takes a request and says nothing is not waited for without end, and told as one that is away', async () => {
+it('gives up on a silent server after a while', async () => {
   const limits = silentServer();
   for (const answer of [fetchJson('/a', new AbortController().signal), postJson('/b', {}), putJson('/c', {})]) {
-    await expect(answer).rejects.toThrow('The server can’t be reached. See that it runs and try again.');
+    await expect(answer).rejects.toThrow('The server can’t be reached. Check that it is running and try again.');
   }
   expect(limits).toEqual([30_000, 15_000, 15_000]);
 });
 
-it('is waited for only shortly where the page knows already that it is away', async () => {
+it('gives up sooner while the connection is stale', async () => {
   const limits = silentServer();
   knowUntil(1);
   for (const answer of [fetchJson('/a'), postJson('/b', {})]) await expect(answer).rejects.toThrow(TypeError);

@@ -8,7 +8,7 @@ import { transcriptMarkup } from './transcript-markup';
 /** Thirty milliseconds are usual. Without bounds, it takes minutes. */
 const MOST_MS = 1_000;
 
-it('the server renders a transcript of hostile texts in bounded time', () => {
+it('renders a transcript of hostile texts on the server in bounded time', () => {
   for (const { name, text } of hostileTexts(20_000)) {
     const short = text.slice(0, 3_900);
     const turns = Array.from({ length: 30 }, (_, at) =>

@@ -7,7 +7,7 @@ import { transcriptMarkup } from './transcript-markup';
 const aTurnOf = (id: string, items: Item[]) => aTurn({ id, position: id.replace(/\D/g, '') || '1', items });
 
 describe('the first paint of a transcript', () => {
-  it('shows a bounded part of a turn of 2,000 items', () => {
+  it('shows a bounded part of a turn with 2,000 items', () => {
     const tasks = Array.from({ length: 2_000 }, (_, at) => aTaskMoment({ id: `t${at}`, position: `${at + 10}` }));
     const markup = transcriptMarkup([aTurnOf('r1', tasks)]);
     expect(markup.match(/role="group"/g)?.length).toBeLessThan(100);
@@ -15,7 +15,7 @@ describe('the first paint of a transcript', () => {
     expect(markup.length).toBeLessThan(300_000);
   });
 
-  it('shows all 30 turns of usual size, and only the last of large ones', () => {
+  it('shows all 30 turns of usual size, but only the last of large ones', () => {
     const usual = Array.from({ length: 30 }, (_, at) =>
       aTurnOf(`r${at}`, [
         aMessage({ id: `q${at}`, role: 'user', text: 'And now?' }),

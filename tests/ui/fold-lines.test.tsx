@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { estimateTurnHeight } from '@/components/transcript/turn-height';
+import { estimateTurnHeight } from '@/components/transcript/use-turn-rows';
 import { ErrorText } from '@/components/ui/error-text';
 import { foldLines, LINE_KEPT } from '@/components/ui/fold-lines';
 import { Markdown } from '@/components/ui/markdown/markdown';
@@ -37,7 +37,7 @@ describe('a very long line', () => {
     const markup = renderToStaticMarkup(<Markdown text={LINE} />);
     expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(1_200);
     expect(markup).toContain('Show all (50 kB)');
-    expect(markup).toContain('Copy all of it');
+    expect(markup).toContain('Copy all');
   });
 
   it('takes no more room in a turn than is shown of it', () => {

@@ -2,6 +2,7 @@
 import { act, cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useTail } from '@/components/transcript/use-tail';
+import { useKeptEnd } from '@/components/ui/row-window';
 import { useFollow } from '@/components/ui/use-follow';
 import { ScrollBox } from './scroll-box';
 
@@ -19,7 +20,7 @@ afterEach(() => {
 
 const later = () => vi.advanceTimersByTime(1_000);
 
-describe('a log', () => {
+describe('useFollow', () => {
   function followed(): boolean[] {
     const told: boolean[] = [];
     renderHook(() => useFollow(box.ref, (follows) => told.push(follows)));
@@ -28,19 +29,19 @@ describe('a log', () => {
 
   const wheel = (deltaY: number) => box.element.dispatchEvent(new WheelEvent('wheel', { deltaY }));
 
-  it('stops following when the reader turns the wheel up', () => {
+  it('stops following on a wheel turn up', () => {
     const told = followed();
     wheel(-100);
     expect(told).toEqual([false]);
   });
 
-  it('stops following when the reader presses a key that leads up', () => {
+  it('stops following on a key that scrolls up', () => {
     const told = followed();
     box.element.dispatchEvent(new KeyboardEvent('keydown', { key: 'PageUp' }));
     expect(told).toEqual([false]);
   });
 
-  it('follows on while lines push its end away', () => {
+  it('keeps following while lines push the end away', () => {
     const told = followed();
     later();
     box.grow(5_000);
@@ -48,7 +49,7 @@ describe('a log', () => {
     expect(told).toEqual([]);
   });
 
-  it('follows on while lines go at its beginning and others come at its end', () => {
+  it('keeps following while lines are removed at the start and added at the end', () => {
     const told = followed();
     later();
     box.scrollHeight = 1_100;
@@ -59,7 +60,7 @@ describe('a log', () => {
     expect(told).not.toContain(false);
   });
 
-  it('follows again when the reader scrolls back to its end', () => {
+  it('follows again when the reader scrolls back to the end', () => {
     const told = followed();
     wheel(-100);
     box.scrollTo(400);
@@ -68,7 +69,7 @@ describe('a log', () => {
     expect(told.at(-1)).toBe(true);
   });
 
-  it('stops following when the browser scrolls up to what it has found', () => {
+  it('stops following when the browser scrolls up to a search result', () => {
     const told = followed();
     later();
     box.scrollTo(100);
@@ -76,7 +77,7 @@ describe('a log', () => {
     expect(told).toEqual([false]);
   });
 
-  it('does not stop for a wheel turned up where nothing is above', () => {
+  it('ignores a wheel turn up when nothing is above', () => {
     const told = followed();
     box.scrollTo(0);
     told.length = 0;
@@ -85,18 +86,25 @@ describe('a log', () => {
   });
 });
 
-describe('a transcript', () => {
+describe('useTail', () => {
   const tailed = () =>
-    renderHook(({ position }) => useTail(box.ref, position, false), { initialProps: { position: '5' } });
+    renderHook(
+      ({ position }) => {
+        const tail = useTail(box.ref, position, false);
+        useKeptEnd(box.ref, tail.leftAt === null && !tail.held);
+        return tail;
+      },
+      { initialProps: { position: '5' } },
+    );
 
-  it('keeps its end in sight when its box becomes lower', () => {
+  it('keeps the end in view when the box becomes lower', () => {
     const { result } = tailed();
     box.resize(100);
     expect(box.distance).toBe(0);
     expect(result.current.leftAt).toBeNull();
   });
 
-  it('moves nothing once the reader has scrolled up, and knows from where on things are new', () => {
+  it('moves nothing after the reader has scrolled up, and remembers where they left', () => {
     const { result, rerender } = tailed();
     act(() => box.scrollTo(300));
     expect(result.current.leftAt).toBe('5');
@@ -106,7 +114,7 @@ describe('a transcript', () => {
     expect(result.current.leftAt).toBe('5');
   });
 
-  it('follows again when the reader scrolls back to its end', () => {
+  it('follows again when the reader scrolls back to the end', () => {
     const { result } = tailed();
     act(() => box.scrollTo(300));
     act(() => box.scrollTo(800));
@@ -115,7 +123,7 @@ describe('a transcript', () => {
     expect(box.distance).toBe(0);
   });
 
-  it('moves nothing while the reader holds something open', () => {
+  it('moves nothing while the reader has something unfolded', () => {
     const { result } = tailed();
     act(() => result.current.hold());
     box.scrollHeight += 500;

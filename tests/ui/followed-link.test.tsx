@@ -54,27 +54,27 @@ function Page({ store }: { store: TranscriptStore }) {
 }
 const notice = () => screen.getByRole('status').textContent;
 
-test('shows a turn far back that the address names, and says meanwhile that it is looked for', async () => {
+test('shows an old turn named by the address, and says that it is loading', async () => {
   let answer = () => {};
   open('turn-r20', (older) => {
     return new Promise((resolve) => {
       answer = () => resolve(older);
     });
   });
-  await vi.waitFor(() => expect(notice()).toBe('Looking for the turn this link leads to, in 10 turns so far…'));
+  await vi.waitFor(() => expect(notice()).toBe('Looking for the linked turn… 10 turns searched'));
   answer();
   await vi.waitFor(() => expect(document.activeElement?.id).toBe('turn-r20'));
   expect([scrolledTo, notice()]).toEqual([['turn 20'], '']);
 });
 
-test('says why older turns could not be loaded for a link, and follows it on another try', async () => {
+test('says why older turns could not be loaded, and retries the link', async () => {
   let isDown = true;
   open('turn-r20', async (older) => {
     if (isDown) throw new Error('The database does not answer.');
     return older;
   });
   await vi.waitFor(() =>
-    expect(notice()).toMatch(/^The turn this link leads to could not be loaded: The database does not answer\./),
+    expect(notice()).toMatch(/^The linked turn could not be loaded: The database does not answer\./),
   );
   expect(scrolledTo).toEqual(['the end']);
   isDown = false;
@@ -83,15 +83,15 @@ test('says why older turns could not be loaded for a link, and follows it on ano
   expect(notice()).toBe('');
 });
 
-test('says that a link leads to nothing of the session, and shows the end', async () => {
+test('says that a link leads nowhere, and shows the end', async () => {
   open('turn-nowhere');
-  await vi.waitFor(() => expect(notice()).toMatch(/^This link leads to a turn that is not in this session\./));
+  await vi.waitFor(() => expect(notice()).toMatch(/^The linked turn is not in this session\./));
   expect(scrolledTo).toEqual(['the end']);
   fireEvent.click(screen.getByLabelText('Dismiss'));
   expect(notice()).toBe('');
 });
 
-test('neither looks for nor says anything of an address that names no part of a session', async () => {
+test('ignores an address that names no part of a session', async () => {
   open('elsewhere');
   await new Promise((resolve) => requestAnimationFrame(resolve));
   expect([scrolledTo, notice()]).toEqual([[], '']);

@@ -2,13 +2,14 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { parseAnsi, stripAnsi } from '@/components/ui/ansi';
 import { Blocks } from '@/components/ui/markdown/block';
+import { safeHref } from '@/components/ui/markdown/inline';
 import { Markdown } from '@/components/ui/markdown/markdown';
-import { parse } from '@/components/ui/markdown/parse';
-import { safeHref } from '@/components/ui/markdown/safe-href';
+import { parseBlocks } from '@/components/ui/markdown/parse';
 
 const html = (text: string, streaming = false) => renderToStaticMarkup(<Markdown text={text} streaming={streaming} />);
 /** The same once the browser has had time for all of it. */
-const parsedHtml = (text: string) => renderToStaticMarkup(<Blocks tokens={parse(text)} streaming={false} depth={0} />);
+const parsedHtml = (text: string) =>
+  renderToStaticMarkup(<Blocks tokens={parseBlocks(text) ?? []} streaming={false} depth={0} />);
 
 /** How many elements stand within one another at most. */
 function deepest(markup: string): number {
@@ -22,7 +23,7 @@ function deepest(markup: string): number {
   return most;
 }
 
-describe('what an agent writes', () => {
+describe('an agent’s text', () => {
   it.each([
     '<script>alert(1)</script>',
     '<img src=x onerror=alert(1)>',
@@ -72,20 +73,20 @@ describe('what an agent writes', () => {
     '[x][r]\n\n[r]: javascript:alert(1)',
   ])('has no link in %s', (text) => expect(html(text)).not.toContain('<a '));
 
-  it('links to the web and to mail, without telling where from', () => {
+  it('links to the web and to mail without a referrer', () => {
     expect(html('[docs](https://example.test/a?b=c)')).toMatch(
       /<a href="https:\/\/example\.test\/a\?b=c"[^>]*rel="noopener noreferrer nofollow"/,
     );
     expect(safeHref('mailto:a@b.test')).toBe('mailto:a@b.test');
   });
 
-  it('fetches no picture: it is a link to follow', () => {
+  it('turns images into links', () => {
     const markup = html('![chart](https://evil.test/pixel.png)');
     expect(markup).not.toContain('<img');
     expect(markup).toContain('image: chart');
   });
 
-  it('survives nesting that would overflow a stack', () => {
+  it('survives nesting that would overflow the stack', () => {
     expect(parsedHtml(`${'>'.repeat(5_000)} deep`)).toContain('deep');
     expect(html(`${'*'.repeat(4_000)}x`)).toContain('x');
     expect(html(`${'['.repeat(3_000)}x`)).toContain('x');
@@ -101,7 +102,7 @@ describe('what an agent writes', () => {
     for (const streaming of [false, true]) expect(deepest(html(text, streaming))).toBeLessThan(40);
   });
 
-  it('shows the beginning of a table of thousands of cells, and says so', () => {
+  it('shows the beginning of a table with thousands of cells, and says so', () => {
     const wide = parsedHtml(`|${'a|'.repeat(5_000)}\n|${'-|'.repeat(5_000)}\n|${'b|'.repeat(5_000)}`);
     expect(wide.match(/<th /g)).toHaveLength(50);
     expect(wide.match(/<td /g)).toHaveLength(50);
@@ -111,7 +112,7 @@ describe('what an agent writes', () => {
     expect(html('| a |\n|---|\n| b |')).not.toContain('The beginning of');
   });
 
-  it('puts no link into a link', () => {
+  it('nests no links', () => {
     const markup = html('[![alt](http://a.test/i) and *![more](http://a.test/j)*](http://b.test/)');
     expect(markup.match(/<a /g)).toHaveLength(1);
     expect(markup).toContain('image: alt and <em>image: more</em>');
@@ -122,10 +123,10 @@ describe('what an agent writes', () => {
   });
 });
 
-describe('what a command prints', () => {
+describe('a command’s output', () => {
   const ESC = '\u001b';
 
-  it('keeps colours as class names and text as text', () => {
+  it('renders colours as class names and text as text', () => {
     expect(parseAnsi(`${ESC}[1;31mFAIL${ESC}[0m <b>x</b>`)).toEqual([
       { text: 'FAIL', className: 'ansi-red ansi-bold' },
       { text: ' <b>x</b>', className: null },
@@ -152,7 +153,7 @@ describe('what a command prints', () => {
     ).toBe(shown);
   });
 
-  it('shows of a progress bar what stood there at the end', () => {
+  it('shows the final state of a progress bar', () => {
     expect(stripAnsi('10%\r50%\r100%\r\ndone\r\n')).toBe('100%\ndone\n');
   });
 });

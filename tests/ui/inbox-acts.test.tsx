@@ -83,11 +83,11 @@ it('marks all selected items at once, each as it is shown', async () => {
   expect(screen.getByRole('button', { name: 'Seen: “Permission 3”' })).toBeDefined();
 });
 
-it('says how many items were left unmarked because something new came up', async () => {
+it('says how many items were left unmarked because new items arrived', async () => {
   answers['/inbox/marks'] = { items: [], changed: ['p0'], position: '20' } satisfies InboxMarked;
   open(permissions);
   press('Seen: “Permission 0”');
-  expect(await screen.findByText(/^Not marked: something new came up/)).toBeDefined();
+  expect(await screen.findByText(/^Not marked: new items arrived/)).toBeDefined();
 });
 
 it('retries a failed session with what it was asked last, and says what becomes of the message', async () => {
@@ -174,8 +174,8 @@ describe('a result that was not delivered', () => {
     answers['/sessions/s1/tasks/b1/wake'] = { commandId: 'c', state: 'queued' };
     open([item]);
     press('Wake the agent: “npm test”: failed, exit code 3');
-    fireEvent.click(await screen.findByRole('button', { name: 'Begin a turn' }));
-    expect(await screen.findByText('Asked for a turn with the result.')).toBeDefined();
+    fireEvent.click(await screen.findByRole('button', { name: 'Start a turn' }));
+    expect(await screen.findByText('A turn with the result was requested.')).toBeDefined();
     expect(posted).toEqual([{ path: '/sessions/s1/tasks/b1/wake', body: { clientId: expect.any(String) } }]);
   });
 

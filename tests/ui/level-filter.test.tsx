@@ -4,7 +4,7 @@ import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { useState } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
-import { LevelFilter } from '@/components/logs/level-filter';
+import { LevelFilter } from '@/components/logs/log-toolbar';
 
 const chosen: (LogLevel | null)[] = [];
 afterEach(() => {
@@ -26,7 +26,7 @@ function Filter() {
   );
 }
 
-test('chooses by each arrow key, and leaves the focus where it goes next', () => {
+test('selects with each arrow key, and leaves the focus where it moves next', () => {
   vi.useFakeTimers();
   render(<Filter />);
   screen.getByRole('radio', { name: 'error' }).focus();

@@ -10,7 +10,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test('moves the focus by arrow keys without setting a level, and sets the one that is pressed', async () => {
+test('moves the focus with arrow keys without setting a level, and sets the pressed one', async () => {
   const sent: [string, unknown][] = [];
   vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
     sent.push([`${init.method} ${url}`, JSON.parse(String(init.body))]);
@@ -38,6 +38,6 @@ test('moves the focus by arrow keys without setting a level, and sets the one th
   }
   expect(sent).toEqual([]);
   fireEvent.click(screen.getByText('warn'));
-  await screen.findByText('asking for warn…');
+  await screen.findByText('requesting warn…');
   expect(sent).toEqual([['PUT /api/v1/agents/agent-1/log-level', { level: 'warn' }]]);
 });

@@ -1,7 +1,7 @@
 import type { DesiredLogLevel } from '@interlude/protocol/commands';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
-import { type LevelSource, levelWords } from '@/components/logs/level-words';
+import { type LevelSource, levelText } from '@/components/logs/level-status';
 
 const NOW = 100_000;
 const WRITTEN: AgentLogLevel = { level: 'info', since: 1_000, by: null, until: null, base: 'info', desired: null };
@@ -22,16 +22,16 @@ function said(level: Partial<AgentLogLevel>, agent: Partial<LevelSource> = {}): 
     ...agent,
     logLevel: { ...WRITTEN, ...level },
   };
-  const { tone, parts } = levelWords(source, NOW, (at) => `@${at}`);
-  return `${tone}: ${parts.map(({ text, ticks }) => (ticks ? `{${text}}` : text)).join('')}`;
+  const { tone, parts } = levelText(source, NOW, (at) => `@${at}`);
+  return `${tone}: ${parts.map(({ text, ticking }) => (ticking ? `{${text}}` : text)).join('')}`;
 }
 
-describe('a level is told', () => {
+describe('levelText', () => {
   const DEBUG = { level: 'debug', since: NOW - 1_000, by: 'operator' } as const;
   const confirmed = { ...ASKED, state: 'confirmed' } as const;
 
   test.each<[string, Partial<AgentLogLevel>, Partial<LevelSource>, string]>([
-    ['of which nothing is known', { level: null }, {}, 'plain: the runner has not said what it writes'],
+    ['of which nothing is known', { level: null }, {}, 'plain: the runner has not reported its level'],
     ['that is the default', {}, {}, 'plain: info, its default'],
     [
       'that was set by who can’t be shown as they are called',
@@ -49,7 +49,7 @@ describe('a level is told', () => {
       'that is asked',
       { desired: ASKED },
       {},
-      'waiting: debug requested{ 2 s ago}, the agent has not answered yet; over in {14:32}',
+      'waiting: debug requested{ 2 s ago}, the agent has not answered yet; expires in {14:32}',
     ],
     ['that the agent confirms', { desired: confirmed }, {}, 'waiting: debug requested{ 2 s ago}, agent confirms'],
     [
@@ -68,13 +68,13 @@ describe('a level is told', () => {
       'that waits for an agent that is away',
       { desired: { ...ASKED, requestedAt: NOW - 200_000, expiresAt: null } },
       { connection: 'away' },
-      'waiting: debug requested{ 3 min ago}; waits: the agent is away since @5000',
+      'waiting: debug requested{ 3 min ago}; waits: agent away since @5000',
     ],
     [
       'that waits for an agent that never was there',
       { desired: { ...ASKED, expiresAt: null }, level: null },
       { connection: 'away', connectedSince: null },
-      'waiting: debug requested{ 2 s ago}; waits: no runner of this agent has ever listened',
+      'waiting: debug requested{ 2 s ago}; waits: no runner of this agent has connected yet',
     ],
     [
       'that is refused',
@@ -86,7 +86,7 @@ describe('a level is told', () => {
       'that somebody turned since',
       { level: 'error', since: NOW - 500, by: 'control-port', desired: confirmed },
       {},
-      'waiting: the runner says error since @99500, set by control-port; debug was asked for',
+      'waiting: the runner reports error since @99500, set by control-port; debug was requested',
     ],
     [
       'whose time is over, though the server has not said so',

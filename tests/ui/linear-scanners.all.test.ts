@@ -2,14 +2,13 @@ import { EVERY_LINE, findHits } from '@interlude/protocol/projections/log-filter
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import { describe, it } from 'vitest';
 import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
-import { messagePieces } from '@/components/logs/message-pieces';
-import { shownMessage } from '@/components/logs/shown-message';
+import { messagePieces, previewOf } from '@/components/logs/message-pieces';
 import { isBoilerplate, namedTask } from '@/components/tasks/task-words';
 import { inputParts } from '@/components/transcript/input-parts';
 import { lineDiff } from '@/components/transcript/line-diff';
 import { quote } from '@/components/transcript/reply-link';
-import { tellingArgument, toolName } from '@/components/transcript/tool-words';
-import { estimateTurnHeight } from '@/components/transcript/turn-height';
+import { mainArgument, toolName } from '@/components/transcript/tool-words';
+import { estimateTurnHeight } from '@/components/transcript/use-turn-rows';
 import { ansiPieces, parseAnsi, stripAnsi } from '@/components/ui/ansi';
 import { decodeEntities } from '@/components/ui/entities';
 import { endOfFirstPart } from '@/components/ui/first-part';
@@ -17,9 +16,9 @@ import { foldLines } from '@/components/ui/fold-lines';
 import { lastPart } from '@/components/ui/last-part';
 import { longRunClass } from '@/components/ui/long-run';
 import { lookalikes } from '@/components/ui/lookalikes';
-import { markdownWork } from '@/components/ui/markdown/markdown-work';
+import { safeHref } from '@/components/ui/markdown/inline';
 import { otherTarget } from '@/components/ui/markdown/other-target';
-import { safeHref } from '@/components/ui/markdown/safe-href';
+import { markdownWork } from '@/components/ui/markdown/parse';
 import { plainWords } from '@/components/ui/plain-words';
 import { endOfFirstProse, proseText } from '@/components/ui/prose';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
@@ -52,7 +51,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   markdownWork,
   foldLines,
   endOfFirstPart: (text) => endOfFirstPart(text, 4_000),
-  shownMessage: (text) => shownMessage(text, true),
+  shownMessage: (text) => previewOf(text, true),
   jsonTailAt,
   indentJson: (text) => (jsonTailAt(text) === 0 ? indentJson(text) : null),
   messagePieces: (text) => messagePieces(text),
@@ -62,8 +61,8 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
       Array.from({ length: 1_000 }, (_, at) => [at * 3, at * 3 + 1]),
     ),
   findHits: (text) => [...findHits({ ...EVERY_LINE, terms: ['a', '='] }, text)],
-  'tellingArgument, whole': (text) => tellingArgument({ name: 'Bash', args: { command: text }, argsText: '' }),
-  'tellingArgument, streaming': (text) => tellingArgument({ name: 'Bash', args: null, argsText: text }),
+  'tellingArgument, whole': (text) => mainArgument({ name: 'Bash', args: { command: text }, argsText: '' }),
+  'tellingArgument, streaming': (text) => mainArgument({ name: 'Bash', args: null, argsText: text }),
   lineDiff: (text) => lineDiff(text, text.replaceAll('a', 'b').slice(1)),
   'lineDiff, line by line': (text) => lineDiff(text.replaceAll('a', '\n'), text.slice(9).replaceAll('a', 'b\n')),
   toolName: (text) => toolName(`mcp__${text}`),

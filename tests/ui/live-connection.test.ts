@@ -42,7 +42,7 @@ describe('LiveConnection', () => {
   const settle = () => vi.advanceTimersByTimeAsync(20);
   const stream = (at: number) => script.streams[at] as ScriptedStream;
 
-  it('asks once for all topics of a page, from the smallest position any of them needs', async () => {
+  it('opens one request for all topics, from the smallest position needed', async () => {
     connection.subscribe('session:s', '7', reader());
     connection.subscribe('fleet', '5', reader());
     await settle();
@@ -50,7 +50,7 @@ describe('LiveConnection', () => {
     expect(stream(0)).toMatchObject({ topics: ['fleet', 'session:s'], after: '5' });
   });
 
-  it('gives each reader what comes after its own position, once and in order', async () => {
+  it('delivers to each reader what follows its own position, once and in order', async () => {
     const [early, late] = [reader(), reader()];
     connection.subscribe('session:s', '1', early);
     connection.subscribe('session:s', '3', late);
@@ -61,7 +61,7 @@ describe('LiveConnection', () => {
     expect(late.positions).toEqual(['4']);
   });
 
-  it('says live only when it is up to date', async () => {
+  it('is live only when it is up to date', async () => {
     connection.subscribe('session:s', '1', reader());
     await settle();
     stream(0).accept().send(eventFrame('s', 2));
@@ -72,7 +72,7 @@ describe('LiveConnection', () => {
     expect(connection.state.status).toBe('live');
   });
 
-  it('repeats nothing to a reader when another topic needs the stream from further back', async () => {
+  it('repeats nothing when another topic restarts the stream further back', async () => {
     const first = reader();
     connection.subscribe('session:s', '10', first);
     await settle();
@@ -92,7 +92,7 @@ describe('LiveConnection', () => {
     expect(states).toEqual(['live']);
   });
 
-  it('gives a later reader each kept frame once after the stream has repeated some', async () => {
+  it('delivers each buffered frame once to a later reader, even if the stream repeated some', async () => {
     connection.subscribe('session:s', '10', reader());
     await settle();
     stream(0).accept().send(eventFrame('s', 11), eventFrame('s', 12));
@@ -106,7 +106,7 @@ describe('LiveConnection', () => {
     expect(later.positions).toEqual(['11', '12', '13']);
   });
 
-  it('leaves no hole when a topic is asked for again from before what is kept, while frames still arrive', async () => {
+  it('leaves no hole when a topic restarts before its buffer while frames arrive', async () => {
     const first = reader();
     connection.subscribe('session:s', '10', first);
     await settle();
@@ -127,7 +127,7 @@ describe('LiveConnection', () => {
     expect(first.positions).toEqual(['11', '12']);
   });
 
-  it('serves a view that is opened again soon without a new request', async () => {
+  it('serves a view that is reopened soon without a new request', async () => {
     const unsubscribe = connection.subscribe('session:s', '1', reader());
     await settle();
     stream(0).accept().send(eventFrame('s', 2), eventFrame('s', 3));
@@ -142,7 +142,7 @@ describe('LiveConnection', () => {
     expect(again.positions).toEqual(['3', '4']);
   });
 
-  it('keeps of a topic no more than some megabytes, however few frames those are', async () => {
+  it('buffers a few megabytes of a topic at most', async () => {
     const first = reader();
     connection.subscribe('session:s', '0', first);
     await settle();
@@ -161,7 +161,7 @@ describe('LiveConnection', () => {
     expect(second.positions).toEqual([]);
   });
 
-  it('drops a topic nobody has read for a while, and keeps the others without loss', async () => {
+  it('drops an unused topic after a while, and keeps the others without loss', async () => {
     const kept = reader();
     connection.subscribe('fleet', '1', kept);
     const unsubscribe = connection.subscribe('session:s', '1', reader());
@@ -174,7 +174,7 @@ describe('LiveConnection', () => {
     expect(script.streams.at(-1)).toMatchObject({ topics: ['fleet'], after: '9' });
   });
 
-  it('resumes after the last frame when the stream is cut, and says so meanwhile', async () => {
+  it('resumes after the last frame when the stream is cut, and reports it meanwhile', async () => {
     const r = reader();
     connection.subscribe('session:s', '1', r);
     await settle();
@@ -195,7 +195,7 @@ describe('LiveConnection', () => {
     expect(connection.state).toMatchObject({ status: 'live', attempt: 0 });
   });
 
-  it('does not take a frame that was cut off in the middle', async () => {
+  it('ignores a frame that was cut off', async () => {
     const r = reader();
     connection.subscribe('session:s', '1', r);
     await settle();
@@ -207,7 +207,7 @@ describe('LiveConnection', () => {
     expect(stream(1).after).toBe('1');
   });
 
-  it('waits longer after each failure, up to ten seconds, and not at all once it is woken', async () => {
+  it('waits longer after each failure, up to ten seconds, and not at all after wake()', async () => {
     connection.subscribe('session:s', '1', reader());
     await settle();
     const waits: number[] = [];
@@ -254,7 +254,7 @@ describe('LiveConnection', () => {
     expect(connection.state.asOf).toBeLessThanOrEqual(heardAt + 20);
   });
 
-  it('counts silence over all streams: one that is opened while the server is away does not hide it', async () => {
+  it('measures silence across streams: opening one while the server is away does not hide it', async () => {
     const { since } = await goLive();
     await vi.advanceTimersByTimeAsync(20_000);
     connection.subscribe('session:t', '1', reader());
@@ -265,14 +265,14 @@ describe('LiveConnection', () => {
     expect(stream(1).aborted).toBe(true);
   });
 
-  it('takes a server that never answers the first request for away, too', async () => {
+  it('detects a server that never answers the first request', async () => {
     connection.subscribe('session:s', '1', reader());
     await vi.advanceTimersByTimeAsync(25_000);
     expect(stream(0).aborted).toBe(true);
     expect(connection.state).toMatchObject({ status: 'reconnecting', asOf: null });
   });
 
-  it('gives every further attempt the whole time, and is live again as soon as one is answered', async () => {
+  it('gives every further attempt the full time, and is live once one is answered', async () => {
     await goLive();
     while (script.streams.length < 2) await vi.advanceTimersByTimeAsync(100);
     await vi.advanceTimersByTimeAsync(20_000);
@@ -285,7 +285,7 @@ describe('LiveConnection', () => {
     expect(connection.state.asOf).toBeNull();
   });
 
-  it('gives nothing twice when the server says after all what it had been silent about', async () => {
+  it('delivers nothing twice when a silent server sends after all', async () => {
     const r = reader();
     connection.subscribe('session:s', '1', r);
     await settle();
@@ -301,7 +301,7 @@ describe('LiveConnection', () => {
     expect(r.positions).toEqual(['2', '3']);
   });
 
-  it('notices at once that the machine has slept, and that its clock was put back hides nothing', async () => {
+  it('notices at once that the machine has slept, and when its clock was set back', async () => {
     const { since } = await goLive();
     vi.setSystemTime(Date.now() + 3_600_000);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -317,7 +317,7 @@ describe('LiveConnection', () => {
     expect(connection.state.status).toBe('reconnecting');
   });
 
-  it('asks at once when somebody comes back to a page that slept', async () => {
+  it('checks at once when a sleeping page becomes visible', async () => {
     await goLive();
     vi.setSystemTime(Date.now() + 60_000);
     connection.wake();
@@ -326,7 +326,7 @@ describe('LiveConnection', () => {
     expect(script.streams).toHaveLength(2);
   });
 
-  it('does not wait for an attempt that went nowhere once it is woken, but for one that has just begun', async () => {
+  it('replaces a hopeless attempt on wake(), but not one that has just started', async () => {
     await goLive();
     while (script.streams.length < 2) await vi.advanceTimersByTimeAsync(100);
     connection.wake();
@@ -339,7 +339,7 @@ describe('LiveConnection', () => {
     expect(script.streams).toHaveLength(3);
   });
 
-  it('asks the server when the network is said to be gone, and goes by what it hears', async () => {
+  it('asks the server when the network is said to be down', async () => {
     await goLive();
     connection.doubt();
     await settle();
@@ -355,7 +355,7 @@ describe('LiveConnection', () => {
     expect(states).toEqual(['live', 'reconnecting']);
   });
 
-  it('opens again at once after a bye, without a word about it', async () => {
+  it('reopens at once after a bye, without a state change', async () => {
     connection.subscribe('session:s', '1', reader());
     await settle();
     stream(0)
@@ -366,7 +366,7 @@ describe('LiveConnection', () => {
     expect(states).toEqual(['live']);
   });
 
-  it('resets its readers after a gap and says Gap for a while', async () => {
+  it('resets its readers after a gap and reports the gap for a while', async () => {
     const r = reader();
     connection.subscribe('session:s', '1', r);
     await settle();
@@ -380,7 +380,7 @@ describe('LiveConnection', () => {
     expect(connection.state.status).toBe('live');
   });
 
-  it('stops when it is signed out, until somebody looks again', async () => {
+  it('stops when signed out, until wake()', async () => {
     connection.subscribe('session:s', '1', reader());
     await settle();
     stream(0).refuse(401);
@@ -396,7 +396,7 @@ describe('LiveConnection', () => {
     expect(connection.state.status).toBe('live');
   });
 
-  it('passes over frames of a kind it does not know', async () => {
+  it('ignores frames of unknown kinds', async () => {
     const r = reader();
     connection.subscribe('session:s', '1', r);
     await settle();

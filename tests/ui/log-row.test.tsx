@@ -2,15 +2,14 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { FirstLines } from '@/components/logs/first-lines';
-import type { FirstLog } from '@/components/logs/first-log';
 import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
 import { LineSearch } from '@/components/logs/line-search';
+import { markerText, plainLine } from '@/components/logs/log-format';
+import type { FirstLog } from '@/components/logs/log-query';
 import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams } from '@/components/logs/log-query';
 import { LogRow } from '@/components/logs/log-row';
-import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-time';
-import { markerWords, plainLine } from '@/components/logs/log-words';
-import { messagePieces } from '@/components/logs/message-pieces';
-import { shownMessage } from '@/components/logs/shown-message';
+import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-settings';
+import { messagePieces, previewOf } from '@/components/logs/message-pieces';
 import { sizeOf } from '@/components/ui/size-of';
 
 const ESC = '\u001b';
@@ -39,7 +38,7 @@ function row(line: Partial<LogLine>, query: Partial<LogQuery> = {}, isUnfolded =
   );
 }
 
-describe('a line of a log', () => {
+describe('a log line', () => {
   it('is never markup', () => {
     for (const text of ['<img src=x onerror=alert(1)>', '<script>alert(1)</script>', '</div><b onclick=x>']) {
       const markup = row({ message: text, component: text }, { text: 'alert' });
@@ -48,58 +47,58 @@ describe('a line of a log', () => {
     }
   });
 
-  it('says its level in words, whatever its colour', () => {
+  it('states its level in words, whatever its colour', () => {
     for (const level of ['debug', 'info', 'warn', 'error', 'fatal'] as const) {
       expect(row({ level })).toContain(`>${level}</span>`);
     }
   });
 
-  it('marks what was searched for, whatever its case and wherever its colours are', () => {
+  it('marks hits in any case and across colours', () => {
     expect(row({ message: `the ${ESC}[31mOutbox${ESC}[0m is full` }, { text: 'outbox full' })).toMatch(
       /<mark class="log-hit ansi-red">Outbox<\/mark>.* is .*<mark class="log-hit">full<\/mark>/,
     );
   });
 
-  it('of a hook that failed names the hook and what it said', () => {
+  it('names a failed hook and its message', () => {
     const markup = row({ level: 'fatal', component: 'hook:stop', message: 'exit status 2' });
     expect(markup).toContain('Hook stop failed: ');
     expect(markup).toContain('exit status 2');
   });
 
-  it('says how many secrets were taken out of it', () => {
+  it('counts redacted secrets', () => {
     expect(row({ redacted: 1 })).toContain('1 secret removed');
     expect(row({ redacted: 3 })).toContain('3 secrets removed');
     expect(row({})).not.toContain('removed');
   });
 
-  it('unfolds the JSON it ends with', () => {
+  it('unfolds trailing JSON', () => {
     const message = 'sent {"a":[1,{"b":null}],"c":{}}';
     expect(row({ message })).toContain('aria-label="Unfold the JSON"');
     expect(row({ message }, {}, true)).toContain('sent\n{\n  &quot;a&quot;: [\n    1,\n');
   });
 
-  it('is a bounded number of elements, whatever is in it and whatever is searched for', () => {
+  it('has a bounded number of elements, whatever its content and the search', () => {
     for (const message of ['a\0', `${ESC}[31ma${ESC}[42;1mb`, `${ESC}[2Ja`, 'ab']) {
       const markup = row({ message: message.repeat(2_000) }, { text: 'a' });
       expect(markup.match(/<\w/g)?.length).toBeLessThan(100);
       expect(markup).toMatch(/more characters/);
       expect(row({ message: message.repeat(2_000) }, { text: 'a' }, true).match(/<\w/g)?.length).toBeLessThan(3_100);
     }
-    expect(shownMessage('a漢'.repeat(2_000), false).text).toBe('a漢'.repeat(30).slice(0, -1));
-    expect(shownMessage('a\0'.repeat(2_000), false)).toEqual({
+    expect(previewOf('a漢'.repeat(2_000), false).text).toBe('a漢'.repeat(30).slice(0, -1));
+    expect(previewOf('a\0'.repeat(2_000), false)).toEqual({
       text: `${'a\0'.repeat(15)}a`,
       rest: '3969 more characters',
     });
   });
 
-  it('shows the beginning of a long one, and how much there is', () => {
+  it('shows the beginning of a long message and the length of the rest', () => {
     expect(row({ message: Array.from({ length: 40 }, (_, at) => `at ${at}`).join('\n') })).toContain('28 more lines');
     expect(row({ message: 'x'.repeat(5_000) })).toContain('4000 more characters');
     expect(row({ message: 'x'.repeat(5_000) }, {}, true)).toContain('x'.repeat(5_000));
   });
 });
 
-describe('what a program wrote to act on a terminal', () => {
+describe('terminal controls in a message', () => {
   it.each([
     ['cursor movement', `a${ESC}[2Jb`, 'a␛[2Jb'],
     ['a window title', `a${ESC}]0;evil\u0007b`, 'a␛]0;evil␇b'],
@@ -120,7 +119,7 @@ describe('what a program wrote to act on a terminal', () => {
     expect(pieces.join('')).toBe(shown);
   });
 
-  it('is told from text, so that a message can’t pretend', () => {
+  it('can’t be mistaken for text', () => {
     expect(messagePieces(`a${ESC}[2J`).map(({ isControl }) => isControl)).toEqual([false, true]);
     expect(messagePieces('a␛[2J').map(({ isControl }) => isControl)).toEqual([false]);
   });
@@ -139,53 +138,53 @@ describe('JSON in a message', () => {
     ['', null],
   ])('begins where it begins: %j', (message, at) => expect(jsonTailAt(message)).toBe(at));
 
-  it('keeps numbers, order and doubled keys as they were written', () => {
+  it('keeps numbers, order and duplicate keys as written', () => {
     expect(indentJson('{"n":12345678901234567890,"b":1.0,"b":"\\u0041 {x}","e":[],"o":{ }}')).toBe(
       '{\n  "n": 12345678901234567890,\n  "b": 1.0,\n  "b": "\\u0041 {x}",\n  "e": [],\n  "o": {}\n}',
     );
   });
 
-  it('of any depth is indented without a stack', () => {
+  it('is indented at any depth without recursion', () => {
     const depth = 20_000;
     expect(indentJson('['.repeat(depth) + ']'.repeat(depth))).toContain(`${'  '.repeat(40)}[`);
   });
 });
 
-describe('words and times', () => {
-  it('cuts no character in two', () => {
-    const { text } = shownMessage(`${'x'.repeat(999)}👋 and more`, false);
+describe('formats', () => {
+  it('split no surrogate pair', () => {
+    const { text } = previewOf(`${'x'.repeat(999)}👋 and more`, false);
     expect(text).toBe('x'.repeat(999));
   });
 
-  it('say when, with the day when it is another one', () => {
+  it('include the day unless it is today', () => {
     const at = Date.UTC(2026, 10, 21, 14, 3, 12, 45);
     expect(formatLogTime(at, true, at + 1_000)).toBe('14:03:12.045');
     expect(formatLogTime(at, true, at + 86_400_000)).toBe('11-21 14:03:12.045');
     expect(formatLogTime(9e18, true, at)).toBe('??:??:??.???');
   });
 
-  it('come back from a field as they went in', () => {
+  it('round-trip through a form field', () => {
     const at = Date.UTC(2026, 10, 21, 14, 3, 12);
     for (const isUtc of [true, false]) expect(timeFromField(fieldTime(at, isUtc), isUtc)).toBe(at);
     expect(timeFromField('', true)).toBeNull();
   });
 
-  it('say who turned the level, and how much was removed', () => {
-    expect(markerWords({ kind: 'level', level: 'debug', previous: 'info', by: 'ada' })).toBe(
+  it('say who changed the level, and how much was removed', () => {
+    expect(markerText({ kind: 'level', level: 'debug', previous: 'info', by: 'ada' })).toBe(
       'level info → debug, by ada',
     );
-    expect(markerWords({ kind: 'retention', lines: 12_034, bytes: 3_400_000 })).toBe(
+    expect(markerText({ kind: 'retention', lines: 12_034, bytes: 3_400_000 })).toBe(
       '12,034 older lines removed by retention (3.2 MiB)',
     );
     expect(sizeOf(268_435_456)).toBe('256 MiB');
   });
 
-  it('copy a line as it stands in the runner’s file', () => {
+  it('copy a line in the format of the runner’s file', () => {
     expect(plainLine(aLine({ level: 'warn' }))).toBe('[1970-01-01T00:00:01.000Z] WARN  [mirror] ready');
   });
 });
 
-describe('a query', () => {
+describe('a log query', () => {
   it.each<LogQuery>([
     EVERYTHING,
     { ...EVERYTHING, level: 'warn', components: ['a b', 'ü&c'], text: 'x "y z"' },
@@ -196,7 +195,7 @@ describe('a query', () => {
   });
 });
 
-describe('the lines that the server writes', () => {
+describe('lines in the server’s markup', () => {
   const written = (message: string) =>
     renderToStaticMarkup(
       <FirstLines
@@ -205,7 +204,7 @@ describe('the lines that the server writes', () => {
       />,
     );
 
-  it('are as long as they stay, whether they will be cut or wrapped', () => {
+  it('have their final length, cut or wrapped', () => {
     const long = written('word '.repeat(500));
     expect(long).toContain('more characters');
     const wrapped = long.slice(long.indexOf('only-where-wrapped'));
@@ -213,7 +212,7 @@ describe('the lines that the server writes', () => {
     expect(written('ready')).not.toContain('only-where-wrapped');
   });
 
-  it('offer to unfold what wraps only where there is more of it', () => {
+  it('offer to unfold a wrapped line only if there is more of it', () => {
     expect(written('word '.repeat(30))).toMatch(/aria-label="Unfold the line" class="[^"]*only-where-cut/);
     expect(written('The answer is {"a":1,"b":{"c":[1,2,3]}}')).not.toContain('only-where-cut');
   });

@@ -4,8 +4,8 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LineSearch } from '@/components/logs/line-search';
-import { LiveLines } from '@/components/logs/live-lines';
 import { LogRow } from '@/components/logs/log-row';
+import { LiveMatcher } from '@/components/logs/log-store';
 import { LogWindow } from '@/components/logs/log-window';
 
 /** What one line costs, in milliseconds of a clock that nothing else moves. */
@@ -68,17 +68,17 @@ const aLine = (number: number, message = `hit ${number}`): LogLine => ({
 });
 const lines = (count: number, from = 1) => Array.from({ length: count }, (_, at) => aLine(from + at));
 
-describe('lines that come live', () => {
+describe('live lines', () => {
   const listen = (mostChars = Number.POSITIVE_INFINITY) => {
     const taken: string[] = [];
-    const live = new LiveLines(filter, mostChars, {
+    const live = new LiveMatcher(filter, mostChars, {
       matched: (matching, to) => void taken.push(...matching.map(({ position }) => position), `to ${to}`),
       skipped: (to) => void taken.push(`skipped to ${to}`),
     });
     return { live, taken };
   };
 
-  it('are matched a slice at a time, in order, however many come at once', () => {
+  it('are matched in slices, in order, however many arrive at once', () => {
     const { live, taken } = listen();
     live.push(lines(100));
     expect(tested).toHaveLength(AT_ONCE);
@@ -94,13 +94,13 @@ describe('lines that come live', () => {
     expect(taken.at(-1)).toBe('to 200');
   });
 
-  it('are told to be looked through also where none matches', () => {
+  it('advance the position even if none matches', () => {
     const { live, taken } = listen();
     live.push([aLine(1, 'nothing'), aLine(2, 'nothing')]);
     expect(taken).toEqual(['to 2']);
   });
 
-  it('are skipped, and said to be, once more waits than the page may hold', () => {
+  it('are skipped and reported when too much waits', () => {
     const { live, taken } = listen(1_000);
     live.push([...lines(3), aLine(4, 'x'.repeat(1_001)), aLine(5)]);
     expect(taken).toEqual(['1', '2', '3', 'to 3', 'skipped to 5']);
@@ -110,7 +110,7 @@ describe('lines that come live', () => {
     expect(tested).toHaveLength(4);
   });
 
-  it('are forgotten by one that nobody reads any more', () => {
+  it('are dropped when the store closes', () => {
     const { live, taken } = listen();
     live.push(lines(100));
     live.close();
@@ -119,7 +119,7 @@ describe('lines that come live', () => {
     expect(taken.at(-1)).toBe('to 3');
   });
 
-  it('that were skipped leave a gap, which says so and can be loaded', () => {
+  it('leave a gap when skipped, which can be loaded', () => {
     const log = new LogWindow(false);
     log.insert({ from: '0', to: '3', lines: lines(3) });
     log.beginLive('3');
@@ -136,7 +136,7 @@ describe('lines that come live', () => {
     expect(log.rowCount).toBe(6);
   });
 
-  it('that were skipped where every line is shown leave a row each, which can be loaded', () => {
+  it('leave a row each when skipped without a filter, which can be loaded', () => {
     const log = new LogWindow(true);
     log.insert({ from: '0', to: '3', lines: lines(3) });
     log.beginLive('3');
@@ -153,7 +153,7 @@ describe('lines that come live', () => {
   });
 });
 
-describe('lines that a search is asked about', () => {
+describe('searched lines', () => {
   const SETTINGS = { isRelative: false, isUtc: true, wraps: false, dims: true };
   const row = (search: LineSearch, line: LogLine) =>
     renderToStaticMarkup(
@@ -173,7 +173,7 @@ describe('lines that a search is asked about', () => {
     );
   const isDim = (markup: string) => markup.includes('**:text-ink-3!');
 
-  it('are asked once, however often they are rendered', () => {
+  it('are searched once, however often they render', () => {
     const search = new LineSearch(filter, true);
     const line = aLine(1, 'nothing');
     for (let times = 0; times < 5; times++) {
@@ -183,7 +183,7 @@ describe('lines that a search is asked about', () => {
     expect(tested).toEqual(['nothing']);
   });
 
-  it('are asked while they are rendered as far as there is time, and the others in turn', () => {
+  it('are searched during the render while there is time, and the rest in the idle queue', () => {
     const search = new LineSearch(filter, true);
     const shown = Array.from({ length: 60 }, (_, at) => aLine(at + 1, at % 2 === 0 ? `hit ${at}` : `other ${at}`));
     for (const line of shown) row(search, line);
@@ -199,7 +199,7 @@ describe('lines that a search is asked about', () => {
     expect(shown.map((line) => isDim(row(search, line)))).toEqual(shown.map((_, at) => at % 2 === 1));
   });
 
-  it('are marked hit by hit, and none that is not known yet is dimmed', () => {
+  it('are marked hit by hit, and none is dimmed before its result is known', () => {
     const search = new LineSearch(filter, true);
     const line = aLine(1, 'hit '.repeat(10).trim());
     const text = line.message;
@@ -219,7 +219,7 @@ describe('lines that a search is asked about', () => {
     expect(row(search, line).match(/<mark/g)).toHaveLength(10);
   });
 
-  it('are not judged where the search finds all that are shown', () => {
+  it('are not dimmed when all shown lines match', () => {
     const search = new LineSearch(filter, false);
     expect(isDim(row(search, aLine(1, 'nothing')))).toBe(false);
     expect(tested).toEqual([]);

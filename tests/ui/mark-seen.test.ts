@@ -26,9 +26,9 @@ it('marks what was there when it was read, as it was then', async () => {
   expect(marks).toEqual([{ items, mark: 'seen' }]);
 });
 
-it('says that something new came up where that was left unseen', async () => {
+it('says that new items arrived where that was left unseen', async () => {
   inboxOf([item('x'), item('y')], ['y']);
-  expect(await markSeen(agent)).toBe('1 item seen; something new came up');
+  expect(await markSeen(agent)).toBe('1 item seen; new items arrived');
   inboxOf([item('y')], ['y']);
-  expect(await markSeen(agent)).toBe('nothing seen; something new came up');
+  expect(await markSeen(agent)).toBe('nothing seen; new items arrived');
 });

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { chosenOption, decisionOf, offeredBy } from '@/components/requests/offered';
-import { requestWeight } from '@/components/transcript/request-weight';
+import { requestWeight } from '@/components/transcript/row-weight';
 import { NowProvider } from '@/components/ui/now';
 import { unescaped } from '../support/decode-shown';
 import { signs } from '../support/hostile-inputs';

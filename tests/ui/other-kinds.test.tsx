@@ -11,12 +11,11 @@ import { CommandNames } from '@/components/composer/command-names';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { WakeSwitch } from '@/components/sessions/wake-switch';
-import { TaskWake, wakeKey } from '@/components/tasks/task-wake';
-import { EditCount } from '@/components/transcript/edit-count';
-import { PlanLine } from '@/components/transcript/plan-line';
-import { ToolChanges } from '@/components/transcript/tool-changes';
+import { TaskWake, wakeKey } from '@/components/tasks/task-stop';
+import { PlanLine } from '@/components/transcript/item-list';
+import { EditCount, ToolChanges } from '@/components/transcript/tool-call-line';
+import { TurnFooter } from '@/components/transcript/turn-article';
 import { turnName } from '@/components/transcript/turn-cause';
-import { TurnFooter } from '@/components/transcript/turn-footer';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import { SentenceList } from '@/components/ui/sentence-list';
@@ -103,9 +102,9 @@ describe('what a call changed', () => {
 describe('a turn', () => {
   it('whose end nobody told says so at its end', () => {
     const { rerender } = render(<TurnFooter turn={aTurn({ inferred: true })} />);
-    expect(screen.getByTitle(/did not say that this turn ended/).textContent).toBe('ended, by its silence');
+    expect(screen.getByTitle(/did not report the end of this turn/).textContent).toBe('end inferred');
     rerender(<TurnFooter turn={aTurn()} />);
-    expect(screen.queryByText('ended, by its silence')).toBeNull();
+    expect(screen.queryByText('end inferred')).toBeNull();
   });
 
   it('that Interlude began is named by that and by the task it is for', () => {

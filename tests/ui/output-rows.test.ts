@@ -1,7 +1,7 @@
 import type { OutputPart, TaskOutput } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { endOfOutput, findInOutput, MOST_HITS, outputRows, stretchesOf } from '@/components/tasks/output-rows';
+import { endOfOutput, findInOutput, MOST_HITS, outputRows, segmentsOf } from '@/components/tasks/output-rows';
 import { stripAnsi } from '@/components/ui/ansi';
 
 const output = (...parts: (Partial<OutputPart> & { text: string })[]): TaskOutput => {
@@ -14,8 +14,8 @@ const output = (...parts: (Partial<OutputPart> & { text: string })[]): TaskOutpu
 };
 const texts = (of: TaskOutput) => outputRows(of).map((row) => (row.kind === 'line' ? row.text : row.bytes));
 
-describe('the lines of an output', () => {
-  test('are those that were written, in their colours, which go on over lines', () => {
+describe('outputRows', () => {
+  test('keeps lines and their colours, which continue across lines', () => {
     const rows = outputRows(output({ text: 'a\n\u001b[31mred\nstill\u001b[0m\n\nend\n' }));
     expect(rows.map((row) => (row.kind === 'line' ? row.spans : null))).toEqual([
       [{ text: 'a', className: null }],
@@ -26,18 +26,18 @@ describe('the lines of an output', () => {
     ]);
   });
 
-  test('say where something is not kept, at the beginning and in between', () => {
+  test('marks dropped output at the beginning and in between', () => {
     expect(texts(output({ text: 'b\n', from: 100 }, { text: 'c\n', from: 5_000 }))).toEqual([null, 'b', 4_898, 'c']);
   });
 
-  test('that are very long go on in other rows, in whole characters', () => {
+  test('splits very long lines into rows of whole characters', () => {
     const rows = texts(output({ text: `${'😀'.repeat(5_000)}\nend` }));
     expect(rows.slice(0, -1).join('')).toBe('😀'.repeat(5_000));
     for (const row of rows) expect(String(row).length).toBeLessThanOrEqual(2_000);
     expect(rows.every((row) => String(row).isWellFormed())).toBe(true);
   });
 
-  test('are cut, too, where they end as Windows ends them, or were written over', () => {
+  test('handles Windows line ends and overwritten lines', () => {
     const lines = texts(output({ text: `${'y'.repeat(5_000)}\r\nover\r${'z'.repeat(5_000)}\r\n` }));
     for (const line of lines) expect(String(line).length).toBeLessThanOrEqual(2_000);
     expect(lines.join('')).toBe('y'.repeat(5_000) + 'z'.repeat(5_000));
@@ -45,12 +45,12 @@ describe('the lines of an output', () => {
     expect(row?.kind === 'line' && row.spans.length).toBeLessThanOrEqual(301);
   });
 
-  test('are the newest of very many', () => {
+  test('keeps the newest of very many lines', () => {
     const rows = texts(output({ text: `${'\n'.repeat(100_000)}end` }));
     expect([rows.length, rows[0], rows.at(-1)]).toEqual([20_001, null, 'end']);
   });
 
-  test('are what a terminal would have shown, whatever was written', () => {
+  test('shows what a terminal would have shown', () => {
     const signs = fc.constantFrom(
       'a',
       'b',
@@ -72,18 +72,18 @@ describe('the lines of an output', () => {
   });
 });
 
-describe('the end of an output', () => {
+describe('endOfOutput', () => {
   const room = { lines: 3, characters: 40 };
   const shown = (text: string) => endOfOutput(output({ text }), room).rows.map((row) => row.text);
 
-  test('is its last lines, without blank ones around them, and as many as there is room for', () => {
+  test('is the last lines without surrounding blank ones, as many as fit', () => {
     expect(shown('a\nb\n\nc\n\n')).toEqual(['b', '', 'c']);
     expect(shown('a\n\n\n')).toEqual(['a']);
     expect(shown(`a\n${'b'.repeat(30)}\n${'c'.repeat(30)}`)).toEqual(['c'.repeat(30)]);
     expect(shown('')).toEqual([]);
   });
 
-  test('says whether that is all, also of a single line that is longer than a row', () => {
+  test('says if that is all, even for one line longer than a row', () => {
     expect(endOfOutput(output({ text: '\n\na\nb\n\n' }), room).isAll).toBe(true);
     expect(endOfOutput(output({ text: 'a\nb\nc\nd\n' }), room).isAll).toBe(false);
     const long = endOfOutput(output({ text: 'x'.repeat(10_006) }), room);
@@ -91,7 +91,7 @@ describe('the end of an output', () => {
     expect(long.rows.map((row) => row.text).join('').length).toBeGreaterThan(10);
   });
 
-  test('has the colour that began above it, and no part of an escape', () => {
+  test('has the colour that started above, and no partial escape', () => {
     const [row] = endOfOutput(output({ text: `\u001b[31mred\n${'more\n'.repeat(50)}last` }), {
       lines: 1,
       characters: 9,
@@ -104,10 +104,10 @@ describe('the end of an output', () => {
   });
 });
 
-describe('a search in an output', () => {
+describe('findInOutput', () => {
   const rows = outputRows(output({ text: 'one ERROR two\nerror error\nnone\n' }));
 
-  test('finds a text as it is written, in any case, from the beginning on', () => {
+  test('finds a text in any case, from the beginning on', () => {
     expect(findInOutput(rows, 'error')).toEqual([
       { row: 0, start: 4, end: 9 },
       { row: 1, start: 0, end: 5 },
@@ -117,7 +117,7 @@ describe('a search in an output', () => {
     expect(findInOutput(rows, '')).toEqual([]);
   });
 
-  test('finds what stands on the seam of two rows of one line', () => {
+  test('finds a hit across two rows of one line', () => {
     const long = outputRows(output({ text: `${'x'.repeat(1_997)}needle and on\nneedle` }));
     expect(findInOutput(long, 'needle')).toEqual([
       { row: 0, start: 1_997, end: 2_000 },
@@ -125,7 +125,7 @@ describe('a search in an output', () => {
     ]);
   });
 
-  test('counts the newest of very many', () => {
+  test('counts the newest of very many hits', () => {
     const many = outputRows(output({ text: `${'x'.repeat(100)}\n`.repeat(100) }));
     const hits = findInOutput(many, 'x');
     expect(hits).toHaveLength(MOST_HITS);
@@ -133,10 +133,10 @@ describe('a search in an output', () => {
     expect(hits[0]).toEqual({ row: 50, start: 0, end: 1 });
   });
 
-  test('marks hits across colours, and leaves the text as it is', () => {
+  test('marks hits across colours without changing the text', () => {
     const [row] = outputRows(output({ text: 'a \u001b[31mer\u001b[32mror\u001b[0m b error' }));
     if (row?.kind !== 'line') throw new Error('no line');
-    const stretches = stretchesOf(row.spans, findInOutput([row], 'error'));
+    const stretches = segmentsOf(row.spans, findInOutput([row], 'error'));
     expect(stretches.map(({ text, className, hit }) => [text, className, hit !== null])).toEqual([
       ['a ', null, false],
       ['er', 'ansi-red', true],

@@ -18,7 +18,7 @@ afterEach(() => {
 
 const anOutput = (parts: OutputPart[]): TaskOutput => ({ parts, redacted: 0, lastAt: 0, hasEnded: false, error: null });
 
-test('shows what a task wrote as text, and says where something is not kept', async () => {
+test('shows output as text, and marks dropped parts', async () => {
   const output = anOutput([
     { from: 70_000, to: 70_050, text: '<img src=x onerror=alert(1)>\u001b]0;title\u0007 \u202eevil\n' },
     { from: 90_000, to: 140_001, text: `${'w'.repeat(5_000)}\n` },
@@ -30,11 +30,11 @@ test('shows what a task wrote as text, and says where something is not kept', as
   expect(log.querySelector('img')).toBeNull();
   expect(log.textContent).toContain('<img src=x onerror=alert(1)>');
   for (const sign of ['\u0007', '\u001b', '\u202e']) expect(log.textContent).not.toContain(sign);
-  expect(log.textContent).toContain('What was written before this is not kept');
-  expect(log.textContent).toContain('19 KiB before this is not kept');
+  expect(log.textContent).toContain('Earlier output is not stored');
+  expect(log.textContent).toContain('19 KiB of earlier output is not stored');
 });
 
-test('leads from hit to hit of a search with Enter, and leaves it with Escape', async () => {
+test('steps through hits with Enter, and leaves the search with Escape', async () => {
   const lines = Array.from({ length: 40 }, (_, at) => `test ${at} ${at % 10 === 7 ? 'Failed' : 'passed'}\n`).join('');
   render(<OutputView output={anOutput([{ from: 0, to: 600, text: lines }])} name="Output of Tests" isLive />);
   const field = screen.getByLabelText('Search Output of Tests');

@@ -47,7 +47,7 @@ function aTranscript(options: { laysOut: boolean }) {
   return { show: (anchor: string) => hook.result.current.show(anchor), render, scrolledTo, layOut };
 }
 
-it('a jump that waits for its turn to be rendered does not lead away from where a later one led', async () => {
+it('an overtaken jump does not scroll away after its turn has rendered', async () => {
   const { show, render, scrolledTo } = aTranscript({ laysOut: true });
   const earlier = show('turn-r0');
   await frame();
@@ -58,7 +58,7 @@ it('a jump that waits for its turn to be rendered does not lead away from where 
   expect(document.activeElement?.id).toBe('turn-r2');
 });
 
-it('a jump that waits for its turn to be laid out does not take the focus from where a later one led', async () => {
+it('an overtaken jump does not take the focus after its turn is laid out', async () => {
   const { show, layOut } = aTranscript({ laysOut: false });
   const earlier = show('turn-r1');
   await frame();

@@ -1,61 +1,62 @@
 import { describe, expect, it } from 'vitest';
 import { highlight } from '@/components/ui/markdown/highlight';
-import { textsParsedAtOnce } from '@/components/ui/markdown/markdown-work';
-import { isParsed, NOTHING_SETTLED, parse, parseFurther, WINDOW } from '@/components/ui/markdown/parse';
+import {
+  LIGHT_CHARACTERS,
+  NOTHING_PARSED,
+  parseBlocks,
+  parseLight,
+  textsParsedAtOnce,
+  withPart,
+} from '@/components/ui/markdown/parse';
 import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
 import { expectWithin } from '../support/pace';
 
-/** A step takes ten milliseconds, forty at most. Parsing a hostile text at once would take minutes. */
-const LONGEST_STEP_MS = 600;
+/** Parsing during a render takes a few milliseconds, seventy at most. */
+const LONGEST_RENDER_MS = 600;
+/** The worker takes half a second at most and is stopped after three. Unbounded parsing takes minutes. */
+const LONGEST_JOB_MS = 3_000;
 
 describe('parsing a hostile text', () => {
-  it('takes short steps, and comes to an end', () => {
-    for (const { name, text } of hostileTexts(16_000)) {
-      let state = NOTHING_SETTLED;
-      while (!isParsed(state, text)) {
-        const before = state;
-        const took = cpuMs(() => {
-          state = parseFurther(before, text, { streaming: false, goesOn: () => false });
-        });
-        expectWithin(took, LONGEST_STEP_MS, name);
-        expect(state.shownLength > before.shownLength || state.window > before.window, name).toBe(true);
-      }
-      expect(state.shown.map(({ raw }) => raw).join('').length, name).toBeGreaterThan(0);
-    }
+  it.each(hostileTexts(120_000))('ends in the worker: $name', ({ name, text }) => {
+    const took = cpuMs(() => {
+      const parsed = withPart(NOTHING_PARSED, text, parseBlocks(text) ?? [], false);
+      expect(parsed.blocks.length).toBeGreaterThan(0);
+    });
+    expectWithin(took, LONGEST_JOB_MS, name);
   });
 
-  it('takes a short step for each 1,000 characters that a message grows by', () => {
+  it('is short during a render, for each 1,000 characters that a message grows by', () => {
     for (const { name, text } of hostileTexts(10_000)) {
-      let state = NOTHING_SETTLED;
+      let parsed = NOTHING_PARSED;
       let slowest = 0;
       for (let end = 0; end <= text.length; end += 1_000) {
-        const before = state;
+        const before = parsed;
         const took = cpuMs(() => {
-          state = parseFurther(before, text.slice(0, end), { goesOn: () => false });
+          parsed = parseLight(before, text.slice(0, end), true) ?? before;
         });
         slowest = Math.max(slowest, took);
       }
-      expectWithin(slowest, LONGEST_STEP_MS, name);
+      expectWithin(slowest, LONGEST_RENDER_MS, name);
     }
   });
 
-  it('highlights hostile code within one step', () => {
-    for (const language of ['markdown', 'cpp', 'ini']) {
-      for (const { name, text } of hostileTexts(6_000)) {
-        const took = cpuMs(() => highlight(text, language));
-        expectWithin(took, LONGEST_STEP_MS, `${language}: ${name}`);
-      }
-    }
-  });
-
-  it('takes one step for all the texts that the server parses into a page', () => {
-    for (const { name, text } of hostileTexts(WINDOW)) {
+  it('is short for all texts that the server parses into a page', () => {
+    for (const { name, text } of hostileTexts(LIGHT_CHARACTERS)) {
       const chosen = [...textsParsedAtOnce(Array.from({ length: 300 }, (_, at) => text.slice(0, -(at + 1))))];
       const took = cpuMs(() => {
-        for (const one of chosen) parse(one);
+        for (const one of chosen) parseLight(NOTHING_PARSED, one, false);
       });
-      expectWithin(took, LONGEST_STEP_MS, `${name}: ${chosen.length}`);
+      expectWithin(took, LONGEST_RENDER_MS, `${name}: ${chosen.length}`);
     }
   });
+});
+
+it('highlights hostile code before the worker is stopped', () => {
+  for (const language of ['markdown', 'cpp', 'ini']) {
+    for (const { name, text } of hostileTexts(6_000)) {
+      const took = cpuMs(() => highlight(text, language));
+      expectWithin(took, LONGEST_JOB_MS, `${language}: ${name}`);
+    }
+  }
 });

@@ -60,7 +60,7 @@ describe('PortHub', () => {
     for (const tab of tabs) expect(tab.positions()).toEqual(['1', '2']);
   });
 
-  it('tells a tab that comes later how the connection stands', async () => {
+  it('sends the connection state to a later tab', async () => {
     open({ type: 'subscribe', key: 1, topic: 'fleet', after: '0' });
     await settle();
     stream(0)
@@ -71,7 +71,7 @@ describe('PortHub', () => {
     expect(late.told.at(-1)).toMatchObject({ type: 'state', state: { status: 'live' } });
   });
 
-  it('forgets a tab when its lock comes free', async () => {
+  it('forgets a tab when its lock is released', async () => {
     const tab = open({ type: 'lock', name: 'tab' }, { type: 'subscribe', key: 1, topic: 'session:s', after: '0' });
     await settle();
     stream(0).accept();
@@ -81,7 +81,7 @@ describe('PortHub', () => {
     expect(tab.positions()).toEqual([]);
   });
 
-  it('forgets a tab without a lock that answers no pings, and takes it back when it wakes', async () => {
+  it('forgets a tab without a lock that misses its pings, and takes it back when it wakes', async () => {
     const tab = open({ type: 'subscribe', key: 1, topic: 'session:s', after: '0' });
     await vi.advanceTimersByTimeAsync(100_000);
     tab.say({ type: 'wake' });

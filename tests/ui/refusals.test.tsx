@@ -19,8 +19,8 @@ function stopOf(status: Record<string, unknown> | null): string {
   );
 }
 
-describe('what an agent does not act on', () => {
-  test('is not offered, and its reason is said', () => {
+describe('a command that the agent refuses', () => {
+  test('has no button but a reason', () => {
     expect(stopOf(null)).toContain('aria-label="Stop “Poll”"');
     expect(stopOf({ takes: ['task.stop'] })).toContain('aria-label="Stop “Poll”"');
     const refused = stopOf({ takes: [], takesNot: { 'task.stop': 'its tasks ran long ago' } });
@@ -29,7 +29,7 @@ describe('what an agent does not act on', () => {
     expect(refused).toContain('its tasks ran long ago');
   });
 
-  test('stands in the place of the composer, with a way to who can be asked, and neither disguises anything', () => {
+  test('replaces the composer with a reason and a link, and hides nothing', () => {
     const instead = { agentId: 'talk\u202eto', sessionId: 'a/../b' };
     const markup = (
       sessionId: string,

@@ -6,7 +6,7 @@ import { cleanup, render, screen } from '@testing-library/react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Lookup, LookupNotice } from '@/components/transcript/lookup-notice';
-import { TranscriptTop } from '@/components/transcript/transcript-top';
+import { TranscriptTop } from '@/components/transcript/transcript';
 import { NowProvider } from '@/components/ui/now';
 import { aMessage, aTurn } from './rows';
 
@@ -25,7 +25,7 @@ function aTop(fields: Partial<Parameters<typeof TranscriptTop>[0]> = {}) {
 }
 const topOf = (fields: Parameters<typeof aTop>[0]) => render(aTop(fields)).container.textContent;
 
-describe('above the oldest turn that is left', () => {
+describe('removed turns', () => {
   it.each([
     [124, '124 older turns were removed on or before 12 Nov 2026'],
     [12_400, '12,400 older turns were removed on or before 12 Nov 2026'],
@@ -38,25 +38,25 @@ describe('above the oldest turn that is left', () => {
     expect(time?.title).toBe(new Date(AT).toLocaleString());
   });
 
-  it('it says so only once nothing older is to come', () => {
+  it('are mentioned only when no older turn can be loaded', () => {
     for (const fields of [{ hasMore: true }, { loading: true }])
       expect(topOf({ removed: removed(2), ...fields })).toBe('Loading older turns…');
     expect(topOf({ removed: removed(2), error: new Error('No answer.') })).toContain('No answer.');
     expect(topOf({})).toBe('Beginning of the session');
   });
 
-  it('it says what comes next where nothing is left', () => {
+  it('are followed by what comes next if nothing is left', () => {
     expect(topOf({ removed: removed(3), empty: true })).toBe(
-      '3 older turns were removed on or before 12 Nov 2026. What the agent does next appears here.',
+      '3 older turns were removed on or before 12 Nov 2026. New turns appear here.',
     );
   });
 
-  it('the server, which knows no time zone, names no day', () => {
+  it('have no day in the server’s markup', () => {
     const markup = renderToStaticMarkup(aTop({ removed: removed(3) }));
     expect(markup).toContain('3 older turns were removed</span>');
   });
 
-  it('it says so as soon as it is told live', () => {
+  it('are mentioned as soon as the stream reports them', () => {
     const state = transcriptFromPage({
       position: '6',
       hasMore: true,
@@ -76,23 +76,23 @@ describe('above the oldest turn that is left', () => {
   });
 });
 
-describe('a link to what is not there', () => {
+describe('a link to a missing turn', () => {
   const noticeOf = (isCut: boolean, lookup: Lookup) => {
     render(<LookupNotice lookup={lookup} turnCount={3} isCut={isCut} onRetry={() => {}} onClose={() => {}} />);
     return screen.getByRole('status').textContent;
   };
 
-  it('may lead to what was removed, and says so where anything was', () => {
+  it('mentions removed turns if there are any', () => {
     expect(noticeOf(true, { anchor: 'turn-r1', fromAddress: true, state: 'missing' })).toBe(
-      'This link leads to a turn that is not in this transcript. It may have been removed with the oldest turns. You are at the newest end.',
+      'The linked turn is not in this transcript. It may have been removed with the oldest turns. Showing the newest turns.',
     );
     cleanup();
     expect(noticeOf(true, { anchor: 'task-12', fromAddress: false, state: 'missing' })).toMatch(
-      /a task that is not in this transcript. It may have been removed with the oldest turns\.$/,
+      /^The linked task is not in this transcript. It may have been removed with the oldest turns\.$/,
     );
     cleanup();
     expect(noticeOf(false, { anchor: 'message-m', fromAddress: false, state: 'missing' })).toBe(
-      'This link leads to a message that is not in this session.',
+      'The linked message is not in this session.',
     );
   });
 });

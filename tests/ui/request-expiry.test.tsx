@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { asOfNow } from '@/components/requests/as-of-now';
-import { TurnFooter } from '@/components/transcript/turn-footer';
+import { TurnFooter } from '@/components/transcript/turn-article';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import { aRequest, aTurn } from './rows';

@@ -4,7 +4,7 @@ import { outboxFacts } from '@/components/agents/status-facts';
 import { FleetStore } from '@/components/live/fleet-store';
 import { owedIn } from '@/components/obligations/use-obligations';
 import { answersOf, isLonger, questionsOf, shownOf } from '@/components/requests/questions';
-import { repliesToSay } from '@/components/transcript/reply-link';
+import { explicitReplies } from '@/components/transcript/reply-link';
 import { aMessage } from './rows';
 
 describe('a question', () => {
@@ -63,17 +63,17 @@ describe('a reply', () => {
   const answer = (...replyTo: string[]) => aMessage({ id: 'a', replyTo });
 
   it('needs no link to what stands right before it', () => {
-    expect(repliesToSay([user('u1'), user('u2'), answer('u1', 'u2')], 2)).toBe('');
+    expect(explicitReplies([user('u1'), user('u2'), answer('u1', 'u2')], 2)).toBe('');
   });
 
   it('says it once, however many texts answer the same', () => {
-    expect(repliesToSay([answer('u0'), answer('u0')], 1)).toBe('');
-    expect(repliesToSay([answer('u0'), answer('u0')], 0)).toBe('u0');
+    expect(explicitReplies([answer('u0'), answer('u0')], 1)).toBe('');
+    expect(explicitReplies([answer('u0'), answer('u0')], 0)).toBe('u0');
   });
 
   it('links to what stands further up', () => {
-    expect(repliesToSay([user('u1'), aMessage({ id: 'a1' }), answer('u1')], 2)).toBe('u1');
-    expect(repliesToSay([user('u2'), answer('u1', 'u2')], 1)).toBe('u1');
+    expect(explicitReplies([user('u1'), aMessage({ id: 'a1' }), answer('u1')], 2)).toBe('u1');
+    expect(explicitReplies([user('u2'), answer('u1', 'u2')], 1)).toBe('u1');
   });
 });
 

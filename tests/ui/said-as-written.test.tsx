@@ -43,8 +43,8 @@ const HIDING = [
 /** What of these must not be in the page: as signs they are letters. */
 const RAW = ['\r', '\b', '\u001b', '\u009d', '\u200b', '\u202e', '\u{e0064}'];
 
-describe('what sums up, as it was written', () => {
-  it.each(HIDING)('a task on its card, in its end and in the turn it woke: %s', (_what, summary) => {
+describe('texts in summaries', () => {
+  it.each(HIDING)('of a task on its card, in its end and in the turn it woke: %s', (_what, summary) => {
     const begun = aTask({ status: 'completed', endedAt: 4_000, summary, answeredInTurnId: 'r2' });
     const turns = [
       aTurn({ id: 'r1', items: [aTaskMoment()] }),
@@ -63,7 +63,7 @@ describe('what sums up, as it was written', () => {
     expect(decodeShown(render([told], [{ ...begun, startedInTurnId: null }]))).toContain(summary);
   });
 
-  it.each(HIDING)('why a task or a turn failed: %s', (_what, error) => {
+  it.each(HIDING)('of errors of tasks and turns: %s', (_what, error) => {
     const failed = aTask({ status: 'failed', endedAt: 4_000, error });
     const turn = aTurn({ state: 'failed', error: { message: error, code: null }, items: [aTaskMoment()] });
     const markup = render([turn], [failed]);
@@ -71,7 +71,7 @@ describe('what sums up, as it was written', () => {
     expect(RAW.filter((sign) => markup.includes(sign))).toEqual([]);
   });
 
-  it('as far as a page can show it, and says that it goes on', () => {
+  it('are shown as far as a page can, and say that they continue', () => {
     const summary = '\u200b\u200e'.repeat(5_000);
     const markup = render(
       [aTurn({ items: [aTaskMoment()] })],
@@ -88,7 +88,7 @@ const FILLERS = [
   ...[0x206a, 0x206b, 0x206c, 0x206d, 0x206e, 0x206f, 0x1bca0, 0x1bca3, 0x1d173, 0x1d17a],
 ].map((code) => String.fromCodePoint(code));
 
-describe('what is said', () => {
+describe('messages', () => {
   const SAID: [what: string, text: string, shown: string][] = [
     ['what a carriage return would overwrite', 'deleted it\rall is well', 'deleted it\nall is well'],
     ['lines of Windows', 'one\r\ntwo', 'one\ntwo'],
@@ -110,7 +110,7 @@ describe('what is said', () => {
     ['half a character', 'x\ud83d', 'x\ufffd'],
   ];
 
-  it.each(SAID)('by an agent hides nothing: %s', (_what, text, shown) => {
+  it.each(SAID)('of an agent hide nothing: %s', (_what, text, shown) => {
     expect(
       html(text)
         .replace(/<[^>]*>/g, '')
@@ -132,7 +132,7 @@ describe('what is said', () => {
     expect(html(`[kept ${entity}](http://a.test)`)).toContain(`>kept ${shown}<`);
   });
 
-  it.each(SAID)('by a person hides nothing: %s', (_what, text, shown) => {
+  it.each(SAID)('of a person hide nothing: %s', (_what, text, shown) => {
     expect(render([aTurn({ items: [aMessage({ role: 'user', text })] })])).toContain(`>${shown}</p>`);
   });
 });

@@ -3,7 +3,7 @@ import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { LiveProvider } from '@/components/live/live-provider';
-import { useFleet, useReading, useStart } from '@/components/live/use-fleet';
+import { useFleet, useFleetQuery, useInitialData } from '@/components/live/use-fleet';
 import { useFolded } from '@/components/live/use-folded';
 import { aSession } from './rows';
 
@@ -11,9 +11,9 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function Reader() {
-  useStart((fleet) => fleet.takeSession({ position: '1', session: aSession() }));
+  useInitialData((fleet) => fleet.takeSession({ position: '1', session: aSession() }));
   const load = () => Promise.reject(new Error('not on the server'));
-  useReading({ kind: 'row', table: 'sessions', of: 's', load, take: () => undefined });
+  useFleetQuery({ kind: 'row', table: 'sessions', of: 's', load, take: () => undefined });
   const session = useFleet(({ sessions }) => sessions.get('s'));
   const snapshot = useFolded(['one'], 'session:s', () => {
     const initial = { position: '1', text: 'folded' };

@@ -10,7 +10,7 @@ import { SessionView } from '@/app/(console)/sessions/[sessionId]/session-view';
 import { transcriptCode } from '@/app/(console)/sessions/[sessionId]/transcript-on-demand';
 import { LiveConnection } from '@/components/live/live-connection';
 import { LiveProvider } from '@/components/live/live-provider';
-import { useStart } from '@/components/live/use-fleet';
+import { useInitialData } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
 import * as transcriptPart from '@/components/transcript/transcript';
 import { NowProvider } from '@/components/ui/now';
@@ -33,7 +33,7 @@ const start: SessionStart = {
 };
 
 function Beside() {
-  useStart((fleet) => {
+  useInitialData((fleet) => {
     const counts = { ...noSessions(), idle: 2 };
     fleet.takeSessions({ sessions: [shown, other], position: '9', hasMore: false, next: null, counts });
   });

@@ -5,7 +5,7 @@ import { noSessions } from '@interlude/protocol/session-states';
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { LiveProvider } from '@/components/live/live-provider';
-import { useStart } from '@/components/live/use-fleet';
+import { useInitialData } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { NowProvider } from '@/components/ui/now';
 import { NextPage } from '../support/next-page';
@@ -59,7 +59,7 @@ function answerOf(params: URLSearchParams): SessionList {
 }
 
 function Page() {
-  useStart((fleet) => fleet.takeSessions(answerOf(new URLSearchParams())));
+  useInitialData((fleet) => fleet.takeSessions(answerOf(new URLSearchParams())));
   return <SessionNav currentId={null} keysEverywhere empty={null} />;
 }
 const open = (search = '') => {
@@ -124,7 +124,7 @@ it('narrows the list by state, and a step back undoes a state but not each lette
   expect(history.length).toBe(steps);
   fireEvent.click(state(/^Failed/));
   fireEvent.click(state(/^Idle/));
-  expect(await screen.findByText('No session is like this.')).toBeDefined();
+  expect(await screen.findByText('No sessions match.')).toBeDefined();
   expect(history.length).toBe(steps + 2);
 
   // The browser changes the address, and says so.
@@ -136,7 +136,7 @@ it('narrows the list by state, and a step back undoes a state but not each lette
 
 it('says that no session matches, and shows every session at a press', async () => {
   open('?q=zanzibar');
-  fireEvent.click(await screen.findByRole('button', { name: 'Show every session' }));
+  fireEvent.click(await screen.findByRole('button', { name: 'Clear search' }));
   await waitFor(() => expect(ids().length).toBeGreaterThan(2));
   expect([location.search, field().value]).toEqual(['', '']);
 });

@@ -7,7 +7,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FleetStore } from '@/components/live/fleet-store';
-import { StateClock } from '@/components/live/state-clock';
+import { StateClock } from '@/components/live/live-provider';
 import { StateWhy } from '@/components/sessions/state-why';
 import { NowProvider } from '@/components/ui/now';
 import { aSession } from './rows';

@@ -93,14 +93,14 @@ it('the filter of the audit comes back from its address, and nothing else does',
   expect(paramsOf(filter).toString()).toBe('actor=Lena&result=done');
 });
 
-it('a message that nobody sent from here is as told by the agent', () => {
+it('a message that nobody sent from here is from the terminal', () => {
   const view = (fields: Parameters<typeof aMessage>[0]) =>
     words(
       <NowProvider renderedAt={2_000}>
         <MessageView item={aMessage({ role: 'user', text: 'Hi', ...fields })} queued={false} answers="" />
       </NowProvider>,
     );
-  expect(view({ delivery: null })).toContain('as told by the agent');
+  expect(view({ delivery: null })).toContain('from the terminal');
   expect(view({ delivery: 'seen' })).not.toContain('as told');
   expect(view({ role: 'assistant', delivery: null })).not.toContain('as told');
 });

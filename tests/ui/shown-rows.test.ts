@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { around, stretchesOf } from '@/components/transcript/shown-rows';
+import { around, sectionsOf } from '@/components/transcript/item-rows';
 
 const LIMITS = { head: 10, tail: 40 };
 
 describe('the rows of a turn', () => {
-  it('are all shown where they are few', () => {
-    expect(stretchesOf(90, LIMITS)).toEqual([{ from: 0, to: 90, isShown: true }]);
+  it('are all shown if they are few', () => {
+    expect(sectionsOf(90, LIMITS)).toEqual([{ from: 0, to: 90, isShown: true }]);
   });
 
-  it('are the first and the last of ten thousand', () => {
-    expect(stretchesOf(10_000, LIMITS)).toEqual([
+  it('are the first and last of ten thousand', () => {
+    expect(sectionsOf(10_000, LIMITS)).toEqual([
       { from: 0, to: 10, isShown: true },
       { from: 10, to: 9_960, isShown: false },
       { from: 9_960, to: 10_000, isShown: true },
     ]);
   });
 
-  it('are shown where somebody asked for them or was led to them', () => {
-    expect(stretchesOf(10_000, LIMITS, [[10, 210], around(5_000)])).toEqual([
+  it('include those the reader opened or was led to', () => {
+    expect(sectionsOf(10_000, LIMITS, [[10, 210], around(5_000)])).toEqual([
       { from: 0, to: 210, isShown: true },
       { from: 210, to: 4_980, isShown: false },
       { from: 4_980, to: 5_020, isShown: true },
@@ -26,7 +26,7 @@ describe('the rows of a turn', () => {
     ]);
   });
 
-  it('stand each in one stretch, in order, whatever was asked for', () => {
+  it('are each in one section, in order', () => {
     for (const opened of [
       [[0, 5]],
       [[9_950, 20_000]],
@@ -37,15 +37,15 @@ describe('the rows of a turn', () => {
         [90, 95],
       ],
     ] as [number, number][][]) {
-      const stretches = stretchesOf(10_000, LIMITS, opened);
+      const stretches = sectionsOf(10_000, LIMITS, opened);
       expect(stretches[0]?.from).toBe(0);
       expect(stretches.at(-1)?.to).toBe(10_000);
       for (const [at, { from }] of stretches.entries()) if (at > 0) expect(from).toBe(stretches[at - 1]?.to);
     }
   });
 
-  it('move on at their end only now and then while the turn grows', () => {
-    const starts = new Set(Array.from({ length: 80 }, (_, more) => stretchesOf(1_000 + more, LIMITS).at(-1)?.from));
+  it('move at the end only now and then while the turn grows', () => {
+    const starts = new Set(Array.from({ length: 80 }, (_, more) => sectionsOf(1_000 + more, LIMITS).at(-1)?.from));
     expect(starts.size).toBeLessThanOrEqual(3);
   });
 });

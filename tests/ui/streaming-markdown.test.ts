@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Token } from 'marked';
 import { describe, expect, it } from 'vitest';
-import { NOTHING_SETTLED, parse, parseFurther } from '@/components/ui/markdown/parse';
+import { NOTHING_PARSED, type Parsed, parseBlocks, unparsedPart, withPart } from '@/components/ui/markdown/parse';
 
 const BLOCKS = [
   '# Title\n\n',
@@ -18,11 +18,13 @@ const BLOCKS = [
   '\n\n\n',
 ];
 
+const grow = (before: Parsed, text: string) =>
+  withPart(before, text, parseBlocks(unparsedPart(before, text)) ?? [], true);
 const shape = (tokens: readonly Token[] | null) =>
   tokens?.filter((token) => token.type !== 'space').map(({ type, raw }) => [type, raw.trim()]);
 
-describe('markdown that is still being written', () => {
-  it('ends as the same blocks that the whole text has, however it was cut', () => {
+describe('streaming Markdown', () => {
+  it('ends with the blocks of the whole text, however it was cut', () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom(...BLOCKS), { minLength: 1, maxLength: 14 }),
@@ -30,38 +32,38 @@ describe('markdown that is still being written', () => {
         (blocks, cuts) => {
           // An empty line closes the last block, so that no mark is open at the end.
           const text = `${blocks.join('')}\n\n`;
-          let state = NOTHING_SETTLED;
-          for (const cut of [...cuts].sort((a, b) => a - b)) state = parseFurther(state, text.slice(0, cut));
-          expect(shape(parseFurther(state, text).shown)).toEqual(shape(parse(text)));
+          let state = NOTHING_PARSED;
+          for (const cut of [...cuts].sort((a, b) => a - b)) state = grow(state, text.slice(0, cut));
+          expect(shape(grow(state, text).blocks)).toEqual(shape(parseBlocks(text)));
         },
       ),
       { numRuns: 300 },
     );
   });
 
-  it('parses of a long text only its end again', () => {
+  it('parses only the end of a long text again', () => {
     const text = BLOCKS.slice(0, 9).join('').repeat(20);
-    const settled = parseFurther(NOTHING_SETTLED, text);
-    expect(settled.text.length).toBeGreaterThan(text.length * 0.9);
-    const next = parseFurther(settled, `${text}one more word`);
-    expect(next.tokens[0]).toBe(settled.tokens[0]);
+    const settled = grow(NOTHING_PARSED, text);
+    expect(settled.ends[settled.settled - 1]).toBeGreaterThan(text.length * 0.9);
+    const next = grow(settled, `${text}one more word`);
+    expect(next.blocks[0]).toBe(settled.blocks[0]);
   });
 
-  it('shows emphasis and code that have only begun as if they had ended', () => {
-    const { shown } = parseFurther(NOTHING_SETTLED, 'done\n\nthis is **bold');
-    expect(shown?.at(-1)).toMatchObject({
+  it('closes open emphasis and code', () => {
+    const { blocks } = grow(NOTHING_PARSED, 'done\n\nthis is **bold');
+    expect(blocks.at(-1)).toMatchObject({
       type: 'paragraph',
       tokens: [{ type: 'text' }, { type: 'strong', text: 'bold' }],
     });
   });
 
-  it('adds no block of its own for a mark that stays open', () => {
-    const { shown } = parseFurther(NOTHING_SETTLED, 'a *lone star\n\n');
-    expect(shape(shown)).toEqual([['paragraph', 'a *lone star']]);
+  it('adds no block for a mark that stays open', () => {
+    const { blocks } = grow(NOTHING_PARSED, 'a *lone star\n\n');
+    expect(shape(blocks)).toEqual([['paragraph', 'a *lone star']]);
   });
 
-  it('begins anew when the text is another one', () => {
-    const settled = parseFurther(NOTHING_SETTLED, 'a\n\nb\n\nc\n\nd\n\ne\n\nf');
-    expect(shape(parseFurther(settled, 'other').shown)).toEqual([['paragraph', 'other']]);
+  it('starts again when the text is replaced', () => {
+    const settled = grow(NOTHING_PARSED, 'a\n\nb\n\nc\n\nd\n\ne\n\nf');
+    expect(shape(grow(settled, 'other').blocks)).toEqual([['paragraph', 'other']]);
   });
 });

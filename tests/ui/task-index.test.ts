@@ -13,26 +13,26 @@ describe('tasks', () => {
   ];
   const index = new TaskIndex([first, second]);
 
-  it('tells two runs of one id apart by where they began', () => {
+  it('tells two runs of one id apart by their start', () => {
     expect(index.find({ id: 't1', runId: null, position: '50' })).toBe(second);
     expect(index.find({ id: 't1', runId: null, position: '10' })).toBe(first);
   });
 
-  it('tells them apart by their run, wherever that is named', () => {
+  it('tells runs apart by their run id', () => {
     expect(index.find({ id: 't1', runId: 'run-a', position: '90' })).toBe(first);
   });
 
-  it('takes the newest that had begun by then when nothing else is said', () => {
+  it('falls back to the newest run started by then', () => {
     expect(index.find({ id: 't1', runId: null, position: '30' })).toBe(first);
     expect(index.find({ id: 't1', runId: null, position: '60' })).toBe(second);
     expect(index.find({ id: 't1', runId: null, position: null })).toBe(second);
   });
 
-  it('finds nothing for an id nobody has told of', () => {
+  it('finds nothing for an unknown id', () => {
     expect(index.find({ id: 'other', runId: null, position: null })).toBeNull();
   });
 
-  it('keeps rows that did not change', () => {
+  it('keeps the identity of unchanged rows', () => {
     const changed = { ...second, status: 'failed' as const };
     const fleet = new FleetStore();
     fleet.takeTasks('s', { position: '60', tasks: [first, second] });
@@ -46,7 +46,7 @@ describe('tasks', () => {
     expect(rows[1]).toBe(changed);
   });
 
-  it('lists what runs before what has ended, each newest first', () => {
+  it('lists running tasks first, each group newest first', () => {
     const tasks = [
       aTask({ position: '9', status: 'completed' }),
       aTask({ position: '10', status: 'failed' }),
@@ -56,13 +56,13 @@ describe('tasks', () => {
     expect(orderTasks(tasks).map((task) => task.position)).toEqual(['11', '8', '10', '9']);
   });
 
-  it('names an exit code only where it says more than the status', () => {
+  it('shows an exit code only if it adds to the status', () => {
     expect(taskOutcome(aTask({ status: 'failed', exitCode: 3 }))).toBe('failed, exit 3');
     expect(taskOutcome(aTask({ status: 'completed', exitCode: 0 }))).toBe('completed');
     expect(taskOutcome(aTask({ status: 'running' }))).toBe('running');
   });
 
-  it('knows a summary that only repeats the outcome from one that tells something', () => {
+  it('recognizes a summary that only repeats the outcome', () => {
     expect(isBoilerplate({ summary: 'Background command "Poll" failed with exit code 3' })).toBe(true);
     expect(isBoilerplate({ summary: 'Three events can vanish' })).toBe(false);
     expect(isBoilerplate({ summary: null })).toBe(false);

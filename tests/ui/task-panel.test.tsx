@@ -14,14 +14,14 @@ const render = (omitted?: number) =>
     </NowProvider>,
   ).replaceAll('<!-- -->', '');
 
-describe('the tasks of a session', () => {
-  it('say how many of them are not listed', () => {
+describe('a session’s tasks', () => {
+  it('count those that are not listed', () => {
     const markup = render(9_800);
     expect(markup).toContain('1 of 9,801 running');
-    expect(markup).toContain('and 9,800 more that are not listed');
+    expect(markup).toContain('and 9,800 more not listed');
   });
 
-  it('say nothing of others where all are listed', () => {
+  it('count nothing if all are listed', () => {
     expect(render()).toContain('1 of 1 running');
     expect(render()).not.toContain('not listed');
   });

@@ -40,7 +40,7 @@ afterEach(() => {
 
 const click = (name: string) => act(async () => fireEvent.click(screen.getByRole('button', { name })));
 
-it('task is stopped by two presses', async () => {
+it('stops a task with two presses', async () => {
   await click(STOP);
   expect(posted).toEqual([]);
   await act(settle);
@@ -49,7 +49,7 @@ it('task is stopped by two presses', async () => {
   screen.getByText('Stopping…');
 });
 
-it('second click of a double click does not stop the task', async () => {
+it('does not stop a task on a double click', async () => {
   await click(STOP);
   await click(CONFIRM);
   await act(settle);
@@ -70,7 +70,7 @@ it.each([
   expect(posted).toEqual([]);
 });
 
-it('task can be stopped again when its agent refused', async () => {
+it('allows another attempt after the agent refused', async () => {
   await act(async () => store.fail(stopKey(task), 'no such task here'));
   screen.getByText('Not stopped: no such task here');
   await act(settle);

@@ -3,7 +3,7 @@ import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
-import { spanOf } from '@/components/time-lock/span-of';
+import { spanOf } from '@/components/time-lock/use-time-lock';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TurnArticle } from '@/components/transcript/turn-article';
 import { NowProvider } from '@/components/ui/now';
@@ -41,26 +41,26 @@ function buttons(shown: Shown): Set<string> {
 
 const asked = (text: string) => aMessage({ role: 'user', text });
 
-describe('the way from the transcript to the log', () => {
+describe('the button that shows a span in the log', () => {
   const turn = aTurn({ items: [asked('Watch the deploy\nand tell me'), aTaskMoment()] });
 
-  it('is on every turn and on every card of a task, and says which it is', () => {
+  it('is on every turn and task card, and names it', () => {
     expect(buttons({ turns: [turn], tasks: [aTask()], held: null })).toEqual(
       new Set(['User turn “Watch the deploy and tell me”', 'task “Poll”']),
     );
   });
 
-  it('shows which of them the log is brought to', () => {
+  it('shows which one the log is locked to', () => {
     const held = buttons({ turns: [turn], tasks: [aTask()], held: 'task-10' });
     expect(held).toEqual(new Set(['User turn “Watch the deploy and tell me”', 'task “Poll”, held']));
     expect(buttons({ turns: [turn], held: 'turn-r1' })).toContain('User turn “Watch the deploy and tell me”, held');
   });
 
-  it('is not there where the page has no log beside it', () => {
+  it('is missing if the page has no log', () => {
     expect(buttons({ turns: [turn], tasks: [aTask()] }).size).toBe(0);
   });
 
-  it('cuts a long question short, and spells out what a terminal would act on', () => {
+  it('shortens a long question, and spells out control characters', () => {
     const long = aTurn({ items: [asked(`\u001b[31m${'a word '.repeat(300)}`)] });
     expect(buttons({ turns: [long], held: null })).toEqual(
       new Set(['User turn “⟨ESC⟩[31ma word a word a word a word a word a word a…”']),
@@ -68,30 +68,30 @@ describe('the way from the transcript to the log', () => {
   });
 });
 
-describe('the span of', () => {
-  it('a turn is from its start to its end, both included', () => {
+describe('spanOf', () => {
+  it('covers a turn from start to end, inclusive', () => {
     expect(spanOf('turn-r1', [aTurn()], [])).toEqual({ from: 1_000, to: 3_000 });
   });
 
-  it('what still runs has no end, so that it grows by itself', () => {
+  it('has no end while something runs', () => {
     const open = aTurn({ state: 'open', endedAt: null });
     expect(spanOf('turn-r1', [open], [])).toEqual({ from: 1_000, to: Number.POSITIVE_INFINITY });
     expect(spanOf('task-10', [], [aTask()])).toEqual({ from: 1_000, to: Number.POSITIVE_INFINITY });
   });
 
-  it('a task is that of the run whose card it is, where an id was used again', () => {
+  it('covers the run of the card if an id was reused', () => {
     const runs = [aTask({ endedAt: 2_000 }), aTask({ position: '30', startedAt: 5_000, endedAt: 6_000 })];
     expect(spanOf('task-10', [], runs)).toEqual({ from: 1_000, to: 2_000 });
     expect(spanOf('task-30', [], runs)).toEqual({ from: 5_000, to: 6_000 });
   });
 
-  it('what stands outside any turn ends with the last thing said there', () => {
+  it('ends with the last item outside of turns', () => {
     const items = [aMessage({ at: 1_000 }), aMessage({ at: 1_800 })];
     const none = aTurn({ id: 'none:5', kind: 'none', endedAt: 1_000, items });
     expect(spanOf('turn-none:5', [none], [])).toEqual({ from: 1_000, to: 1_800 });
   });
 
-  it('what is not here is none', () => {
+  it('is null for an unknown anchor', () => {
     expect(spanOf('turn-r9', [aTurn()], [])).toBeNull();
     expect(spanOf('task-9', [], [aTask()])).toBeNull();
   });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { type DiffPlace, type DiffRow, diffSegments, nextRows } from '@/components/transcript/diff-rows';
-import { EditCount } from '@/components/transcript/edit-count';
 import { diffOf, editsOf } from '@/components/transcript/edits';
 import { type DiffChunk, lineDiff } from '@/components/transcript/line-diff';
+import { EditCount } from '@/components/transcript/tool-call-line';
+import { type DiffPlace, type DiffRow, diffSegments, nextRows } from '@/components/transcript/tool-diff';
 import { ToolInput } from '@/components/transcript/tool-input';
 import { decodeShown } from '../support/decode-shown';
 import { signs } from '../support/hostile-inputs';
@@ -38,8 +38,8 @@ const text = fc
   )
   .map(([lines, end]) => lines.join('\n') + end);
 
-describe('what became of a text, line by line', () => {
-  it('is all of what it was and all of what it is, for every two texts', () => {
+describe('lineDiff', () => {
+  it('contains all of both texts, for any two texts', () => {
     fc.assert(
       fc.property(text, text, fc.constantFrom(0, 2, 500), (before, after, most) => {
         const chunks = lineDiff(before, after, most);
@@ -57,7 +57,7 @@ describe('what became of a text, line by line', () => {
     );
   });
 
-  it('changes as few lines as it can', () => {
+  it('changes as few lines as possible', () => {
     const changes = lineDiff('one\ntwo\nthree\nfour', 'one\n2\nthree\nfour\nfive').map(({ kind, text: lines }) => [
       kind,
       lines,
@@ -83,7 +83,7 @@ describe('what became of a text, line by line', () => {
 describe('an edit', () => {
   const edit = { file_path: '/a/b.ts', old_string: 'keep\nold\nkeep too', new_string: 'keep\nnew\nnewer\nkeep too' };
 
-  it('shows as changed what changed, and nothing else', () => {
+  it('marks only what changed', () => {
     const markup = shown('Edit', edit);
     expect(linesOf(markup, 'del')).toEqual(['old']);
     expect(linesOf(markup, 'ins')).toEqual(['new', 'newer']);
@@ -91,7 +91,7 @@ describe('an edit', () => {
     expect(markup).toContain('/a/b.ts');
   });
 
-  it('tells how many lines it adds and removes, also in words', () => {
+  it('counts added and removed lines, also in words', () => {
     expect(count('Edit', edit)).toMatch(/2 lines added, 1 removed.*\+2.*−1/);
     expect(count('Write', { file_path: 'a', content: 'one\ntwo\n' })).toMatch(/2 lines written.*\+2/);
     expect(count('Write', { file_path: 'a', content: 'one\ntwo\n' })).not.toContain('−');
@@ -101,7 +101,7 @@ describe('an edit', () => {
     expect(count('Bash', { command: 'ls' })).toBe('');
   });
 
-  it('shows a line break that comes or goes, and of a file that it does not end with one', () => {
+  it('shows added and removed line breaks, and a missing one at the end of a file', () => {
     expect(linesOf(shown('Edit', { old_string: 'a\n', new_string: 'a' }), 'del')).toEqual(['']);
     expect(linesOf(shown('Edit', { old_string: 'a\r\nb', new_string: 'a\nb' }), 'del')).toEqual(['a\r']);
     const note = 'No line break at the end of the file.';
@@ -112,7 +112,7 @@ describe('an edit', () => {
     expect(shown('Edit', { old_string: 'a', new_string: 'b' })).not.toContain(note);
   });
 
-  it('shows what can’t be seen as a sign, and never more than one line of it as one', () => {
+  it('shows invisible characters as symbols, each on its own line', () => {
     const markup = shown('Edit', { old_string: 'ok', new_string: 'ok \u202e// nothing\u200b to see' });
     expect(markup).toContain('⟨RLO⟩');
     expect(markup).toContain('⟨ZWSP⟩');
@@ -120,7 +120,7 @@ describe('an edit', () => {
     expect(shown('Write', { content: '<img src=x onerror=alert(1)>' })).not.toContain('<img');
   });
 
-  it('shows what else it was given, and as it was written where that says more', () => {
+  it('shows its other arguments, and its source if that says more', () => {
     expect(shown('Edit', { ...edit, replace_all: true })).toMatch(/replace_all.*true/);
     expect(shown('Edit', { ...edit, command: 'rm -rf ~' })).toContain('rm -rf ~');
     const twice = '{"old_string":"evil","old_string":"a","new_string":"b"}';
@@ -129,7 +129,7 @@ describe('an edit', () => {
       { old_string: 'a', new_string: 'b', replace_all: true },
       { old_string: 'c', new_string: 'd' },
     ];
-    expect(shown('MultiEdit', { edits })).toMatch(/Edit 1 of 2, wherever it stands.*Edit 2 of 2/);
+    expect(shown('MultiEdit', { edits })).toMatch(/Edit 1 of 2, every occurrence.*Edit 2 of 2/);
   });
 
   it.each([
@@ -147,7 +147,7 @@ describe('an edit', () => {
     expect(shown(name, args)).toBe(shown('Bash', args));
   });
 
-  it('of very many lines shows the first, in pages that together are all of it', () => {
+  it('shows very many lines in pages', () => {
     const content = Array.from(
       { length: 3_000 },
       (_, at) => `line ${at}${at % 500 === 0 ? 'x'.repeat(30_000) : ''}`,
@@ -167,7 +167,7 @@ describe('an edit', () => {
     expect(shown('Write', args).match(/<\w/g)?.length).toBeLessThan(2_500);
   });
 
-  it('of thousands is a bounded number of elements, too', () => {
+  it('has a bounded number of elements', () => {
     const edits = Array.from({ length: 5_000 }, (_, at) => ({
       old_string: 'a\nb\n'.repeat(20),
       new_string: `b\n${at}\n`.repeat(20),
@@ -175,7 +175,7 @@ describe('an edit', () => {
     expect(shown('MultiEdit', { edits }).match(/<\w/g)?.length).toBeLessThan(2_500);
   });
 
-  it('folds unchanged lines but for those around a change, until they are asked for', () => {
+  it('folds unchanged lines except around a change', () => {
     const lines = Array.from({ length: 40 }, (_, at) => `line ${at}`);
     const after = lines.with(2, 'changed').with(39, 'changed');
     const args = { old_string: lines.join('\n'), new_string: after.join('\n') };

@@ -21,7 +21,7 @@ function shown(toolName: string, fields: Parameters<typeof aRequest>[0] = {}): s
 /** As long as names are that no protocol calls too long. */
 const LONG = `mcp__files__${'a'.repeat(130)}`;
 
-describe('the tool that a request is about', () => {
+describe('the tool of a request', () => {
   it.each([
     ['differ only at their end', `${LONG}_read`, `${LONG}_remove`],
     ['would read the same as people say them', 'mcp__github__delete', 'github: delete'],
@@ -34,13 +34,13 @@ describe('the tool that a request is about', () => {
     expect(unseenWords(aRequest({ toolName: one }), 'open')).toBeNull();
   });
 
-  it('can’t be allowed where its name is longer than anybody is shown', () => {
+  it('can’t be allowed if its name is longer than shown', () => {
     const name = 'x'.repeat(300);
     expect(shown(name)).not.toContain(name);
     expect(unseenWords(aRequest({ toolName: name }), 'open')).toMatch(/too long to be shown whole/);
   });
 
-  it('can’t be allowed where its title is all that is asked for, and longer than is shown', () => {
+  it('can’t be allowed if its title is the whole request and longer than shown', () => {
     const title = `Run: ${'echo ok; '.repeat(60)}rm -rf ~`;
     expect(unseenWords(aRequest({ title }), null)).toMatch(/too long to be shown whole/);
     expect(unseenWords(aRequest({ title }), 'open')).toBeNull();

@@ -1,13 +1,13 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { ToolInput } from '@/components/transcript/tool-input';
-import { tellingArgument } from '@/components/transcript/tool-words';
+import { mainArgument } from '@/components/transcript/tool-words';
 import { unescaped } from '../support/decode-shown';
 import { signs } from '../support/hostile-inputs';
 
 const shown = (args: unknown, name = 'TodoWrite') =>
   renderToStaticMarkup(<ToolInput call={{ name, args, argsText: '' }} />);
-const told = (args: unknown) => tellingArgument({ name: 'TodoWrite', args, argsText: '' });
+const told = (args: unknown) => mainArgument({ name: 'TodoWrite', args, argsText: '' });
 const items = (markup: string) =>
   [...markup.matchAll(/<li[^>]*>(.*?)<\/li>/gs)].map(([, one]) => unescaped((one ?? '').replace(/<[^>]*>/g, '')));
 
@@ -17,8 +17,8 @@ const todos = [
   { content: 'Write it down', status: 'pending', activeForm: 'Writing it down' },
 ];
 
-describe('what an agent means to do', () => {
-  it('is a checklist, each thing with its state in words', () => {
+describe('a to-do list', () => {
+  it('is a checklist with states in words', () => {
     const markup = shown({ todos });
     expect(markup).toContain('<ul');
     expect(items(markup)).toEqual([
@@ -28,19 +28,19 @@ describe('what an agent means to do', () => {
     ]);
   });
 
-  it('is summed up on the line of the call, with what is being done', () => {
+  it('is summarized on the call’s line with the current item', () => {
     expect(told({ todos })).toBe('1 of 3 done: Running the tests');
     expect(told({ todos: todos.slice(2) })).toBe('0 of 1 done');
     expect(told({ todos: [] })).toBe('0 of 0 done');
   });
 
-  it('shows what can’t be seen as a sign, and markup as the text it is', () => {
+  it('shows invisible characters as symbols, and markup as text', () => {
     const markup = shown({ todos: [{ content: 'a\u202eb <img src=x>', status: 'pending' }] });
     expect(markup).toContain('⟨RLO⟩');
     expect(markup).not.toContain('<img');
   });
 
-  it('shows what else the call was given', () => {
+  it('shows the call’s other arguments', () => {
     expect(shown({ todos, command: 'rm -rf ~' })).toContain('rm -rf ~');
   });
 
@@ -56,7 +56,7 @@ describe('what an agent means to do', () => {
     expect(shown(args)).not.toContain('<li');
   });
 
-  it('is a bounded number of elements, however much it is', () => {
+  it('has a bounded number of elements', () => {
     for (const content of ['x', signs(2_000), 'אa'.repeat(400), 'a\n'.repeat(900)]) {
       const markup = shown({
         todos: Array.from({ length: 5_000 }, () => ({ content, status: 'in_progress', activeForm: content })),

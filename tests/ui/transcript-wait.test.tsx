@@ -24,16 +24,14 @@ function aPage(options: { isThere?: boolean; isLoading?: boolean; onCome?: () =>
 }
 const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
 
-test('says why the transcript is not there, and that the page tries again while it does', () => {
+test('says why the transcript is missing, and that the page retries', () => {
   const { rerender } = render(aPage({ isLoading: true }));
-  expect(document.body.textContent).toBe(
-    'Loading the transcript, which is too long to come with the page…The database is busy. The page tries again by itself.',
-  );
+  expect(document.body.textContent).toBe('Loading the transcript…The database is busy. Retrying automatically.');
   rerender(aPage({}));
-  expect(document.body.textContent).toBe('The transcript is not loaded.The database is busy.Try again');
+  expect(document.body.textContent).toBe('The transcript could not be loaded.The database is busy.Try again');
 });
 
-test('hands the focus of its button to the transcript once that is there', async () => {
+test('moves the focus from its button to the loaded transcript', async () => {
   const [onCome, retry] = [vi.fn(), vi.fn()];
   const { rerender } = render(aPage({ onCome, retry }));
   const button = screen.getByText('Try again');
@@ -47,7 +45,7 @@ test('hands the focus of its button to the transcript once that is there', async
   expect(onCome).toHaveBeenCalledOnce();
 });
 
-test('leaves the focus where it is while the reader writes below', async () => {
+test('leaves the focus in the composer', async () => {
   const onCome = vi.fn();
   const { rerender, container } = render(aPage({ onCome, isLoading: true }));
   const field = container.querySelector('textarea');

@@ -39,8 +39,8 @@ const names = (markup: string, role: 'article' | 'group') =>
     ),
   ].map((match) => match[1]?.replaceAll('&#x27;', "'"));
 
-describe('a text of which not all is shown', () => {
-  it('says how much more there is', () => {
+describe('a truncated text', () => {
+  it('says how much is left out', () => {
     const items = [aMessage({ text: 'the beginning', cut: 15_752_000 })];
     expect(render([aTurn({ items })]).replaceAll('<!-- -->', '')).toContain('and 15,752,000 more characters');
     expect(render([aTurn({ items: [aMessage({ text: 'all of it' })] })])).not.toContain('more characters');
@@ -61,7 +61,7 @@ describe('a turn', () => {
     ],
   });
 
-  it('is named by who it answers', () => {
+  it('is named after its kind', () => {
     const none = aTurn({ id: 'none:5', kind: 'none', position: '5' });
     expect(names(render([started, none, woken], [ended]), 'article')).toEqual([
       'User turn',
@@ -70,7 +70,7 @@ describe('a turn', () => {
     ]);
   });
 
-  it('names every task of those that ended together', () => {
+  it('names every task that ended together', () => {
     const turn = { ...woken, trigger: { kind: 'task' as const, taskIds: ['t1', 't2', 't3'] } };
     const other = aTask({ id: 't2', description: 'Lint', status: 'completed', exitCode: 0, position: '11' });
     expect(names(render([started, turn], [ended, other]), 'article')[1]).toBe(
@@ -78,22 +78,22 @@ describe('a turn', () => {
     );
   });
 
-  it('was not woken by a task of another session, which it was told of', () => {
+  it('was notified, not woken, by a task of another session', () => {
     const trigger = { kind: 'task' as const, taskIds: ['t1', 't2', 't3'] };
     const told = (ofSessionIds: (string | null)[]) => ({ ...woken, items: [], trigger: { ...trigger, ofSessionIds } });
     const name = (turn: Turn) => names(render([started, turn], [ended]), 'article')[1];
-    expect(name(told(['b', 'b', 'b']))).toBe('Between-run turn: told of 3 tasks of session “b”');
+    expect(name(told(['b', 'b', 'b']))).toBe('Between-run turn: notified of 3 tasks of session “b”');
     expect(name(told([null, 'b', 'c']))).toBe(
-      'Between-run turn: woken by Poll (failed, exit 3), told of 2 tasks of other sessions',
+      'Between-run turn: woken by Poll (failed, exit 3), notified of 2 tasks of other sessions',
     );
     const one = { ...told(['b']), trigger: { ...trigger, taskIds: ['t1'], ofSessionIds: ['b'] } };
-    expect(name(one)).toBe('Between-run turn: told of a task of session “b”');
+    expect(name(one)).toBe('Between-run turn: notified of a task of session “b”');
     const markup = render([started, one], [ended]);
     expect(markup).toContain('href="/sessions/b"');
     expect(markup).not.toContain('Woken by');
   });
 
-  it('has cards that say who else told of a task, and where', () => {
+  it('has cards that say who reported a task, and where', () => {
     const toldElsewhere = { sessionId: 'b', turnId: 'r9' };
     const task = aTask({ status: 'failed', endedAt: 4_000, reportedBy: 'b', assignedBy: 'operator', toldElsewhere });
     const markup = render([started], [task]);
@@ -102,7 +102,7 @@ describe('a turn', () => {
     expect(markup).toContain('href="/sessions/b#turn-r9"');
   });
 
-  it('says of an end that another session reported how that was, where its own has told another one since', () => {
+  it('shows an end as another session reported it, even if its own reported otherwise later', () => {
     const reported = aTaskMoment({ phase: 'stopped', position: '21', at: 2_000, reportedBy: 'b' });
     const own = aTaskMoment({ phase: 'failed', position: '31' });
     const turns = [
@@ -117,13 +117,13 @@ describe('a turn', () => {
   it.each([
     ['timer', 'a timer'],
     ['agent', 'another agent'],
-    ['unknown', 'something it did not name'],
+    ['unknown', 'an unnamed cause'],
   ] as const)('woken by no task says what it knows: %s', (kind, words) => {
     const turn = { ...woken, trigger: { kind, taskIds: [] } };
     expect(names(render([turn]), 'article')).toEqual([`Between-run turn: woken by ${words}`]);
   });
 
-  it('woken by a timer says why and when that was set', () => {
+  it('says why and when a timer was set', () => {
     const trigger = { kind: 'timer' as const, taskIds: [], reason: 'check \u202ethe build', setAt: 1_000 };
     const markup = render([{ ...woken, trigger }]);
     expect(names(markup, 'article')).toEqual(['Between-run turn: woken by a timer: “check ⟨RLO⟩the build”']);
@@ -131,13 +131,13 @@ describe('a turn', () => {
     expect(markup.replace(/<[^>]*>/g, '')).toMatch(/Woken by a timer: check .*the build\s*· set/);
   });
 
-  it('of a person says which timer began it before the person wrote', () => {
+  it('of a person names the timer that started it', () => {
     const markup = render([{ ...started, trigger: { kind: 'timer', taskIds: [], reason: 'check the build' } }]);
     expect(names(markup, 'article')).toEqual(['User turn']);
     expect(markup.replace(/<[^>]*>/g, '')).toContain('Woken by a timer: check the build');
   });
 
-  it('links to the card of what woke it, and the card links back', () => {
+  it('links to the card of the waking task, and back', () => {
     const markup = render([started, woken], [ended]);
     expect(markup).toContain('href="#task-10"');
     expect(markup).toContain('id="task-10"');
@@ -149,7 +149,7 @@ describe('a turn', () => {
     expect(names(render([started, woken], [ended]), 'group')).toEqual(['Task Poll: failed']);
   });
 
-  it('stands in for the card when that is not loaded', () => {
+  it('replaces a card that is not loaded', () => {
     expect(names(render([woken], [ended]), 'group')).toEqual(['Task Poll: failed']);
   });
 
@@ -157,7 +157,7 @@ describe('a turn', () => {
     expect(render([started], [aTask({ startedAt: 1_000 })])).toMatch(/Task Poll: running[\s\S]*>1:02</);
   });
 
-  it('shows the call that started a task in its card only', () => {
+  it('shows the call that started a task only in its card', () => {
     const turn = aTurn({ items: [aCall({ position: '9' }), aTaskMoment()] });
     const markup = render([turn], [aTask({ toolCallId: 'c1' })]);
     expect(markup.match(/npm test/g)).toHaveLength(1);
@@ -170,12 +170,12 @@ describe('a turn', () => {
     expect(render([aTurn({ state: 'interrupted' })])).toContain('Interrupted');
   });
 
-  it('tells when it ended without a word', () => {
-    expect(render([{ ...woken, items: [] }], [ended])).toContain('It ended without a word');
-    expect(render([woken], [ended])).not.toContain('It ended without a word');
+  it('says that it ended without an answer', () => {
+    expect(render([{ ...woken, items: [] }], [ended])).toContain('The turn ended without an answer');
+    expect(render([woken], [ended])).not.toContain('The turn ended without an answer');
   });
 
-  it('marks a message that no turn has answered yet', () => {
+  it('marks a message that no turn has answered', () => {
     const queued = aTurn({ id: 'none:1', kind: 'none', items: [aMessage({ role: 'user', text: 'And now?' })] });
     expect(render([queued])).toContain('Queued');
     expect(render([aTurn({ items: [aMessage({ role: 'user' })] })])).not.toContain('Queued');
@@ -185,25 +185,25 @@ describe('a turn', () => {
 describe('an open turn', () => {
   const open = aTurn({ state: 'open', startedAt: 1_000, endedAt: null, items: [aTaskMoment()] });
 
-  it('works, with its clock running', () => {
+  it('is working with a running clock', () => {
     expect(render([open])).toMatch(/Working <time[^>]*>1:02</);
   });
 
-  it('says how old its last word is, once that is a minute', () => {
+  it('shows the age of its last signal after a minute', () => {
     expect(render([open], [], { heardAt: 2_000 })).toContain('last heard 1m ago');
     expect(render([open], [], { heardAt: 4_000 })).not.toContain('last heard');
   });
 
-  it('does not say that it works where nobody tells of it, and its clocks stand where it was last heard of', () => {
+  it('does not look active without a runner, and its clocks stop at the last signal', () => {
     const markup = render([open], [aTask({ startedAt: 1_000 })], { stoppedAt: 21_000 });
     expect(markup).toMatch(/Runner gone, worked <time[^>]*>0:20</);
-    expect(markup).toContain('not heard of');
+    expect(markup).toContain('no signal');
     expect(markup).not.toMatch(/Working|animate-|>running</);
   });
 });
 
-describe('what came while the reader was away', () => {
-  it('counts everything said and done since', () => {
+describe('countItemsAfter', () => {
+  it('counts every later item', () => {
     const turns = [
       aTurn({ id: 'a', position: '1', items: [aMessage({ position: '2' })] }),
       aTurn({ id: 'b', position: '3', items: [aMessage({ position: '4' }), aCall({ position: '6' })] }),
@@ -214,7 +214,7 @@ describe('what came while the reader was away', () => {
     expect(countItemsAfter([], '8', '8')).toBe(0);
   });
 
-  it('counts a message that has been growing since as one', () => {
+  it('counts a message that has grown since as one', () => {
     const turns = [aTurn({ state: 'open', items: [aMessage({ position: '2', streaming: true })] })];
     expect(countItemsAfter(turns, '5', '9')).toBe(1);
     expect(countItemsAfter(turns, '5', '5')).toBe(0);

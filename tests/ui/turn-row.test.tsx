@@ -1,7 +1,7 @@
 import { isValidElement, type ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { BrokenTurn, TurnRow } from '@/components/transcript/turn-row';
+import { BrokenTurn, TurnRow } from '@/components/transcript/turn-list';
 import { Boundary } from '@/components/ui/boundary';
 import { aTurn } from './rows';
 
@@ -12,10 +12,10 @@ function boundaryAround(row: ReactElement<{ turn: ReturnType<typeof aTurn>; flas
   return new Boundary(element.props);
 }
 
-describe('a turn that can’t be rendered', () => {
+describe('a turn that fails to render', () => {
   const turn = aTurn({ id: 'r1' });
 
-  it('is one line with a way to reload, at the turn’s own address', () => {
+  it('is one line with a reload button, at its own anchor', () => {
     const boundary = boundaryAround(<TurnRow turn={turn} flash={false} />);
     expect(boundary.render()).toBe(boundary.props.children);
     boundary.state = { ...boundary.state, ...Boundary.getDerivedStateFromError() };
@@ -26,7 +26,7 @@ describe('a turn that can’t be rendered', () => {
     expect(markup).toContain('id="turn-r1"');
   });
 
-  it('is tried again when it has changed, and only then', () => {
+  it('renders again only when it has changed', () => {
     const boundary = boundaryAround(<TurnRow turn={turn} flash={false} />);
     const failed = { ...boundary.state, ...Boundary.getDerivedStateFromError() };
     expect(Boundary.getDerivedStateFromProps(boundary.props, failed)).toBeNull();

@@ -6,9 +6,10 @@ import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { questionsOf, shownOf } from '@/components/requests/questions';
 import { inputParts } from '@/components/transcript/input-parts';
-import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from '@/components/transcript/row-weight';
+import { FIRST_WEIGHT, itemWeight } from '@/components/transcript/row-weight';
 import { FIRST_PAGE, firstPages } from '@/components/ui/first-pages';
 import { Name } from '@/components/ui/name';
+import { rowsBefore, STEP_WEIGHT } from '@/components/ui/row-window';
 import { verbatimPage } from '@/components/ui/verbatim-page';
 import { hostileInputs, signs } from '../support/hostile-inputs';
 import { aRequest } from './rows';
@@ -29,8 +30,8 @@ const cards = (requests: readonly RequestItem[]) =>
 const requestOf = ({ input, kind }: { input: unknown; kind: RequestItem['requestKind'] }, id = 'q') =>
   aRequest({ id, input, requestKind: kind });
 
-describe('the card of one request', () => {
-  it.each(hostileInputs())('is a bounded number of elements and characters: $name', (hostile) => {
+describe('a request card', () => {
+  it.each(hostileInputs())('has bounded elements and characters: $name', (hostile) => {
     const markup = cards([requestOf(hostile)]);
     expect(elements(markup)).toBeLessThan(MOST_ELEMENTS);
     expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(MOST_CHARACTERS);
@@ -39,13 +40,13 @@ describe('the card of one request', () => {
   it.each(hostileInputs())('comes with no more others than can be laid out at once: $name', (hostile) => {
     const requests = Array.from({ length: 40 }, (_, at) => requestOf(hostile, `q${at}`));
     const weightOf = (at: number) => itemWeight(requests[at] as RequestItem);
-    for (const most of [FIRST_WEIGHT, MORE_WEIGHT]) {
+    for (const most of [FIRST_WEIGHT, STEP_WEIGHT]) {
       const together = requests.slice(rowsBefore(40, most, weightOf));
       expect(elements(cards(together))).toBeLessThan(together.length === 1 ? MOST_ELEMENTS : 2 * most);
     }
   });
 
-  it('shows the names of an input whole: in a list, or in one text where they are long', () => {
+  it('shows all names of an input: in a list, or in one text if they are long', () => {
     const name = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 30 }),
       fc.integer({ min: 0, max: 700 }).map((count) => signs(count)),
@@ -63,7 +64,7 @@ describe('the card of one request', () => {
     );
   });
 
-  it('is no text of mostly spaces, however deep its values are', () => {
+  it('is not mostly spaces, however deep its values are', () => {
     const list = JSON.stringify(Array.from({ length: 400_000 }, () => 1));
     const args = { deep: JSON.parse(`${'['.repeat(60)}${list}${']'.repeat(60)}`) };
     const [part] = inputParts({ args, argsText: '' });
@@ -72,7 +73,7 @@ describe('the card of one request', () => {
   });
 });
 
-describe('the first pages of parts that stand together', () => {
+describe('firstPages', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 50 }),
     fc.integer({ min: 0, max: 3_000 }).map((count) => signs(count)),
@@ -80,7 +81,7 @@ describe('the first pages of parts that stand together', () => {
     fc.integer({ min: 0, max: 500 }).map((count) => 'line\n'.repeat(count)),
   );
 
-  it('are each a beginning, and bounded all together', () => {
+  it('shows the beginning of each part, bounded in total', () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 100 }), (texts) => {
         const pages = firstPages(texts);
@@ -99,14 +100,14 @@ describe('the first pages of parts that stand together', () => {
     );
   });
 
-  it('are what each would show alone where there is room', () => {
+  it('shows each part as if alone if there is room', () => {
     const texts = ['ls', 'a\n'.repeat(99), 'b'.repeat(9_000), signs(700)];
     expect(firstPages(texts)).toEqual(texts.map((one) => verbatimPage(one, 0, FIRST_PAGE)));
   });
 });
 
 describe('questions', () => {
-  it('are shown up to where all their words together are more than anybody reads', () => {
+  it('are shown up to a total length', () => {
     const ask = (count: number, question: string) =>
       shownOf(
         questionsOf({
@@ -123,7 +124,7 @@ describe('questions', () => {
     expect(ask(2, 'x'.repeat(30_000))).toBe(0);
   });
 
-  it('that are too long to be shown still show how the first begins, and take no answer', () => {
+  it('that are too long show how the first starts, and can’t be answered', () => {
     const input = { questions: [{ question: `Shall I? ${'x'.repeat(30_000)}` }] };
     const markup = cards([aRequest({ requestKind: 'question', title: 't', input })]);
     expect(markup).toContain('Shall I?');
@@ -132,7 +133,7 @@ describe('questions', () => {
   });
 });
 
-describe('a name of very many signs', () => {
+describe('a name with very many symbols', () => {
   it('is cut, and says so', () => {
     const markup = renderToStaticMarkup(<Name text={`a${signs(390)}b`} />);
     expect(elements(markup)).toBeLessThanOrEqual(100);

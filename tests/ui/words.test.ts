@@ -7,7 +7,7 @@ import {
   isStale,
   nextConnectionState,
 } from '@/components/live/connection-state';
-import { tellingArgument, toolName } from '@/components/transcript/tool-words';
+import { mainArgument, toolName } from '@/components/transcript/tool-words';
 import { agoInWords, formatAgo, formatClock, plural } from '@/components/ui/duration';
 import { aCall } from './rows';
 
@@ -66,7 +66,7 @@ describe('a tool call on one line', () => {
     [{ todos: [1, 2, 3] }, '3 items'],
     [{ limit: 5, label: 'blue' }, 'blue'],
     [{}, ''],
-  ])('of %j tells %j', (args, told) => expect(tellingArgument(aCall({ args }))).toBe(told));
+  ])('of %j tells %j', (args, told) => expect(mainArgument(aCall({ args }))).toBe(told));
 
   it.each([
     [['src/limits.ts'], 'src/limits.ts'],
@@ -74,16 +74,16 @@ describe('a tool call on one line', () => {
     [['a.ts', 'b.ts'], '2 files'],
   ])('where no argument tells, the files that it changed do: %j', (paths, told) => {
     const edits = paths.map((path) => ({ path, before: '', after: 'one' }));
-    expect(tellingArgument(aCall({ args: {}, edits }))).toBe(told);
+    expect(mainArgument(aCall({ args: {}, edits }))).toBe(told);
   });
 
   it('tells of arguments that still stream what has come', () => {
-    expect(tellingArgument(aCall({ args: null, argsText: '{"command":"grep \\"a' }))).toBe('grep "a');
-    expect(tellingArgument(aCall({ args: null, argsText: '{"com' }))).toBe('');
+    expect(mainArgument(aCall({ args: null, argsText: '{"command":"grep \\"a' }))).toBe('grep "a');
+    expect(mainArgument(aCall({ args: null, argsText: '{"com' }))).toBe('');
   });
 
   it('leaves out what is told elsewhere', () => {
-    expect(tellingArgument(aCall({ args: { description: 'Read', prompt: 'Look' } }), 'description')).toBe('Look');
+    expect(mainArgument(aCall({ args: { description: 'Read', prompt: 'Look' } }), 'description')).toBe('Look');
   });
 
   it('names a tool of a server by both', () => {

@@ -5,10 +5,10 @@ import { directionOf } from '../direction';
 import { withBreaks } from '../with-breaks';
 import { CodeBlock } from './code-block';
 import { renderInline } from './inline';
-import type { LongTable } from './long-table';
+import type { LongTable } from './parse';
 import { Table } from './table';
 
-/** Nesting beyond this is shown as it was written. */
+/** Deeper nesting is shown as written. */
 const DEEPEST = 12;
 
 interface BlockProps {
@@ -17,7 +17,7 @@ interface BlockProps {
   depth?: number;
 }
 
-/** One block of a message. While a message streams only its last blocks change; the others are not rendered again. */
+/** A block of a message. While a message streams, only its last blocks render again. */
 export const Block = memo(
   function Block({ token, streaming, depth = 0 }: BlockProps): ReactNode {
     if (depth > DEEPEST)
@@ -39,7 +39,7 @@ export const Block = memo(
         return <span dir="auto">{token.tokens ? renderInline(token.tokens) : withBreaks(token.text)}</span>;
       case 'heading':
         return (
-          // One level for all, below the turn's own heading: an agent's outline must not tear holes into the page's.
+          // One level for all headings: an agent's outline must not disturb the page's.
           <h3 dir="auto" className={HEADING[Math.min(3, token.depth)]}>
             {renderInline(token.tokens)}
           </h3>
@@ -57,7 +57,7 @@ export const Block = memo(
           </blockquote>
         );
       case 'table':
-        return <Table table={token as Tokens.Table | LongTable} />;
+        return <Table table={token as LongTable} />;
       case 'hr':
         return <hr className="my-4" />;
       case 'space':
@@ -85,12 +85,12 @@ export function Blocks({
   streaming,
   depth,
 }: {
-  tokens: Token[];
+  tokens: readonly Token[];
   streaming: boolean;
   depth: number;
 }): ReactNode {
   return tokens.map((token, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: a text only grows at its end, so the place is the identity
+    // biome-ignore lint/suspicious/noArrayIndexKey: a text only grows at its end, so the index is stable
     <Block key={at} token={token} streaming={streaming && at === tokens.length - 1} depth={depth} />
   ));
 }

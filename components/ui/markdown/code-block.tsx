@@ -1,19 +1,24 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { useState } from 'react';
+import type { RootContent } from 'hast';
+import { type ReactNode, useEffect, useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
 import { endOfFirstPart } from '@/components/ui/first-part';
+import { enqueueIdle } from '../idle-queue';
 import { UnfoldButton } from '../unfold';
-import { useHighlight } from './use-highlight';
+import { runInWorker } from './run-in-worker';
 
 const CLAMP_LINES = 40;
 const CLAMP_CHARACTERS = 6_000;
-/** What a browser lays out without a pause. Copying takes all of it. */
+/** Longest code that a browser lays out without a pause. The copy button copies the whole code. */
 const MOST_CHARACTERS = 40_000;
+/** Longer code stays plain. */
+const MOST_HIGHLIGHTED = 10_000;
+const CACHE_SIZE = 200;
 
-/** Code an agent wrote. The language names itself quietly; long code is clamped until asked for. */
+/** Code written by an agent. Long code is cut until the reader asks for more. */
 export function CodeBlock({ code, language, streaming }: { code: string; language: string; streaming: boolean }) {
   const [all, setAll] = useState(false);
   const lines = code.split('\n');
@@ -22,7 +27,7 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
   const head = clamped ? lines.slice(0, CLAMP_LINES).join('\n') : code;
   const shown = head.slice(0, endOfFirstPart(head, clamped ? CLAMP_CHARACTERS : MOST_CHARACTERS));
   const isNamed = language !== '' && language !== 'text';
-  const coloured = useHighlight(shown, language.toLowerCase(), !streaming);
+  const highlighted = useHighlight(shown, language.toLowerCase(), !streaming);
 
   return (
     <figure dir="ltr" className="group/code relative my-3 rounded-md bg-sunken">
@@ -39,12 +44,12 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
         />
       </figcaption>
       <pre
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls sideways must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable by keyboard
         tabIndex={0}
-        // A name has a line of its own: code that is wider than its box goes on beneath whatever stands in its corner.
+        // The language has a line of its own, so that wide code doesn't run beneath it.
         className={clsx('overflow-x-auto px-3 py-2.5 text-xs', isNamed && 'sm:pt-7')}
       >
-        <code>{coloured}</code>
+        <code>{highlighted}</code>
       </pre>
       {clamped && (
         <UnfoldButton onPress={() => setAll(true)} className="w-full px-3 pb-2 text-left text-2xs text-ink-3">
@@ -53,9 +58,51 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
       )}
       {!clamped && shown.length < code.length && (
         <p className="px-3 pb-2 text-2xs text-ink-3">
-          … {plural(code.length - shown.length, 'more character')}. Copying takes all of it.
+          … {plural(code.length - shown.length, 'more character')}. The copy button copies the whole code.
         </p>
       )}
     </figure>
   );
+}
+
+const cache = new Map<string, ReactNode>();
+
+/** Highlighted code. Only colours change, never sizes, so the result may arrive late. */
+function useHighlight(code: string, language: string, enabled: boolean): ReactNode {
+  const key = `${language}\n${code}`;
+  const [, setReady] = useState<string | null>(null);
+  useEffect(() => {
+    if (!enabled || language === '' || code.length > MOST_HIGHLIGHTED || cache.has(key)) return;
+    let isWanted = true;
+    let step: { cancel(): void } | null = null;
+    void runInWorker(['highlight', code, language]).then((tree) => {
+      remember(key, tree === null ? code : toReact(tree));
+      if (isWanted) step = enqueueIdle(() => setReady(key));
+    });
+    return () => {
+      isWanted = false;
+      step?.cancel();
+    };
+  }, [code, language, enabled, key]);
+  return cache.get(key) ?? code;
+}
+
+function remember(key: string, node: ReactNode): void {
+  cache.set(key, node);
+  const oldest = cache.keys().next().value;
+  if (cache.size > CACHE_SIZE && oldest !== undefined) cache.delete(oldest);
+}
+
+function toReact(nodes: readonly RootContent[]): ReactNode[] {
+  return nodes.map((node, at) => {
+    if (node.type === 'text') return node.value;
+    if (node.type !== 'element') return null;
+    const names = node.properties.className;
+    return (
+      // biome-ignore lint/suspicious/noArrayIndexKey: nodes have no other identity
+      <span key={at} className={Array.isArray(names) ? names.join(' ') : undefined}>
+        {toReact(node.children)}
+      </span>
+    );
+  });
 }

@@ -5,20 +5,19 @@ import { proseText } from '../prose';
 import { bracketed, nameText } from '../verbatim';
 import { withBreaks } from '../with-breaks';
 import { otherTarget } from './other-target';
-import { safeHref } from './safe-href';
 
-/** Nesting beyond this is shown as it was written. */
+/** Deeper nesting is shown as written. */
 const DEEPEST = 16;
 
-/** Inline tokens as elements. There is no way from here to HTML: what is not listed is shown as the text it is. */
+/** Inline tokens as elements. Nothing here can produce HTML: unknown tokens are shown as text. */
 export function renderInline(tokens: readonly Token[] | undefined, depth = 0, inLink = false): ReactNode {
   return tokens?.map((token, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: tokens of a text have no other identity
+    // biome-ignore lint/suspicious/noArrayIndexKey: tokens have no other identity
     <Inline key={at} token={token} depth={depth} inLink={inLink} />
   ));
 }
 
-/** The text of tokens without their markup. */
+/** The text without its markup. */
 function plainText(tokens: readonly Token[] | undefined): string {
   const texts = tokens?.map((token) =>
     'tokens' in token && token.tokens ? plainText(token.tokens) : 'text' in token ? String(token.text) : token.raw,
@@ -47,7 +46,7 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
       return <br />;
     case 'escape':
       return token.text;
-    // A link within a link is none in HTML: the browser would take them apart, and React not find its own again.
+    // HTML doesn't allow nested links: the browser would split them and break hydration.
     case 'link':
       if (inLink) return inner();
       return (
@@ -55,7 +54,7 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
           {inner()}
         </Link>
       );
-    // A picture would be fetched from wherever the agent says: it is a link that the reader may follow.
+    // Images become links, because loading one would contact a server of the agent's choice.
     case 'image': {
       const name = token.text === '' ? 'image' : `image: ${token.text}`;
       if (inLink) return withBreaks(name);
@@ -66,7 +65,7 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
       );
     }
     case 'text':
-      // what an entity stands for is in the text only now
+      // Entities become text only here.
       return 'tokens' in token && token.tokens ? inner() : withBreaks(proseText(decodeEntities(token.text)));
     case 'checkbox':
       return null;
@@ -76,12 +75,12 @@ function Inline({ token, depth, inLink }: { token: Token; depth: number; inLink:
 }
 
 /**
- * The agent chose the text, so the tooltip shows the target; if the text names another host, the target's host is
+ * The agent chose the text, so the tooltip shows the target. If the text names another host, the target's host is
  * appended.
  */
 function Link({ href, text, children }: { href: string; text: string; children: ReactNode }): ReactNode {
   const safe = safeHref(href);
-  // Said as text, so that the reader sees where it would have led.
+  // Shown as text, so that the reader sees the target.
   if (safe === null) return <span title={nameText(href)}>{children}</span>;
   const target = otherTarget(safe, text);
   return (
@@ -96,4 +95,23 @@ function Link({ href, text, children }: { href: string; text: string; children: 
       {target !== null && <span className="verbatim-sign">{bracketed(`opens ${nameText(target)}`)}</span>}
     </a>
   );
+}
+
+const ALLOWED = new Set(['http:', 'https:', 'mailto:']);
+
+/**
+ * A link in an agent's text, if it can only open a page or compose a mail. Relative links are refused: they mean files
+ * of the agent's project, never our pages.
+ */
+export function safeHref(href: string): string | null {
+  // Browsers drop control characters and white space while they parse a scheme ("java\nscript:"), so they go first.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: intended
+  const cleaned = href.replace(/[\u0000-\u0020\u007f-\u009f]/g, '');
+  if (!/^(?:https?:\/\/|mailto:)/i.test(cleaned)) return null;
+  try {
+    const url = new URL(cleaned);
+    return ALLOWED.has(url.protocol) ? url.href : null;
+  } catch {
+    return null;
+  }
 }

@@ -12,24 +12,23 @@ import { UnfoldButton } from '../unfold';
 import { Blocks } from './block';
 import { useParsed } from './use-parsed';
 
-/** What follows is shown as it was written, and only when it is asked for. */
+/** The rest is shown as written, on demand. */
 const MOST_CHARACTERS = 120_000;
 
-/** What is shown of what is not parsed yet, or never will be: a page may have many such texts. */
+/** Characters shown of unparsed text. A page may have many such texts. */
 const AS_WRITTEN = 2_000;
 
 /**
- * What an agent said, as elements.
+ * An agent's Markdown as elements.
  *
- * Failure: hostile by assumption. There is no HTML anywhere on the way (tokens become React elements, raw HTML stays
- * text), links lead only to http, https and mailto, nothing is fetched. What can't be parsed, or would take too long, is
- * shown as written.
+ * Failure: the text may be hostile. No step produces HTML (tokens become React elements, raw HTML stays text), links
+ * lead only to http, https and mailto, and nothing is fetched. A text that can't be parsed in time is shown as written.
  */
 export function Markdown(props: { text: string; streaming?: boolean; className?: string }) {
   const { text, streaming = false, className } = props;
   const [all, setAll] = useState(false);
   const folded = useMemo(() => (all ? { text, wholeLength: null } : foldLines(text)), [text, all]);
-  // Cut before it is cleaned, cleaned before it is parsed.
+  // Cut, then cleaned, then parsed.
   const end = useMemo(() => endOfFirstProse(folded.text, MOST_CHARACTERS), [folded]);
   const clean = useMemo(() => proseText(folded.text.slice(0, end)), [folded, end]);
   const { tokens, rest, isDone } = useParsed(clean, streaming);
@@ -43,12 +42,12 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
     >
       <Blocks tokens={tokens} streaming={streaming} depth={0} />
       {rest !== '' && <LongText text={rest} most={AS_WRITTEN} className="my-2" />}
-      {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as it was written.</p>}
+      {rest !== '' && isDone && <p className="my-1 text-2xs text-ink-3">The rest is shown as written.</p>}
       <MoreText text={folded.text} from={end} />
       {folded.wholeLength !== null && (
         <p className="my-1 flex items-center gap-3 text-2xs text-ink-3">
           <UnfoldButton onPress={() => setAll(true)}>Show all ({sizeInWords(folded.wholeLength)})</UnfoldButton>
-          <CopyButton label="Copy all of it" text={() => text} />
+          <CopyButton label="Copy all" text={() => text} />
         </p>
       )}
     </div>

@@ -1,7 +1,7 @@
-/** A text of more characters names no place that a reader would look for: the target is always shown. */
+/** A longer text is no address that a reader would recognize: the target is always shown. */
 const MOST_CHARACTERS = 2_000;
 
-/** Characters that read as the marks of an address, besides those that compatibility forms (NFKC) map to them. */
+/** Characters that look like punctuation of an address, besides those that NFKC maps to it. */
 const LIKE_MARKS = [
   [/[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu, ''],
   [/[\u0660\u06f0\u0701\u0702\ua4f8\ua60e。·‧∙⋅・•]/gu, '.'],
@@ -17,30 +17,29 @@ const ADDRESS = new RegExp(
   'giu',
 );
 
-/** Top-level domains that end nothing else. */
+/** Top-level domains that are no other suffix. */
 const ORIGINAL = /^(?:com|net|org|edu|gov|mil)$/i;
-/** Those that people use most, without words that are properties and methods (`.name`, `.run`). */
+/** Common ones, without names of properties and methods (`.name`, `.run`). */
 const GENERIC =
   /^(?:info|biz|app|dev|cloud|xyz|online|site|website|shop|store|tech|blog|club|vip|bank|wiki|news|agency|world|space|digital|services|solutions|finance|money|exchange|market|academy|health|chat|studio|codes|software|technology|ltd|gmbh|asia|onion|example|invalid)$/i;
 const COUNTRY =
   /^(?:a[c-gilmoq-uwxz]|b[abd-jmnorstvwyz]|c[acdf-ik-oru-z]|d[ejkmoz]|e[cegr-u]|f[ijkmor]|g[abd-ilmnp-uwy]|h[kmnrtu]|i[delmnoq-t]|j[emop]|k[eghimnprwyz]|l[abcikr-vy]|m[aceghn-z]|n[acefgilopruz]|om|p[ae-hklnrtw]|qa|r[eouw]|s[a-egijk-ortuvx-z]|t[cdghj-ortvwz]|u[agksyz]|v[aceginu]|w[fs]|y[et]|z[amw])$/i;
-/** Countries whose domain is also the ending of a file (`main.py`). A path shows that it is a host. */
+/** Country domains that are also file extensions (`main.py`). Only a path makes them hosts. */
 const FILE_COUNTRY = /^(?:m[dklm]|p[msy]|rs|sh|tf)$/i;
-/** Names that stand before a dot in code. */
+/** Names before a dot in code. */
 const CODE =
   /^(?:app|args|array|arr|config|console|ctx|data|date|document|el|element|env|event|fs|item|json|log|logger|map|math|node|number|obj|object|options|os|process|promise|props|req|res|row|self|set|state|std|string|sys|system|that|this|user|window)$/i;
 const PRODUCT = /^(?:ado|asp|ml|vb)\.net$/i;
 
 /**
- * Where a link leads, if its text says that it leads elsewhere: it names another host, or hides its own one behind a user
- * name, other recipients, or letters that pass for others. The host as it is asked for, so in Punycode where it is
- * international.
+ * The target of a link whose text claims another one: the text names another host, or hides the host behind a user
+ * name, further recipients or lookalike letters. The host is in Punycode if it is international.
  *
- * The path of the target excuses nothing, because its author chose it.
+ * The target's path proves nothing, because its author chose it.
  *
- * @param target as `safeHref` returns it
+ * @param target as returned by `safeHref`
  * @param text of the link, without markup
- * @returns null where the text is no address, or names the host that it leads to
+ * @returns null if the text is no address or names the target's host
  */
 export function otherTarget(target: string, text: string): string | null {
   const url = new URL(target);
@@ -55,14 +54,14 @@ export function otherTarget(target: string, text: string): string | null {
     const { scheme, user, host = '' } = match.groups ?? {};
     const before = said.slice(Math.max(0, match.index - 2), match.index);
     if (!isAddress(match.groups ?? {}, before)) {
-      // what follows it may be one
+      // An address may follow.
       ADDRESS.lastIndex = match.index + (scheme ?? '').length + (user ?? '').length + host.length;
       continue;
     }
     const hostname = hostnameOf(host);
     const isSame =
       url.hostname === hostname || url.hostname.endsWith(`.${hostname}`) || `www.${url.hostname}` === hostname;
-    // What it says is where it leads, in letters that may pass for others.
+    // The right host, but in lookalike letters.
     const isPlain = !hostname?.includes('xn--') || host.toLowerCase().includes(hostname);
     if (isMail || user !== undefined || !isSame || !isPlain) return place;
   }
@@ -70,14 +69,14 @@ export function otherTarget(target: string, text: string): string | null {
 }
 
 /**
- * True if a reader takes it for an address, rather than for code, a file or the end of a sentence.
+ * True if a reader takes it for an address rather than code, a file or the end of a sentence.
  *
- * @param before the two characters before the address
+ * @param before the two characters before it
  */
 function isAddress(match: Record<string, string | undefined>, before: string): boolean {
   const { scheme, host = '', port, path } = match;
   if (scheme !== undefined || host.startsWith('[')) return true;
-  // part of a path
+  // Part of a path.
   if (/[\p{L}\p{N}._~:-][\\/]$/u.test(before)) return false;
   if (/^localhost$/i.test(host)) return port !== undefined || path !== undefined;
   const labels = host.split('.');
@@ -93,7 +92,7 @@ function isAddress(match: Record<string, string | undefined>, before: string): b
   return !isCode && !CODE.test(name) && (GENERIC.test(ending) || COUNTRY.test(ending));
 }
 
-/** The host as browsers ask for it; null if it can be none. */
+/** The host as browsers request it; null if it is invalid. */
 function hostnameOf(host: string): string | null {
   try {
     return new URL(`http://${host}`).hostname;

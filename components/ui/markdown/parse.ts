@@ -1,241 +1,289 @@
-import type { Token } from 'marked';
+import { Lexer, type Token, type Tokens } from 'marked';
 import remend from 'remend';
-import { lex } from './lex';
-import { isShortTable, longTable, MOST_TABLE, tableHead } from './long-table';
 
-/** What is parsed at a time, where it is no more than `MOST_WORK` by what is in it. */
-export const WINDOW = 4_000;
-/** Some ten milliseconds of the slowest text that is known; the usual one comes nowhere near. */
-const MOST_WORK = 5_000_000;
-/** A block that is too much is parsed again with half as much of the text, down to this. */
-const LEAST_WINDOW = 250;
-/** One great block, such as a file's worth of code, is parsed as a whole where that takes no longer than this. */
-const LONGEST_MS = 40;
-/** Blocks at the end of a growing text that what follows may still change: a list goes on after an empty line. */
+/** Longest text that is parsed while the page renders, in UTF-16 units. A worker parses longer ones. */
+export const LIGHT_CHARACTERS = 4_000;
+/** Most inline work of such a text: about five milliseconds of the slowest known one. */
+const LIGHT_WORK = 500_000;
+/** Blocks at the end of a growing text that more text may still change: a list continues after an empty line. */
 const UNSETTLED_BLOCKS = 3;
-/** What a page takes of one text; what follows so many pieces is shown as it was written. */
+/** One text gets at most this many elements; the rest is shown as written. */
 const MOST_PIECES = 4_000;
-/** What a browser lays out without a pause: blocks are settled so many pieces at a time. */
-export const STEP_PIECES = 300;
-/** And so many signs, which may be hundreds of lines. */
-const STEP_SIGNS = 30_000;
-/** A block of more, or of more signs, is cut: a list goes on as another list, a paragraph as another one. */
-const MOST_BLOCK_PIECES = 1_000;
-const MOST_BLOCK_CHARACTERS = 6_000;
-/** A block of code has a box, its language and a button to copy it. */
+/** A step that a browser lays out without a pause, in elements and in characters. */
+const STEP = { pieces: 300, characters: 30_000 };
+/** A larger block is split: a list becomes several lists, a paragraph several paragraphs. */
+const MOST_BLOCK = { pieces: 500, characters: 6_000 };
+/** Rows of a table that are parsed and laid out. */
+const MOST_ROWS = 300;
+/** A code block has a box, a language name and a copy button. */
 const CODE_PIECES = 10;
-/** A growing end that takes longer is not parsed again for every word: only when there is a quarter more of it. */
-const COSTLY_MS = 8;
-/** How far a text is parsed. */
-export interface Settled {
-  /** The part that is parsed for good, and its blocks. */
+/** More nested quotes and lists than anyone writes, and than the parser's stack may bear. */
+const TOO_DEEP = /^(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){40}/m;
+/** Each of these makes the parser search the rest of its paragraph for a counterpart. */
+const MARKS = /[*_~`[\]<>!&\\|@:#]/g;
+
+/** A table whose `rows` are cut at `MOST_ROWS`. */
+export interface LongTable extends Tokens.Table {
+  rowCount: number;
+}
+
+/** A text as blocks, as far as it is parsed. */
+export interface Parsed {
+  /** The text that was parsed. */
   text: string;
-  tokens: readonly Token[];
-  /** All blocks that are known, the unsettled ones included. */
-  shown: Token[];
-  /** How much of the text `shown` stands for; what follows is shown as it was written. */
-  shownLength: number;
-  /** How many tokens there are in `tokens`, those within others included. */
-  pieces: number;
-  window: number;
-  /** What the last parse took. */
-  tookMs: number;
+  blocks: readonly Token[];
+  /** Where each block ends in the text. Text after the last one is shown as written. */
+  ends: readonly number[];
+  /** Leading blocks that more text can't change. */
+  settled: number;
+  /** The text has more than is laid out: nothing more of it is parsed. */
+  isFull: boolean;
+  /** The text was still growing when it was parsed. */
+  isGrowing: boolean;
 }
 
-export const NOTHING_SETTLED: Settled = {
-  text: '',
-  tokens: [],
-  shown: [],
-  shownLength: 0,
-  pieces: 0,
-  window: WINDOW,
-  tookMs: 0,
-};
+export const NOTHING_PARSED: Parsed = { text: '', blocks: [], ends: [], settled: 0, isFull: false, isGrowing: true };
 
-interface ParseOptions {
-  /** Whether the text still grows. */
-  streaming?: boolean;
-  /** Asked after each window, with what there is by then; where it says no, the rest is left for another call. */
-  goesOn?: (state: Settled) => boolean;
+/** Upper bound of the inline parser's work on one paragraph, in characters visited. */
+export function inlineWork(paragraph: string): number {
+  return paragraph.length * (1 + (paragraph.match(MARKS)?.length ?? 0));
 }
 
 /**
- * Parses a text further, of which, if it grew, only the last blocks can have changed: a long message costs no more per
- * word than a short one, and a hostile one no more than a window at a time.
+ * Blocks of a whole text. Text the parser can't handle becomes one block, shown as written.
+ *
+ * @returns null if inline parsing would take more than `mostWork`
  */
-export function parseFurther(before: Settled, text: string, options: ParseOptions = {}): Settled {
-  const { streaming = true, goesOn = () => true } = options;
-  let state = text.startsWith(before.text) ? before : NOTHING_SETTLED;
-  if (streaming && waitsForMore(state, text)) return state;
-  do state = parseWindow(state, text, streaming);
-  while (!isParsed(state, text) && goesOn(state));
-  return state;
-}
-
-/** Whether nothing more of the text will be parsed: it is all there, or there is too much. */
-export function isParsed(state: Settled, text: string): boolean {
-  return state.shownLength >= text.length || state.pieces >= MOST_PIECES;
-}
-
-/** Whether what is known since is as much as a page takes in one go. */
-export function fillsStep(before: Settled, now: Settled): boolean {
-  return now.pieces - before.pieces >= STEP_PIECES || now.shownLength - before.shownLength >= STEP_SIGNS;
-}
-
-/** All blocks of a text, at once. */
-export function parse(text: string): Token[] {
-  return parseFurther(NOTHING_SETTLED, text, { streaming: false }).shown;
-}
-
-/** Whether the end of a growing text is left as it was written until there is more of it. */
-export function waitsForMore(state: Settled, text: string): boolean {
-  const unsettled = state.shownLength - state.text.length;
-  const grown = text.length - state.shownLength;
-  return state.tookMs > COSTLY_MS && unsettled > WINDOW / 4 && grown > 0 && grown < unsettled / 4;
-}
-
-function parseWindow(state: Settled, text: string, streaming: boolean, isNarrowed = false): Settled {
-  const rest = text.slice(state.text.length);
-  const wanted = windowOf(rest, isNarrowed ? state.window : Math.max(state.window, tableHead(rest)));
-  const { part, blocks, tookMs } = lexLight(wanted);
-  const isEnd = part.length === rest.length;
-  const mayGrow = !isNarrowed && part.length === wanted.length;
-  // Of tables and code no more is laid out than their beginning.
-  const whole = blocks.filter(({ type }) => type !== 'table' && type !== 'code');
-  const heaviest = whole.reduce((most, block) => Math.max(most, countPieces([block])), 0);
-  if (heaviest > MOST_BLOCK_PIECES && part.length > LEAST_WINDOW) {
-    return parseWindow({ ...state, window: Math.max(LEAST_WINDOW, part.length >> 1) }, text, streaming, true);
-  }
-  if (whole.some(({ raw }) => raw.length > MOST_BLOCK_CHARACTERS)) {
-    return parseWindow({ ...state, window: MOST_BLOCK_CHARACTERS }, text, streaming, true);
-  }
-  const mayChange = isEnd && !streaming ? 0 : UNSETTLED_BLOCKS;
-  const { count, length } = settledBlocks(blocks, part, mayChange);
-  if (count > 0 && count < blocks.length - mayChange)
-    return settled(state, text, blocks.slice(0, count), length, tookMs);
-  const before = blocks.slice(0, -1);
-  if (count === 0 && !isEnd) {
-    const mayGoOn = mayGrow && state.window < MOST_TABLE && isShortTable(blocks.at(-1));
-    if (mayGoOn && isQuick(part, tookMs, LONGEST_MS)) return { ...state, tookMs, window: state.window * 2 };
-    const table = longTable(blocks, rest);
-    if (table !== null) {
-      return settled(state, text, [...before, table], textLength(before) + table.raw.length, tookMs);
+export function parseBlocks(text: string, mostWork = Number.POSITIVE_INFINITY): Token[] | null {
+  if (TOO_DEEP.test(text)) return asWritten(text);
+  const lexer = new Lexer({ gfm: true });
+  try {
+    const blocks = lexer.blockTokens(text.replace(/\r\n?/g, '\n'), lexer.tokens);
+    const queue = lexer.inlineQueue.splice(0);
+    if (queue.reduce((sum, { src }) => sum + inlineWork(src), 0) > mostWork) return null;
+    for (const { src, tokens } of queue) {
+      if (src.length <= MOST_BLOCK.characters) lexer.inlineTokens(src, tokens);
+      else tokens.push({ type: 'as-written', raw: src });
     }
+    return split(blocks, lexer);
+  } catch {
+    return asWritten(text);
   }
-  // A block of code that is cut off begins the next window, so that it has room to end in.
-  const endsInCode = before.length > 0 && blocks.at(-1)?.type === 'code';
-  if (count === 0 && !isEnd && endsInCode && isBeginning(before, part)) {
-    return settled(state, text, before, textLength(before), tookMs);
-  }
-  if (count === 0 && !isEnd && mayGrow && isQuick(part, tookMs, LONGEST_MS / 4)) {
-    return { ...state, tookMs, window: state.window * 2 };
-  }
-  // What can't be parsed any wider ends here, even if more text would have made it something else.
-  const isCutHere = count === 0 && !isEnd;
-  const newlySettled = isCutHere ? blocks : blocks.slice(0, count);
-  const tokens = newlySettled.length === 0 ? state.tokens : [...state.tokens, ...newlySettled];
-  const settledText = state.text + (isCutHere ? part : rest.slice(0, length));
-  const end = isEnd ? blocks.slice(count) : [];
-  return {
-    text: settledText,
-    tokens,
-    shown: [...tokens, ...(streaming ? withOpenEnd(end) : end)],
-    shownLength: isEnd ? text.length : settledText.length,
-    pieces: state.pieces + countPieces(newlySettled),
-    window: isEnd ? state.window : WINDOW,
-    tookMs,
-  };
 }
 
-/** With these blocks too, which are the next `length` signs of the text. */
-function settled(state: Settled, text: string, blocks: readonly Token[], length: number, tookMs: number): Settled {
-  const tokens = [...state.tokens, ...blocks];
-  const shownLength = state.text.length + length;
-  const pieces = state.pieces + countPieces(blocks);
-  return { text: text.slice(0, shownLength), tokens, shown: tokens, shownLength, pieces, window: WINDOW, tookMs };
-}
-
-/** The beginning of a text, up to the end of a line where there is one. */
-function windowOf(text: string, length: number): string {
-  if (text.length <= length) return text;
-  const lineEnd = text.lastIndexOf('\n', length - 1) + 1;
-  return text.slice(0, lineEnd > 0 ? lineEnd : length);
+/** The part of a text that `parseBlocks` has to parse, given what is settled. */
+export function unparsedPart(before: Parsed, text: string): string {
+  return text.slice(settledLength(before, text));
 }
 
 /**
- * @param mayChange how many of the last may become others yet
- * @returns how many blocks are settled, at most a step of them, and how much of the text they are
+ * Adds the blocks of `unparsedPart`. Only the last blocks of a growing text can change, so a long message costs no more
+ * per word than a short one.
+ *
+ * @param part the blocks of `unparsedPart(before, text)`
  */
-function settledBlocks(blocks: readonly Token[], text: string, mayChange: number): { count: number; length: number } {
-  const most = Math.max(0, blocks.length - mayChange);
-  let count = 0;
-  for (let pieces = 0; count < most && pieces < STEP_PIECES; count++) pieces += countPieces([blocks[count] as Token]);
-  const settled = blocks.slice(0, count);
-  return isBeginning(settled, text) ? { count, length: textLength(settled) } : { count: 0, length: 0 };
-}
-
-/** The lexer normalises some white space; where its pieces are not the text's own, nothing is settled for good. */
-function isBeginning(blocks: readonly Token[], text: string): boolean {
-  return text.startsWith(blocks.map(({ raw }) => raw).join(''));
-}
-
-function textLength(blocks: readonly Token[]): number {
-  return blocks.reduce((sum, { raw }) => sum + raw.length, 0);
-}
-
-/** As much of a part as is no more work than `MOST_WORK`: its beginning, halved until it is. */
-function lexLight(wanted: string): { part: string; blocks: Token[]; tookMs: number } {
-  for (let part = wanted; ; ) {
-    const { blocks, isTooMuch, tookMs } = lexTimed(part, part.length > LEAST_WINDOW ? MOST_WORK : undefined);
-    if (!isTooMuch) return { part, blocks, tookMs };
-    // Code is no work: what makes it too much stands behind it.
-    const [first] = blocks;
-    const code = first?.type === 'code' && part.startsWith(first.raw) ? first.raw : '';
-    part = code.length > part.length / 2 ? code : windowOf(part, part.length >> 1);
+export function withPart(before: Parsed, text: string, part: readonly Token[], streaming: boolean): Parsed {
+  const from = settledLength(before, text);
+  const kept = from === 0 ? 0 : before.settled;
+  const [blocks, ends] = [before.blocks.slice(0, kept), before.ends.slice(0, kept)];
+  let pieces = countPieces(blocks);
+  let end = from;
+  for (const block of part) {
+    if (pieces > MOST_PIECES) return { text, blocks, ends, settled: blocks.length, isFull: true, isGrowing: streaming };
+    end = endOf(block, text, end);
+    blocks.push(block);
+    ends.push(end);
+    pieces += countPieces([block]);
   }
+  if (ends.length > 0) ends[ends.length - 1] = text.length;
+  const settled = streaming ? Math.max(kept, blocks.length - UNSETTLED_BLOCKS) : blocks.length;
+  const shown = blocks.length > settled ? withOpenEnd(blocks) : blocks;
+  return { text, blocks: shown, ends, settled, isFull: false, isGrowing: streaming };
 }
 
-function lexTimed(part: string, mostWork?: number) {
-  const began = performance.now();
-  const lexed = lex(part, mostWork);
-  return { ...lexed, tookMs: performance.now() - began };
+/** @returns null if the part that is left is too much to parse while the page renders */
+export function parseLight(before: Parsed, text: string, streaming: boolean): Parsed | null {
+  if (before.isFull && settledLength(before, text) > 0) return { ...before, text, isGrowing: streaming };
+  const part = unparsedPart(before, text);
+  const blocks = part.length > LIGHT_CHARACTERS ? null : parseBlocks(part, LIGHT_WORK);
+  return blocks === null ? null : withPart(before, text, blocks, streaming);
 }
 
-/** Once more, before a busy machine is taken for a slow text. */
-function isQuick(part: string, tookMs: number, mostMs: number): boolean {
-  return tookMs < mostMs || lexTimed(part, MOST_WORK).tookMs < mostMs;
+/** The number of shown blocks after one more step: `count` and at least one block. */
+export function nextStep({ blocks, ends }: Parsed, count: number): number {
+  const begin = ends[count - 1] ?? 0;
+  let shown = count;
+  for (let pieces = 0; shown < blocks.length; shown++) {
+    if (pieces >= STEP.pieces || (ends[shown - 1] ?? 0) - begin >= STEP.characters) break;
+    pieces += countPieces([blocks[shown] as Token]);
+  }
+  return shown;
 }
 
-/** Where a token has others in it. */
 interface Nested {
   tokens?: Token[];
   items?: Token[];
   rows?: { tokens: Token[] }[][];
 }
 
-/** How many tokens these are, with those within them: about as many elements. */
+/** Tokens with all nested ones: about as many elements. */
 export function countPieces(tokens: readonly Token[]): number {
   let count = 0;
-  const waiting: (readonly Token[])[] = [tokens];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+  const left: (readonly Token[])[] = [tokens];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
     count += next.length;
     for (const token of next as readonly (Token & Nested)[]) {
       if (token.type === 'code') count += CODE_PIECES;
-      if (token.tokens) waiting.push(token.tokens);
-      if (token.items) waiting.push(token.items);
-      for (const row of token.rows ?? []) for (const cell of row) waiting.push(cell.tokens);
+      if (token.tokens) left.push(token.tokens);
+      if (token.items) left.push(token.items);
+      for (const row of token.rows ?? []) for (const cell of row) left.push(cell.tokens);
     }
   }
   return count;
 }
 
+/** The server's limit for the texts of one page: about thirty milliseconds of the worst ones. */
+const SERVER = { work: 3_000_000, characters: 64_000 };
+/** Elements cost time as well, whatever is in them. */
+const WORK_PER_PARAGRAPH = 1_500;
+
+/** Upper bound of the work of parsing a text, in characters visited. */
+export function markdownWork(text: string): number {
+  let work = 0;
+  for (const paragraph of text.split('\n\n')) {
+    let lines = 1;
+    for (let at = paragraph.indexOf('\n'); at !== -1; at = paragraph.indexOf('\n', at + 1)) lines += 1;
+    work += WORK_PER_PARAGRAPH + inlineWork(paragraph) + paragraph.length * lines;
+  }
+  return work;
+}
+
+/**
+ * The texts that the server parses into the page: short ones, while their sum is cheap. The browser parses the others.
+ *
+ * @param texts newest first
+ */
+export function textsParsedAtOnce(texts: Iterable<string>): ReadonlySet<string> {
+  const parsed = new Set<string>();
+  let { work, characters } = SERVER;
+  for (const text of texts) {
+    if (text.length > LIGHT_CHARACTERS) continue;
+    work -= markdownWork(text);
+    characters -= text.length;
+    if (work < 0 || characters < 0) break;
+    parsed.add(text);
+  }
+  return parsed;
+}
+
+function settledLength(before: Parsed, text: string): number {
+  const length = before.ends[before.settled - 1] ?? 0;
+  return text.startsWith(before.text.slice(0, length)) ? length : 0;
+}
+
+/** The lexer drops some white space, so a block may begin a little after the one before it ended. */
+function endOf({ raw }: Token, text: string, from: number): number {
+  let at = from;
+  while (!text.startsWith(raw, at) && /\s/.test(text.charAt(at))) at += 1;
+  return text.startsWith(raw, at) ? at + raw.length : Math.min(text.length, from + raw.length);
+}
+
+function asWritten(raw: string): Token[] {
+  return slices(raw).map((slice) => ({ type: 'as-written', raw: slice }));
+}
+
+/** Parts of at most `most` characters, cut at line ends or spaces where there are any. */
+function slices(text: string, most = MOST_BLOCK.characters): string[] {
+  const parts: string[] = [];
+  let at = 0;
+  while (text.length - at > most) {
+    const part = text.slice(at, at + most);
+    const cut = Math.max(part.lastIndexOf('\n'), part.lastIndexOf(' ')) + 1;
+    const end = cut > 0 ? cut : part.length - (/[\ud800-\udbff]$/.test(part) ? 1 : 0);
+    parts.push(part.slice(0, end));
+    at += end;
+  }
+  return [...parts, text.slice(at)];
+}
+
+function isLarge(block: Token): boolean {
+  return block.raw.length > MOST_BLOCK.characters || countPieces([block]) > MOST_BLOCK.pieces;
+}
+
+/** Blocks of bounded size. Their `raw` texts stay what they were together. */
+function split(blocks: readonly Token[], lexer: Lexer): Token[] {
+  return blocks.flatMap((block): Token[] => {
+    if (block.type === 'code') return [block];
+    if (block.type === 'table') {
+      const { rows } = block as Tokens.Table;
+      return [{ ...block, rows: rows.slice(0, MOST_ROWS), rowCount: rows.length } as LongTable];
+    }
+    if (!isLarge(block)) return [block];
+    switch (block.type) {
+      case 'paragraph':
+        return splitParagraph(block.raw, MOST_BLOCK.characters, lexer);
+      case 'list':
+        return splitList(block as Tokens.List);
+      case 'blockquote':
+        return splitQuote(block as Tokens.Blockquote, lexer);
+      default:
+        return asWritten(block.raw);
+    }
+  });
+}
+
+function splitParagraph(text: string, most: number, lexer: Lexer): Token[] {
+  return slices(text, most).flatMap((raw) => {
+    const paragraph = { type: 'paragraph', raw, text: raw, tokens: lexer.inlineTokens(raw) };
+    return isLarge(paragraph) && raw.length > 1 ? splitParagraph(raw, raw.length >> 1, lexer) : [paragraph];
+  });
+}
+
+/** Each line of the quote is a line of what is in it. */
+function splitQuote(quote: Tokens.Blockquote, lexer: Lexer): Token[] {
+  const lines = quote.raw.split(/(?<=\n)/);
+  const inner = split(quote.tokens, lexer);
+  return inner.map((token, at) => {
+    const count = at === inner.length - 1 ? lines.length : token.raw.split('\n').length - 1;
+    return { ...quote, raw: lines.splice(0, count).join(''), tokens: [token] };
+  });
+}
+
+/** An item that is too large by itself is shown as written. */
+function splitList(list: Tokens.List): Token[] {
+  const parts: Token[] = [];
+  let items: Tokens.ListItem[] = [];
+  let [pieces, characters] = [0, 0];
+  const close = (next: number) => {
+    if (items.length > 0) {
+      const start = list.ordered ? Number(list.start) + next - items.length : list.start;
+      parts.push({ ...list, items, start, raw: items.map(({ raw }) => raw).join('') });
+    }
+    [items, pieces, characters] = [[], 0, 0];
+  };
+  for (const [at, item] of list.items.entries()) {
+    pieces += countPieces([item]);
+    characters += item.raw.length;
+    if (pieces > MOST_BLOCK.pieces || characters > MOST_BLOCK.characters) close(at);
+    if (isLarge(item)) {
+      parts.push(...asWritten(item.raw));
+      continue;
+    }
+    if (items.length === 0) [pieces, characters] = [countPieces([item]), item.raw.length];
+    items.push(item);
+  }
+  close(list.items.length);
+  return parts;
+}
+
 const HAS_INLINE = new Set(['paragraph', 'heading', 'list', 'blockquote']);
 
-/** Emphasis or code that the last block has begun is shown as if it had ended: nothing flickers when it does. */
+/** Closes emphasis or code that the last block has opened, so that nothing flickers when its end arrives. */
 function withOpenEnd(blocks: Token[]): Token[] {
   const last = blocks.at(-1);
   if (last === undefined || !HAS_INLINE.has(last.type) || last.raw.endsWith('\n\n')) return blocks;
-  if (last.raw.length > WINDOW) return blocks;
+  if (last.raw.length > LIGHT_CHARACTERS) return blocks;
   const closed = remend(last.raw);
-  return closed === last.raw ? blocks : [...blocks.slice(0, -1), ...lex(closed).blocks];
+  const reparsed = closed === last.raw ? null : parseBlocks(closed, LIGHT_WORK);
+  return reparsed?.length === 1 ? [...blocks.slice(0, -1), ...reparsed] : blocks;
 }

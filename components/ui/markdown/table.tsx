@@ -8,31 +8,26 @@ import { plainWords } from '../plain-words';
 import { useOverflowsSideways } from '../use-overflows-sideways';
 import { nameText } from '../verbatim';
 import { renderInline } from './inline';
-import { type LongTable, ROWS_SHOWN } from './long-table';
-import { countPieces } from './parse';
+import { countPieces, type LongTable } from './parse';
 
-/** What a browser lays out of a table without a pause; beyond it nobody reads on. */
+/** Limits of a table's layout. */
 const MOST_COLUMNS = 50;
 const MOST_CELL_PIECES = 1_500;
-/** Columns that name a table. */
 const NAMING_COLUMNS = 4;
-/** A cell of no more stays on one line; one of more has room for about as much. */
+/** A longer cell wraps, at about this width. */
 const SHORT_CELL = 16;
 
-/**
- * A table. Its words stay whole: what is too wide for its place scrolls, in a box that the keyboard reaches where there
- * is something to scroll.
- */
-export function Table({ table }: { table: Tokens.Table | LongTable }): ReactNode {
+/** A table. Words stay whole: a wide table scrolls, and is focusable only then. */
+export function Table({ table }: { table: LongTable }): ReactNode {
   const { box, overflows } = useOverflowsSideways<HTMLDivElement>();
-  const rowCount = 'rowCount' in table ? table.rowCount : table.rows.length;
+  const { rowCount } = table;
   const rows = shownRows(table);
   const isCut = rows.length < rowCount || table.header.length > MOST_COLUMNS;
   return (
     <div className="my-3">
       <div
         ref={box}
-        // The box's, and not only the table's: a table narrower than it stands where the box begins.
+        // On the box, so that a narrow table starts at the right side.
         dir={directionOf(table.raw)}
         {...(overflows && { role: 'region', 'aria-label': tableName(table), tabIndex: 0 })}
         className="scroll-sideways overflow-x-auto pb-1"
@@ -86,11 +81,10 @@ function tableName({ header }: Tokens.Table): string {
   return columns.length === 0 ? 'Table' : `Table: ${columns.join(', ')}`;
 }
 
-/** As many as can be laid out without a pause: fewer of a wide table, and of one with much in its cells. */
-function shownRows({ rows }: Tokens.Table | LongTable): Tokens.TableCell[][] {
-  const most = Math.min(rows.length, ROWS_SHOWN);
+/** Rows that can be laid out without a pause: fewer if they are wide or their cells are complex. */
+function shownRows({ rows }: LongTable): Tokens.TableCell[][] {
   let count = 0;
-  for (let pieces = 0; count < most && pieces < MOST_CELL_PIECES; count++) {
+  for (let pieces = 0; count < rows.length && pieces < MOST_CELL_PIECES; count++) {
     for (const cell of rows[count]?.slice(0, MOST_COLUMNS) ?? []) pieces += 1 + countPieces(cell.tokens);
   }
   return rows.slice(0, count);

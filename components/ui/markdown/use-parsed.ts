@@ -1,99 +1,110 @@
 'use client';
 
 import type { Token } from 'marked';
-import { createContext, useContext, useEffect, useState } from 'react';
-import { inTurn } from '../in-turn';
-import { hasTime, inSlice } from '../render-time';
-import { fillsStep, isParsed, NOTHING_SETTLED, parseFurther, type Settled, STEP_PIECES, waitsForMore } from './parse';
+import { createContext, useContext, useEffect, useRef, useState } from 'react';
+import { enqueueIdle } from '../idle-queue';
+import { NOTHING_PARSED, nextStep, type Parsed, parseLight, unparsedPart, withPart } from './parse';
+import { runInWorker } from './run-in-worker';
 
 const CACHE_SIZE = 50;
 
-/** The texts that may be parsed while the page is rendered; null for all. On the server, only those that cost little. */
+/** The texts that the server parses into the page; null in the browser. */
 export const ParsedAtOnce = createContext<ReadonlySet<string> | null>(null);
 
-/** What took more than one step, after each of them: a row that comes into view again is not parsed again. */
-const cache = new Map<string, readonly Settled[]>();
+/** Texts that the worker has parsed: a row that is scrolled back into view has its blocks at once. */
+const cache = new Map<string, Parsed>();
 
 interface Wanted {
   text: string;
   streaming: boolean;
-  /** Whether it may be parsed before its first step is asked for. */
   mayParse: boolean;
-  isFirstPaint: boolean;
-  /** How many steps were asked for. */
-  steps: number;
 }
 
-/** How far a text is parsed, and what was asked for then. */
-interface Taken extends Wanted {
-  states: readonly Settled[];
-  state: Settled;
+interface Shown extends Wanted {
+  parsed: Parsed;
+  /** Blocks in the page. */
+  count: number;
 }
 
 /**
- * The blocks of a text as far as they are parsed, and what follows them as it was written. However long it is, one
- * render adds no more than a step.
+ * The blocks of a text, and the rest of it as written. Short texts are parsed during the render, others by the worker.
+ * However long the text is, one render adds a bounded number of elements.
  *
  * @param streaming whether the text still grows
  */
-export function useParsed(text: string, streaming: boolean): { tokens: Token[]; rest: string; isDone: boolean } {
+export function useParsed(
+  text: string,
+  streaming: boolean,
+): { tokens: readonly Token[]; rest: string; isDone: boolean } {
   const parsedAtOnce = useContext(ParsedAtOnce);
-  const isFirstPaint = parsedAtOnce !== null;
   const mayParse = parsedAtOnce === null || parsedAtOnce.has(text);
-  const [steps, setSteps] = useState(0);
-  const wanted: Wanted = { text, streaming, mayParse, isFirstPaint, steps };
-  const [taken, setTaken] = useState(() => takeStep(null, wanted));
-  const now = isTaken(taken, wanted) ? taken : takeStep(taken, wanted);
-  if (now !== taken) setTaken(now);
-  const { state } = now;
-  const isDone = isParsed(state, text);
-  const isLeft = !isDone && !(streaming && waitsForMore(state, text));
+  const wanted: Wanted = { text, streaming, mayParse };
+  const [state, setState] = useState<Shown>(() => update({ ...wanted, parsed: NOTHING_PARSED, count: 0 }, wanted));
+  const isCurrent = state.text === text && state.streaming === streaming && state.mayParse === mayParse;
+  const shown = isCurrent ? state : update(state, wanted);
+  if (shown !== state) setState(shown);
+  const { parsed, count } = shown;
+  const isParsed = parsed.text === text && parsed.isGrowing === streaming;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: after each step, the next
+  const isBusy = useRef(false);
+  const [jobs, setJobs] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a finished job may leave text for another one
+  useEffect(() => {
+    if (isParsed || !mayParse || isBusy.current) return;
+    isBusy.current = true;
+    void runInWorker(['parse', unparsedPart(parsed, text)]).then((blocks) => {
+      isBusy.current = false;
+      const next = blocks === null ? asWritten(parsed, text, streaming) : withPart(parsed, text, blocks, streaming);
+      if (!streaming && blocks !== null) remember(next);
+      setState((before) => (before.text.startsWith(text) ? update(withParsed(before, next), before) : before));
+      setJobs((finished) => finished + 1);
+    });
+  }, [isParsed, mayParse, parsed, text, streaming, jobs]);
+
+  const isLeft = count < parsed.blocks.length;
   useEffect(() => {
     if (!isLeft) return;
-    const turn = inTurn(() => setSteps((count) => count + 1));
-    return () => turn.cancel();
-  }, [isLeft, steps]);
+    const step = enqueueIdle(() =>
+      setState((before) => (before.parsed === parsed ? { ...before, count: nextStep(parsed, count) } : before)),
+    );
+    return () => step.cancel();
+  }, [isLeft, parsed, count]);
 
-  return { tokens: state.shown, rest: text.slice(state.shownLength), isDone };
+  return {
+    tokens: parsed.blocks.slice(0, count),
+    rest: text.slice(parsed.ends[count - 1] ?? 0),
+    isDone: isParsed && !isLeft,
+  };
 }
 
-function isTaken(taken: Taken, wanted: Wanted): boolean {
-  return (Object.keys(wanted) as (keyof Wanted)[]).every((key) => taken[key] === wanted[key]);
+/** Parses what can be parsed at once. Until the worker has parsed the rest, it stays as written. */
+function update(before: Shown, { text, streaming, mayParse }: Wanted): Shown {
+  const wanted = { text, streaming, mayParse };
+  const known = text.startsWith(before.parsed.text) ? before : { ...before, parsed: NOTHING_PARSED, count: 0 };
+  const isParsed = known.parsed.text === text && known.parsed.isGrowing === streaming;
+  if (!mayParse || isParsed) return { ...known, ...wanted };
+  const cached = streaming ? undefined : cache.get(text);
+  const parsed = cached ?? parseLight(known.parsed, text, streaming);
+  return { ...(parsed === null ? known : withParsed(known, parsed)), ...wanted };
 }
 
-function takeStep(taken: Taken | null, wanted: Wanted): Taken {
-  const { text, streaming, mayParse, isFirstPaint, steps } = wanted;
-  const before = taken?.states.at(-1) ?? NOTHING_SETTLED;
-  const states = taken?.states ?? [];
-  const stays = (state: Settled): Taken => ({ ...wanted, states, state });
-  if (!mayParse && steps === 0) return stays(NOTHING_SETTLED);
-  const known = streaming ? undefined : cache.get(text);
-  if (known !== undefined) return stays(known[Math.min(steps, known.length - 1)] as Settled);
-  const isSameText = taken?.text === text;
-  if (isSameText && states.length > 0 && isParsed(before, text)) return stays(before);
-  if (steps === 0 && !streaming && !hasTime()) return stays(before);
-  const next = parseStep(before, text, streaming, isFirstPaint);
-  const all = isSameText ? [...states, next] : [next];
-  if (!streaming && all.length > 1 && isParsed(next, text)) remember(text, all);
-  return { ...wanted, states: all, state: next };
+function withParsed(before: Shown, parsed: Parsed): Shown {
+  return { ...before, parsed, count: nextStep(parsed, Math.min(before.count, parsed.blocks.length)) };
 }
 
-/** @param isFirstPaint what is parsed with the page costs little, and no step follows it on the server */
-function parseStep(before: Settled, text: string, streaming: boolean, isFirstPaint: boolean): Settled {
-  return inSlice((hasTimeLeft) =>
-    parseFurther(before, text, {
-      streaming,
-      goesOn: (state) => !fillsStep(before, state) && (isFirstPaint || hasTimeLeft()),
-    }),
-  );
+function asWritten({ blocks, ends, settled }: Parsed, text: string, streaming: boolean): Parsed {
+  return {
+    text,
+    blocks: blocks.slice(0, settled),
+    ends: ends.slice(0, settled),
+    settled,
+    isFull: true,
+    isGrowing: streaming,
+  };
 }
 
-function remember(text: string, states: readonly Settled[]): void {
-  // What grew while it was shown has no first step that is small.
-  if ((states[0] as Settled).pieces > 2 * STEP_PIECES) return;
-  cache.set(text, states);
+function remember(parsed: Parsed): void {
+  cache.set(parsed.text, parsed);
   const oldest = cache.keys().next().value;
   if (cache.size > CACHE_SIZE && oldest !== undefined) cache.delete(oldest);
 }

@@ -3,10 +3,9 @@
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { X } from 'lucide';
-import { useLogSettings } from '@/components/logs/log-settings';
-import { formatLogTime } from '@/components/logs/log-time';
-import type { Span } from '@/components/time-lock/span-of';
-import type { RanThen } from '@/components/time-lock/use-ran-then';
+import { formatLogTime, useLogSettings } from '@/components/logs/log-settings';
+import type { Span } from '@/components/time-lock/use-time-lock';
+import type { TurnAtLine } from '@/components/time-lock/use-turn-at-line';
 import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
@@ -22,7 +21,7 @@ export interface Named {
 /** What ties the log to the transcript just now: the span it is brought to, and what ran when the chosen line was written. */
 export function LogContext(props: {
   held: (Named & { span: Span }) | null;
-  ran: { found: RanThen; turn: Named | null; tasks: readonly Named[] } | null;
+  ran: { found: TurnAtLine; turn: Named | null; tasks: readonly Named[] } | null;
   onRelease: () => void;
 }) {
   const { held, ran, onRelease } = props;
@@ -67,7 +66,7 @@ function SpanOf({ span: { from, to } }: { span: Span }) {
   );
 }
 
-function Ran(props: { found: RanThen; turn: Named | null; tasks: readonly Named[]; held: string | null }) {
+function Ran(props: { found: TurnAtLine; turn: Named | null; tasks: readonly Named[]; held: string | null }) {
   const { found, turn, tasks, held } = props;
   const { answer, error } = found;
   if (error !== null) return <span className="text-failed">What ran then is not known: {error}</span>;

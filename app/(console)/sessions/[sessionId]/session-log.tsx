@@ -4,9 +4,9 @@ import type { Task, Turn } from '@interlude/protocol/read-models';
 import { type ReactNode, useCallback, useEffect, useEffectEvent, useMemo } from 'react';
 import { flushSync } from 'react-dom';
 import { taskAnchor } from '@/components/tasks/task-words';
-import { useRanThen } from '@/components/time-lock/use-ran-then';
 import { useTimeLock } from '@/components/time-lock/use-time-lock';
-import { turnTitle } from '@/components/transcript/turn-title';
+import { useTurnAtLine } from '@/components/time-lock/use-turn-at-line';
+import { turnTitle } from '@/components/transcript/turn-cause';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
@@ -41,7 +41,7 @@ export function SessionLog(props: {
     },
     [transcript],
   );
-  const { ran, ask, forget } = useRanThen(sessionId, showTurn);
+  const { turnAtLine: ran, lookUp: ask, clear: forget } = useTurnAtLine(sessionId, showTurn);
   // What ran when a line was written that is out of sight now is of no more use.
   const onHold = useCallback(() => {
     forget();

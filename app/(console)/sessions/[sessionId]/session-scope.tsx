@@ -6,10 +6,10 @@ import { useAgentSummary } from '@/components/agents/use-agents';
 import type { ComposerHandle } from '@/components/composer/composer';
 import { useSelected } from '@/components/live/use-folded';
 import { useSession } from '@/components/sessions/use-sessions';
-import { useTasksLeft } from '@/components/tasks/use-tasks';
+import { useTasksAfterRemoval } from '@/components/tasks/use-tasks';
 import type { TranscriptHandle } from '@/components/transcript/transcript';
 import type { TranscriptStore } from '@/components/transcript/transcript-store';
-import { useTranscript } from '@/components/transcript/use-transcript';
+import { useTranscript } from '@/components/transcript/transcript-store';
 
 interface SessionScope {
   sessionId: string;
@@ -31,7 +31,7 @@ export function SessionScopeProvider(props: {
 }) {
   const { sessionId, initial, children } = props;
   const { store: transcript, query } = useTranscript(sessionId, initial);
-  useTasksLeft(
+  useTasksAfterRemoval(
     sessionId,
     useSelected(transcript, ({ value }) => value?.removed?.upTo),
   );

@@ -3,7 +3,7 @@
 import type { AgentDetail, SessionDetail, TaskList, TranscriptPage } from '@interlude/protocol/read-models';
 import { type ReactNode, useState } from 'react';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { useStart } from '@/components/live/use-fleet';
+import { useInitialData } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
 import { isInSight } from './is-in-sight';
 import { PageLiveness } from './page-liveness';
@@ -31,7 +31,7 @@ export function SessionStores(props: {
   children: (parts: SessionParts) => ReactNode;
 }) {
   const { sessionId, initial, children } = props;
-  useStart((fleet) => {
+  useInitialData((fleet) => {
     fleet.takeSession(initial.session);
     if (initial.agent !== null) fleet.takeAgent(initial.agent);
     fleet.takeTasks(sessionId, initial.tasks.list, !initial.tasks.whole);

@@ -4,8 +4,8 @@ import { useEffect, useMemo } from 'react';
 import { useOutgoing } from '@/components/composer/use-outgoing';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
 import { useSelected } from '@/components/live/use-folded';
-import type { Painted } from '@/components/transcript/painted';
-import { RequestsElsewhere } from '@/components/transcript/requests-elsewhere';
+import { DetachedRequests } from '@/components/transcript/call-state';
+import type { ServerMarkup } from '@/components/transcript/server-markup';
 import { Transcript } from '@/components/transcript/transcript';
 import { TranscriptWait } from '@/components/transcript/transcript-wait';
 import { useSessionScope, useTranscriptState } from './session-scope';
@@ -14,7 +14,7 @@ import { SessionSlots } from './session-slots';
 export interface SessionTranscriptProps {
   nonce: string | undefined;
   sentCount: number;
-  painted: Painted | null;
+  painted: ServerMarkup | null;
 }
 
 /** The transcript with what this browser is sending at its end; or why it is not there. */
@@ -49,7 +49,7 @@ export function SessionTranscript({ nonce, sentCount, painted }: SessionTranscri
         </p>
       )}
       <SessionSlots>
-        <RequestsElsewhere turns={shown.turns}>
+        <DetachedRequests turns={shown.turns}>
           <Transcript
             state={shown}
             nonce={nonce}
@@ -61,7 +61,7 @@ export function SessionTranscript({ nonce, sentCount, painted }: SessionTranscri
             handle={handle}
             painted={painted}
           />
-        </RequestsElsewhere>
+        </DetachedRequests>
       </SessionSlots>
     </>
   );

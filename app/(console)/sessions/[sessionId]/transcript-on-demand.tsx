@@ -1,6 +1,6 @@
 'use client';
 
-import { paintedIn } from '@/components/transcript/painted';
+import { measureMarkup } from '@/components/transcript/server-markup';
 import { CodeOnDemand, ServedOnDemand } from '@/components/ui/on-demand';
 
 /** The greatest part of a session's page, and the last that a reader presses anything in. */
@@ -14,7 +14,7 @@ export function TranscriptOnDemand(props: { nonce: string | undefined; sentCount
       code={transcriptCode}
       name="What keeps the transcript current"
       props={{ nonce, sentCount, painted: null }}
-      read={(markup) => ({ painted: paintedIn(markup) })}
+      read={(markup) => ({ painted: measureMarkup(markup) })}
       wait={
         <p role="status" className="min-h-0 flex-1 px-6 py-4 text-ink-3 text-xs sm:pl-[84px]">
           Loading the transcript…

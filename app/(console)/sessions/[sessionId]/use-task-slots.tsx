@@ -5,7 +5,7 @@ import type { Item, Task, Turn } from '@interlude/protocol/read-models';
 import { type ReactNode, useMemo } from 'react';
 import { renderRequest } from '@/app/(console)/render-request';
 import { TaskCard } from '@/components/tasks/task-card';
-import { TaskEndLine } from '@/components/tasks/task-end-line';
+import { TaskEndLine } from '@/components/tasks/task-summary';
 import { isBoilerplate, taskAnchor } from '@/components/tasks/task-words';
 import { ItemList } from '@/components/transcript/item-list';
 import type { TranscriptSlots } from '@/components/transcript/transcript-slots';

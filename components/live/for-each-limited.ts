@@ -1,0 +1,11 @@
+/** Browsers allow six connections per server, and the page needs some of them. */
+const AT_ONCE = 4;
+
+/** Runs a job for each item in order, a few at a time. */
+export async function forEachLimited<Item>(items: Iterable<Item>, job: (item: Item) => Promise<void>): Promise<void> {
+  const next = items[Symbol.iterator]();
+  const worker = async () => {
+    for (let step = next.next(); !step.done; step = next.next()) await job(step.value);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}

@@ -1,0 +1,130 @@
+'use client';
+
+import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
+import type { AgentSummary } from '@interlude/protocol/read-models';
+import { clsx } from 'clsx';
+import { agoInWords, formatClock } from '@/components/ui/duration';
+import { useHydrated, useNow } from '@/components/ui/now';
+import { quoted } from '@/components/ui/verbatim';
+import { clockTime } from './log-settings';
+
+/** The server doesn't know the reader's time zone. */
+const UNKNOWN = '\u2007\u2007:\u2007\u2007:\u2007\u2007';
+const TONE: Record<LevelText['tone'], string> = {
+  plain: 'text-ink-2',
+  waiting: 'text-waiting',
+  failed: 'text-failed',
+};
+
+/** The current and the requested level. Screen readers announce changes, but not the ticking parts. */
+export function LevelLine({ agent, className }: { agent: LevelSource; className?: string }) {
+  const isHydrated = useHydrated();
+  const clock = (at: number) => (isHydrated ? clockTime(at) : UNKNOWN);
+  // Serialized, so that the component renders only when the text changes.
+  const text = useNow((now) => JSON.stringify(levelText(agent, now, clock)));
+  const { tone, parts } = JSON.parse(text) as LevelText;
+  return (
+    <span role="status" className={clsx('tabular [overflow-wrap:anywhere]', TONE[tone], className)}>
+      {parts.map(({ text, ticking }, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
+        <span key={at} aria-live={ticking && 'off'}>
+          {text}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+/** The fields of an agent that describe its log level. */
+export type LevelSource = Pick<AgentSummary, 'logLevel' | 'connection' | 'connectedSince'>;
+
+interface LevelPart {
+  text: string;
+  /** Changes every second: not announced. */
+  ticking?: true;
+}
+
+interface LevelText {
+  tone: 'plain' | 'waiting' | 'failed';
+  parts: LevelPart[];
+}
+
+type Clock = (at: number) => string;
+
+/** The requested level. An expired request is none, even before the server says so. */
+function desiredNow({ logLevel }: LevelSource, now: number): DesiredLogLevel | null {
+  const { desired } = logLevel;
+  return desired?.expiresAt != null && desired.expiresAt <= now ? null : desired;
+}
+
+/** @param clock formats a time in the reader's time zone */
+export function levelText(agent: LevelSource, now: number, clock: Clock): LevelText {
+  const desired = desiredNow(agent, now);
+  if (desired === null) return { tone: 'plain', parts: written(agent, now, clock) };
+  const { level, since, by, base } = agent.logLevel;
+  const isAway = agent.connection === 'away';
+  const name = desired.level ?? (base === null ? 'the default' : `the default (${base})`);
+  const requested = [plain(`${name} requested`), ticks(` ${agoInWords(now - desired.requestedAt)}`)];
+  if (desired.state === 'refused') {
+    const writes = level === null ? '' : `; the runner writes ${level}`;
+    return {
+      tone: 'failed',
+      parts: [
+        plain(`${name} refused: ${desired.reason === null ? 'no reason given' : quoted(desired.reason)}${writes}`),
+      ],
+    };
+  }
+  if (desired.state === 'requested') {
+    const why = isAway ? `; waits: ${awayText(agent, clock)}` : ', the agent has not answered yet';
+    const left =
+      desired.expiresAt === null ? [] : [plain('; expires in '), ticks(formatClock(desired.expiresAt - now))];
+    return { tone: 'waiting', parts: [...requested, plain(why), ...left] };
+  }
+  if (level === desired.level && since !== null) {
+    const end = desired.expiresAt === null ? [plain(', until it is changed')] : back(base, desired.expiresAt - now);
+    const away = isAway ? [plain(`; ${awayText(agent, clock)}`)] : [];
+    return { tone: 'plain', parts: [plain(`${level} since ${clock(since)}`), ...end, ...away] };
+  }
+  // The runner acknowledged the request but has not reported the level yet.
+  if (since === null || since < desired.requestedAt) {
+    return { tone: 'waiting', parts: [...requested, plain(', agent confirms')] };
+  }
+  const setter = by === null ? '' : `, set by ${setBy(by)}`;
+  const text = `the runner reports ${level} since ${clock(since)}${setter}; ${name} was requested`;
+  return { tone: 'waiting', parts: [plain(text)] };
+}
+
+/** No request is open: the runner's own level, or one that someone else has set. */
+function written(agent: LevelSource, now: number, clock: Clock): LevelPart[] {
+  const { level, since, by, until, base } = agent.logLevel;
+  if (level === null) return [plain('the runner has not reported its level')];
+  const isGone = agent.connection === 'away' && agent.connectedSince !== null;
+  const away = isGone ? [plain(`; ${awayText(agent, clock)}`)] : [];
+  if (by === null)
+    return [plain(base === null ? `${level}, reported by the runner` : `${level}, its default`), ...away];
+  const from = since === null ? '' : ` since ${clock(since)}`;
+  return [plain(`${level}${from}, set by ${setBy(by)}`), ...(until === null ? [] : back(base, until - now)), ...away];
+}
+
+/** @param by id of a person or agent, or a constant of the protocol */
+function setBy(by: string): string {
+  return by === 'control-port' || by === 'time-limit' ? by : quoted(by);
+}
+
+function awayText({ connectedSince }: LevelSource, clock: Clock): string {
+  return connectedSince === null
+    ? 'no runner of this agent has connected yet'
+    : `agent away since ${clock(connectedSince)}`;
+}
+
+function back(base: string | null, leftMs: number): LevelPart[] {
+  return [plain(`, back to ${base ?? 'its default'} in `), ticks(formatClock(leftMs))];
+}
+
+function plain(text: string): LevelPart {
+  return { text };
+}
+
+function ticks(text: string): LevelPart {
+  return { text, ticking: true };
+}

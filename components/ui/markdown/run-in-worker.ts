@@ -1,0 +1,66 @@
+import { whenIdle } from '../when-idle';
+import type { TextJob, TextResult } from './text-jobs';
+
+/** A job that takes longer is given up, and its text is shown as written. */
+const MOST_MS = 3_000;
+
+interface Waiting {
+  job: TextJob;
+  settle: (result: unknown) => void;
+}
+
+const queue: Waiting[] = [];
+let worker: Worker | null = null;
+let isBusy = false;
+
+/**
+ * Parses or highlights a text outside of the page's thread.
+ *
+ * Ordering: one job at a time, the newest first.
+ * Failure: resolves to null if the job takes too long or the worker can't be loaded. A browser without workers runs it
+ * on the page.
+ */
+export function runInWorker<Job extends TextJob>(job: Job): Promise<TextResult<Job> | null> {
+  return new Promise((resolve) => {
+    queue.push({ job, settle: (result) => resolve(result as TextResult<Job> | null) });
+    next();
+  });
+}
+
+function next(): void {
+  const waiting = isBusy ? undefined : queue.pop();
+  if (waiting === undefined) return;
+  isBusy = true;
+  const settle = (result: unknown) => {
+    isBusy = false;
+    waiting.settle(result);
+    next();
+  };
+  if (typeof Worker === 'undefined') runOnPage(waiting.job, settle);
+  else post(waiting.job, settle);
+}
+
+function post(job: TextJob, settle: (result: unknown) => void): void {
+  worker ??= new Worker(new URL('./text-worker.ts', import.meta.url), { type: 'module' });
+  const current = worker;
+  const giveUp = () => {
+    clearTimeout(timer);
+    current.terminate();
+    worker = null;
+    settle(null);
+  };
+  const timer = setTimeout(giveUp, MOST_MS);
+  current.onerror = giveUp;
+  current.onmessage = ({ data }: MessageEvent<unknown>) => {
+    clearTimeout(timer);
+    settle(data);
+  };
+  current.postMessage(job);
+}
+
+function runOnPage(job: TextJob, settle: (result: unknown) => void): void {
+  import('./text-jobs').then(
+    ({ runTextJob }) => whenIdle(() => settle(runTextJob(job))),
+    () => settle(null),
+  );
+}

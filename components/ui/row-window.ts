@@ -1,0 +1,113 @@
+import { type ReactVirtualizer, useVirtualizer } from '@tanstack/react-virtual';
+import { type RefObject, useEffect, useEffectEvent, useLayoutEffect, useState } from 'react';
+import { enqueueIdle } from './idle-queue';
+
+export type RowVirtualizer = ReactVirtualizer<HTMLDivElement, HTMLDivElement>;
+
+type RowOptions = Omit<Parameters<typeof useVirtualizer<HTMLDivElement, HTMLDivElement>>[0], 'getScrollElement'>;
+
+/**
+ * A virtual window over rows that keeps the row at the reader in place while rows come and go around it. While the
+ * reader follows the end, the end stays in view, whatever is added and however the box is resized.
+ *
+ * @param version changes with the rows
+ */
+export function useRowWindow(
+  options: { scroller: RefObject<HTMLDivElement | null>; follows: boolean; version: unknown } & RowOptions,
+): RowVirtualizer {
+  const { scroller, follows, version, ...rows } = options;
+  const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
+    getScrollElement: () => scroller.current,
+    anchorTo: 'end',
+    useFlushSync: false,
+    ...rows,
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rows that changed may have moved the end
+  useLayoutEffect(() => {
+    if (follows && rows.count > 0) virtualizer.scrollToEnd();
+  }, [version, follows, virtualizer]);
+  useKeptEnd(scroller, follows);
+  return virtualizer;
+}
+
+/** Keeps the end of a box in view when the box is resized, while the reader follows the end. */
+export function useKeptEnd(scroller: RefObject<HTMLElement | null>, follows: boolean): void {
+  const keepEnd = useEffectEvent((box: HTMLElement) => {
+    if (follows) box.scrollTop = box.scrollHeight;
+  });
+  useEffect(() => {
+    const box = scroller.current;
+    if (!box) return;
+    let height = box.clientHeight;
+    const observer = new ResizeObserver(() => {
+      if (box.clientHeight === height) return;
+      height = box.clientHeight;
+      keepEnd(box);
+    });
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, [scroller]);
+}
+
+/** Elements that one idle job adds to the page: about forty milliseconds of layout. */
+export const STEP_WEIGHT = 1_000;
+
+interface Progress<Row> {
+  rows: readonly Row[];
+  /** Keys of the rows in the page. */
+  keys: ReadonlySet<React.Key>;
+  waiting: ReadonlySet<Row>;
+}
+
+interface ProgressiveOptions<Row> {
+  keyOf: (row: Row) => React.Key;
+  /** About how many elements the row has. */
+  weightOf: (row: Row) => number;
+  /** Weight of the rows in the first render. */
+  firstWeight: number;
+  /** Rows that are rendered at once, whatever they weigh. */
+  isInSight?: (row: Row) => boolean;
+}
+
+/**
+ * Adds many rows to the page step by step, from the last one up, so that no step becomes a long task. Rows that are in
+ * the page stay.
+ *
+ * @param rows the same array while they are the same
+ * @returns the rows that are not in the page yet
+ */
+export function useProgressiveRows<Row>(rows: readonly Row[], options: ProgressiveOptions<Row>): ReadonlySet<Row> {
+  const [progress, setProgress] = useState(() => nextStep(new Set(), rows, options));
+  const now = progress.rows === rows ? progress : nextStep(progress.keys, rows, options);
+  if (now !== progress) setProgress(now);
+
+  const step = useEffectEvent(() => setProgress(nextStep(progress.keys, rows, options)));
+  useEffect(() => {
+    if (progress.waiting.size === 0) return;
+    const scheduled = enqueueIdle(() => step());
+    return () => scheduled.cancel();
+  }, [progress]);
+  return now.waiting;
+}
+
+function nextStep<Row>(
+  keys: ReadonlySet<React.Key>,
+  rows: readonly Row[],
+  { keyOf, weightOf, firstWeight, isInSight }: ProgressiveOptions<Row>,
+): Progress<Row> {
+  const missing = rows.filter((row) => !keys.has(keyOf(row)));
+  const most = keys.size === 0 ? firstWeight : STEP_WEIGHT;
+  const from = rowsBefore(missing.length, most, (at) => weightOf(missing[at] as Row));
+  const waiting = new Set(missing.slice(0, from).filter((row) => isInSight?.(row) !== true));
+  return { rows, keys: new Set(rows.filter((row) => !waiting.has(row)).map(keyOf)), waiting };
+}
+
+/** @returns the first of the rows `[result, to)` that together weigh at most `most`; at least one row */
+export function rowsBefore(to: number, most: number, weightOf: (row: number) => number): number {
+  let from = to;
+  for (let weight = 0; from > 0; from--) {
+    weight += weightOf(from - 1);
+    if (weight > most && from < to) break;
+  }
+  return from;
+}
