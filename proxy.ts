@@ -33,7 +33,7 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   const isEmbed = isEmbedPage(pathname);
   if (!isEmbed && pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
     const reason = hasSessionCookie(request.headers) ? 'ended' : undefined;
-    const notice = new URL(placed(signedOutPath(nextPath(`${pathname}${search}`), reason)), request.url);
+    const notice = new URL(withBasePath(signedOutPath(nextPath(`${pathname}${search}`), reason)), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
   }
   const nonce = makeNonce();

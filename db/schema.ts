@@ -2,8 +2,8 @@ import type { NewAuditEntry } from '@interlude/protocol/access';
 import type { AgUiEvent, TurnKind } from '@interlude/protocol/ag-ui';
 import type { CommandState, CommandType, WakeRule } from '@interlude/protocol/commands';
 import type { LogMarker } from '@interlude/protocol/envelope';
-import type { InboxClaim, InboxItem, InboxKind, InboxMarks } from '@interlude/protocol/inbox';
-import type { LogLevel } from '@interlude/protocol/log-levels';
+import type { InboxClaim, InboxItem, InboxMarks, WebhookDeliveryState } from '@interlude/protocol/inbox';
+import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import type {
   AgentSummary,
   Insight,
@@ -13,6 +13,7 @@ import type {
   Task,
   TaskStatus,
 } from '@interlude/protocol/read-models';
+import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
 import type { SessionState } from '@interlude/protocol/session-states';
 import type { TurnHeader, TurnPlaces, TurnState } from '@interlude/protocol/turn-places';

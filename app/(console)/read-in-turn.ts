@@ -31,7 +31,11 @@ export async function readForPage<T>(
     const { scope, redacts } = reader;
     const parts = await partsOfRequest();
     const digests = await shownDigests(reader, parts.database);
-    return await redactResponse(await read(readScope(parts.database, scope, redacts), parts, reader), { redacts }, digests);
+    return await redactResponse(
+      await read(readScope(parts.database, scope, redacts), parts, reader),
+      { redacts },
+      digests,
+    );
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;
   }

@@ -1,7 +1,7 @@
 'use client';
 
+import { refusalOf } from '@interlude/protocol/agent-limits';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { refusalOf } from '@interlude/protocol/takes';
 import { useState } from 'react';
 import { forEachLimited } from '@/components/live/for-each-limited';
 import { Name } from '@/components/ui/name';

@@ -1,6 +1,6 @@
 'use client';
 
-import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
+import type { DesiredLogLevel } from '@interlude/protocol/commands';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { agoInWords, formatClock } from '@/components/ui/duration';

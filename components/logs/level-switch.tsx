@@ -1,10 +1,10 @@
 'use client';
 
-import type { LogLevelAnswer } from '@interlude/protocol/commands';
-import { formatDuration } from '@interlude/protocol/duration';
+import type { DesiredLogLevel, LogLevelAnswer } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
-import { type DesiredLogLevel, LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import type { AgentSummary } from '@interlude/protocol/read-models';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { type KeyboardEvent, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';

@@ -1,7 +1,7 @@
 'use client';
 
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import type { LogComponentList } from '@interlude/protocol/read-models';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
 import { API_ADDRESS } from '@interlude/protocol/version';
 import { useQuery } from '@tanstack/react-query';
 import { clsx } from 'clsx';

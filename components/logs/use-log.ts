@@ -1,6 +1,6 @@
 'use client';
 
-import { formatTopic } from '@interlude/protocol/frames';
+import { formatTopic } from '@interlude/protocol/sse';
 import { useSearchParams } from 'next/navigation';
 import {
   startTransition,

@@ -2,8 +2,7 @@
 
 import type { SessionList } from '@interlude/protocol/read-models';
 import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
-import { FoundRows } from '@/components/live/found-rows';
-import { MoreRows } from '@/components/live/more-rows';
+import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { MorePages } from '@/components/live/use-fleet';
 import type { useListSearch } from '@/components/live/use-list-search';
 

@@ -1,7 +1,8 @@
 'use client';
 
-import { addTo } from '@interlude/protocol/grouped';
-import type { TaskOutput } from '@interlude/protocol/task-output';
+import { addTo } from '@interlude/protocol/fields';
+import type { TaskOutput } from '@interlude/protocol/read-models';
+
 import { ChevronDown, ChevronUp, Search } from 'lucide';
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import { Icon } from '@/components/ui/icon';

@@ -2,10 +2,16 @@
 
 import { refusalOf } from '@interlude/protocol/agent-limits';
 import type { CommandAnswer, Sending } from '@interlude/protocol/commands';
-import type { AgentDetail, SessionDetail, Task, TaskDetail, TaskOutputDetail } from '@interlude/protocol/read-models';
-import { type Sending, sendingTo } from '@interlude/protocol/sending';
-import { refusalOf } from '@interlude/protocol/takes';
-import type { TaskOutput } from '@interlude/protocol/task-output';
+import type {
+  AgentDetail,
+  SessionDetail,
+  Task,
+  TaskDetail,
+  TaskOutput,
+  TaskOutputDetail,
+} from '@interlude/protocol/read-models';
+import { sendingTo } from '@interlude/protocol/sending';
+
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';

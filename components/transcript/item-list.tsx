@@ -1,6 +1,5 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
 import type {
   Item,
   NoticeItem,
@@ -10,6 +9,7 @@ import type {
   TaskItem,
   ToolCallItem,
 } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { ChevronRight, CircleAlert, Info, ListChecks, TriangleAlert } from 'lucide';
 import { Fragment, memo, type ReactNode, useContext, useMemo, useState } from 'react';

@@ -1,6 +1,7 @@
 'use client';
 
-import { type Attachment, isImageType } from '@interlude/protocol/attachments';
+import { isImageType } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { MessageItem } from '@interlude/protocol/read-models';
 import { FileText, Reply } from 'lucide';
 import { memo, useState } from 'react';

@@ -1,7 +1,7 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
 import type { RequestItem, ToolCallItem } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import {
   Bot,

@@ -1,6 +1,6 @@
 import type { FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
+import { truncateText } from '@interlude/protocol/text';
 
 /** Characters examined for a line. */
 const LOOKED_AT = 2_000;
@@ -70,7 +70,7 @@ function partialArgument(argsText: string): string {
 
 function oneLine(text: string): string {
   // Line breaks stay visible.
-  const line = cutText(text, LOOKED_AT)
+  const line = truncateText(text, LOOKED_AT)
     .trim()
     .replace(/\n[ \t]+/g, '\n');
   return line.length > 300 ? `${truncateText(line, 300)}…` : line;

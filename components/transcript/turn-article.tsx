@@ -1,7 +1,7 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
 import type { RequestItem, TaskItem, Turn } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { memo, type ReactNode, useCallback, useMemo } from 'react';
 import { RunningClock, TimeOfDay } from '@/components/ui/clock';

@@ -3,17 +3,23 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Fields, fieldsOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '@interlude/runner/adapters/wire';
+import type {
+  EmittedEvent,
+  WireAdapter,
+  WireAdapterOptions,
+  WireEnd,
+  WireFrame,
+} from '@interlude/runner/adapters/wire';
 import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
+import { RestartPolicy } from '@interlude/runner/host/agent-lifecycle';
 import { AgentProcess, agentEnvironment, exitText, JsonLines } from '@interlude/runner/host/agent-process';
 import { claimOutbox } from '@interlude/runner/host/claim-outbox';
-import { type HeldAnswer, HeldRequests } from '@interlude/runner/host/held-requests';
-import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
-import { RestartRule } from '@interlude/runner/host/restart-rule';
+import { InFlightMessages } from '@interlude/runner/host/message-delivery';
+import { PendingRequests, type RequestAnswer } from '@interlude/runner/host/pending-requests';
 import { RunnerHost } from '@interlude/runner/host/runner-host';
 import type { CommandOutcome } from '@interlude/runner/host/seen-commands';
 import type { Endpoint } from '@interlude/runner/host/server-request';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@interlude/runner/host/source';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '@interlude/runner/host/source';
 import { WireFeed } from '@interlude/runner/host/wire-feed';
 import { parseLevel } from '@interlude/runner/logger/level-switch';
 import { Redactor } from '@interlude/runner/logger/redactor';
@@ -66,7 +72,7 @@ export async function runTrivialRunner(options: TrivialRunnerOptions): Promise<s
 }
 
 interface TrivialSourceOptions {
-  context: SourceSurroundings;
+  context: SourceContext;
   sessionId: string;
   /** A shell command. */
   agent: string;
@@ -80,17 +86,17 @@ interface TrivialSourceOptions {
  */
 class TrivialSource implements Source {
   readonly #options: TrivialSourceOptions;
-  readonly #context: SourceSurroundings;
+  readonly #context: SourceContext;
   readonly #feed: WireFeed;
-  readonly #requests = new HeldRequests();
-  readonly #restarts = new RestartRule();
+  readonly #requests = new PendingRequests();
+  readonly #restarts = new RestartPolicy();
   readonly #ending = new AbortController();
   readonly refusals = {
     'session.end': 'the trivial agent ends with its runner',
     'task.wake': 'the trivial agent wakes up by itself when a task ends',
     'wake-rule.set': 'the trivial agent wakes up by itself when a task ends',
   };
-  #unstarted: MessagesInHand | null = null;
+  #unstarted: InFlightMessages | null = null;
   #agent: AgentProcess | null = null;
   #running: Promise<void> = Promise.resolve();
   #endReason = 'the runner was stopped';
@@ -111,7 +117,7 @@ class TrivialSource implements Source {
 
   async start(): Promise<void> {
     const { sessionId } = this.#options;
-    this.#unstarted = await MessagesInHand.recall(this.#context, sessionId);
+    this.#unstarted = await InFlightMessages.recall(this.#context, sessionId);
     const ends = endsOf(this.#context.openWork(sessionId), sessionId, Date.now());
     if (ends.length > 0) await this.#context.emit(sessionId, ends);
     this.#running = this.#run();
@@ -127,7 +133,7 @@ class TrivialSource implements Source {
   async say({ body: { messageId, text } }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
     const isKnown = again && (this.#unstarted?.has(messageId) ?? false);
     if (!isKnown) {
-      await this.#unstarted?.take({ messageId, text });
+      await this.#unstarted?.put({ messageId, text });
       this.#write({ type: 'message', id: messageId, text });
     }
     return { state: 'delivered' };
@@ -158,7 +164,7 @@ class TrivialSource implements Source {
     while (!this.#ending.signal.aborted) {
       const startedAt = Date.now();
       const exit = await this.#runOnce();
-      this.#requests.letGoAll();
+      this.#requests.clear();
       const { exitCode, signal } = exit;
       const reason = exitText(exit);
       if (this.#ending.signal.aborted) {
@@ -203,11 +209,11 @@ class TrivialSource implements Source {
     void this.#feed.pass({ dir: 'in', msg: message });
     if (message.type === 'log') this.#context.log(levelOf(message.level), textOf(message.text) ?? '');
     // From here on the transcript has the message.
-    if (message.type === 'turn-start') this.#unstarted?.letGo(textsOf(message.messages));
+    if (message.type === 'turn-start') this.#unstarted?.remove(textsOf(message.messages));
     const requestId = textOf(message.request);
     if (requestId === null) return;
     const { sessionId } = this.#options;
-    if (message.type === 'answered') this.#requests.letGo(sessionId, requestId);
+    if (message.type === 'answered') this.#requests.release(sessionId, requestId);
     if (message.type !== 'ask') return;
     this.#requests.hold({
       sessionId,
@@ -219,7 +225,7 @@ class TrivialSource implements Source {
     });
   }
 
-  #give(id: string, answer: HeldAnswer): null {
+  #give(id: string, answer: RequestAnswer): null {
     const content =
       answer.kind === 'question'
         ? { answers: answer.answers }
@@ -252,7 +258,7 @@ class TrivialAdapter implements WireAdapter {
     this.#writer = new SessionWriter({ sessionId: sessionOf(KIND), newRunId });
   }
 
-  read({ dir, msg }: WireFrame, now: number): ToldEvent[] {
+  read({ dir, msg }: WireFrame, now: number): EmittedEvent[] {
     const line = fieldsOf(msg);
     const writer = this.#writer;
     writer.at(now);
@@ -264,11 +270,11 @@ class TrivialAdapter implements WireAdapter {
     return writer.take();
   }
 
-  elapsed(): ToldEvent[] {
+  elapsed(): EmittedEvent[] {
     return [];
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#writer.at(now);
     this.#writer.end(end);
     return this.#writer.take();
@@ -287,8 +293,8 @@ const EMIT: Record<string, (writer: SessionWriter, line: Fields) => void> = {
     writer.begin(cause, textOf(turn) ?? undefined);
   },
   say: (writer, { id, text: content }) => {
-    writer.speaker().sayWhole('text', text(id), text(content));
-    writer.speaker().endText();
+    writer.parts().setText('text', text(id), text(content));
+    writer.parts().endText();
   },
   'task-start': (writer, { task, description }) =>
     writer.taskStarted({ task_id: text(task), description: text(description), task_type: 'local_bash' }),

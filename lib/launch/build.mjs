@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { removeLeftDrafts } from '../runner/left-drafts.mjs';
+import { removeStaleDrafts } from '../runner/host/data-folder.mjs';
 import { runProgram } from './install.mjs';
 import { LaunchError, printLine } from './launch-error.mjs';
 import { buildFolder, isPacked, PLACEHOLDER, root } from './paths.mjs';
@@ -128,7 +128,7 @@ function rebaseBuild(basePath, sources) {
     .update(`${basePath}\n${sources}\n`)
     .update(readFileSync(fileURLToPath(import.meta.url)))
     .digest('hex');
-  removeLeftDrafts(to);
+  removeStaleDrafts(to);
   if (readIfPresent(join(to, STAMP)) === stamp) return;
   const draft = `${to}.${process.pid}`;
   try {

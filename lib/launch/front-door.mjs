@@ -1,5 +1,5 @@
 import { createServer, STATUS_CODES } from 'node:http';
-import { stripBasePath } from '../protocol/base-path.mjs';
+import { stripBasePath as withoutBase } from '../protocol/base-path.mjs';
 import { serverLog } from '../protocol/server-log.mjs';
 import { errorCode } from '../runner/host/system-error.mjs';
 import { prepareHeaders } from '../server/access/incoming-headers.mjs';
@@ -190,7 +190,7 @@ function stripBasePath(request, basePath) {
   if (basePath !== '') {
     // resolves ".." like everything downstream, so that it can't lead out again
     const { pathname, search } = new URL(`http://localhost${request.url}`);
-    const inside = unplacedFrom(pathname + search, basePath);
+    const inside = withoutBase(pathname + search, basePath);
     if (inside === null) return outsideBasePath(basePath);
     request.url = inside;
   }

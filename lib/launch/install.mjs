@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { npmProgram } from '../runner/install/npm-program.mjs';
+import { npmProgram } from '../runner/host/own-program.mjs';
 import { LaunchError, printLine } from './launch-error.mjs';
 import { isPacked, root } from './paths.mjs';
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 /** `interlude <command>`: the command line. */
 
-import { npmCommand, readFrom } from '../runner/shown-command.mjs';
-import { errorCode } from '../runner/system-error.mjs';
+import { callerCwd, npmCommand } from '../runner/host/own-program.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 import { ignoreOutputErrors } from './shutdown.mjs';
 import { loadTypescript } from './typescript.mjs';
 
 ignoreOutputErrors();
 // resolve paths from the caller's folder
-process.chdir(readFrom);
+process.chdir(callerCwd);
 
 let cli;
 try {

@@ -35,6 +35,6 @@ export class LaunchError extends Error {
  * @returns {never}
  */
 export function exitWithError(error) {
-  process.stderr.write(`interlude: ${errorLine(error)}\n`);
+  process.stderr.write(`interlude: ${formatError(error)}\n`);
   process.exit(error instanceof LaunchError ? error.exitCode : 1);
 }

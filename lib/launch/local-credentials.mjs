@@ -1,10 +1,9 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
-import { removeLeftDrafts } from '../runner/left-drafts.mjs';
-import { interludeCommand } from '../runner/shown-command.mjs';
-import { errorCode } from '../runner/system-error.mjs';
+import { DataFolderError, readPrivate, removeStaleDrafts } from '../runner/host/data-folder.mjs';
+import { interludeCommand } from '../runner/host/own-program.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 
 /**
  * The token of this machine's runners. Valid for any agent id, because every local runner can read it. Unlike the
@@ -57,7 +56,7 @@ export async function ensureRunnerToken(file, own) {
   }
   const draft = `${file}.${process.pid}`;
   try {
-    removeLeftDrafts(file);
+    removeStaleDrafts(file);
     writeFileSync(draft, `${answer.token}\n`, { mode: 0o600 });
     renameSync(draft, file);
     return 'made';

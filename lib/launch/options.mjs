@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { basePathSetting } from '../protocol/base-path.mjs';
-import { npmCommand } from '../runner/shown-command.mjs';
+import { npmCommand } from '../runner/host/own-program.mjs';
 import { LaunchError } from './launch-error.mjs';
 import { root } from './paths.mjs';
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
-import { npmCommand } from '../runner/shown-command.mjs';
-import { errorCode } from '../runner/system-error.mjs';
+import { npmCommand } from '../runner/host/own-program.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 import { LaunchError } from './launch-error.mjs';
 
 /**

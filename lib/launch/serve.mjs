@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { placedAt } from '../protocol/base-path.mjs';
+import { prependBasePath } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/host/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
 import { exchange, requestOf } from './exchange.mjs';
@@ -42,7 +42,7 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
       (request, response) => {
         if (api !== null && isApiPath(pathOf(request))) return exchange(api.answer, request, response);
         // Next expects the base path
-        request.url = placedAt(request.url ?? '/', basePath);
+        request.url = prependBasePath(request.url ?? '/', basePath);
         return page(request, response);
       },
       { basePath, knows: async (request, response) => (await api?.knows(requestOf(request, response))) ?? false },

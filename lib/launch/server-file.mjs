@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isRunning, removeLeftDrafts } from '../runner/left-drafts.mjs';
+import { isRunning, removeStaleDrafts } from '../runner/host/data-folder.mjs';
 import { LaunchError } from './launch-error.mjs';
 
 const NAME = 'server.json';

@@ -1,8 +1,8 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
-import { errorCode } from '../runner/system-error.mjs';
+import { DataFolderError, readPrivate } from '../runner/host/data-folder.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 import { LaunchError } from './launch-error.mjs';
 
 const MIN_LENGTH = 16;

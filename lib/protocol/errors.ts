@@ -33,9 +33,6 @@ export interface ErrorBody {
   error: { code: ErrorCode; message: string; [detail: string]: unknown };
 }
 
-/** Marks every AppError: Next bundles this file more than once, and each copy must recognize the others' errors. */
-const APP_ERROR = Symbol.for('interlude.app-error');
-
 /** An error for people and programs. `message` says what happened and what to do next. */
 export class AppError extends Error {
   readonly code: ErrorCode;

@@ -3,8 +3,7 @@ import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { redactedFor } from '@interlude/protocol/redaction/outlets';
 import { isLogged, redactServerLog, serverLog } from '@interlude/protocol/server-log.mjs';
 import { processMetrics } from '#process-metrics';
-import { type Database, databaseOptions, openDatabase } from '@/db/client';
-import { type ContextKind, checkContext, contextKind } from '@/db/context-kind';
+import { type ContextKind, checkContext, contextKind, type Database, databaseOptions, openDatabase } from '@/db/client';
 import {
   type AccessSettings,
   accessSettings,
@@ -24,8 +23,7 @@ import { ResponseCaches } from '@/lib/server/access/request-context';
 import { allowOpaqueOrigin, preflightResponse } from '@/lib/server/access/request-origin';
 import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
 import { asResponse, OpenStreams, StreamedResponse } from '@/lib/server/access/streamed-response';
-import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
-import { undeliveredMs } from '@/lib/server/commands/undelivered-results';
+import { replyOverdueMs, undeliveredMs } from '@/lib/server/commands/overdue';
 import { logRetention } from '@/lib/server/log-store/remove-old-lines';
 import { Readiness } from '@/lib/server/queries/health';
 import { historyRetention } from '@/lib/server/retention/retention-settings';

@@ -1,17 +1,15 @@
 import { AppError } from '@interlude/protocol/errors';
+import { wellFormed } from '@interlude/protocol/json';
 import { isRedacted } from '@interlude/protocol/redaction/redact-model';
-import { wellFormed } from '@interlude/protocol/well-formed';
 import * as z from 'zod';
-import { Pace } from '@/db/next-turn';
+import { Yielder } from '@/db/yield-to-loop';
 import { describeAction, withAudit } from '@/lib/server/access/audit';
 import { type Principal, requireScope } from '@/lib/server/access/principal';
 import type { RequestContext } from '@/lib/server/access/request-context';
 import { shownDigests } from '@/lib/server/access/shown-digests';
-import { parseJson } from '@/lib/server/ingest/parse-json';
-import { describeIssue } from '@/lib/server/ingest/parse-request';
+import { describeIssue, parseJson } from '@/lib/server/ingest/parse-request';
 import { readBody } from '@/lib/server/ingest/read-body';
-import { answer } from '@/lib/server/queries/answer';
-import { toldModel } from '@/lib/server/queries/told-model';
+import { answer, redactResponse } from '@/lib/server/queries/answer';
 import { type ApiRoute, type Ids, METHODS, type Method, ROUTES, type Route, type Schema } from './routes';
 import type { ServerParts } from './server-parts';
 
@@ -107,7 +105,7 @@ const MAX_QUOTED = 1_000;
  * path. Yields in between, because a body may hold as many values as a record.
  */
 async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<unknown> {
-  const pace = new Pace();
+  const pace = new Yielder();
   const input = bytes.byteLength === 0 ? {} : parseJson(bytes);
   const schema = schemaFor(input, schemas);
   await pace.rest();

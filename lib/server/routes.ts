@@ -105,8 +105,24 @@ const itself = api('self');
 const administers = api('administer');
 /** Decisions by operators. */
 const acts = (action: string) => api('act', 200, action);
+type Row = (typeof COMMANDS)[keyof typeof COMMANDS] | (typeof DECISIONS)[keyof typeof DECISIONS];
+
+/** Routes from the command table. Kinds with the same path are one route, which accepts the body of each. */
+const accepts =
+  <Table extends Record<string, Row>>(table: Table, status: 200 | 202) =>
+  <Kind extends keyof Table>(
+    kinds: readonly Kind[],
+    handler: Handler<IdIn<Table[Kind]['path']>, unknown, z.infer<Table[Kind]['body']>>,
+  ): ApiRoute => {
+    const rows = kinds.map((kind) => table[kind]) as Row[];
+    const [{ method, path, action }] = rows as [Row];
+    const route = api('act', status, action)(method, path, handler as ApiRoute['handler']);
+    return { ...route, takes: { bodies: rows.map(({ body }) => body) } };
+  };
 /** Commands to an agent; the response confirms that they are queued. */
-const asks = (action: string) => api('act', 202, action);
+const queues = accepts(COMMANDS, 202);
+/** Takes effect before the response. */
+const decides = accepts(DECISIONS, 200);
 
 /** Every route except pages. PROTOCOL.md documents each. */
 export const ROUTES: readonly Route[] = [

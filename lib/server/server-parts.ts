@@ -1,10 +1,11 @@
-import { SESSION_STATES } from '@interlude/protocol/agent-state';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { RetentionRules } from '@interlude/protocol/storage';
 import { CredentialCache } from '@/lib/server/access/credential-cache';
 import { RefusalCounter } from '@/lib/server/access/refusal-counter';
 import { ResponseCaches, type ServerContext } from '@/lib/server/access/request-context';
 import { refreshRole } from '@/lib/server/access/role-refresh';
-import { CommandHub, type CommandServer } from '@/lib/server/commands/command-hub';
+import type { CommandServer } from '@/lib/server/commands/accept-command';
+import { CommandHub } from '@/lib/server/commands/command-hub';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
 import type { IngestServer } from '@/lib/server/ingest/post-events';

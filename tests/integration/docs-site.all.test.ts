@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { root } from '../../lib/launch/root.mjs';
+import { root } from '../../lib/launch/paths.mjs';
 import { hasDocsSite } from '../support/docs-site.mjs';
 
 describe.skipIf(!hasDocsSite())('the docs site', () => {

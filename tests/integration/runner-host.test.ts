@@ -12,8 +12,7 @@ import type {
   TaskOutputDetail,
   TranscriptPage,
 } from '@interlude/protocol/read-models';
-import { endOf } from '@interlude/runner/host/end-session';
-import { openWorkCursor } from '@interlude/runner/host/open-work-cursor';
+import { openWorkCursor } from '@interlude/runner/host/open-work';
 import { RUNNER_VERSION } from '@interlude/runner/host/own-program.mjs';
 import { RunnerHost, type RunnerHostOptions } from '@interlude/runner/host/runner-host';
 import type { Source, SourceContext } from '@interlude/runner/host/source';

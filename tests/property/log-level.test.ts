@@ -8,7 +8,7 @@ import type { Outbox } from '@interlude/runner/outbox/outbox';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
-import { readLogLevel } from '@/lib/server/queries/read-log-level';
+import { readLogLevel } from '@/lib/server/queries/read-logs';
 import { callRoute } from '../support/call-route';
 import { FrameReader } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';

@@ -6,7 +6,7 @@ import type { TaskOutputDetail, TranscriptPage } from '@interlude/protocol/read-
 import { EVERYTHING } from '@interlude/protocol/scope';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
-import { nextTurn } from '@/db/next-turn';
+import { yieldToLoop } from '@/db/yield-to-loop';
 import { readScope } from '@/lib/server/access/request-context';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { readTaskOutput } from '@/lib/server/queries/read-tasks';

@@ -14,7 +14,7 @@ import { EVERYTHING } from '@interlude/protocol/scope';
 import type { Row } from '@libsql/client';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { sessionFromRow } from '@/db/fleet-rows';
+import { sessionFromRow } from '@/db/read-model-rows';
 import { unscoped } from '@/lib/server/access/request-context';
 import { readAfter, readBounds, replayFrom } from '@/lib/server/event-log/read-after';
 import { FanOut, resume } from '@/lib/server/fan-out/fan-out';

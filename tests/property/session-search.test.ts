@@ -7,7 +7,6 @@ import { sessionToRow } from '@/db/read-model-rows';
 import { sessions } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
 import { unscoped } from '@/lib/server/access/request-context';
-import { cursorOf } from '@/lib/server/queries/list-cursor';
 import { readSessionPage, type SessionFilter } from '@/lib/server/queries/read-sessions';
 import { cursorOf } from '@/lib/server/queries/search-pages';
 import { type TestDatabase, temporaryDatabase } from '../support/database';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../../lib/launch/root.mjs';
+import { root } from '../../lib/launch/paths.mjs';
 
 const docs = join(root, 'docs');
 

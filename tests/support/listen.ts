@@ -1,4 +1,5 @@
 import { EVERYTHING } from '@interlude/protocol/scope';
+import { parseTopic, type Topic } from '@interlude/protocol/sse';
 import { streamToBody } from '@/lib/server/access/streamed-response';
 import type { FanOut, Subscription } from '@/lib/server/fan-out/fan-out';
 import { FrameReader } from './frames';

@@ -1,4 +1,4 @@
-import type { AuditPage } from '@interlude/protocol/audit';
+import type { AuditPage } from '@interlude/protocol/access';
 import { GENESIS_HASH, hashOf } from '@/lib/server/access/audit';
 import type { AccessStage } from './access-stage';
 

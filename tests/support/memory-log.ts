@@ -8,7 +8,7 @@ import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projec
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Obligation, RemovedHistory, Task, TranscriptPage } from '@interlude/protocol/read-models';
 import type { TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
-import { tasksSpokenOf } from '@/lib/server/ingest/task-owners';
+import { mentionedTasks } from '@/lib/server/ingest/task-router';
 import { foldObligations, foldTasks, turnFromEvents } from './folds';
 
 interface Row {

@@ -1,5 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ClientEvent } from '@/lib/server/agui/client-events';
+import { openApiDocument } from '../../lib/server/open-api/open-api-document';
 
 /** The document's types with `additionalProperties: false`: every served field must be declared. */
 const ajv = new Ajv2020({ strict: false });

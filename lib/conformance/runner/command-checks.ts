@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { attachmentKind, takesAttachments } from '@interlude/protocol/attachments';
+import { attachmentKind, supportedAttachments } from '@interlude/protocol/attachments';
 import { fieldsOf, textOf } from '@interlude/protocol/fields';
 import { MAX_EVERY_MS } from '@interlude/protocol/limits';
 import { PROTOCOL_VERSION } from '@interlude/protocol/version';
@@ -156,7 +156,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
     todo: 'Refuse a message with unsupported attachments as a whole, with a reason.',
     async run(runner) {
       await runner.ensureRunning();
-      const supported = takesAttachments(runner.status);
+      const supported = supportedAttachments(runner.status);
       const unsupported = ATTACHMENTS.find(({ mediaType }) => !supported.includes(attachmentKind(mediaType)));
       if (unsupported === undefined) throw new Unsupported('its status record says that it takes images and files');
       const message = runner.queue('message', {

@@ -1,14 +1,15 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { canonicalJson } from '@interlude/protocol/canonical-json';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { canonicalJson } from '@interlude/protocol/json';
 import { MAX_RECORD_BYTES, MAX_RECORDS_PER_REQUEST } from '@interlude/protocol/limits';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { TaskLedger } from '@interlude/protocol/projections/tasks';
 import { EMPTY_TRANSCRIPT, foldTranscript, type TranscriptState } from '@interlude/protocol/projections/transcript';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { NO_PLACES } from '@interlude/protocol/turn-places';
 
 export interface FakeAnswer {
   status: number;

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
+
 import { type Fields, fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { HEARTBEAT_MS, MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import { HEARTBEAT } from '@interlude/protocol/sse';

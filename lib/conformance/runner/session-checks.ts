@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import type { RequestItem, Task } from '@interlude/protocol/read-models';
 import { requestDigest } from '@interlude/protocol/request-digest';

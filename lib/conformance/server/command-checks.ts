@@ -1,6 +1,7 @@
 import type { Fields } from '@interlude/protocol/fields';
 import { HEARTBEAT_MS } from '@interlude/protocol/limits';
-import { LOG_LEVELS } from '@interlude/protocol/log-levels';
+import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
+
 import { assertMatch } from '../check';
 import { custom, type FakeAgent, finished, itemsOf, serverChecks, started, text } from './server-target';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { tellsContextRatio } from '../host/context-ratio';
+import { isContextRatioEnabled } from '../host/context-ratio';
 import { interludeCommand } from '../host/own-program.mjs';
 import { ProcessLockedError } from '../host/process-lock';
 import { RunnerHost } from '../host/runner-host';
@@ -84,7 +84,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
         about: { kind: 'claude', source: 'demo', instead: { agentId: ASSISTANT, sessionId } },
         journal: 'recording',
         meanwhile: 'the recording continues',
-        tellsContextRatio: tellsContextRatio(env),
+        tellsContextRatio: isContextRatioEnabled(env),
         ...{ endpoint, redactor, dataDir: home, level },
         openOutbox: (listeners) => Outbox.open(join(home, 'outboxes', `demo-${agentId}.db`), { agentId, ...listeners }),
         onStatus: (it) => notices.status(agentId, it),

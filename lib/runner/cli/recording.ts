@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isObject, numberOf, parseJson } from '@interlude/protocol/fields';
-import type { RecordedKind, RecordedLine } from '../adapters/recorded-kind';
-import { RECORDED_KINDS } from '../adapters/recorded-kinds';
-import type { ToldEvent } from '../adapters/wire';
+import type { RecordedKind, RecordedLine } from '../adapters/recordings';
+import { RECORDED_KINDS } from '../adapters/recordings';
+import type { EmittedEvent } from '../adapters/wire';
 import type { Redactor } from '../logger/redactor';
 import { CliError, EXIT } from './command';
 
@@ -89,9 +89,9 @@ interface Playback {
    * @param line the number of lines emitted so far
    * @returns once stored
    */
-  emit: (events: readonly ToldEvent[], line: number) => Promise<void>;
+  emit: (events: readonly EmittedEvent[], line: number) => Promise<void>;
   /** Receives the events before `fromLine`. */
-  onSkipped?: (events: readonly ToldEvent[]) => void;
+  onSkipped?: (events: readonly EmittedEvent[]) => void;
   onLine?: (line: number) => void;
 }
 
@@ -110,7 +110,7 @@ export async function play(playback: Playback): Promise<boolean> {
   // The reader's clock runs at the recording's speed, so that its timeouts occur where they occurred then.
   const since = (at: number) => startedAt + at;
   for (const [at, line] of lines.entries()) {
-    const outputs: ToldEvent[] = [];
+    const outputs: EmittedEvent[] = [];
     for (;;) {
       const { dueAt } = reader;
       if (dueAt === null || dueAt > since(line.at)) break;

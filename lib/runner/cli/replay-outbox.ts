@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import { ProcessLockedError } from '../host/process-lock';
 import type { Endpoint } from '../host/server-request';
 import type { OutboxNotice } from '../outbox/delivery';

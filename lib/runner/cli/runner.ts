@@ -1,17 +1,17 @@
 import { join } from 'node:path';
 import { MAX_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { claimOutbox } from '../host/claim-outbox';
-import { tellsContextRatio } from '../host/context-ratio';
+import { isContextRatioEnabled } from '../host/context-ratio';
+import { workspaceNote } from '../host/first-message';
 import { interludeCommand } from '../host/own-program.mjs';
 import { ProcessLockedError } from '../host/process-lock';
 import { RunnerHost } from '../host/runner-host';
 import { withDeadline } from '../host/server-request';
-import { workspaceNote } from '../host/workspace-note';
 import { TroubleNotices } from '../logger/delivery-journal';
 import { Redactor } from '../logger/redactor';
-import { limitsOf } from '../sources/features';
 import { KINDS } from '../sources/kinds';
 import type { PreparedRunner, RunnerCall, RunnerKind } from '../sources/runner-kind';
+import { limitsOf } from '../sources/runner-kind';
 import type { Command } from './command';
 import {
   aborted,

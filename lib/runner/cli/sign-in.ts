@@ -1,5 +1,5 @@
 import type { SignInCode } from '@interlude/protocol/access';
-import { spanOf } from '@interlude/protocol/duration';
+import { formatSpan } from '@interlude/protocol/time';
 import { interludeCommand } from '../host/own-program.mjs';
 import type { Command } from './command';
 import { EXIT, type ExitCode, readFlags, SERVER_FLAGS, say, usageError } from './command';
@@ -25,6 +25,6 @@ async function signIn(argv: string[], env: Record<string, string | undefined>): 
   const { path, expiresAt } = await requestJson<SignInCode>(endpoint, 'POST', '/sign-in-codes');
   const { url } = await endpoint();
   process.stdout.write(`${url.replace(/\/+$/, '')}${path}\n`);
-  say(`works once, for ${spanOf(expiresAt - askedAt)}`);
+  say(`works once, for ${formatSpan(expiresAt - askedAt)}`);
   return EXIT.done;
 }

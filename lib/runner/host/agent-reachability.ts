@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import type { AgentStatus } from '@interlude/protocol/agent-status';
-import { formatDuration } from '@interlude/protocol/duration';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import { formatDuration } from '@interlude/protocol/time';
 import type { Cursor } from '../outbox/statements';
 import { type Activity, activityOf } from './status-report';
 

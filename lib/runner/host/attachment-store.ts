@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Attachment, attachmentPath, isHash, isTextType } from '@interlude/protocol/attachments';
-import { retryMs } from '../retry';
-import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
+import { attachmentPath, isHash, isTextType } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
+import { connectionMessage, type Endpoint, errorIn, requestServer, retryMs } from './server-request';
 
 /** An attachment on the local disk. */
 export interface AttachmentFile extends Attachment {

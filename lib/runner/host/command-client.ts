@@ -4,8 +4,6 @@ import { HEARTBEAT_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import type { Position } from '@interlude/protocol/position';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { type OutboxClock, systemClock } from '../outbox/delivery';
-import { retryMs } from '../retry';
-import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
 import type { CommandOutcome, SeenCommands } from './seen-commands';
 import { connectionMessage, type Endpoint, errorIn, requestServer, retryMs } from './server-request';
 

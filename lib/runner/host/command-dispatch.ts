@@ -1,7 +1,7 @@
 import type { Command } from '@interlude/protocol/commands';
-import type { CommandOutcome } from '../commands/seen-commands';
 import type { Logger } from '../logger/logger';
 import type { MessageDelivery } from './message-delivery';
+import type { CommandOutcome } from './seen-commands';
 import { type CommandOf, HANDLER_NAMES, type Source } from './source';
 import { failed } from './source-commands';
 

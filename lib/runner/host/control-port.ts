@@ -1,12 +1,12 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { HOOK_FATAL } from '@interlude/protocol/insight';
+import { parseWellFormed } from '@interlude/protocol/json';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { LOG_LEVELS } from '@interlude/protocol/log-levels';
-import { HOOK_FATAL } from '@interlude/protocol/signals';
-import { parseWellFormed } from '@interlude/protocol/well-formed';
+import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
+import { truncateText } from '@interlude/protocol/text';
 import { type LevelSwitch, parseLevel } from '../logger/level-switch';
 import type { Logger } from '../logger/logger';
 import { callTool, isToolName, type SessionTools, type ToolName } from '../mcp/agent-tools';
@@ -374,7 +374,7 @@ export interface HookFailure {
 export function hookFailure(hook: string, error: string): HookFailure {
   const name = hook.toWellFormed().replaceAll('\0', '\uFFFD').trim();
   return {
-    hook: cutText(name, MAX_ID_LENGTH - 'hook:'.length) || 'unknown',
+    hook: truncateText(name, MAX_ID_LENGTH - 'hook:'.length) || 'unknown',
     error: error.trim() === '' ? '(no detail)' : error,
   };
 }

@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { OPERATOR } from '@interlude/protocol/commands';
-import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, isObject, listOf, parseJson, textOf } from '@interlude/protocol/fields';
-import type { CommandOutcome } from '../commands/seen-commands';
+import { truncateText } from '@interlude/protocol/text';
 import type { Cursor } from '../outbox/statements';
+import type { CommandOutcome } from './seen-commands';
 import type { CommandOf, SourceContext } from './source';
 
 /**
@@ -135,7 +135,7 @@ function word(name: string, value: unknown): string[] {
 
 /** As a JSON string, so that a path can't pass for text of the note. */
 function oneLine(text: string, most: number): string {
-  return JSON.stringify(text.length > most ? `${cutText(text, most)}…` : text);
+  return JSON.stringify(text.length > most ? `${truncateText(text, most)}…` : text);
 }
 
 function invalid(how: string): WorkspaceNote {

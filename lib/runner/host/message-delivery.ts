@@ -1,8 +1,9 @@
-import { type Attachment, type AttachmentKind, attachmentKind, readAttachments } from '@interlude/protocol/attachments';
+import { type AttachmentKind, attachmentKind, readAttachments } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { MAX_ATTACHMENT_BYTES } from '@interlude/protocol/limits';
-import type { CommandOutcome } from '../commands/seen-commands';
 import type { Cursor } from '../outbox/statements';
 import { type AttachmentFile, type AttachmentStore, StoppedError } from './attachment-store';
+import type { CommandOutcome } from './seen-commands';
 import type { CommandOf, SessionFacts, SourceContext } from './source';
 
 /** A message delivered to the agent that no turn has answered. */

@@ -2,9 +2,8 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { OpenSession, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import type { ObligationList } from '@interlude/protocol/read-models';
 import * as z from 'zod';
-import { remember } from '../adapters/remember';
-import { connectionMessage, type Endpoint, requestServer } from '../server-request';
-import { withDeadline } from '../with-deadline';
+import { setBounded } from '../adapters/bounded-map';
+import { connectionMessage, type Endpoint, requestServer, withDeadline } from './server-request';
 
 /**
  * Pending replies of the agent, kept in memory so that ending a turn never waits for the server.
@@ -156,7 +155,7 @@ export class ReplyAnnotator {
 
   /** Turns that answer these have ended. */
   answered(messageIds: readonly string[]): void {
-    for (const id of messageIds) remember(this.#read, id, true, MAX_READ);
+    for (const id of messageIds) setBounded(this.#read, id, true, MAX_READ);
   }
 
   #marked(one: TimedEvent, open: OpenWork): TimedEvent {

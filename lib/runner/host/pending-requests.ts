@@ -86,7 +86,7 @@ export class PendingRequests {
 
   async #respond(request: PendingRequest, answer: RequestAnswer, digest: string): Promise<string | null> {
     this.#answering.add(request);
-    remember(this.#answeredOpenings, digest, true, MAX_ANSWERED);
+    setBounded(this.#answeredOpenings, digest, true, MAX_ANSWERED);
     let isGiven = false;
     try {
       const failed = await request.give(answer);

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { promisify } from 'node:util';
-import { isLoopback } from '../wire/loopback';
+import { isLoopback } from './server-request';
 
 /**
  * Finds the local process that listens on an address, which identifies an external agent server. Uses /proc on Linux

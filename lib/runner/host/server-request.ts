@@ -1,6 +1,6 @@
 import type { ErrorBody } from '@interlude/protocol/errors';
 import { parseJson } from '@interlude/protocol/fields';
-import { retryDelayMs } from '@interlude/protocol/retry-delay';
+import { retryDelayMs } from '@interlude/protocol/sse';
 import { API_BASE } from '@interlude/protocol/version';
 
 /**

@@ -1,5 +1,6 @@
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
-import type { CommandOutcome } from '../commands/seen-commands';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
+import type { CommandOutcome } from './seen-commands';
 import type { CommandOf, Source, SourceContext } from './source';
 
 /** Parts of command handling that all sources share. */

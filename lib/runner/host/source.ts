@@ -6,7 +6,9 @@ import type { LogAbout } from '../logger/logger';
 import type { CallTool, ToolServer } from '../mcp/agent-tools';
 import type { Cursor } from '../outbox/statements';
 import type { AttachmentFile } from './attachment-store';
+import type { ControlHandlers } from './control-port';
 import type { PendingReply } from './pending-replies';
+import type { CommandOutcome } from './seen-commands';
 
 /**
  * Connects agents of one kind: emits what they do and carries out commands. One source may run any number of sessions.

@@ -3,7 +3,7 @@ import { COMMAND_TYPES } from '@interlude/protocol/commands';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { PROTOCOL_VERSION } from '@interlude/protocol/version';
 import type { OutgoingRecord } from '../outbox/outbox';
-import { RUNNER_VERSION } from '../version';
+import { RUNNER_VERSION } from './own-program.mjs';
 import { type CommandHandlers, HANDLER_NAMES, type SessionFacts, type Source } from './source';
 
 export type StatusRecord = Extract<OutgoingRecord, { kind: 'status' }>;

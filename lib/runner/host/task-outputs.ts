@@ -110,7 +110,7 @@ export class TaskOutputs {
       if (typeof event.name !== 'string' || !event.name.startsWith('task:')) continue;
       const value = (event.value ?? {}) as Record<string, unknown>;
       const taskId = textOf(value.task_id);
-      if (taskId !== null) this.#observeTask(sessionId, taskId, value, taskEndTold(event) !== null);
+      if (taskId !== null) this.#observeTask(sessionId, taskId, value, taskEndOf(event) !== null);
     }
   }
 

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { type OpenCall, OpenSession, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
-import { NOT_FOLLOWED, type ToolCaller, type ToolOwner } from '../control-port/routes';
 import { AGENT_TOOLS, type CallTool, callTool, refused, type SessionTools, type ToolName } from '../mcp/agent-tools';
+import { NOT_FOLLOWED, type ToolCaller, type ToolOwner } from './control-port';
 import { findListener } from './process-lookup';
 import type { SessionFacts } from './source';
 

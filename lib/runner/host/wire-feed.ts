@@ -1,11 +1,9 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import { remember } from '../adapters/remember';
-import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
+import { setBounded } from '../adapters/bounded-map';
+import type { EmittedEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
 import { answeredMessageIds, ReplyAnnotator } from '../host/pending-replies';
 import type { SourceContext } from '../host/source';
 import type { Cursor } from '../outbox/statements';
-import { answeredIn, ReplyMarks } from './reply-marks';
-import type { SourceSurroundings } from './source';
 
 /**
  * Passes every frame between a source and its agent to the adapter and the recording, and the adapter's events to the
@@ -18,7 +16,7 @@ export interface WireFeedOptions {
   around: SourceContext;
   record?: ((frame: WireFrame) => void) | undefined;
   /** Called with the emitted events. */
-  onTold?: (events: readonly ToldEvent[]) => void;
+  onTold?: (events: readonly EmittedEvent[]) => void;
   /** Called when turns that answer these messages have ended. */
   onAnswered?: (sessionId: string, messageIds: readonly string[]) => void;
   now?: () => number;
@@ -67,7 +65,7 @@ export class WireFeed {
     this.#timer = undefined;
   }
 
-  async #emit(output: readonly ToldEvent[], cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
+  async #emit(output: readonly EmittedEvent[], cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
     const { around, onTold, onAnswered } = this.#options;
     this.#startTimer();
     const bySession = new Map<string, TimedEvent[]>();
@@ -81,7 +79,7 @@ export class WireFeed {
     if (home === undefined && cursors.length > 0) throw new Error('cursors need a session');
     const stored = [...bySession].map(([sessionId, events]) => {
       const marks = this.#marks.get(sessionId) ?? new ReplyAnnotator(sessionId, () => around.owed());
-      if (!this.#marks.has(sessionId)) remember(this.#marks, sessionId, marks, MAX_MARKS);
+      if (!this.#marks.has(sessionId)) setBounded(this.#marks, sessionId, marks, MAX_MARKS);
       const marked = marks.mark(events, around.openWork(sessionId));
       const done = around.emit(sessionId, marked, sessionId === home ? cursors : []);
       const answered = answeredMessageIds(marked);

@@ -1,8 +1,8 @@
-import { cutText } from '@interlude/protocol/cut-text';
-import { formatDuration } from '@interlude/protocol/duration';
+import { truncateText } from '@interlude/protocol/text';
+import { formatDuration } from '@interlude/protocol/time';
 import { say } from '../cli/command';
 import type { CommandLink } from '../host/command-client';
-import { OUTBOX_COMPONENT } from '../outbox/candidate';
+import { OUTBOX_COMPONENT } from '../outbox/append-plan';
 import type { OutboxNotice } from '../outbox/delivery';
 import type { Trouble } from '../outbox/drain';
 import type { OutboxStatus } from '../outbox/outbox';

@@ -1,5 +1,7 @@
-import { type AgUiEvent, CUSTOM, type TimedEvent, type TurnTrigger } from '@interlude/protocol/ag-ui';
-import type { LogLevel } from '@interlude/protocol/log-levels';
+import type { AgUiEvent, TimedEvent, TurnTrigger } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
+import type { LogLevel } from '@interlude/protocol/record-vocabulary';
+
 import type { Logger } from './logger';
 
 /**

@@ -1,10 +1,11 @@
 import type { CommandBodies } from '@interlude/protocol/commands';
-import { cutText } from '@interlude/protocol/cut-text';
 import { parseJson } from '@interlude/protocol/fields';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
+import { truncateText } from '@interlude/protocol/text';
+
 import * as z from 'zod';
 import type { CommandOutcome } from '../host/seen-commands';
-import type { OutboxClock } from '../outbox/clock';
+import type { OutboxClock } from '../outbox/delivery';
 import type { Outbox } from '../outbox/outbox';
 
 export interface LevelChange {
@@ -139,7 +140,7 @@ export class LevelSwitch {
 /** @returns null if the variable is valid or empty */
 export function invalidLevelWarning(env: string | undefined): string | null {
   if (env === undefined || env.trim() === '' || parseLevel(env) !== null) return null;
-  const value = JSON.stringify(cutText(env, 100));
+  const value = JSON.stringify(truncateText(env, 100));
   return `INTERLUDE_LOG_LEVEL is ${value}, not one of ${LOG_LEVELS.join(', ')}; using ${DEFAULT_LEVEL}`;
 }
 

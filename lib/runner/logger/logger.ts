@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { cutText } from '@interlude/protocol/cut-text';
 import type { LogRecord } from '@interlude/protocol/envelope';
 import type { SentInsight } from '@interlude/protocol/insight';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
-import { cutLogMessage } from '@interlude/protocol/log-text';
+import { truncateLogMessage } from '@interlude/protocol/log-text';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
+import { truncateText } from '@interlude/protocol/text';
 import type { Outbox } from '../outbox/outbox';
 import { LevelSwitch } from './level-switch';
 import { plainText, Redactor } from './redactor';
@@ -54,7 +54,7 @@ export function createLogger(options: LoggerOptions): Logger {
     if (isRestored) return;
     // Written at every level, because it explains missing lines.
     const message = `log level ${previous} → ${now} (${by})`;
-    const marker = { kind: 'level' as const, level: now, previous, by: cutText(by, MAX_ID_LENGTH) };
+    const marker = { kind: 'level' as const, level: now, previous, by: truncateText(by, MAX_ID_LENGTH) };
     write({ at: Date.now(), level: 'warn', component: 'runner', message, marker });
   });
   return loggerOf('runner');
@@ -62,7 +62,11 @@ export function createLogger(options: LoggerOptions): Logger {
   function write(raw: LogEntry): void {
     const { text, redacted, missing } = redactor.redact(raw.component, raw.message);
     // Truncated last, because the sign for a line break is longer than the break.
-    const entry = { ...raw, message: cutLogMessage(oneLine(text), missing), ...(redacted > 0 ? { redacted } : {}) };
+    const entry = {
+      ...raw,
+      message: truncateLogMessage(oneLine(text), missing),
+      ...(redacted > 0 ? { redacted } : {}),
+    };
     const line = logLine(entry);
     try {
       file.write(line);

@@ -1,9 +1,9 @@
-import { REPORT_STATES, type SelfReport } from '@interlude/protocol/agent-state';
+import type { SelfReport } from '@interlude/protocol/agent-state';
 import { MAX_ID_LENGTH, MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
 import { REPORT_STATES } from '@interlude/protocol/session-states';
 import * as z from 'zod';
-import type { OwedReply } from '../host/owed-replies';
 import { ownProgram } from '../host/own-program.mjs';
+import type { PendingReply } from '../host/pending-replies';
 
 /**
  * The tools that agents get from Interlude, independent of MCP. They read no files, run nothing and never wait for the
@@ -12,7 +12,7 @@ import { ownProgram } from '../host/own-program.mjs';
 export interface SessionTools {
   report(report: SelfReport): Promise<void>;
   /** Oldest first. */
-  owed(): readonly OwedReply[];
+  owed(): readonly PendingReply[];
   /** @returns the refusal; null if the reply was sent */
   reply(messageId: string, text: string): Promise<string | null>;
 }

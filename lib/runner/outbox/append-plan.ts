@@ -1,6 +1,6 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
-import { tellsFailure } from '@interlude/protocol/insight';
+import { reportsFailure } from '@interlude/protocol/insight';
 import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import type { NewRow } from './statements';
 
@@ -131,7 +131,7 @@ type RecordFields = Pick<Candidate, 'kind' | 'agentId' | 'occurredAt'> & {
 export function candidateOf(body: string, record = JSON.parse(body) as RecordFields): Candidate {
   const { kind, agentId, occurredAt, log, event } = record;
   const sessionId = record.sessionId as string | undefined;
-  const isFailure = log !== undefined && tellsFailure(log as Parameters<typeof tellsFailure>[0]);
+  const isFailure = log !== undefined && reportsFailure(log as Parameters<typeof reportsFailure>[0]);
   const isOutput = fieldsOf(event).name === CUSTOM.taskOutput;
   const is = { isFailure, isOutput, isOutboxLine: isOutboxLine({ log }) };
   return { kind, agentId, sessionId, occurredAt, body, bytes: Buffer.byteLength(body), ...is };

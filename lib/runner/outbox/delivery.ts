@@ -2,8 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { IngestAnswer, ProducerRef } from '@interlude/protocol/envelope';
 import { parseJson } from '@interlude/protocol/fields';
-import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
-import { withDeadline } from '../with-deadline';
+import { connectionMessage, type Endpoint, errorIn, requestServer, withDeadline } from '../host/server-request';
 import { isOutboxLine } from './append-plan';
 import type { OutboxStore, QueuedRow } from './store';
 

@@ -1,4 +1,4 @@
-import { retryMs } from '../retry';
+import { retryMs } from '../host/server-request';
 import type { Delivery, OutboxClock } from './delivery';
 
 /**

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, createClient } from '@libsql/client';
-import { makePrivate } from '../data-folder.mjs';
+import { makePrivate } from '../host/data-folder.mjs';
 import { candidateOf } from './append-plan';
 import { OUTBOX_VERSION, oldestAt, READ_FILL, READ_IDENTITY, READ_OLDEST } from './statements';
 

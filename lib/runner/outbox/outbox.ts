@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { IngestRecord } from '@interlude/protocol/envelope';
-import { stringifyWellFormed } from '@interlude/protocol/well-formed';
+import { stringifyWellFormed } from '@interlude/protocol/json';
+import { truncateText } from '@interlude/protocol/text';
+
 import { ProcessLock } from '../host/process-lock';
 import type { Endpoint } from '../host/server-request';
 import type { Bound } from './append-plan';

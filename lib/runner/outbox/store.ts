@@ -1,5 +1,5 @@
 import { type Client, createClient, LibsqlError } from '@libsql/client';
-import { makePrivate } from '../data-folder.mjs';
+import { makePrivate } from '../host/data-folder.mjs';
 import {
   type Bound,
   type Candidate,

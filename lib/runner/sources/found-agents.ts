@@ -1,6 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
-import type { FoundAgent } from '@interlude/protocol/found-agent';
+import type { FoundAgent } from '@interlude/protocol/agent-status';
 
 /** Evidence that an agent is installed or runs on this machine, and how to connect it. */
 interface DetectionRule {

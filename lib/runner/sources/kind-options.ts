@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import { CliError, EXIT } from '../cli/command';
 
 /**

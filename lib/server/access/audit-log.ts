@@ -2,8 +2,8 @@ import type { AuditCheck, AuditPage, AuditRemoved } from '@interlude/protocol/ac
 import { toAbortError } from '@interlude/protocol/errors';
 import type { AuditQuery } from '@interlude/protocol/queries';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
-import { Pace } from '@/db/next-turn';
+import { columnText } from '@/db/table-rows';
+import { Yielder } from '@/db/yield-to-loop';
 import {
   AUDIT_COLUMNS,
   auditFromRow,
@@ -123,7 +123,7 @@ export async function getAuditCheck(
  * to other requests.
  */
 export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, client = ''): Promise<AuditCheck> {
-  const pace = new Pace();
+  const pace = new Yielder();
   let [entries, head, after, recordedUpTo] = [0, GENESIS_HASH, 0, 0];
   for (;;) {
     // one snapshot: retention may remove more in between

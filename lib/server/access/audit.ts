@@ -1,13 +1,12 @@
-import type { AuditEntry, AuditRemoved, NewAuditEntry } from '@interlude/protocol/audit';
+import type { AuditEntry, AuditRemoved, NewAuditEntry } from '@interlude/protocol/access';
 import { AppError } from '@interlude/protocol/errors';
 import type { Row } from '@libsql/client';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
 import { audit } from '@/db/schema';
-import { RowWriter, shapeOf } from '@/db/table-rows';
-import type { AboutJob, WriteJob, Writes, WriteTransaction } from '@/db/writes';
+import { columnText, RowWriter, shapeOf } from '@/db/table-rows';
+import type { JobOptions, WriteJob, Writes, WriteTransaction } from '@/db/writes';
 import { credentialEnded } from './authenticate';
 import { isLive, readCredential } from './credential-rows';
 import type { Principal } from './principal';
@@ -175,7 +174,7 @@ export function withAudit(
 ): { database: Database; written: { count: number } } {
   const { writes } = database;
   const written = { count: 0 };
-  const run = async <T>(job: WriteJob<T>, about?: AboutJob): Promise<T> => {
+  const run = async <T>(job: WriteJob<T>, about?: JobOptions): Promise<T> => {
     // an action of several transactions has one entry, in the first
     const isFirst = written.count === 0;
     const done = await writes.run(

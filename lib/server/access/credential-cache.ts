@@ -1,10 +1,10 @@
-import { AppError, inShort } from '@interlude/protocol/errors';
+import { AppError, forLog } from '@interlude/protocol/errors';
 import type { Permission, Role } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { pause } from '@/db/next-turn';
 import type { ResultRows } from '@/db/reader';
+import { pause } from '@/db/yield-to-loop';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive, principalOf } from './credential-rows';
 import { CredentialWatchers, isCovered } from './credential-watchers';
 import { OWNER, type Principal } from './principal';
@@ -224,7 +224,7 @@ export class CredentialCache {
       const isFirst = !this.#isFailing && !this.#isClosed && this.#database.damage.code === null;
       if (isFirst)
         serverLog('error', 'Can’t read credentials; requests are refused until the database answers:', {
-          error: inShort(error),
+          error: forLog(error),
         });
       this.#isFailing = true;
       throw error;

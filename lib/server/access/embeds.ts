@@ -1,8 +1,8 @@
 import type { NewEmbed, NewEmbedRequest } from '@interlude/protocol/access';
 import { AppError } from '@interlude/protocol/errors';
 import { reachesLog, type Scope } from '@interlude/protocol/scope';
-import { columnText } from '@/db/column-text';
 import { sessionsIn } from '@/db/scope-sql';
+import { columnText } from '@/db/table-rows';
 import { addDerivedCredential } from './credential-rows';
 import type { CredentialContext } from './manage-credentials';
 import { notFound } from './principal';

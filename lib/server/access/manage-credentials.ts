@@ -10,7 +10,7 @@ import type {
 import { AppError } from '@interlude/protocol/errors';
 import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { CredentialCache } from './credential-cache';
 import {
   addDerivedCredential,

@@ -1,4 +1,3 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
 import type { InboxPerson } from '@interlude/protocol/inbox';
 import { MAX_PERSON_NAME } from '@interlude/protocol/limits';
@@ -12,10 +11,11 @@ import {
   reachesLog,
   type Scope,
 } from '@interlude/protocol/scope';
+import { truncateText } from '@interlude/protocol/text';
 import { API_BASE } from '@interlude/protocol/version';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
 import { sessionsIn } from '@/db/scope-sql';
+import { columnText } from '@/db/table-rows';
 
 /** The authenticated sender of a request and its permissions. */
 export interface Principal {
@@ -116,7 +116,7 @@ const OPERATOR = 'operator';
 /** The person or program that claims an inbox item. */
 export function inboxPerson(principal: Pick<Principal, 'id' | 'credentialKind' | 'memberId' | 'name'>): InboxPerson {
   if (isLocal(principal)) return { id: LOCAL_ID, name: LOCAL_ADMIN };
-  return { id: principal.id, name: cutText(principal.name, MAX_PERSON_NAME) };
+  return { id: principal.id, name: truncateText(principal.name, MAX_PERSON_NAME) };
 }
 
 /** The sender's name in transcripts and for agents. The audit has the exact identity. */

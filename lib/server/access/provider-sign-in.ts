@@ -71,7 +71,7 @@ export async function finishProviderSignIn(request: Request, server: ProviderSig
       return made.secret;
     });
     await credentials.invalidate();
-    const headers = new Headers({ location: placed(person.next), 'cache-control': 'no-store' });
+    const headers = new Headers({ location: withBasePath(person.next), 'cache-control': 'no-store' });
     headers.append('set-cookie', sessionCookie(secret, isSecure(request)));
     headers.append('set-cookie', person.clearedCookie);
     return new Response(null, { status: 303, headers });
@@ -138,7 +138,7 @@ async function withErrorPage(answer: () => Promise<Response>): Promise<Response>
     return plainPage(
       'You are not signed in',
       error.message,
-      { href: placed('/signed-out'), text: 'Go to the sign-in page' },
+      { href: withBasePath('/signed-out'), text: 'Go to the sign-in page' },
       status,
     );
   }

@@ -133,6 +133,11 @@ export class RefusalCounter {
 const DUE = '(due_at <= ? OR due_at > ?)';
 
 function bounded(act: AuditedAction): AuditedAction {
-  const id = (text: string | null) => (text === null ? null : cutText(text, MAX_ID_LENGTH));
-  return { ...act, agentId: id(act.agentId), sessionId: id(act.sessionId), target: cutText(act.target, MAX_TARGET) };
+  const id = (text: string | null) => (text === null ? null : truncateText(text, MAX_ID_LENGTH));
+  return {
+    ...act,
+    agentId: id(act.agentId),
+    sessionId: id(act.sessionId),
+    target: truncateText(act.target, MAX_TARGET),
+  };
 }

@@ -1,10 +1,9 @@
-import type { AuditCheck } from '@interlude/protocol/audit';
+import type { AuditCheck } from '@interlude/protocol/access';
 import type { RedactedFor } from '@interlude/protocol/redaction/outlets';
 import { EVERYTHING, type Role, type Scope } from '@interlude/protocol/scope';
 import type { StorageSizes } from '@interlude/protocol/storage';
-import type { Database } from '@/db/client';
-import type { ContextKind } from '@/db/context-kind';
-import { KeptAnswer } from '@/db/kept-answer';
+import type { ContextKind, Database } from '@/db/client';
+import { TtlCache } from '@/db/ttl-cache';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
 import type { WebhookSettings } from '../webhook/webhook-settings';
 import type { AccessSettings } from './access-settings';
@@ -78,14 +77,14 @@ export interface ServerContext extends AccessSettings {
 
 /** Caches of expensive responses. */
 export class ResponseCaches {
-  readonly storage: KeptAnswer<StorageSizes>;
-  readonly metrics: KeptAnswer<RedactedFor<'metrics'>>;
-  readonly auditCheck: KeptAnswer<AuditCheck>;
+  readonly storage: TtlCache<StorageSizes>;
+  readonly metrics: TtlCache<RedactedFor<'metrics'>>;
+  readonly auditCheck: TtlCache<AuditCheck>;
 
   /** @param isShared whether concurrent requests may wait for the same read */
   constructor(isShared = true) {
-    this.storage = new KeptAnswer(isShared);
-    this.metrics = new KeptAnswer(isShared);
-    this.auditCheck = new KeptAnswer(isShared);
+    this.storage = new TtlCache(isShared);
+    this.metrics = new TtlCache(isShared);
+    this.auditCheck = new TtlCache(isShared);
   }
 }

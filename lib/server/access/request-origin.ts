@@ -1,6 +1,5 @@
 import { AppError } from '@interlude/protocol/errors';
-import { PAGE_HEADER } from '@interlude/protocol/page-header';
-import { API_BASE } from '@interlude/protocol/version';
+import { API_BASE, PAGE_HEADER } from '@interlude/protocol/version';
 import type { AccessSettings } from './access-settings';
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];

@@ -82,7 +82,7 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
     });
   } catch (error) {
     serverLog('warn', `Can’t refresh the role of sign-in ${credentialId}; it keeps its role until a retry succeeds:`, {
-      error: inShort(error),
+      error: forLog(error),
     });
   }
 }

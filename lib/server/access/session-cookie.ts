@@ -1,4 +1,4 @@
-import { BASE_PATH, placedAt } from '@interlude/protocol/base-path.mjs';
+import { BASE_PATH, prependBasePath } from '@interlude/protocol/base-path.mjs';
 import { forwardedOverTls } from './response-headers.mjs';
 
 /**

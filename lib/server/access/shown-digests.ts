@@ -1,6 +1,5 @@
 import type { Database } from '@/db/client';
 import { serverKey } from '@/db/server-keys';
-import { columnText } from '@/db/table-rows';
 import { may, type Principal } from './principal';
 import { keyedDigest } from './secret';
 

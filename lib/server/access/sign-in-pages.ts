@@ -1,4 +1,4 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { AppError } from '@interlude/protocol/errors';
 import { FORM_POLICY } from './response-headers.mjs';
 
@@ -43,7 +43,7 @@ function formOf({ action, fields, text }: PlainForm): string {
   const inputs = Object.entries(fields).map(
     ([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">\n`,
   );
-  return `<form method="post" action="${escaped(placed(action))}">\n${inputs.join('')}<button>${escaped(text)}</button>\n</form>`;
+  return `<form method="post" action="${escaped(withBasePath(action))}">\n${inputs.join('')}<button>${escaped(text)}</button>\n</form>`;
 }
 
 const SIGNS: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };

@@ -70,7 +70,7 @@ export async function signIn(request: Request, server: SignInContext): Promise<R
   const own = localNameOrigin(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
   // only with a valid code: anyone who knows the name could have a browser send its cookie elsewhere
   if (own !== null && isBrowser && (await isValidCode(server, token)))
-    return redirect(`${own}${placed(`${url.pathname}${url.search}`)}`);
+    return redirect(`${own}${withBasePath(`${url.pathname}${url.search}`)}`);
   return initiator === 'person'
     ? completeSignIn(request, server, token, next)
     : confirmationPage(request, server, { token, next }, initiator);
@@ -215,6 +215,6 @@ async function redeemCode(transaction: WriteTransaction, code: string, now: numb
 
 /** @param place a path on this server, or a URL */
 export function redirect(place: string, headers: Record<string, string> = {}): Response {
-  const location = place.startsWith('/') ? placed(place) : place;
+  const location = place.startsWith('/') ? withBasePath(place) : place;
   return new Response(null, { status: 303, headers: { location, 'cache-control': 'no-store', ...headers } });
 }

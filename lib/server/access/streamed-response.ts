@@ -1,4 +1,4 @@
-import { brokenOff } from '@interlude/protocol/errors';
+import { toAbortError } from '@interlude/protocol/errors';
 import type { RequestContext } from './request-context';
 
 type Chunk = Uint8Array<ArrayBuffer>;
@@ -70,7 +70,7 @@ export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
             }
           },
           // the caller swallows the final error
-          hangUp: (why) => controller.error(brokenOff(why)),
+          hangUp: (why) => controller.error(toAbortError(why)),
         });
       },
       pull: () => source?.drained(),
@@ -100,7 +100,7 @@ export function abortableBody(
       async pull(controller) {
         // only once it is read: an unread body would never stop watching
         stop ??= whenOver(() => {
-          controller.error(brokenOff('The reader lost access.'));
+          controller.error(toAbortError('The reader lost access.'));
           reader.cancel().catch(() => {});
         });
         try {

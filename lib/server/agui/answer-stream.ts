@@ -84,7 +84,7 @@ class Answer implements Source {
     this.#gone = gone;
   }
 
-  open(subscription: Opener): void {
+  open(subscription: OpenStream): void {
     const { projector, followMs, signal } = this.#options;
     signal.addEventListener('abort', this.#abort);
     if (signal.aborted) {
@@ -228,7 +228,7 @@ class Answer implements Source {
       const subscription = await subscribe(this.#options, position === null ? from : position - 1, this.#gone.signal);
       if (!this.#isEnded) this.#read(subscription);
     } catch (error) {
-      serverLog('error', 'agui: a stream failed:', { error: inShort(error) });
+      serverLog('error', 'agui: a stream failed:', { error: forLog(error) });
       this.#breakOff('The session’s log could not be read.', 'log_unavailable');
     }
   }

@@ -24,7 +24,7 @@ interface TurnStart {
 
 /** @param position of the event, which identifies a turn without an id */
 export function turnStartOf(event: AgUiEvent, position: string): TurnStart {
-  const { turn, userMessageIds } = interludeOf(event);
+  const { turn, userMessageIds } = readInterlude(event);
   const input = inputUserMessages(event).map(({ id }) => id);
   const parentRunId = idField(event, 'parentRunId');
   const isBetweenRuns = event.input === undefined && parentRunId !== null;

@@ -1,7 +1,8 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, ServedEvent, ServedPart } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { isObject, textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
-import type { ServedEvent, ServedPart } from '@interlude/protocol/served-event';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
+
 import type { PartKind } from './client-parts';
 
 const NAMES = {
@@ -48,7 +49,7 @@ export function partEnd(kind: PartKind, id: string, event: AgUiEvent | null): Cl
 function metadataOf(event: AgUiEvent): ClientEvent['metadata'] {
   if (!isObject(event.metadata)) return undefined;
   const { interlude: _, ...others } = event.metadata;
-  const known = interludeOf(event);
+  const known = readInterlude(event);
   const kept = Object.fromEntries(PART.flatMap((field) => (known[field] === undefined ? [] : [[field, known[field]]])));
   if (Object.keys(kept).length > 0) return { ...others, interlude: kept };
   return Object.keys(others).length === 0 ? undefined : others;

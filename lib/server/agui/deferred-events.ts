@@ -48,7 +48,7 @@ export class DeferredEvents {
     const begins = event.type === 'TEXT_MESSAGE_START' || event.type === 'TEXT_MESSAGE_CHUNK';
     if (earlier === undefined && (!begins || event.role !== 'user' || typeof event.subagentRunId === 'string'))
       return false;
-    const { clientId, delivery } = interludeOf(event);
+    const { clientId, delivery } = readInterlude(event);
     const name = earlier?.[0]?.event.messageId ?? messageIdOf(clientId) ?? id;
     if (earlier !== undefined) {
       earlier.push(this.#measured(renamed(entry, name)));

@@ -5,20 +5,19 @@ import { SSE_HEADERS } from '@interlude/protocol/sse';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 import type { Row } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
-import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFromRow } from '@/db/fleet-rows';
+import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFromRow } from '@/db/read-model-rows';
 import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
-import { shapeOf } from '@/db/table-rows';
-import type { Asked as AskedOf } from '@/lib/server/access/asked';
-import { type Sight, sightOf } from '@/lib/server/access/sight';
-import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import { columnText, shapeOf } from '@/db/table-rows';
+import type { RequestContext as AskedOf } from '@/lib/server/access/request-context';
+import { type ReadScope, readScope } from '@/lib/server/access/request-context';
+import { StreamedResponse } from '@/lib/server/access/streamed-response';
 import { type CommandServer, missing } from '@/lib/server/commands/accept-command';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
 import { postInterrupt, postMessage } from '@/lib/server/commands/session-commands';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
+import { storedFold } from '@/lib/server/ingest/project-session';
 import { readBody } from '@/lib/server/ingest/read-body';
-import { rememberedFold } from '@/lib/server/ingest/remembered-fold';
 import { redactResponse } from '@/lib/server/queries/answer';
 import { readRequest } from '@/lib/server/queries/read-pending';
 import { query, rawRow, readSnapshot } from '@/lib/server/queries/read-snapshot';
@@ -54,7 +53,11 @@ export async function postAgUiConnect(asked: Asking, server: AgUiServer): Promis
 }
 
 /** The session as the client may see it. */
-async function factsFor({ ids, principal, digests }: Asking, sight: Sight, sessionId: string): Promise<SessionFacts> {
+async function factsFor(
+  { ids, principal, digests }: Asking,
+  sight: ReadScope,
+  sessionId: string,
+): Promise<SessionFacts> {
   return redactResponse(await readFacts(sight, ids.agentId, sessionId), principal, digests);
 }
 
@@ -190,7 +193,7 @@ async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: S
     if (state === 'given') answered.push(requestId);
     const outcome =
       pending === undefined
-        ? ((await readPendingRequest(sightOf(server.database, sender.principal.scope), facts.session.id, requestId))
+        ? ((await readPendingRequest(readScope(server.database, sender.principal.scope), facts.session.id, requestId))
             ?.outcome ?? null)
         : null;
     notices.push({ name: 'interlude:resumed', value: { interruptId: entry.interruptId, requestId, state, outcome } });
@@ -240,7 +243,7 @@ const MOST_RUNNING = 200;
 const REMEMBERED = shapeOf(sessions, 'memory', 'places');
 
 /** @throws AppError `not_found` */
-export async function readFacts(sight: Sight, agentId: string, sessionId: string): Promise<SessionFacts> {
+export async function readFacts(sight: ReadScope, agentId: string, sessionId: string): Promise<SessionFacts> {
   const id = columnText(sessionId);
   const { position, found } = await readSnapshot<[SessionSummary, Row, AgentSummary, Task]>(sight, [
     query(
@@ -265,7 +268,7 @@ export async function readFacts(sight: Sight, agentId: string, sessionId: string
     throw missing('session', sessionId, hint);
   }
   const { memory, places } = REMEMBERED.read(remembered);
-  const { pendingRequests = [] } = rememberedFold(memory);
+  const { pendingRequests = [] } = storedFold(memory);
   const pending: PendingRequest[] = [];
   for (const { id: requestId } of pendingRequests.slice(0, MOST_PENDING)) {
     const asked = await readPendingRequest(sight, session.id, requestId);
@@ -275,7 +278,7 @@ export async function readFacts(sight: Sight, agentId: string, sessionId: string
 }
 
 async function readPendingRequest(
-  sight: Sight,
+  sight: ReadScope,
   sessionId: string,
   requestId: string,
 ): Promise<(PendingRequest & Pick<RequestItem, 'outcome'>) | null> {

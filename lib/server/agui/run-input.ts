@@ -3,9 +3,8 @@ import { contentText } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { mayBeIllFormed, measureJson, wellFormed } from '@interlude/protocol/json';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { mayHaveHalves, wellFormed } from '@interlude/protocol/well-formed';
-import { Pace } from '@/db/next-turn';
-import { decodeStart, parseJsonText, tooDeep } from '@/lib/server/ingest/parse-json';
+import { Yielder } from '@/db/yield-to-loop';
+import { decodeStart, parseJsonText, tooDeep } from '@/lib/server/ingest/parse-request';
 import type { Dialect } from './client-events';
 import { ClientParts, clientIdOf } from './client-parts';
 

@@ -1,12 +1,12 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { customName, customValue, pickId, pickText } from '@interlude/protocol/event-fields';
+import type { AgUiEvent, ServedRun } from '@interlude/protocol/ag-ui';
+import { CUSTOM, customName, customValue, pickId, pickText } from '@interlude/protocol/event-fields';
 import { fieldsOf, textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { type EventInput, endsSession, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
 import { turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
-import type { ServedRun } from '@interlude/protocol/served-event';
+
 import { type Answers, type Awaited, AwaitedAnswer, turnStartOf } from './awaited-answer';
 import { type ClientParts, isOfPart } from './client-parts';
 import { DeferredEvents } from './deferred-events';
@@ -200,7 +200,7 @@ export class RunProjector {
     const turn = this.#turnOf(id, this.#answer.relate(start), named ?? []);
     this.#turn = turn;
     if (!turn.isShown) return;
-    const { trigger } = interludeOf(event);
+    const { trigger } = readInterlude(event);
     this.#beginRun(turn, at, { turn: kind, trigger, userMessageIds: named ?? undefined }, parentRunId);
     this.#release(named);
   }
@@ -224,7 +224,7 @@ export class RunProjector {
   #endHidden(turnId: string | null, event: AgUiEvent): void {
     if (turnId === null) return;
     if (this.#turn?.id === turnId) this.#turn = null;
-    const named = this.#answer.pendingOf(interludeOf(event).userMessageIds);
+    const named = this.#answer.pendingOf(readInterlude(event).userMessageIds);
     if (named.length === 0) return;
     if (!this.#answer.isIn(turnId)) {
       this.#rereads = turnId;
@@ -242,7 +242,7 @@ export class RunProjector {
   #endTurnBefore(event: AgUiEvent, opensRequest: boolean): boolean {
     const turn = this.#turn;
     if (!turn?.ending) return false;
-    const isItsRequest = opensRequest && interludeOf(event).derived?.turnId === turn.id;
+    const isItsRequest = opensRequest && readInterlude(event).derived?.turnId === turn.id;
     if (isItsRequest && this.#stream.runId !== null) this.#stream.custom(CUSTOM.requestOpened, event.value);
     this.#endTurn();
     return isItsRequest;
@@ -253,7 +253,7 @@ export class RunProjector {
     if (!turn?.ending) return;
     const { event, occurredAt: at } = turn.ending;
     this.#turn = null;
-    const { userMessageIds = [] } = interludeOf(event);
+    const { userMessageIds = [] } = readInterlude(event);
     this.#answer.ended(turn.id, turn.answers, [...turn.named, ...userMessageIds]);
     // The turn may have ended before its first new event.
     if (!this.#isInRun) this.#beginRun(turn, at, {});
@@ -283,7 +283,7 @@ export class RunProjector {
   #endSession(entry: EventEntry): void {
     const { event, occurredAt: at } = entry;
     this.#options.tasks.apply(entry);
-    if (interludeOf(event).again === true) return;
+    if (readInterlude(event).again === true) return;
     const isMissed = this.#answer.isPending || this.#turn?.isShown === true;
     this.#turn = null;
     this.#requests.close();
@@ -326,7 +326,7 @@ export class RunProjector {
 
   #projectOutside(entry: EventEntry, isPart: boolean, isOfTask: boolean): void {
     const { event, occurredAt: at } = entry;
-    const answers = this.#answer.pendingOf(interludeOf(event).replyTo);
+    const answers = this.#answer.pendingOf(readInterlude(event).replyTo);
     const isAnswer = answers.length > 0 || (this.#options.isTurnless && this.#answer.hasMessages);
     if (isPart && isAnswer && typeof event.subagentRunId !== 'string') {
       if (!this.#hasOwnRun) {

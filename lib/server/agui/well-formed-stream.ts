@@ -181,7 +181,7 @@ export class WellFormedStream {
   #grow({ kind, id, input }: EventInput<PartKind>, part: Part, entry: EventEntry): void {
     const { event, occurredAt: at } = entry;
     const delta = textOf(event.delta) ?? '';
-    const isWhole = interludeOf(event).whole === true;
+    const isWhole = readInterlude(event).whole === true;
     const rest = delta.slice(isWhole ? part.clientLength : part.clientLength - part.logLength);
     part.logLength = isWhole ? delta.length : part.logLength + delta.length;
     part.clientLength = Math.max(part.clientLength, part.logLength);

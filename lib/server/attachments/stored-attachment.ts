@@ -1,7 +1,7 @@
 import { isHash } from '@interlude/protocol/attachments';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
+import { columnText } from '@/db/table-rows';
 import { secretHash } from '@/lib/server/access/secret';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
 

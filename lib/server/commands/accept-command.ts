@@ -1,16 +1,14 @@
-import type { CommandAnswer, CommandBodies, CommandType } from '@interlude/protocol/commands';
+import type { CommandAnswer, CommandBodies, CommandType, Sending } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
 import { digestOf } from '@interlude/protocol/request-digest';
-import { type Sending, sendingTo } from '@interlude/protocol/sending';
-import { columnText } from '@/db/column-text';
-import { agentFromRow, sessionFromRow } from '@/db/fleet-rows';
-import { Pace } from '@/db/next-turn';
+import { sendingTo } from '@interlude/protocol/sending';
+import { agentFromRow, sessionFromRow } from '@/db/read-model-rows';
 import { asks, sessions } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { type AnswerableRequest, rememberedFold } from '@/lib/server/ingest/remembered-fold';
-import { sessionNow } from '@/lib/server/ingest/session-now';
+import { Yielder } from '@/db/yield-to-loop';
+import type { ServerContext } from '@/lib/server/access/request-context';
+import { type AnswerableRequest, sessionNow, storedFold } from '@/lib/server/ingest/project-session';
 import type { DECISIONS } from './command-table';
 import { commandFromRow, findOpenCommand, queueCommand, type StoredCommand } from './queue-command';
 
@@ -55,7 +53,7 @@ export async function acceptCommand<Type extends CommandType>(
   { sessionId, clientId, request, bytes, prepare }: SessionCommand<Type>,
 ): Promise<{ answer: CommandAnswer; sending: Sending | null }> {
   const now = server.now();
-  const pace = new Pace();
+  const pace = new Yielder();
   const key = dedupeKey(sessionId, clientId, request);
   await pace.rest();
   const accepted = await server.database.writes.run(
@@ -173,7 +171,7 @@ async function writableSession(
   const agent = agents?.rows[0] ? agentFromRow(agents.rows[0]) : null;
   const sending = sendingTo(session, agent);
   if (sending.kind === 'refused') throw conflict('session_ended', sending.reason);
-  const { pendingRequests = [], hasMorePending = false } = rememberedFold(MEMORY.read(row).memory);
+  const { pendingRequests = [], hasMorePending = false } = storedFold(MEMORY.read(row).memory);
   const { agentId, openTurnId } = session;
   const hasRunner = agent?.connection === 'connected';
   transaction.touch(`agent:${agentId}`);

@@ -1,5 +1,4 @@
 import type { RequestOption } from '@interlude/protocol/ag-ui';
-import { answerBy } from '@interlude/protocol/answer-by';
 import type {
   AnsweredRequest,
   AnswerQuestion,
@@ -8,15 +7,15 @@ import type {
   DecidePermission,
 } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
+import { readRequestOptions } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
-import { requestOptions } from '@interlude/protocol/request-options';
-import { columnText } from '@/db/column-text';
+import { answerDeadline } from '@interlude/protocol/time';
 import { events } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { RequestContext } from '@/lib/server/access/request-context';
 import { mayAnswer, type ShownDigests } from '@/lib/server/access/shown-digests';
-import type { AnswerableRequest } from '@/lib/server/ingest/remembered-fold';
+import type { AnswerableRequest } from '@/lib/server/ingest/project-session';
 import { acceptCommand, type CommandServer, conflict, missing, type WritableSession } from './accept-command';
 import { findOpenCommand } from './queue-command';
 
@@ -138,7 +137,7 @@ async function offeredOptions(
   requestId: string,
 ): Promise<RequestOption[]> {
   const last = await lastRequestEvent(transaction, session, requestId);
-  return requestOptions(fieldsOf(last?.payload.value).options);
+  return readRequestOptions(fieldsOf(last?.payload.value).options);
 }
 
 async function lastRequestEvent(transaction: WriteTransaction, session: WritableSession, requestId: string) {
@@ -164,7 +163,7 @@ function requestFromEvent(
     digest: string;
     opened_position: string;
   };
-  const until = answerBy(value.expires_at ?? value.expiresAt, { occurredAt, receivedAt });
+  const until = answerDeadline(value.expires_at ?? value.expiresAt, { occurredAt, receivedAt });
   return {
     id,
     kind: value.kind === 'question' ? 'question' : 'permission',

@@ -1,11 +1,10 @@
-import type { SessionState } from '@interlude/protocol/agent-state';
 import type { Arrange, Retire, RetireAnswer } from '@interlude/protocol/commands';
 import type { Arrangement, ArrangementAnswer } from '@interlude/protocol/read-models';
-import { columnText } from '@/db/column-text';
-import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
+import type { SessionState } from '@interlude/protocol/session-states';
+import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { conflict, missing } from './accept-command';
 
@@ -16,7 +15,7 @@ import { conflict, missing } from './accept-command';
  * @throws AppError `not_found`
  */
 export async function putArrangement(
-  { ids: { sessionId }, body }: Asked<'sessionId', { body: Arrange }>,
+  { ids: { sessionId }, body }: RequestContext<'sessionId', { body: Arrange }>,
   server: ServerContext,
 ): Promise<ArrangementAnswer> {
   const now = server.now();
@@ -65,7 +64,7 @@ async function countActive(transaction: WriteTransaction, agentId: string): Prom
  * @throws AppError `not_found`, `conflict`: `agent_connected`, `agent_at_work`
  */
 export async function putRetirement(
-  { ids: { agentId }, body: { retired } }: Asked<'agentId', { body: Retire }>,
+  { ids: { agentId }, body: { retired } }: RequestContext<'agentId', { body: Retire }>,
   server: ServerContext,
 ): Promise<RetireAnswer> {
   const now = server.now();

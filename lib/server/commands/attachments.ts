@@ -1,5 +1,6 @@
-import { ATTACHMENT_TYPES, type Attachment, type AttachmentRef, isTextType } from '@interlude/protocol/attachments';
+import { ATTACHMENT_TYPES, type AttachmentRef, isTextType } from '@interlude/protocol/attachments';
 import { AppError } from '@interlude/protocol/errors';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import {
   ATTACHMENT_KEPT_MS,
   MAX_ATTACHMENT_BYTES,
@@ -8,20 +9,18 @@ import {
   MAX_UNNAMED_ATTACHMENTS,
 } from '@interlude/protocol/limits';
 import type { AttachmentQuery } from '@interlude/protocol/queries';
-import { columnText } from '@/db/column-text';
 import { choiceArgs, type DueRows, isChosen, type RowChoice } from '@/db/row-sweep';
 import { attachments } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
+import type { ShownDigests } from '@/lib/server/access/shown-digests';
 import {
-  type ShownDigests,
   type StoredAttachment,
   storedAttachment,
   uploadHash,
   uploadPlace,
-} from '@/lib/server/access/shown-digests';
+} from '@/lib/server/attachments/stored-attachment';
 import { readBody } from '@/lib/server/ingest/read-body';
 import { conflict, missing } from './accept-command';
 
@@ -41,7 +40,7 @@ const BODY_LIMIT = { what: 'An attachment', advice: 'Attach a smaller file, or a
  *   `conflict`: `too_many_attachments`
  */
 export async function postAttachment(
-  { ids: { sessionId }, query: { name }, request, digests }: Asked<'sessionId', { query: AttachmentQuery }>,
+  { ids: { sessionId }, query: { name }, request, digests }: RequestContext<'sessionId', { query: AttachmentQuery }>,
   { database, now }: ServerContext,
 ): Promise<Attachment> {
   // Refuse an unknown session before reading the body.

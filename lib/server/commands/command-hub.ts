@@ -1,4 +1,4 @@
-import { AppError, inShort } from '@interlude/protocol/errors';
+import { AppError, forLog } from '@interlude/protocol/errors';
 import { idSchema } from '@interlude/protocol/field-schemas';
 import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import { isPosition, positionToNumber } from '@interlude/protocol/position';
@@ -7,13 +7,13 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
 import { databaseErrorCode } from '@/db/database-error';
 import { isAnyDue } from '@/db/row-sweep';
-import type { AboutJob } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import type { OpenStreams } from '@/lib/server/access/open-streams';
-import { type Opener, StreamAnswer } from '@/lib/server/access/stream-answer';
+import { columnText } from '@/db/table-rows';
+import type { JobOptions } from '@/db/writes';
+import type { RequestContext } from '@/lib/server/access/request-context';
+import type { OpenStreams } from '@/lib/server/access/streamed-response';
+import { type OpenStream, StreamedResponse } from '@/lib/server/access/streamed-response';
 import type { CommandServer } from './accept-command';
 import { CommandStream, claimCommands } from './command-stream';
 import { renewLogLevel, renewWakeRules } from './desired-state';
@@ -102,7 +102,7 @@ export class CommandHub {
     signal: AbortSignal,
     maxMs: number | null,
     { whenOver, scope }: { whenOver: (onEnd: () => void) => () => void; scope: Scope },
-  ): Promise<Opener> {
+  ): Promise<OpenStream> {
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
         headers: { 'retry-after': '1' },
@@ -297,7 +297,7 @@ export class CommandHub {
     if (isClosed) this.close();
     // A damaged database has been logged already.
     const isLogged = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
-    if (!isLogged) serverLog('error', 'commands: delivery is delayed:', { error: inShort(error) });
+    if (!isLogged) serverLog('error', 'commands: delivery is delayed:', { error: forLog(error) });
     this.#failing.add(job);
   }
 }
@@ -317,7 +317,7 @@ function aboutAgent(agentId: string): JobOptions {
  * @throws AppError `invalid_argument`, `unavailable` while shutting down
  */
 export async function getCommands(
-  { request, ids: { agentId }, principal, whenOver }: Asked<'agentId'>,
+  { request, ids: { agentId }, principal, whenOver }: RequestContext<'agentId'>,
   server: CommandServer & { commands: CommandHub },
 ): Promise<Response> {
   if (!idSchema.safeParse(agentId).success) {
@@ -344,5 +344,5 @@ export async function getCommands(
     server.streamMaxMs,
     { whenOver, scope: principal.scope },
   );
-  return new StreamAnswer(open, SSE_HEADERS);
+  return new StreamedResponse(open, SSE_HEADERS);
 }

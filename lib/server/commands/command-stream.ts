@@ -6,7 +6,7 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { type CommandFrame, encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
 import type { Row } from '@libsql/client';
 import type { WriteTransaction } from '@/db/writes';
-import type { Opener, Sink } from '@/lib/server/access/stream-answer';
+import type { OpenStream, Sink } from '@/lib/server/access/streamed-response';
 import { withTimeLeft } from './desired-state';
 import { commandFromRow, type StoredCommand } from './queue-command';
 import { type RunnerRef, readRunner } from './runner-connection';
@@ -128,7 +128,7 @@ export class CommandStream {
   }
 
   /** Attaches the response, and flushes the frames written before it. */
-  readonly open: Opener = (sink) => {
+  readonly open: OpenStream = (sink) => {
     this.#sink = sink;
     for (const chunk of this.#early.splice(0)) sink.write(chunk);
     if (this.#isEnded) sink.end();

@@ -1,12 +1,7 @@
-import {
-  type AgUiEvent,
-  type CommandEventValue,
-  CUSTOM,
-  type InterludeMetadata,
-  type MessageDeliveryValue,
-} from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, CommandEventValue, InterludeMetadata, MessageDeliveryValue } from '@interlude/protocol/ag-ui';
 import type { AnsweredRequest, Command, CommandBodies, CommandState, CommandType } from '@interlude/protocol/commands';
 import * as schema from '@interlude/protocol/commands';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { COMMAND_EXPIRY_MS, INTERRUPT_EXPIRY_MS, MESSAGE_EXPIRY_MS } from '@interlude/protocol/limits';
 import type * as z from 'zod';
 

@@ -2,19 +2,20 @@ import type {
   Command,
   CommandBodies,
   CommandState,
+  DesiredLogLevel,
   LogLevelAnswer,
   SetLogLevel,
   SetWakeRule,
   WakeRuleAnswer,
 } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
-import type { DesiredLogLevel, LogLevel } from '@interlude/protocol/log-levels';
-import { columnText } from '@/db/column-text';
-import { AGENT_ROW, sessionFromRow } from '@/db/fleet-rows';
+import type { LogLevel } from '@interlude/protocol/record-vocabulary';
+import { AGENT_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import { personOf } from '@/lib/server/access/person-of';
+import { operatorName } from '@/lib/server/access/principal';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { acceptCommand, type CommandServer, missing } from './accept-command';
 import { commandFromRow, queueCommand, type StoredCommand } from './queue-command';
@@ -38,7 +39,7 @@ type WakeRuleCommand = Extract<Command, { type: 'wake-rule.set' }>;
  * @throws AppError `not_found`
  */
 export async function putLogLevel(
-  { ids: { agentId }, body: { level, ttlSeconds }, principal }: Asked<'agentId', { body: SetLogLevel }>,
+  { ids: { agentId }, body: { level, ttlSeconds }, principal }: RequestContext<'agentId', { body: SetLogLevel }>,
   server: CommandServer,
 ): Promise<LogLevelAnswer> {
   const defaultTtl = level === 'debug' ? DEBUG_TTL_SECONDS : null;
@@ -47,7 +48,7 @@ export async function putLogLevel(
     const { rows } = await transaction.execute({ sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] });
     if (rows.length === 0) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
     const ttl = ttlSeconds === undefined ? defaultTtl : ttlSeconds;
-    const wanted = { agentId: id, level, ttlSeconds: ttl, by: personOf(principal) };
+    const wanted = { agentId: id, level, ttlSeconds: ttl, by: operatorName(principal) };
     return requestLogLevel(transaction, wanted, server.now());
   });
   server.commands.wake(id);
@@ -175,7 +176,7 @@ export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand 
  * @throws AppError `not_found`, `conflict`
  */
 export async function putWakeRule(
-  { ids: { sessionId }, body: { clientId, when } }: Asked<'sessionId', { body: SetWakeRule }>,
+  { ids: { sessionId }, body: { clientId, when } }: RequestContext<'sessionId', { body: SetWakeRule }>,
   server: CommandServer,
 ): Promise<WakeRuleAnswer> {
   const { answer } = await acceptCommand(server, {

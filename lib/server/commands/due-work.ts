@@ -1,12 +1,11 @@
 import { UNDELIVERED_MS } from '@interlude/protocol/limits';
 import type { Database } from '@/db/client';
 import type { Lease } from '@/db/lease';
-import { pause } from '@/db/next-turn';
 import { type DueRows, hasDue, type RowChoice, RowSweep, type RowWork, selectDue } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/writes';
-import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
-import { ClockWatch } from '@/lib/server/access/clock-watch';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { pause } from '@/db/yield-to-loop';
+import { ClockTrust, ClockWatch, newestReceivedAt } from '@/lib/server/access/clock-trust';
+import type { ServerContext } from '@/lib/server/access/request-context';
 import { removeUploads, unnamedUploads } from './attachments';
 import { clampDeadlines } from './clamp-deadlines';
 import { expiredLogLevels, expireLogLevels } from './desired-state';
@@ -105,7 +104,7 @@ export class DueWork {
     if (steady - this.#read.at > DEAF_AFTER_MS) this.#read.since = steady;
     this.#read.at = steady;
     if (steady - this.#newest.readAt >= NEWEST_EVERY_MS) {
-      this.#newest = { at: await newestReceived(this.#database.reader), readAt: steady };
+      this.#newest = { at: await newestReceivedAt(this.#database.reader), readAt: steady };
     }
     return { now, isTrusted: this.#trust.look(this.#newest.at) };
   }

@@ -1,28 +1,29 @@
 import type { MarkInbox, SeeInsights } from '@interlude/protocol/commands';
-import {
-  DONE_ONCE_SEEN,
-  type InboxItem,
-  type InboxMarked,
-  type InboxMarks,
-  type InboxPerson,
-} from '@interlude/protocol/inbox';
+import type { InboxItem, InboxMarked, InboxMarks, InboxPerson } from '@interlude/protocol/inbox';
+import { DONE_ONCE_SEEN } from '@interlude/protocol/inbox-kinds';
+import { HOOK_FATAL } from '@interlude/protocol/insight';
 import { comparePositions, type Position, positionToNumber } from '@interlude/protocol/position';
 import type { InsightsSeen } from '@interlude/protocol/read-models';
 import type { Scope } from '@interlude/protocol/scope';
-import { standsSince } from '@interlude/protocol/session-standing';
-import { HOOK_FATAL } from '@interlude/protocol/signals';
+import { reviewedSince } from '@interlude/protocol/session-predicates';
 import type { Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { AGENT_ROW, agentFromRow, INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
+import {
+  AGENT_ROW,
+  agentFromRow,
+  INBOX_ROW,
+  inboxItemFromRow,
+  SESSION_ROW,
+  sessionFromRow,
+} from '@/db/read-model-rows';
 import { positionIn, sessionsIn } from '@/db/scope-sql';
+import { columnText } from '@/db/table-rows';
 import type { Writes, WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import { inboxPersonOf } from '@/lib/server/access/person-of';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { inboxPerson } from '@/lib/server/access/principal';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
+import type { FailureTally } from '@/lib/server/ingest/batch-sessions';
+import { NO_FAILURES } from '@/lib/server/ingest/batch-sessions';
 import type { AgentFact } from '@/lib/server/ingest/facts';
-import { NO_FAILURES } from '@/lib/server/ingest/failure-tally';
-import type { FailureTally } from '@/lib/server/ingest/session-batch';
 import { missing } from './accept-command';
 
 /** Items of one transaction: others write in between. */
@@ -313,7 +314,7 @@ const MARK = `UPDATE insights SET seen_at = ?2 WHERE position IN (
  * @throws AppError `not_found`
  */
 export async function postInsightsSeen(
-  { ids: { agentId }, body: { upTo } }: Asked<'agentId', { body: SeeInsights }>,
+  { ids: { agentId }, body: { upTo } }: RequestContext<'agentId', { body: SeeInsights }>,
   { database: { writes }, now }: ServerContext,
 ): Promise<InsightsSeen> {
   const id = columnText(agentId);

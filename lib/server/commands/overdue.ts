@@ -1,4 +1,5 @@
-import { CUSTOM, type RequestResolvedValue } from '@interlude/protocol/ag-ui';
+import type { RequestResolvedValue } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import {
   ACTIVITY_KEPT_MINUTES,
   MINUTE_MS,
@@ -11,10 +12,10 @@ import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-swe
 import { obligations, sessions, tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { numberSetting } from '@/lib/server/access/number-setting';
+import { numberSetting } from '@/lib/server/access/access-settings';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import type { AgentFact, EventFact } from '@/lib/server/ingest/facts';
-import { type AnswerableRequest, rememberedFold } from '@/lib/server/ingest/remembered-fold';
+import { type AnswerableRequest, storedFold } from '@/lib/server/ingest/project-session';
 
 /**
  * Rows that change by time alone: session states, pending replies, undelivered results, requests, old activity. Each
@@ -264,7 +265,7 @@ async function resolveRequests(
   const events: EventFact[] = [];
   const sessionIds: string[] = [];
   for (const { id: sessionId, agentId, memory } of rows.map(SESSION.read)) {
-    const requests = (rememberedFold(memory).pendingRequests ?? []).filter(isDue);
+    const requests = (storedFold(memory).pendingRequests ?? []).filter(isDue);
     if (sessionIds.length > 0 && events.length + requests.length > MAX_REQUESTS) break;
     sessionIds.push(sessionId);
     for (const { id } of requests) {

@@ -5,7 +5,6 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { isPosition, positionToNumber } from '@interlude/protocol/position';
 import type { Scope } from '@interlude/protocol/scope';
-import { columnText } from '@/db/column-text';
 import { quarantine } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
@@ -56,25 +55,31 @@ interface Settlement {
  * @throws AppError `not_found`, `conflict` with the reason `parked_settled`, `client_id_reused` or
  *   `session_of_another_agent`
  */
-export function postAssign({ ids, body, principal }: Asked<Ids, { body: AssignParked }>, server: ServerContext) {
+export function postAssign(
+  { ids, body, principal }: RequestContext<Ids, { body: AssignParked }>,
+  server: ServerContext,
+) {
   const { sessionId, clientId } = body;
   return settle(server, ids, principal, { state: 'assigned', sessionId, reason: null, clientId });
 }
 
 /** `POST /agents/:id/parked/:position/discard`: the records stay in the list of discarded ones. @see postAssign */
-export function postDiscard({ ids, body, principal }: Asked<Ids, { body: DiscardParked }>, server: ServerContext) {
+export function postDiscard(
+  { ids, body, principal }: RequestContext<Ids, { body: DiscardParked }>,
+  server: ServerContext,
+) {
   const reason = body.reason?.trim() || null;
   return settle(server, ids, principal, { state: 'discarded', sessionId: null, reason, clientId: body.clientId });
 }
 
 async function settle(
   server: ServerContext,
-  { agentId, position }: Asked<Ids>['ids'],
+  { agentId, position }: RequestContext<Ids>['ids'],
   principal: Principal,
   how: Settlement,
 ): Promise<ParkedAnswer> {
   const now = server.now();
-  const by = personOf(principal);
+  const by = operatorName(principal);
   return server.database.writes.run(async (transaction) => {
     const found = await findParked(transaction, agentId, position);
     const { state, sessionId, reason } = how;

@@ -1,13 +1,13 @@
-import { CUSTOM, type ObligationAcceptedValue, type ObligationWaivedValue } from '@interlude/protocol/ag-ui';
+import type { ObligationAcceptedValue, ObligationWaivedValue } from '@interlude/protocol/ag-ui';
 import type { AcceptReply, AcceptReplyAnswer, Waive, WaiveAnswer } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { Obligation } from '@interlude/protocol/read-models';
-import { columnText } from '@/db/column-text';
-import { obligationFromRow } from '@/db/fleet-rows';
+import { obligationFromRow } from '@/db/read-model-rows';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import { personOf } from '@/lib/server/access/person-of';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { operatorName } from '@/lib/server/access/principal';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { conflict, dedupeKey, findRepeat, recordRequest } from './accept-command';
 
@@ -22,7 +22,10 @@ type Place = 'sessionId' | 'messageId';
  * @returns once it is on disk; the same `clientId` again gets the same answer
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `client_id_reused`
  */
-export async function postWaive(asked: Asked<Place, { body: Waive }>, server: ServerContext): Promise<WaiveAnswer> {
+export async function postWaive(
+  asked: RequestContext<Place, { body: Waive }>,
+  server: ServerContext,
+): Promise<WaiveAnswer> {
   const { reason } = asked.body;
   await decide(server, asked, { type: 'obligation.waive', reason }, (_obligation, decision) => {
     const value: ObligationWaivedValue = { ...decision, ...(reason?.trim() ? { reason: reason.trim() } : {}) };
@@ -38,7 +41,7 @@ export async function postWaive(asked: Asked<Place, { body: Waive }>, server: Se
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `candidate_changed`, `client_id_reused`
  */
 export async function postAcceptReply(
-  asked: Asked<Place, { body: AcceptReply }>,
+  asked: RequestContext<Place, { body: AcceptReply }>,
   server: ServerContext,
 ): Promise<AcceptReplyAnswer> {
   const { candidateId, candidatePosition } = asked.body;
@@ -64,7 +67,11 @@ type Decision = Pick<ObligationAcceptedValue, 'message_id' | 'about' | 'by' | 'c
 /** Appends the event of a decision, once a `clientId`. */
 async function decide(
   { database, now: clock }: ServerContext,
-  { ids: { sessionId, messageId }, body: { clientId }, principal }: Asked<Place, { body: { clientId?: string } }>,
+  {
+    ids: { sessionId, messageId },
+    body: { clientId },
+    principal,
+  }: RequestContext<Place, { body: { clientId?: string } }>,
   request: { type: 'obligation.waive' | 'obligation.accept'; [field: string]: unknown },
   eventOf: (obligation: Obligation, decision: Decision) => { name: string; value: object },
 ): Promise<void> {
@@ -76,7 +83,7 @@ async function decide(
     const event = eventOf(obligation, {
       message_id: messageId,
       about: quoteOf(obligation.text),
-      by: personOf(principal),
+      by: operatorName(principal),
       ...(clientId === undefined ? {} : { client_id: clientId }),
     });
     const { agentId } = obligation;

@@ -1,8 +1,8 @@
 import type { Command, CommandBodies, CommandState, CommandType } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
+import { stringifyWellFormed } from '@interlude/protocol/json';
 import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
 import { utf8Length } from '@interlude/protocol/log-text';
-import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { Row } from '@libsql/client';
 import { commands } from '@/db/schema';
 import { shapeWithout } from '@/db/table-rows';

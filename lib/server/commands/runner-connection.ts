@@ -1,6 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
 import { idSchema, timeSchema } from '@interlude/protocol/field-schemas';
-import { LEAST_SILENCE_MS, MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
+import { MIN_SILENCE_MS, MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import type { Row } from '@libsql/client';
 import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
 import { runners } from '@/db/schema';

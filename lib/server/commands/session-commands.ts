@@ -4,22 +4,21 @@ import type {
   EndSession,
   Interrupt,
   MessageAnswer,
+  Sending,
   SendMessage,
   StopTask,
   WakeTask,
 } from '@interlude/protocol/commands';
-import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
 import { type Position, positionFromNumber, positionToNumber } from '@interlude/protocol/position';
 import type { TaskStatus } from '@interlude/protocol/read-models';
-import type { Sending } from '@interlude/protocol/sending';
-import { columnText } from '@/db/column-text';
+import { truncateText } from '@interlude/protocol/text';
 import type { Reader } from '@/db/reader';
 import { tasks } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import { personOf } from '@/lib/server/access/person-of';
+import { operatorName } from '@/lib/server/access/principal';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import { acceptCommand, type CommandServer, conflict, missing, type WritableSession } from './accept-command';
 import { nameAttachments } from './attachments';
 
@@ -36,7 +35,7 @@ export async function postMessage(
     body: { text, clientId, replyTo, attachments = [], results },
     principal,
     digests,
-  }: Asked<'sessionId', { body: SendMessage }>,
+  }: RequestContext<'sessionId', { body: SendMessage }>,
   server: CommandServer,
 ): Promise<MessageAnswer> {
   const repliesToNothing = replyTo !== undefined && !(await hasMessage(server.database.reader, sessionId, replyTo));
@@ -68,7 +67,7 @@ export async function postMessage(
       const body = {
         messageId,
         text,
-        from: { kind: 'person' as const, id: personOf(principal) },
+        from: { kind: 'person' as const, id: operatorName(principal) },
         ...(replyTo === undefined ? {} : { replyTo }),
         ...(named.length === 0 ? {} : { attachments: named }),
         ...(carried.length === 0 ? {} : { results: carried }),
@@ -115,7 +114,7 @@ async function hasMessage(reader: Reader, sessionId: string, messageId: string):
  * @throws AppError `conflict`: `turn_ended` unless the open turn is the one meant; `no_open_turn`
  */
 export async function postInterrupt(
-  { ids: { sessionId }, body: { clientId, ...fields } }: Asked<'sessionId', { body: Interrupt }>,
+  { ids: { sessionId }, body: { clientId, ...fields } }: RequestContext<'sessionId', { body: Interrupt }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
   const { answer } = await acceptCommand(server, {
@@ -140,7 +139,7 @@ function turnToInterrupt({ openTurnId }: WritableSession, meant: string | undefi
 
 /** `POST /sessions/:id/end` */
 export async function postSessionEnd(
-  { ids: { sessionId }, body: { clientId } }: Asked<'sessionId', { body: EndSession }>,
+  { ids: { sessionId }, body: { clientId } }: RequestContext<'sessionId', { body: EndSession }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
   const prepare = async () => ({ body: {}, repeats: () => true });
@@ -168,7 +167,7 @@ function taskCommand(type: 'task.stop' | 'task.wake', find: typeof findEndedTask
     {
       ids: { sessionId, taskId },
       body: { clientId, ...run },
-    }: Asked<'sessionId' | 'taskId', { body: StopTask | WakeTask }>,
+    }: RequestContext<'sessionId' | 'taskId', { body: StopTask | WakeTask }>,
     server: CommandServer,
   ): Promise<CommandAnswer> => {
     const { answer } = await acceptCommand(server, {
@@ -235,6 +234,6 @@ async function findTask(
     status,
     position: positionFromNumber(task.position),
     ...(task.runId === null ? {} : { runId: task.runId }),
-    ...(body.description ? { description: cutText(body.description, MAX_DESCRIPTION) } : {}),
+    ...(body.description ? { description: truncateText(body.description, MAX_DESCRIPTION) } : {}),
   };
 }

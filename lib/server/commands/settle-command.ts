@@ -1,10 +1,9 @@
 import type { Ack, CommandAnswer, CommandState } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
-import { columnText } from '@/db/column-text';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { COMMANDS } from './command-table';
 import { applyAnswer } from './desired-state';
 import { appendTransition, commandFromRow, type StoredCommand } from './queue-command';
@@ -29,7 +28,7 @@ const NEXT: Record<CommandState, Record<Ack['state'], Ack['state'] | null>> = {
  * @throws AppError `invalid_argument`, `not_found`, `stale_epoch` when a newer runner has taken over
  */
 export async function postAck(
-  { request, ids: { agentId, commandId }, body: ack }: Asked<'agentId' | 'commandId', { body: Ack }>,
+  { request, ids: { agentId, commandId }, body: ack }: RequestContext<'agentId' | 'commandId', { body: Ack }>,
   server: ServerContext,
 ): Promise<CommandAnswer> {
   const runner = runnerIn(request, ack);

@@ -1,11 +1,10 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { stringifyWellFormed } from '@interlude/protocol/json';
 import { utf8Length } from '@interlude/protocol/log-text';
 import { OutputDraft } from '@interlude/protocol/task-output';
-import { stringifyWellFormed } from '@interlude/protocol/well-formed';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import type { InStatement } from '@libsql/client';
 import { chunkStatements, MAX_ARGUMENT_BYTES, runStatements } from '@/db/json-statements';
 import type { ResultRows } from '@/db/reader';

@@ -1,4 +1,5 @@
 import { EVERYTHING, type Scope, scopeKey } from '@interlude/protocol/scope';
+import { formatTopic, type Topic } from '@interlude/protocol/sse';
 import { Yielder } from '@/db/yield-to-loop';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
 import type { Row, RowPage, TopicFilter } from '@/lib/server/event-log/read-after';

@@ -7,7 +7,7 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { encodeFrame, HEARTBEAT, type Topic } from '@interlude/protocol/sse';
 import type { Database } from '@/db/client';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
-import type { Opener, Sink } from '@/lib/server/access/stream-answer';
+import type { OpenStream, OpenStreams, Sink } from '@/lib/server/access/streamed-response';
 import {
   type Bounds,
   type EventRow,
@@ -108,7 +108,7 @@ export class FanOut {
    * @returns how to start the stream on a sink
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
-  async subscribe(subscription: Subscription): Promise<Opener> {
+  async subscribe(subscription: Subscription): Promise<OpenStream> {
     const { topics, scope, redacts = false, digests = PLAIN_DIGESTS, after, client = '' } = subscription;
     const filter = topicFilter(topics, scope);
     const start = resume(after, await readBounds(this.#database, filter));
@@ -183,7 +183,7 @@ export class FanOut {
   #logFailure(error: unknown): void {
     if (this.#hasLoggedFailure || this.#database.damage.code !== null) return;
     this.#hasLoggedFailure = true;
-    serverLog('error', 'a stream failed while catching up:', { error: inShort(error) });
+    serverLog('error', 'a stream failed while catching up:', { error: forLog(error) });
   }
 
   #run(position: number): void {

@@ -2,12 +2,11 @@ import { AppError } from '@interlude/protocol/errors';
 import { MAX_TOPICS } from '@interlude/protocol/limits';
 import { isPosition, positionToNumber } from '@interlude/protocol/position';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
-import { SSE_HEADERS } from '@interlude/protocol/sse';
+import { formatTopic, parseTopic, SSE_HEADERS, type Topic } from '@interlude/protocol/sse';
 import { columnText } from '@/db/table-rows';
-import type { Asked } from '@/lib/server/access/asked';
-import { requireReach } from '@/lib/server/access/require-reach';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import { requireScope } from '@/lib/server/access/principal';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
+import { StreamedResponse } from '@/lib/server/access/streamed-response';
 import type { FanOut } from './fan-out';
 
 export interface StreamServer extends ServerContext {
@@ -26,7 +25,7 @@ export async function getStream(
   const query = new URL(request.url).searchParams;
   const topics = topicsOf(query.getAll('topic'));
   const { scope, redacts } = principal;
-  for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(server.database, scope, topic, 'log');
+  for (const topic of topics) if (topic.kind !== 'fleet') await requireScope(server.database, scope, topic, 'log');
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
   const open = await server.fanOut.subscribe({
     topics,
@@ -39,7 +38,7 @@ export async function getStream(
     client: principal.credentialId,
     whenOver,
   });
-  return markRedacted(new StreamAnswer(open, SSE_HEADERS));
+  return markRedacted(new StreamedResponse(open, SSE_HEADERS));
 }
 
 function topicsOf(names: readonly string[]): Topic[] {

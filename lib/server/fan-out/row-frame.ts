@@ -1,5 +1,6 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { type Frame, formatTopic } from '@interlude/protocol/frames';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
+import type { Frame } from '@interlude/protocol/frames';
 import { type Position, positionFromNumber, positionToNumber } from '@interlude/protocol/position';
 import { EventRedactor, isOutput, type Step, stepOf, TextSoFar } from '@interlude/protocol/redaction/event-redactor';
 import { maskDigests, mayHaveDigest } from '@interlude/protocol/redaction/mask-digests';
@@ -7,7 +8,7 @@ import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import { redactValue, type Tally } from '@interlude/protocol/redaction/redact-value';
 import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';
 import { listedScope, reachesAgent, reachesSession, type Scope } from '@interlude/protocol/scope';
-import { encodeFrame } from '@interlude/protocol/sse';
+import { encodeFrame, formatTopic } from '@interlude/protocol/sse';
 import { agentFromRow, inboxItemFromRow, obligationFromRow, sessionFromRow, taskFromRow } from '@/db/read-model-rows';
 import type { Reader } from '@/db/reader';
 import { columnText } from '@/db/table-rows';

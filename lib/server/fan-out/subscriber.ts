@@ -2,7 +2,7 @@ import type { FrameData } from '@interlude/protocol/frames';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { encodeFrame } from '@interlude/protocol/sse';
 import { unref } from '@/db/yield-to-loop';
-import type { Sink } from '@/lib/server/access/stream-answer';
+import type { Sink } from '@/lib/server/access/streamed-response';
 
 export interface SubscriberLimits {
   /** Most unsent bytes of a reader that catches up. More is read from the database as it drains. */

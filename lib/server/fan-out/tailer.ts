@@ -121,7 +121,7 @@ export class Tailer {
       if (stop !== this.#stop) return;
       // Damage has been logged already.
       const isLogged = this.#failing || this.#database.damage.code !== null;
-      if (!isLogged) serverLog('error', 'live updates are delayed:', { error: inShort(error) });
+      if (!isLogged) serverLog('error', 'live updates are delayed:', { error: forLog(error) });
       this.#failing = true;
     }
   }

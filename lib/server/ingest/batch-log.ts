@@ -1,9 +1,9 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import type { LogRecord } from '@interlude/protocol/envelope';
 import type { ReadInsight } from '@interlude/protocol/insight';
+import { isFailure } from '@interlude/protocol/insight';
 import { MAX_INSIGHT_DETAIL, MAX_SIGNALS_KEPT } from '@interlude/protocol/limits';
-import { cutLogMessage, utf8Length } from '@interlude/protocol/log-text';
-import { isFailure } from '@interlude/protocol/signals';
+import { truncateLogMessage, utf8Length } from '@interlude/protocol/log-text';
+import { truncateText } from '@interlude/protocol/text';
 import { columnText } from '@/db/table-rows';
 import type { AgentLog, BatchRows, InsightRow, LogLineRow } from '@/lib/server/event-log/batch-rows';
 
@@ -21,7 +21,7 @@ export class BatchLog {
     const { lastLine, bytes } = this.#logs.get(agentId) ?? this.#stored.get(agentId) ?? { lastLine: 0, bytes: 0 };
     const { level, component, redacted = 0, marker = null } = log;
     // The stored text: retention later subtracts its size from `bytes`.
-    const message = cutLogMessage(columnText(log.message));
+    const message = truncateLogMessage(columnText(log.message));
     const line = lastLine + 1;
     this.#logs.set(agentId, { lastLine: line, bytes: bytes + utf8Length(message) });
     this.lines.push({ position, agentId, occurredAt, level, component, message, line, redacted, marker });
@@ -50,7 +50,7 @@ export function insightRow(
   { agentId, occurredAt, log }: LogRecord,
   { signal, value, outcome, source, detail, session }: ReadInsight,
 ): InsightRow {
-  const text = detail ?? cutText(log.message, MAX_INSIGHT_DETAIL);
+  const text = detail ?? truncateText(log.message, MAX_INSIGHT_DETAIL);
   return {
     position,
     agentId,

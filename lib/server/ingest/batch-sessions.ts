@@ -1,10 +1,10 @@
 import type { WakeRule } from '@interlude/protocol/commands';
+import { isHookSignal } from '@interlude/protocol/insight';
 import type { Position } from '@interlude/protocol/position';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import type { SnapshotPart } from '@interlude/protocol/projections/snapshot-parts';
 import type { StatusTold } from '@interlude/protocol/projections/status-told';
 import type { Arrangement, Obligation, Task } from '@interlude/protocol/read-models';
-import { isOfHook } from '@interlude/protocol/signals';
 import type { EventRow, InsightRow, SessionChange, SessionMemory } from '@/lib/server/event-log/batch-rows';
 import type { BatchState, PartRow } from '@/lib/server/event-log/read-batch-state';
 import { DerivedRequests, type RequestMemory } from './derived-requests';
@@ -231,5 +231,5 @@ export class UnassignedFailures {
 }
 
 function tallyOf(row: InsightRow): FailureTally {
-  return { all: 1, other: Number(!isOfHook(row)) };
+  return { all: 1, other: Number(!isHookSignal(row)) };
 }

@@ -4,7 +4,6 @@ import { MAX_SNAPSHOT_PARTS } from '@interlude/protocol/limits';
 import { obligationsTouchedBy } from '@interlude/protocol/projections/obligations';
 import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
 import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projections/tasks';
-import { isFailure } from '@interlude/protocol/signals';
 import { Yielder } from '@/db/yield-to-loop';
 import { BatchScope, partKey } from '@/lib/server/event-log/batch-scope';
 import { parseStatus } from './parse-status';

@@ -1,9 +1,9 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type IngestAnswer, SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { AppError } from '@interlude/protocol/errors';
 import { laterPosition, positionFromNumber } from '@interlude/protocol/position';
 import { reachesAgent } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { truncateText } from '@interlude/protocol/text';
 import { isInputsFault } from '@/db/database-error';
 import type { WriteTransaction } from '@/db/writes';
 import { yieldToLoop } from '@/db/yield-to-loop';
@@ -166,7 +166,7 @@ function asRejected({ raw, validation }: ValidatedRecord): ValidatedRecord & { v
 function asExcerpt(record: ValidatedRecord): ValidatedRecord {
   const { raw, validation } = asRejected(record);
   const json = JSON.stringify(raw);
-  const kept = { seq: raw.seq, length: json.length, beginning: cutText(json, KEPT_LENGTH) };
+  const kept = { seq: raw.seq, length: json.length, beginning: truncateText(json, KEPT_LENGTH) };
   return { raw: kept, validation: { ...validation, agentId: null, sessionId: null } };
 }
 

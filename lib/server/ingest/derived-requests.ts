@@ -205,7 +205,7 @@ export class DerivedRequests {
       for (const request of named) this.#resolve(request, status === 'cancelled' ? status : answerTo(request, status));
     }
     for (const callId of inputResults(event)) this.#applyResult(callId, false);
-    const { turn, userMessageIds } = interludeOf(event);
+    const { turn, userMessageIds } = readInterlude(event);
     const isContinuation = event.input === undefined && idField(event, 'parentRunId') !== null;
     const isUserTurn = turn === 'user' || (turn === undefined && !isContinuation);
     if (isUserTurn) {
@@ -242,7 +242,7 @@ export class DerivedRequests {
     if (by !== null || !/_(START|CHUNK)$/.test(event.type)) return;
     if (kind === 'thought' || event.role !== 'user') {
       if (!this.#userMessageIds.includes(id)) this.#resume();
-    } else if (interludeOf(event).delivery !== 'queued') this.#applyUserMessage(id);
+    } else if (readInterlude(event).delivery !== 'queued') this.#applyUserMessage(id);
   }
 
   #applyDelivery(value: Fields): void {

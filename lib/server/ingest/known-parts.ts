@@ -1,8 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { contentText, inputUserMessages, streamedKind } from '@interlude/protocol/event-fields';
-import { parseJson, textOf } from '@interlude/protocol/fields';
-import { addTo } from '@interlude/protocol/grouped';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { addTo, parseJson, textOf } from '@interlude/protocol/fields';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { positionToNumber } from '@interlude/protocol/position';
 import type { Placement } from '@interlude/protocol/projections/placement';
 import type { SnapshotPart } from '@interlude/protocol/projections/snapshot-parts';
@@ -100,7 +99,7 @@ export class KnownParts {
   #apply(id: string | null, event: AgUiEvent, at: PartPlace, before: string | null): void {
     const inputMessages = event.type === 'RUN_STARTED' ? inputUserMessages(event) : [];
     for (const message of inputMessages) this.#part(`text ${message.id}`, { ...at, text: message.text, by: 'user' });
-    const { ofSnapshot, whole } = interludeOf(event);
+    const { ofSnapshot, whole } = readInterlude(event);
     const sameAs = ofSnapshot?.sameAs;
     const kind = sameAs === undefined ? streamedKind(event.type) : kindOf(sameAs);
     if (id === null || kind == null) return;

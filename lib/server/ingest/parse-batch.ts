@@ -9,7 +9,6 @@ import {
   QUOTE,
 } from '@interlude/protocol/json';
 import { MAX_JSON_DEPTH, MAX_RECORD_VALUES, MAX_RECORDS_PER_REQUEST } from '@interlude/protocol/limits';
-import { mayHaveHalves } from '@interlude/protocol/well-formed';
 import type { Yielder } from '@/db/yield-to-loop';
 import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './parse-request';
 
@@ -52,7 +51,7 @@ export async function parseBatch(bytes: Uint8Array, yielder: Yielder): Promise<P
     const text = isWide
       ? await withNestedAsText(bytes.subarray(start, end), yielder)
       : `[${decodeUtf8(bytes.subarray(start, end))}]`;
-    hasHalves ||= mayHaveHalves(text);
+    hasHalves ||= mayBeIllFormed(text);
     await yielder.rest();
     if (isWide) {
       const record = parseJsonText(text);

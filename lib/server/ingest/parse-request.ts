@@ -1,6 +1,6 @@
 import { ingestRequestSchema, type ProducerRef, rawRecordSchema } from '@interlude/protocol/envelope';
 import { AppError } from '@interlude/protocol/errors';
-import { measureJson } from '@interlude/protocol/json-measure';
+import { measureJson } from '@interlude/protocol/json';
 import { MAX_JSON_DEPTH, MAX_RECORD_VALUES } from '@interlude/protocol/limits';
 import type * as z from 'zod';
 import type { Yielder } from '@/db/yield-to-loop';

@@ -1,14 +1,14 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { ProcessExit } from '@interlude/protocol/agent-state';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
 import type { StatusRecord } from '@interlude/protocol/envelope';
-import { customValue, pickId } from '@interlude/protocol/event-fields';
+import { CUSTOM, customValue, pickId } from '@interlude/protocol/event-fields';
 import { compact } from '@interlude/protocol/fields';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { GRAMMAR } from '@interlude/protocol/lifecycle/grammar';
 import { comparePositions } from '@interlude/protocol/position';
 import { type StatusTold, statusTold } from '@interlude/protocol/projections/status-told';
 import type { Task } from '@interlude/protocol/read-models';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import { taskFields } from './task-router';
 
 const parsed = new WeakMap<StatusRecord, StatusTold | null>();

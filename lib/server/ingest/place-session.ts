@@ -2,7 +2,7 @@ import { positionFromNumber, positionToNumber } from '@interlude/protocol/positi
 import { NO_PLACES, type Placement } from '@interlude/protocol/projections/placement';
 import { aliasEvent, snapshotEvent } from '@interlude/protocol/projections/snapshot-parts';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
+import type { TurnPlaces } from '@interlude/protocol/turn-places';
 import type { Yielder } from '@/db/yield-to-loop';
 import type { EventRow } from '@/lib/server/event-log/batch-rows';
 import type { SessionBatch, SessionEntry, Stored } from './batch-sessions';

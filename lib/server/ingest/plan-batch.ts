@@ -22,7 +22,6 @@ import { isReportDue } from '@interlude/protocol/projections/session-summary';
 import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
 import { outdatesLists, type StatusTold } from '@interlude/protocol/projections/status-told';
 import type { ProducerSummary } from '@interlude/protocol/read-models';
-import { unmarked, withInterlude } from '@interlude/protocol/with-interlude';
 import { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/server/event-log/batch-rows';
 import { partKey } from '@/lib/server/event-log/batch-scope';
@@ -146,7 +145,7 @@ class BatchDraft {
         if (session === null) return;
         if (this.#isServer && owner.kind === 'own') this.#readModels.settleParked(record);
         for (const { to, event } of this.tasks.route(record, session, mention, owner)) {
-          this.#write(to, record, this.#isServer ? event : unmarked(event));
+          this.#write(to, record, this.#isServer ? event : withoutServerMarks(event));
         }
         return;
       case 'log':
@@ -231,7 +230,7 @@ class BatchDraft {
     if (isEnd) to.end = readInterlude(event).presumed ? 'presumed' : 'told';
     else if (startsSession(event)) to.end = null;
     if (outdatesLists(event)) to.listsKey = null;
-    const isInferred = interludeOf(event).presumed === true || (this.#isServer && to.before?.isAway === true);
+    const isInferred = readInterlude(event).presumed === true || (this.#isServer && to.before?.isAway === true);
     const derived = to.requests.apply(entry, this.#derivedRoom, isInferred);
     for (const one of derived) this.#append(to, seq, occurredAt, one);
   }
@@ -339,7 +338,7 @@ class BatchDraft {
       }
       return;
     }
-    const sessions = this.#readModels.sessions.writtenFor(agentId).slice(-MAX_FANNED_OUT);
+    const sessions = this.#readModels.sessions.writtenFor(agentId).slice(-MAX_FAN_OUT);
     if (this.#lossEvents + sessions.length > MAX_LOSS_EVENTS) return;
     this.#lossEvents += sessions.length;
     this.#loss = { agentId, knownSessions: this.#readModels.sessions.size, values: sessions.map(write) };

@@ -20,7 +20,6 @@ import { TaskLedger } from '@interlude/protocol/projections/tasks';
 import type { Arrangement, SessionSummary, Task } from '@interlude/protocol/read-models';
 import { canReply, hasEnded, hasOpenWork } from '@interlude/protocol/session-predicates';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import type { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, EventRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/server/event-log/fold-deltas';
@@ -152,7 +151,7 @@ export async function projectSession(
   const announces = isDue || differsForReaders(before, after);
   // From now on the runner counts as missed if none listens.
   const isStarted =
-    session.before === null || before.away !== null || hasEnded(before.summary) || !isUnderWay(before.summary);
+    session.before === null || before.away !== null || hasEnded(before.summary) || !hasOpenWork(before.summary);
   const { summary, ...fold } = after;
   if (isStarted && session.isActive && !hasEnded(summary)) rows.startedAgentIds.push(agentId);
   if (summary.owedCount > 0 && canReply(summary) !== canReply(before.summary))

@@ -1,12 +1,11 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import type { EventRecord, IngestRecord } from '@interlude/protocol/envelope';
-import { customName, customValue, pickNumber } from '@interlude/protocol/event-fields';
+import { CUSTOM, customName, customValue, pickNumber } from '@interlude/protocol/event-fields';
 import type { InboxMarks } from '@interlude/protocol/inbox';
+import { isHookSignal } from '@interlude/protocol/insight';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { overdueDifference, owedDifference } from '@interlude/protocol/projections/session-summary';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { hasBrokenOff } from '@interlude/protocol/session-standing';
-import { isOfHook } from '@interlude/protocol/signals';
+import { hasCrashed } from '@interlude/protocol/session-predicates';
 import type { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, InsightRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
@@ -63,7 +62,7 @@ export class ReadModelWriter {
     const agent = this.agents.get(row.agentId);
     agent.insightCount += 1;
     this.#failures.set(row.agentId, row);
-    if (!isOfHook(row)) agent.otherFailureCount += 1;
+    if (!isHookSignal(row)) agent.otherFailureCount += 1;
     if (row.sessionId === null) {
       this.#unassignedFailures.note(row);
       return;
@@ -236,7 +235,7 @@ export class ReadModelWriter {
 
   #countSession({ agentId, before: stored }: SessionBatch, after: SessionSummary): void {
     const before = stored?.summary;
-    const brokenOff = Number(hasBrokenOff(after)) - Number(before !== undefined && hasBrokenOff(before));
+    const brokenOff = Number(hasCrashed(after)) - Number(before !== undefined && hasCrashed(before));
     const running = after.runningTaskCount - (before?.runningTaskCount ?? 0);
     if (before?.state === after.state && brokenOff === 0 && running === 0) return;
     const agent = this.agents.get(agentId);

@@ -12,7 +12,6 @@ import type { Position } from '@interlude/protocol/position';
 import { type OpenRequest, OpenRequests, requestTitle } from '@interlude/protocol/projections/open-requests';
 import type { Placement } from '@interlude/protocol/projections/placement';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { requestOptions } from '@interlude/protocol/request-options';
 import type { Yielder } from '@/db/yield-to-loop';
 
 /** A newly opened request. No earlier answer applies to it. */

@@ -1,15 +1,17 @@
 import type { AgUiEvent, TaskElsewhereValue, TaskToldValue } from '@interlude/protocol/ag-ui';
 import type { EventRecord } from '@interlude/protocol/envelope';
 import {
+  CUSTOM,
   customName,
   customValue,
   idField,
   pickId,
   pickText,
   subagentTaskId,
+  taskEndOf,
   taskEventId,
 } from '@interlude/protocol/event-fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude, withInterlude } from '@interlude/protocol/interlude-metadata';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { hasEnded } from '@interlude/protocol/projections/task-status';
 import {
@@ -20,8 +22,6 @@ import {
   touchesEveryTask,
 } from '@interlude/protocol/projections/tasks';
 import type { Task } from '@interlude/protocol/read-models';
-import { taskEndTold } from '@interlude/protocol/task-end';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import { columnText } from '@/db/table-rows';
 import type { MentionedTask } from '@/lib/server/event-log/batch-scope';
 import type { BatchSessions, SessionBatch } from './batch-sessions';
@@ -174,7 +174,7 @@ export class TaskRouter {
 
   /** Folds events that the server derived, and events about all of a session's tasks. */
   follow({ id: sessionId, agentId }: SessionBatch, occurredAt: number, event: AgUiEvent): void {
-    if (interludeOf(event).presumed === true || touchesEveryTask(event)) {
+    if (readInterlude(event).presumed === true || touchesEveryTask(event)) {
       this.#fold({ agentId, sessionId, occurredAt, event });
     }
   }
@@ -255,7 +255,7 @@ export function taskMention(event: AgUiEvent): TaskMention | null {
   const speaker = subagentTaskId(event);
   // A subagent's request stays in the session that sent it: only there a runner waits for the answer.
   if (speaker === null || event.type === 'CUSTOM') return null;
-  return { id: speaker, runId: interludeOf(event).taskRunId ?? null, how: 'speaks' };
+  return { id: speaker, runId: readInterlude(event).taskRunId ?? null, how: 'speaks' };
 }
 
 /**
@@ -305,7 +305,7 @@ export function mentionedTasks(event: AgUiEvent): TaskRef[] {
 
 /** Replaces `trigger.ofSessionIds` by the owners that the server knows. */
 function withTaskOwners(event: AgUiEvent, ownerOf: (task: TaskRef) => TaskOwner) {
-  const { trigger } = interludeOf(event);
+  const { trigger } = readInterlude(event);
   if (trigger === undefined) return event;
   const { ofSessionIds: sent, ...known } = trigger;
   const ofSessionIds = known.taskIds.map((id, at) => {

@@ -2,8 +2,8 @@ import type { Database } from '@/db/client';
 import { LeasedWork } from '@/db/lease';
 import { ALL_DUE, hasDue, RowSweep, selectDue } from '@/db/row-sweep';
 import { paced, unref } from '@/db/yield-to-loop';
-import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { ClockTrust, newestReceivedAt } from '@/lib/server/access/clock-trust';
+import type { ServerContext } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines, UNINDEXED_LOGS } from './chunk-lines';
 import { overdueLogs, type Retention, removeOldLines } from './remove-old-lines';
 

@@ -4,7 +4,7 @@ import type { DueRows } from '@/db/row-sweep';
 import { agentLogs, logLines } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { numberSetting } from '@/lib/server/access/number-setting';
+import { numberSetting } from '@/lib/server/access/access-settings';
 import { agentNumberOf } from './chunk-lines';
 
 export interface Retention {

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { link, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { CliError, EXIT, type ExitCode } from '@interlude/runner/cli/exit';
-import { print } from '@interlude/runner/cli/table';
-import { errorCode } from '@interlude/runner/system-error.mjs';
+import { CliError, EXIT, type ExitCode, print } from '@interlude/runner/cli/command';
+import { errorCode } from '@interlude/runner/host/system-error.mjs';
 import { LocalConnection } from '@/db/local-connection';
 import { copyDatabase } from './copy-database';
 import { type DatabaseLocation, LOCK_TIMEOUT_MS, locationName, openFile } from './database-location';

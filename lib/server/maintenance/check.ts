@@ -1,9 +1,9 @@
-import { EXIT, type ExitCode } from '@interlude/runner/cli/exit';
-import { print } from '@interlude/runner/cli/table';
+import { EXIT, type ExitCode, print } from '@interlude/runner/cli/command';
 import type { Row } from '@libsql/client';
-import { databaseErrorCode, databaseFault } from '@/db/database-error';
+import { databaseErrorCode, databaseFault, firstLine } from '@/db/database-error';
 import { schemaState } from '@/db/migrate';
 import type { Reader } from '@/db/reader';
+import { ReadQueue } from '@/db/reader';
 import { checkAudit } from '@/lib/server/access/audit-log';
 import { quoted, tablesOf } from './copy-database';
 import { type DatabaseLocation, locationName, openToRead } from './database-location';

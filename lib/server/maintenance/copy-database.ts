@@ -1,10 +1,9 @@
-import { CliError, EXIT, type ExitCode } from '@interlude/runner/cli/exit';
-import { say } from '@interlude/runner/cli/say';
-import { print } from '@interlude/runner/cli/table';
+import { CliError, EXIT, type ExitCode, print, say } from '@interlude/runner/cli/command';
 import type { InStatement, InValue, Row } from '@libsql/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { schemaState, UNFINISHED } from '@/db/migrate';
 import type { Reader, Snapshot } from '@/db/reader';
+import { failWhere } from '@/db/writes';
 import { type CopyTarget, type DatabaseLocation, locationName, openTarget, openToRead } from './database-location';
 import { formatDuration, Progress } from './progress';
 

@@ -2,20 +2,18 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CliError, EXIT } from '@interlude/runner/cli/exit';
-import { fromInterlude, openDataDir } from '@interlude/runner/cli/local-server';
-import { makePrivate } from '@interlude/runner/data-folder.mjs';
+import { CliError, EXIT } from '@interlude/runner/cli/command';
+import { openDataDir, resolveFromRoot } from '@interlude/runner/cli/dashboard';
+import { makePrivate } from '@interlude/runner/host/data-folder.mjs';
 import type { InStatement } from '@libsql/client';
 import { databaseOptions } from '@/db/client';
-import { setAsideForeignLog } from '@/db/left-behind-log';
-import { MAINTENANCE_MS } from '@/db/limited-fetch';
+import { retryWhileBusy } from '@/db/database-error';
+import { setAsideForeignLog } from '@/db/database-file';
 import { LocalConnection } from '@/db/local-connection';
 import { LocalReader } from '@/db/local-reader';
 import { migrate } from '@/db/migrate';
-import { connect } from '@/db/open-server';
-import { inOrder, type Reader, type ResultRows } from '@/db/reader';
-import { retryWhileBusy } from '@/db/retry-while-busy';
-import { serverAddress } from '@/db/server-address';
+import { connect, MAINTENANCE_MS, serverAddress } from '@/db/open-server';
+import { type Reader, type ResultRows, runInOrder } from '@/db/reader';
 import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 
 type Environment = Record<string, string | undefined>;
@@ -34,7 +32,7 @@ const SERVER = /^(libsql|https?|wss?):\/\//;
 export function dashboardLocation(env: Environment): DatabaseLocation {
   const { url, authToken } = databaseOptions({
     ...env,
-    INTERLUDE_DATA_DIR: fromInterlude(env.INTERLUDE_DATA_DIR || '.interlude'),
+    INTERLUDE_DATA_DIR: resolveFromRoot(env.INTERLUDE_DATA_DIR || '.interlude'),
   });
   if (!url.startsWith('file:')) return { kind: 'server', url, authToken };
   if (!env.INTERLUDE_DATABASE_URL) return { kind: 'file', path: join(openDataDir(env), 'interlude.db') };
@@ -177,7 +175,7 @@ function transactionsOf(connection: LocalConnection): TransactionSource {
       const execute = (statement: InStatement) => connection.execute(statement, 'thread');
       return {
         execute,
-        batch: (statements) => inOrder(statements, execute),
+        batch: (statements) => runInOrder(statements, execute),
         commit: () => connection.run('COMMIT', 'thread'),
         close: async () => {
           if (connection.isInTransaction) await connection.run('ROLLBACK', 'thread').catch(() => undefined);

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { CliError, EXIT, type ExitCode, print } from '@interlude/runner/cli/command';
 import { interludeCommand } from '@interlude/runner/host/own-program.mjs';
+import { retryWhileBusy } from '@/db/database-error';
 import type { LocalConnection } from '@/db/local-connection';
-import { pause } from '@/db/next-turn';
-import { retryWhileBusy } from '@/db/retry-while-busy';
+import { pause } from '@/db/yield-to-loop';
 import { type DatabaseLocation, locationName, openFile } from './database-location';
 import { formatBytes, formatDuration, Progress } from './progress';
 

@@ -1,6 +1,6 @@
 import { maskDigests } from '@interlude/protocol/redaction/mask-digests';
 import { redactModel } from '@interlude/protocol/redaction/redact-model';
-import { Pace } from '@/db/next-turn';
+import { Yielder } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 
 /** Lists longer than this are written entry by entry. */
@@ -13,7 +13,7 @@ export async function answer(model: object, status = 200): Promise<Response> {
 }
 
 /** `JSON.stringify` in pieces, for JSON values. */
-export async function jsonText(value: unknown, pace: Pace): Promise<string> {
+export async function jsonText(value: unknown, pace: Yielder): Promise<string> {
   if (pace.isDue) await pace.rest();
   if (Array.isArray(value)) {
     if (!isLongList(value)) return JSON.stringify(value);
@@ -57,7 +57,7 @@ export async function redactResponse<Model>(
   digests: ShownDigests,
 ): Promise<Model> {
   if (typeof model !== 'object' || model === null) return model;
-  const pace = new Pace();
+  const pace = new Yielder();
   const shown = redacts ? await redactModel(model, pace.restIfDue) : model;
   // Most readers see everything, and cost no walk.
   return digests === PLAIN_DIGESTS ? shown : maskDigests(shown, digests);

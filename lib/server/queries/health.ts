@@ -1,6 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { KeptAnswer } from '@/db/kept-answer';
+import { TtlCache } from '@/db/ttl-cache';
 import type { ServerContext } from '@/lib/server/access/request-context';
 
 const UNCACHED = { 'cache-control': 'no-store' };
@@ -20,13 +20,13 @@ const TIMEOUT_MS = 5_000;
 /** Checks at most every few seconds whether the database can be written to, and logs each change once. */
 export class Readiness {
   readonly #freshMs: number;
-  readonly #kept: KeptAnswer<boolean>;
+  readonly #kept: TtlCache<boolean>;
   #wasReady = true;
 
   /** @param isShared as for `KeptAnswer` */
   constructor({ freshMs = FRESH_MS, isShared = true } = {}) {
     this.#freshMs = freshMs;
-    this.#kept = new KeptAnswer(isShared);
+    this.#kept = new TtlCache(isShared);
   }
 
   isReady(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {

@@ -1,9 +1,8 @@
 import { type LogFilter, levelsOf, requiredText } from '@interlude/protocol/projections/log-filter';
 import type { InStatement, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
-import { chunkId, LOG_CHUNK, type LogChunk, levelBits } from '@/db/log-chunks';
-import { LOG_COLUMNS } from '@/db/log-rows';
+import { chunkId, LOG_CHUNK, LOG_COLUMNS, type LogChunk, levelBits } from '@/db/log-rows';
+import { columnText } from '@/db/table-rows';
 import { allOf, type Condition, condition, trigramQuery } from './log-conditions';
 
 /** An agent's chunks at the start of a scan. */

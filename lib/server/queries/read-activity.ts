@@ -1,11 +1,11 @@
 import { MINUTE_MS } from '@interlude/protocol/limits';
 import { type Activity, durationSteps, MAX_MEASURED } from '@interlude/protocol/read-models';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { query, readSnapshot } from './read-snapshot';
 
 /** Events per minute, and the durations of the newest tasks and replies. */
-export async function readActivity(sight: Sight, now: number, minutes: number): Promise<Activity> {
+export async function readActivity(sight: ReadScope, now: number, minutes: number): Promise<Activity> {
   const which = sessionsIn(sight.scope, 'session_id');
   const first = Math.floor(now / MINUTE_MS) - minutes + 1;
   const { position, found } = await readSnapshot<[{ minute: number; events: number }, number, number]>(sight, [

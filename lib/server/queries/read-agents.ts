@@ -15,7 +15,7 @@ import { insights, quarantine } from '@/db/schema';
 import { agentsIn, logsIn } from '@/db/scope-sql';
 import { columnText, shapeWithout } from '@/db/table-rows';
 import { Yielder } from '@/db/yield-to-loop';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { agentPageOf, ofAgent } from './read-sessions';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
@@ -151,7 +151,7 @@ export const readAgentRow = rowReader(agentsIn);
 export const readLogAgent = rowReader(logsIn);
 
 function rowReader(within: typeof agentsIn) {
-  return async (sight: Sight, agentId: string): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> => {
+  return async (sight: ReadScope, agentId: string): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> => {
     const { position, found } = await readSnapshot(sight, [selectAgent(agentId, within(sight.scope, 'id'))]);
     const [agent] = found[0];
     return agent === undefined ? null : { position, agent };

@@ -5,7 +5,7 @@ import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { Reader } from '@/db/reader';
 import { attachments } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { Principal } from '@/lib/server/access/principal';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { abortableBody } from '@/lib/server/access/streamed-response';

@@ -7,7 +7,7 @@ import { AGENT_ROW, agentFromRow, producerFromRow, SESSION_ROW, sessionFromRow }
 import { events, quarantine } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { query, readSnapshot } from './read-snapshot';
 
 const EVENT = shapeOf(events, 'position', 'receivedAt', 'payload');

@@ -6,7 +6,7 @@ import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
 import { Yielder } from '@/db/yield-to-loop';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 

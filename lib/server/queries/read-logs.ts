@@ -1,17 +1,16 @@
-import { cutText } from '@interlude/protocol/cut-text';
-import { AppError, brokenOff } from '@interlude/protocol/errors';
+import { AppError, toAbortError } from '@interlude/protocol/errors';
 import { MAX_LOG_SEARCH_LENGTH } from '@interlude/protocol/limits';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import { type Position, positionFromNumber, positionToNumber } from '@interlude/protocol/position';
 import { EVERY_LINE, type LogFilter, parseTerms } from '@interlude/protocol/projections/log-filter';
 import type { LogFilterQuery, LogQuery } from '@interlude/protocol/queries';
 import type { AgentLogLevel, LogComponentList, LogExtent, LogLine, LogPage } from '@interlude/protocol/read-models';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
 import { redactLine } from '@interlude/protocol/redaction/redact-model';
-import { columnText } from '@/db/column-text';
+import { truncateText } from '@interlude/protocol/text';
 import { agentLogs, logComponents } from '@/db/schema';
 import { logsIn } from '@/db/scope-sql';
-import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import { columnText, shapeOf } from '@/db/table-rows';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { readLinePosition } from './log-chunks';
 import { readLogAgent } from './read-agents';
 import { type Query, query, readSnapshot } from './read-snapshot';
@@ -45,7 +44,7 @@ const LIMITS: LogPageLimits = { bytes: 1024 * 1024, searchMs: 200 };
  * @returns null for an unknown agent
  */
 export async function readLogLines(
-  sight: Sight,
+  sight: ReadScope,
   agentId: string,
   { filter, place, limit }: LogRequest,
   limits: LogPageLimits = LIMITS,
@@ -132,7 +131,7 @@ async function compiled(source: string): Promise<LogFilter['regex']> {
   if (outcome.kind === 'compiled') return outcome.regex;
   const message = `The regex is invalid: ${outcome.reason}. Use RE2 syntax, without lookaround and backreferences.`;
   throw new AppError('invalid_argument', message, {
-    details: { regex: cutText(source, MAX_LOG_SEARCH_LENGTH), reason: outcome.reason },
+    details: { regex: truncateText(source, MAX_LOG_SEARCH_LENGTH), reason: outcome.reason },
   });
 }
 
@@ -176,7 +175,7 @@ const BUDGET_MS = 200;
  * @returns null for an unknown agent
  */
 export async function downloadLog(
-  sight: Sight,
+  sight: ReadScope,
   agentId: string,
   filter: LogFilter,
   client: string,
@@ -195,7 +194,7 @@ export async function downloadLog(
         const scan = () => scanLog(sight, id, filter, { direction: 'newer', edge, ...range });
         const { lines, end, searchedTo } = await reads.run(client, scan, { continues: true }).catch((error) => {
           // The reader logs database failures.
-          throw error instanceof AppError ? brokenOff(error) : error;
+          throw error instanceof AppError ? toAbortError(error) : error;
         });
         edge = searchedTo;
         if (lines.length > 0) {
@@ -212,7 +211,7 @@ export async function downloadLog(
 }
 
 /** One row if the agent exists and its log is in scope. */
-function agentExists({ scope }: Pick<Sight, 'scope'>, agentId: string): Query<true> {
+function agentExists({ scope }: Pick<ReadScope, 'scope'>, agentId: string): Query<true> {
   return query(() => true, `SELECT 1 FROM agents WHERE id = ? AND ${logsIn(scope, 'id')}`, agentId);
 }
 
@@ -226,7 +225,7 @@ const COMPONENT = shapeOf(logComponents, 'component', 'lines');
  *
  * @returns null for an unknown agent
  */
-export async function readLogComponents(sight: Sight, agentId: string): Promise<LogComponentList | null> {
+export async function readLogComponents(sight: ReadScope, agentId: string): Promise<LogComponentList | null> {
   const id = columnText(agentId);
   const sql = `SELECT ${COMPONENT.columns()} FROM log_components WHERE agent_id = ? ORDER BY component LIMIT ?`;
   const { position, found } = await readSnapshot(sight, [
@@ -246,7 +245,7 @@ export interface LogLevelDetail extends AgentLogLevel {
 }
 
 /** @returns null for an unknown agent */
-export async function readLogLevel(sight: Sight, agentId: string): Promise<LogLevelDetail | null> {
+export async function readLogLevel(sight: ReadScope, agentId: string): Promise<LogLevelDetail | null> {
   const found = await readLogAgent(sight, agentId);
   return found === null ? null : { position: found.position, ...found.agent.logLevel, levels: LOG_LEVELS };
 }

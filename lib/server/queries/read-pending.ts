@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { ShownFold } from '@interlude/protocol/projections/items';
 import type {
   Obligation,
@@ -9,10 +9,10 @@ import type {
 } from '@interlude/protocol/read-models';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { OBLIGATION_ROW, obligationFromRow } from '@/db/fleet-rows';
+import { OBLIGATION_ROW, obligationFromRow } from '@/db/read-model-rows';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import { columnText } from '@/db/table-rows';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { query, rawRow, readSnapshot } from './read-snapshot';
 import { ENTRY_COLUMNS, RedactedEntries, withRedacted } from './read-turns';
 
@@ -25,7 +25,7 @@ const MAX_SETTLED = 20;
  *
  * @param byAlias true for the runner's ids of the sessions
  */
-export async function readObligations(sight: Sight, agentId: string, byAlias = false): Promise<ObligationList> {
+export async function readObligations(sight: ReadScope, agentId: string, byAlias = false): Promise<ObligationList> {
   const sql = `SELECT ${OBLIGATION_ROW.columns()},
       (SELECT alias FROM session_aliases AS a WHERE a.session_id = obligations.session_id) AS alias FROM obligations INDEXED BY obligations_owed_by_agent
     WHERE agent_id = ? AND state = 'owed' AND ${agentsIn(sight.scope)} ORDER BY position LIMIT ?`;
@@ -47,7 +47,7 @@ export async function readObligations(sight: Sight, agentId: string, byAlias = f
 }
 
 /** A session's pending replies, oldest first, and the last ones settled; none for an unknown session. */
-export async function readSessionObligations(sight: Sight, sessionId: string): Promise<SessionObligations> {
+export async function readSessionObligations(sight: ReadScope, sessionId: string): Promise<SessionObligations> {
   const columns = OBLIGATION_ROW.columns();
   const which = sessionsIn(sight.scope, 'session_id');
   const id = columnText(sessionId);
@@ -77,7 +77,11 @@ const MOST_ANSWERS = 100;
  *
  * @returns null for an unknown request
  */
-export async function readRequest(sight: Sight, sessionId: string, requestId: string): Promise<RequestDetail | null> {
+export async function readRequest(
+  sight: ReadScope,
+  sessionId: string,
+  requestId: string,
+): Promise<RequestDetail | null> {
   const [session, request] = [columnText(sessionId), columnText(requestId)];
   const asked = `SELECT position, turn_id FROM events INDEXED BY events_of_requests
     WHERE session_id = ?1 AND entity_id = ?2 AND name IN ('${CUSTOM.requestOpened}', '${CUSTOM.requestResolved}')

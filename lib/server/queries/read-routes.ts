@@ -3,10 +3,9 @@ import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@interlude/protocol/queries';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import { SESSION_STATES } from '@interlude/protocol/session-states';
-import type { Asked } from '@/lib/server/access/asked';
-import { cutShort } from '@/lib/server/access/cut-short';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { type Sight, sightOf } from '@/lib/server/access/sight';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
+import { type ReadScope, readScope } from '@/lib/server/access/request-context';
+import { abortableBody } from '@/lib/server/access/streamed-response';
 import { readActivity } from './read-activity';
 import { AGENTS_GROUP, type ParkedPage, readAgent, readParked, searchAgents } from './read-agents';
 import { readDelivery } from './read-delivery';
@@ -21,18 +20,22 @@ import { cursorOf, LIST_START } from './search-pages';
 
 /** The GET routes of the read models. Each answers a model or `not_found`. */
 
-type Read<Request extends Asked, Model> = (asked: Request, sight: Sight, server: ServerContext) => Promise<Model>;
+type Read<Request extends RequestContext, Model> = (
+  asked: Request,
+  sight: ReadScope,
+  server: ServerContext,
+) => Promise<Model>;
 
 /** A handler that reads through the sender's scope. */
-function direct<Request extends Asked, Model>(read: Read<Request, Model>) {
+function direct<Request extends RequestContext, Model>(read: Read<Request, Model>) {
   return (asked: Request, server: ServerContext): Promise<Model> => {
     const { scope, redacts } = asked.principal;
-    return read(asked, sightOf(server.database, scope, redacts), server);
+    return read(asked, readScope(server.database, scope, redacts), server);
   };
 }
 
 /** The same for reads of many rows, which wait in the sender's queue. */
-function queued<Request extends Asked, Model>(read: Read<Request, Model>) {
+function queued<Request extends RequestContext, Model>(read: Read<Request, Model>) {
   return (asked: Request, server: ServerContext): Promise<Model> => {
     const { request, principal } = asked;
     return server.database.reads.run(principal.credentialId, () => direct(read)(asked, server), {
@@ -50,15 +53,15 @@ async function found<Model>(kind: string, id: string, reading: Promise<Model | n
   );
 }
 
-type OfSession<Query = unknown> = Asked<'sessionId', { query: Query }>;
-type OfAgent<Query = unknown> = Asked<'agentId', { query: Query }>;
-type OfTask = Asked<'sessionId' | 'taskId', { query: TaskRunQuery }>;
+type OfSession<Query = unknown> = RequestContext<'sessionId', { query: Query }>;
+type OfAgent<Query = unknown> = RequestContext<'agentId', { query: Query }>;
+type OfTask = RequestContext<'sessionId' | 'taskId', { query: TaskRunQuery }>;
 
 /**
  * Without `after` or a filter: the first page, newest event first. Otherwise a page of the matches in the order of
  * SESSION_STATES.
  */
-export const getSessions = queued(async ({ query }: Asked<never, { query: SessionsQuery }>, sight) => {
+export const getSessions = queued(async ({ query }: RequestContext<never, { query: SessionsQuery }>, sight) => {
   const { agent: agentId, state: states, q: words, limit } = query;
   const isFiltered = states.length > 0 || words.length > 0;
   const after = query.after ?? (agentId === null && !isFiltered ? null : LIST_START);
@@ -90,23 +93,24 @@ export const getTask = queued(({ ids: { sessionId, taskId }, query }: OfTask, si
 export const getTaskOutput = queued(({ ids: { sessionId, taskId }, query }: OfTask, sight) =>
   found('task', taskId, readTaskOutput(sight, sessionId, taskId, query)),
 );
-export const getRequest = queued(({ ids: { sessionId, requestId } }: Asked<'sessionId' | 'requestId'>, sight) =>
-  found('request', requestId, readRequest(sight, sessionId, requestId)),
+export const getRequest = queued(
+  ({ ids: { sessionId, requestId } }: RequestContext<'sessionId' | 'requestId'>, sight) =>
+    found('request', requestId, readRequest(sight, sessionId, requestId)),
 );
 export const getSessionObligations = direct(({ ids }: OfSession, sight) =>
   readSessionObligations(sight, ids.sessionId),
 );
 
-export const getInbox = queued(async ({ query }: Asked<never, { query: InboxQuery }>, sight) => {
+export const getInbox = queued(async ({ query }: RequestContext<never, { query: InboxQuery }>, sight) => {
   const { agent: agentId, session: sessionId, kind: kinds, q: words, limit, after } = query;
   const page = { after: cursorOf(after ?? LIST_START, INBOX_KINDS), limit };
   return searchInbox(sight, page, { kinds, agentId, sessionId, words });
 });
-export const getActivity = queued(({ query }: Asked<never, { query: { minutes: number } }>, sight, server) =>
+export const getActivity = queued(({ query }: RequestContext<never, { query: { minutes: number } }>, sight, server) =>
   readActivity(sight, server.now(), query.minutes),
 );
 
-export const getAgents = queued(async ({ query }: Asked<never, { query: AgentsQuery }>, sight) => {
+export const getAgents = queued(async ({ query }: RequestContext<never, { query: AgentsQuery }>, sight) => {
   const { limit, after, q: words } = query;
   return searchAgents(sight, { after: cursorOf(after ?? LIST_START, [AGENTS_GROUP]), limit }, words);
 });
@@ -119,9 +123,9 @@ export const getObligations = direct(({ ids, principal }: OfAgent, sight) =>
   readObligations(sight, ids.agentId, principal.kind === 'runner'),
 );
 
-export const getWebhook = direct((_asked: Asked, sight, server) => readWebhook(sight, server));
+export const getWebhook = direct((_asked: RequestContext, sight, server) => readWebhook(sight, server));
 export const getWebhookDeliveries = direct(
-  ({ query }: Asked<never, { query: { before: number | null; limit: number } }>, sight) =>
+  ({ query }: RequestContext<never, { query: { before: number | null; limit: number } }>, sight) =>
     readWebhookDeliveries(sight, query),
 );
 

@@ -3,14 +3,14 @@ import type { Position } from '@interlude/protocol/position';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { listedScope, reachesAgent } from '@interlude/protocol/scope';
+import type { SessionState } from '@interlude/protocol/session-states';
+import { noSessions, SESSION_STATES } from '@interlude/protocol/session-states';
 import type { Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
-import { Pace } from '@/db/next-turn';
+import { SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
 import { Yielder } from '@/db/yield-to-loop';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { allOf, type Condition, trigramQuery } from './log-conditions';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
@@ -25,7 +25,7 @@ const MOST_FOUND_COUNTED = 1_000;
 export const SESSIONS_IN_PAGE = 100;
 
 /** The first page by SESSION_STATES, sorted by newest event. */
-export async function readSessions(sight: Sight, limit = LIST_LIMIT): Promise<SessionList> {
+export async function readSessions(sight: ReadScope, limit = LIST_LIMIT): Promise<SessionList> {
   const { sessions, ...page } = await readSessionPage(sight, { after: null, limit });
   return { ...page, sessions: newestFirst(sessions) };
 }
@@ -42,7 +42,7 @@ export async function readSessionPage(
       ? null
       : newest([inState(state), ...scopeOf(sight), ...conditionsOf(filter)], at === from ? after : null, limit + 1),
   );
-  const found = await new Pace().map(states.flat().slice(0, limit + 1), sessionFromRow);
+  const found = await new Yielder().map(states.flat().slice(0, limit + 1), sessionFromRow);
   return { position, counts, ...pageOf(found, limit, cursorBehind) };
 }
 
@@ -98,7 +98,7 @@ export async function readAgentSessions(
 type StateCount = [state: SessionState, count: number];
 
 /** Counts by state: from the agent's row for readers of the whole agent, else counted here. */
-function countsOfAgent(sight: Sight, agentId: string): Query<StateCount>[] {
+function countsOfAgent(sight: ReadScope, agentId: string): Query<StateCount>[] {
   const toCount = (row: Row): StateCount => [String(row.state) as SessionState, Number(row.count)];
   if (reachesAgent(sight.scope, agentId)) {
     const sql = `SELECT key AS state, value AS count FROM agents AS a, json_each(a.body, '$.sessionStates') WHERE a.id = ?`;
@@ -134,7 +134,7 @@ export interface SessionFilter {
 
 const EVERY_SESSION: SessionFilter = { states: [], agentId: null, words: [] };
 
-const scopeOf = ({ scope }: Pick<Sight, 'scope'>): Condition[] =>
+const scopeOf = ({ scope }: Pick<ReadScope, 'scope'>): Condition[] =>
   listedScope(scope).kind === 'everything' ? [] : [{ sql: listedSessionsIn(scope), args: [] }];
 const inState = (state: SessionState): Condition => ({ sql: 'state = ?', args: [state] });
 const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [columnText(agentId)] });
@@ -189,7 +189,7 @@ function newestFirst(sessions: SessionSummary[]): SessionSummary[] {
 }
 
 /** @returns null for an unknown session */
-export async function readSession(sight: Sight, sessionId: string): Promise<SessionDetail | null> {
+export async function readSession(sight: ReadScope, sessionId: string): Promise<SessionDetail | null> {
   const sql = `SELECT ${COLUMNS} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`;
   const { position, found } = await readSnapshot(sight, [query(sessionFromRow, sql, columnText(sessionId))]);
   const [session] = found[0];

@@ -8,9 +8,9 @@ import {
   type StorageTable,
 } from '@interlude/protocol/storage';
 import type { Reader } from '@/db/reader';
-import { treeBytes } from '@/db/tree-bytes';
-import type { Asked } from '@/lib/server/access/asked';
-import type { KeptAnswers } from '@/lib/server/access/server-context';
+import type { TtlCache } from '@/db/ttl-cache';
+import { treeBytes } from '@/db/used-bytes';
+import type { RequestContext, ResponseCaches } from '@/lib/server/access/request-context';
 
 /** Lifetime of a measurement, at least KEPT_TIMES as long as it took. */
 const KEPT_MS = 60_000;
@@ -30,7 +30,7 @@ export async function getStorage(_asked: RequestContext, context: StorageContext
 }
 
 /** The database's sizes, cached for a while. */
-export function readStorage(reader: Reader, now: () => number, kept: KeptAnswer<StorageSizes>): Promise<StorageSizes> {
+export function readStorage(reader: Reader, now: () => number, kept: TtlCache<StorageSizes>): Promise<StorageSizes> {
   return kept.get(
     now,
     () => measure(reader, now()),

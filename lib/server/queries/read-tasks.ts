@@ -11,7 +11,7 @@ import { TASK_ROW, taskFromRow } from '@/db/read-model-rows';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
 import { Yielder } from '@/db/yield-to-loop';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { ENTRY_COLUMNS, entryFromRow, RedactedEntries, withRedacted } from './read-turns';
 
@@ -108,7 +108,7 @@ export async function readTask(
   const at = runId === null && wantedAt === null ? runs.length - 1 : runs.findIndex(isWanted);
   const task = runs[at];
   if (task === undefined) return null;
-  const pace = new Pace();
+  const pace = new Yielder();
   const shown = new RedactedEntries(sight, events.length < MAX_TASK_EVENTS);
   const entries: EventEntry[] = [];
   await shown.each(events.toReversed(), pace, (entry) => entries.push(entry));
@@ -146,7 +146,7 @@ export interface TaskRunQuery {
  * @returns null for an unknown task
  */
 export async function readTaskOutput(
-  sight: Sight,
+  sight: ReadScope,
   sessionId: string,
   taskId: string,
   { runId, position: at }: TaskRunQuery,
@@ -165,14 +165,14 @@ export async function readTaskOutput(
   const [[taskPosition], rows] = found;
   if (taskPosition === undefined) return null;
   const draft = new OutputDraft(null);
-  await new Pace().each(rows, (row) => {
+  await new Yielder().each(rows, (row) => {
     const { event, occurredAt } = entryFromRow(row);
     draft.add(event, occurredAt);
   });
   const output = rows.length === 0 ? null : draft.result();
   if (!sight.redacts || output === null) return { position, taskPosition, output };
   const tally = { redacted: 0 };
-  const pace = new Pace();
+  const pace = new Yielder();
   const redacted = await redactTaskOutput(output, tally, pace.restIfDue);
   return markRedacted({ position, taskPosition, output: redacted, redacted: tally.redacted });
 }

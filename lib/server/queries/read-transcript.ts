@@ -7,13 +7,11 @@ import type { TranscriptPage, Turn, TurnAt } from '@interlude/protocol/read-mode
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 import type { Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { Pace } from '@/db/next-turn';
 import { sessions, tasks, turns } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
 import { Yielder } from '@/db/yield-to-loop';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import {
   byTurn,
@@ -52,7 +50,7 @@ export async function readTranscript(
   const id = columnText(sessionId);
   const { position, found } = await readSnapshot(sight, pageQueries(sight, id, before, limit));
   // Starts here, because it counts from its creation.
-  const pace = new Pace();
+  const pace = new Yielder();
   const [, , , [isSmall = true], headers, entries] = found;
   if (!isSmall) return readLarge(sight, id, before, limit, pace);
   const page = pageHead(position, found, before, limit);
@@ -64,7 +62,7 @@ export async function readTranscript(
 }
 
 /** The same for a large page: one snapshot, many reads, with yields in between. */
-async function readLarge(sight: Sight, sessionId: string, before: string | null, limit: number, pace: Pace) {
+async function readLarge(sight: ReadScope, sessionId: string, before: string | null, limit: number, pace: Yielder) {
   const snapshot = await sight.reader.transaction('read');
   try {
     const { position, found } = await readSnapshot(
@@ -193,7 +191,7 @@ const MOST_TASKS = 64;
  *
  * @returns null for an unknown session
  */
-export async function readTurnAt(sight: Sight, sessionId: string, at: number): Promise<TurnAt | null> {
+export async function readTurnAt(sight: ReadScope, sessionId: string, at: number): Promise<TurnAt | null> {
   const session = columnText(sessionId);
   const { position, found } = await readSnapshot(sight, [
     query(rawRow, `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`, session),

@@ -9,12 +9,11 @@ import { redactValue, type Tally } from '@interlude/protocol/redaction/redact-va
 import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 import type { Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { Pace } from '@/db/next-turn';
 import type { Snapshot } from '@/db/reader';
 import { events, turns } from '@/db/schema';
-import { shapeOf, shapeWithout } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import { columnText, shapeOf, shapeWithout } from '@/db/table-rows';
+import { Yielder } from '@/db/yield-to-loop';
+import type { ReadScope } from '@/lib/server/access/request-context';
 
 /** Limits of one read. Larger pages and turns are read in pieces. */
 export const PIECE_EVENTS = 1_000;
@@ -94,7 +93,12 @@ function piecesOf(turns: readonly Weighed[]): { ids: string[]; weight: number }[
   return pieces;
 }
 
-export async function foldTurn(sight: Sight, header: TurnHeader, rows: readonly Row[], pace: Pace): Promise<Turn> {
+export async function foldTurn(
+  sight: ReadScope,
+  header: TurnHeader,
+  rows: readonly Row[],
+  pace: Yielder,
+): Promise<Turn> {
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
   await foldRows(fold, rows, new RedactedEntries(sight), pace);
   return finish(sight, header, fold, pace);
@@ -130,12 +134,12 @@ async function readTurn(
   }
 }
 
-async function foldRows(fold: ShownFold, rows: readonly Row[], entries: RedactedEntries, pace: Pace): Promise<void> {
+async function foldRows(fold: ShownFold, rows: readonly Row[], entries: RedactedEntries, pace: Yielder): Promise<void> {
   await entries.each(rows, pace, (entry) => fold.take(entry));
 }
 
 async function finish(
-  { redacts }: Pick<Sight, 'redacts'>,
+  { redacts }: Pick<ReadScope, 'redacts'>,
   header: TurnHeader,
   fold: ShownFold,
   pace: Yielder,
@@ -194,7 +198,7 @@ export class RedactedEntries {
   readonly tally: Tally = { redacted: 0 };
 
   /** @param isWhole true if the rows hold every event of each message */
-  constructor({ redacts }: Pick<Sight, 'redacts'>, isWhole = true) {
+  constructor({ redacts }: Pick<ReadScope, 'redacts'>, isWhole = true) {
     this.#redactor = redacts ? new EventRedactor(isWhole) : null;
   }
 
@@ -205,7 +209,7 @@ export class RedactedEntries {
   }
 
   /** Converts rows in order. Yields to other requests, also within a long event. */
-  async each(rows: Iterable<Row>, pace: Pace, fold: (entry: EventEntry) => void): Promise<void> {
+  async each(rows: Iterable<Row>, pace: Yielder, fold: (entry: EventEntry) => void): Promise<void> {
     for (const row of rows) {
       if (this.#redactor !== null && String(row.payload).length >= LONG_TEXT) {
         await prepareTexts(entryFromRow(row).event, pace.restIfDue);
@@ -218,10 +222,10 @@ export class RedactedEntries {
 
 /** Joins parts folded from redacted events with other fields, which it redacts. */
 export async function withRedacted<Folded extends object, Others extends object>(
-  { redacts }: Pick<Sight, 'redacts'>,
+  { redacts }: Pick<ReadScope, 'redacts'>,
   folded: Folded,
   others: Others,
-  pace = new Pace(),
+  pace = new Yielder(),
 ): Promise<Others & Folded & { redacted?: number }> {
   if (!redacts) return { ...others, ...folded };
   return markRedacted({ ...(await redactModel(others, pace.restIfDue)), ...folded });

@@ -7,8 +7,7 @@ import {
 import { positionFromNumber } from '@interlude/protocol/position';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeWithout } from '@/db/table-rows';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope, ServerContext } from '@/lib/server/access/request-context';
 import { query, readSnapshot } from './read-snapshot';
 
 const ROW = shapeWithout(webhookDeliveries, 'leaseUntil');
@@ -62,7 +61,7 @@ export async function readWebhookDeliveries(
 }
 
 /** Deliveries concern the whole fleet, so readers with a narrower scope see none. */
-function ofFleet({ scope }: Sight): string {
+function ofFleet({ scope }: ReadScope): string {
   return scope.kind === 'everything' ? 'TRUE' : 'FALSE';
 }
 

@@ -5,7 +5,7 @@ import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import type { Row } from '@libsql/client';
 import { logLineFromRow } from '@/db/log-rows';
 import { Yielder } from '@/db/yield-to-loop';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import {
   type ChunkRegion,
   chunkNear,
@@ -48,7 +48,7 @@ const FIRST_CHUNKS = 4;
 const STATEMENT_MS = 8;
 const UTF8 = new TextEncoder();
 
-type ScanSight = Pick<Sight, 'reader' | 'redacts'>;
+type ScanSight = Pick<ReadScope, 'reader' | 'redacts'>;
 
 /**
  * Searches a log for matching lines, a slice at a time: by chunks where lines are indexed, and line by line in the newest

@@ -3,7 +3,7 @@ import { MAX_INBOX_ID } from '@interlude/protocol/limits';
 import { type LogFilter, searchesText } from '@interlude/protocol/projections/log-filter';
 import { redactValue } from '@interlude/protocol/redaction/redact-value';
 import { MARK_BEGIN } from '@interlude/protocol/redaction/secret-span';
-import { Pace } from '@/db/next-turn';
+import { Yielder } from '@/db/yield-to-loop';
 
 /**
  * Searches for redacted readers, which match redacted text only. If the database matched stored text, a right guess of a
@@ -50,7 +50,7 @@ export async function searchRedacted<Page extends { next: string | null }, Row>(
 ): Promise<{ page: Page; rows: Row[]; next: string | null }> {
   const first = await read(after);
   const found: Row[] = [];
-  const pace = new Pace();
+  const pace = new Yielder();
   let searched = 0;
   for (let page = first; ; page = await read(cursorOf(page.next ?? '', groups))) {
     await pace.each(rowsOf(page), (row) => {

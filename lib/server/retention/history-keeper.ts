@@ -3,8 +3,8 @@ import type { Database } from '@/db/client';
 import { LeasedWork } from '@/db/lease';
 import { RowSweep } from '@/db/row-sweep';
 import { paced, unref } from '@/db/yield-to-loop';
-import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { ClockTrust, newestReceivedAt } from '@/lib/server/access/clock-trust';
+import type { ServerContext } from '@/lib/server/access/request-context';
 import { removeAudit } from './remove-audit';
 import { type Limits, limitsByAge, type RunSlice, removeBySize, removeHistory } from './remove-history';
 import { removeQuarantined, removeRows } from './remove-rows';
@@ -62,7 +62,7 @@ export class HistoryKeeper {
   /** Applies the limits if the clock can be trusted. */
   async retain(): Promise<void> {
     // On a per-request host, the platform keeps the clock.
-    const isTrusted = !this.#lasts || this.#trust.look(await newestReceived(this.#database.reader));
+    const isTrusted = !this.#lasts || this.#trust.look(await newestReceivedAt(this.#database.reader));
     if (isTrusted) await this.removeOld();
   }
 

@@ -1,6 +1,6 @@
 import type { Database } from '@/db/client';
 import type { WriteTransaction } from '@/db/writes';
-import { addEntry, REMOVAL, removalEntry, removalIn } from '@/lib/server/access/audit-entry';
+import { appendAuditEntry, REMOVAL_ACTION, removalEntry, removedUpTo } from '@/lib/server/access/audit';
 import type { RunSlice } from './remove-history';
 
 const ENTRIES_AT_ONCE = 500;

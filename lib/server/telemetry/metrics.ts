@@ -1,11 +1,11 @@
-import { SESSION_STATES } from '@interlude/protocol/agent-state';
-import { INBOX_KINDS } from '@interlude/protocol/inbox';
+import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import { type RedactedFor, redactedMetrics } from '@interlude/protocol/redaction/outlets';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
-import type { KeptAnswer } from '@/db/kept-answer';
-import { Pace } from '@/db/next-turn';
+import type { TtlCache } from '@/db/ttl-cache';
+import { Yielder } from '@/db/yield-to-loop';
 import type { RequestContext } from '@/lib/server/access/request-context';
 import type { Telemetry } from './telemetry';
 
@@ -40,12 +40,12 @@ export function createMetrics(
   database: Database,
   now: () => number,
   ofProcess: ProcessMetrics | null,
-  cache: KeptAnswer<RedactedFor<'metrics'>>,
+  cache: TtlCache<RedactedFor<'metrics'>>,
 ): Metrics {
   async function read(): Promise<RedactedFor<'metrics'>> {
     const gauges = await database.reads.run('metrics', () => readGauges(database, now()));
     const counters = (await ofProcess?.text()) ?? NO_COUNTERS;
-    return redactedMetrics(`${formatGauges(gauges)}\n${counters}`, new Pace().restIfDue);
+    return redactedMetrics(`${formatGauges(gauges)}\n${counters}`, new Yielder().restIfDue);
   }
   const clock = () => performance.now();
   return { text: () => cache.get(clock, read, () => SHARED_MS) };

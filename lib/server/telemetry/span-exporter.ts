@@ -1,6 +1,6 @@
 import { type RedactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { Pace } from '@/db/next-turn';
+import { Yielder } from '@/db/yield-to-loop';
 import { postRedacted } from '@/lib/server/post-redacted';
 import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';

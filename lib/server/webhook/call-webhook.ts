@@ -1,9 +1,10 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
-import { type InboxItem, type InboxKind, placeOf } from '@interlude/protocol/inbox';
+import type { InboxItem, WebhookBody, WebhookTest } from '@interlude/protocol/inbox';
+import type { InboxKind } from '@interlude/protocol/inbox-kinds';
+import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { WEBHOOK_CALL_MS } from '@interlude/protocol/limits';
 import { redactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
-import type { WebhookBody, WebhookTest } from '@interlude/protocol/webhook';
+import { truncateText } from '@interlude/protocol/text';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { postRedacted } from '@/lib/server/post-redacted';
 import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';
@@ -69,7 +70,7 @@ const MAX_NAME = 100;
 
 export function openedBody(item: InboxItem, publicUrl: string | null): WebhookBody {
   const { id, kind, agentId, sessionId, title, count, since } = item;
-  const url = publicUrl === null ? null : `${publicUrl}${placeOf(item)}`;
+  const url = publicUrl === null ? null : `${publicUrl}${inboxItemPath(item)}`;
   const headline = `${slackText(agentId, MAX_NAME)} ${HEADLINES[kind]}`;
   // redact before truncating: half a secret would not be recognized
   const about = title === null ? '' : `: ${slackText(redactedFor('webhook', title), MAX_TITLE)}`;
@@ -88,7 +89,7 @@ export function testBody(publicUrl: string | null): WebhookBody {
 
 /** One line, with the characters escaped that start Slack's links, mentions and commands. */
 function slackText(text: string, most: number): string {
-  const line = cutText(text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim(), most);
+  const line = truncateText(text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim(), most);
   return line.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 

@@ -1,4 +1,7 @@
-import { type InboxItem, type InboxKind, isNews } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { deliveryId } from '@interlude/protocol/inbox';
+import type { InboxKind } from '@interlude/protocol/inbox-kinds';
+import { isUnread } from '@interlude/protocol/inbox-rules';
 import {
   WEBHOOK_FIRST_RETRY_MS,
   WEBHOOK_LEASE_MS,
@@ -134,7 +137,7 @@ export class WebhookSender {
       const { position, attempts } = DELIVERY.read(row);
       const item = row.opened === null ? null : inboxItemFromRow(row);
       // a newer opening has a delivery of its own
-      const isCurrent = item !== null && Number(row.opened) === position && isNews(item, now) && item.claim === null;
+      const isCurrent = item !== null && Number(row.opened) === position && isUnread(item, now) && item.claim === null;
       if (isCurrent) claimed.push({ position, attempts: attempts + 1, leaseUntil, item });
       else withdrawn.push(position);
     }

@@ -2,7 +2,7 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { isLost } from '@interlude/protocol/session-standing';
+import { wentSilent } from '@interlude/protocol/session-predicates';
 import { retryMs } from '@interlude/runner/host/server-request';
 import type { WriteTransaction } from '@/db/writes';
 import { unscoped } from '@/lib/server/access/request-context';

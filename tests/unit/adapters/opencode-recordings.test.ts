@@ -1,5 +1,5 @@
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
-import { readRecording } from '@interlude/runner/replay/recording';
+import { readRecording } from '@interlude/runner/cli/recording';
 import { describe, expect, test } from 'vitest';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 

@@ -8,7 +8,7 @@ import {
 } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { claimCommands } from '@/lib/server/commands/command-stream';
 import { requestLogLevel } from '@/lib/server/commands/desired-state';

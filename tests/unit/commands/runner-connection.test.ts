@@ -1,7 +1,7 @@
 import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS, INTERRUPT_EXPIRY_MS, RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { claimCommands } from '@/lib/server/commands/command-stream';
 import { queueCommand } from '@/lib/server/commands/queue-command';
 import { connectRunner, disconnectExpired, renewRunners } from '@/lib/server/commands/runner-connection';

@@ -3,7 +3,7 @@ import { comparePositions } from '@interlude/protocol/position';
 import { isSeen } from '@interlude/protocol/session-predicates';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { putArrangement } from '@/lib/server/commands/arrange';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { postMarks } from '@/lib/server/commands/mark-inbox';

@@ -2,7 +2,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import { sendingTo } from '@interlude/protocol/sending';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
 import { postMessage } from '@/lib/server/commands/session-commands';

@@ -1,7 +1,7 @@
 import type { SendMessage } from '@interlude/protocol/commands';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { clampDeadlines } from '@/lib/server/commands/clamp-deadlines';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { postMarks } from '@/lib/server/commands/mark-inbox';

@@ -2,7 +2,7 @@ import type { WakeRule } from '@interlude/protocol/commands';
 import { COMMAND_EXPIRY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { claimCommands } from '@/lib/server/commands/command-stream';
 import { putWakeRule, renewWakeRules } from '@/lib/server/commands/desired-state';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
@@ -23,7 +23,7 @@ afterEach(() => target.close());
 const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
 const set = (when: WakeRule, sessionId = 's1') =>
   putWakeRule({ ids: { sessionId }, body: { when } } as Parameters<typeof putWakeRule>[0], target.context);
-const ruleNow = async () => (await readSession(wholeSight(target.database), 's1'))?.session.wakeRule;
+const ruleNow = async () => (await readSession(unscoped(target.database), 's1'))?.session.wakeRule;
 /** Connects a runner's process and claims its commands. */
 const connect = async (id: string) => {
   const runner = { id, startedAt: now };

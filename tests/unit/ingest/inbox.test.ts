@@ -5,7 +5,7 @@ import type { SessionSummary } from '@interlude/protocol/read-models';
 import { isSeen, reviewedSince } from '@interlude/protocol/session-predicates';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
-import { putArrangement } from '@/lib/server/commands/arrange-session';
+import { putArrangement } from '@/lib/server/commands/arrange';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { postMarks } from '@/lib/server/commands/mark-inbox';
 import { readInbox } from '@/lib/server/queries/read-inbox';

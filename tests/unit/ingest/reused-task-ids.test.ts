@@ -53,7 +53,7 @@ it('a report about a task finds its run, however many runs of the session share 
   await ingest(target, [task('s1', 'task:progress', { run_id: 'r3', summary: 'the fourth' })]);
   await ingest(target, [task('s1', 'task:progress', { summary: 'the newest' })]);
   expect(largest.rows).toBeLessThan(100);
-  const tasks = (await readTasks(wholeSight(target.database), 's1'))?.tasks ?? [];
+  const tasks = (await readTasks(unscoped(target.database), 's1'))?.tasks ?? [];
   const reported = tasks.filter(({ summary }) => summary !== null).map(({ runId, summary }) => [runId, summary]);
   expect(reported).toEqual([
     ['r3', 'the fourth'],

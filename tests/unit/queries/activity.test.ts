@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { clampDeadlines } from '@/lib/server/commands/clamp-deadlines';
 import { markOverdueReplies } from '@/lib/server/commands/overdue';
 import { readActivity } from '@/lib/server/queries/read-activity';

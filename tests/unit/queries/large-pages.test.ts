@@ -3,7 +3,7 @@ import { positionToNumber } from '@interlude/protocol/position';
 import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readFirstLog } from '@/app/(console)/agents/[agentId]/logs/read-first-log';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { AGENTS_GROUP, readAgents } from '@/lib/server/queries/read-agents';
 import { readLogLines } from '@/lib/server/queries/read-logs';
 import { readTranscript } from '@/lib/server/queries/read-transcript';

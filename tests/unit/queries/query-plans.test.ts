@@ -2,7 +2,7 @@ import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import { EVERYTHING } from '@interlude/protocol/scope';
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { chunkId } from '@/db/log-chunks';
+import { chunkId } from '@/db/log-rows';
 import { unscoped } from '@/lib/server/access/request-context';
 import { readAfter, replayFrom } from '@/lib/server/event-log/read-after';
 import { readChunkWindow, selectInChunks, selectSpan } from '@/lib/server/queries/log-chunks';
@@ -80,7 +80,7 @@ describe('uses an index and its order', () => {
 
   test('catching up seeks each topic, the tailer one range for all', async () => {
     const far = await plansOf(() => readAfter(database, wanted, 10, replayFrom(10), limits));
-    const near = await plansOf(() => readAfter(database, wanted, 10, 'near', limits));
+    const near = await plansOf(() => readAfter(database, wanted, 10, 'tail', limits));
     // Sorts only the page: at most `rows` rows.
     expect(far.filter((detail) => TABLES.test(detail))).toEqual([]);
     expect(near.filter((detail) => TABLES.test(detail))).toEqual([]);
@@ -89,14 +89,14 @@ describe('uses an index and its order', () => {
   });
 
   test('the turn at a time', async () => {
-    const plans = await plansOf(() => readTurnAt(wholeSight(database), 's1', 1_795_170_000_000));
+    const plans = await plansOf(() => readTurnAt(unscoped(database), 's1', 1_795_170_000_000));
     expect(plans.filter(isWasteful)).toEqual([]);
     expect(plans).toContain('SEARCH turns USING INDEX turns_by_start (session_id=? AND started_at<?)');
     expect(plans).toContain('SEARCH tasks USING COVERING INDEX tasks_by_start (session_id=? AND started_at<?)');
   });
 
   test('the missing records of a session', async () => {
-    const plans = await plansOf(() => readDelivery(wholeSight(database), 's1'));
+    const plans = await plansOf(() => readDelivery(unscoped(database), 's1'));
     // Sorts only the outboxes that wrote to it.
     expect(plans.filter((detail) => TABLES.test(detail))).toEqual([]);
     expect(plans.filter((detail) => / (events|quarantine|q) /.test(detail))).toEqual([

@@ -174,7 +174,7 @@ describe('tampering is detected after entries were removed', () => {
   });
 
   test('tampering is detected when an agent or person imitates a removal entry', async () => {
-    await act(REMOVAL);
+    await act(REMOVAL_ACTION);
     later(1);
     await retain();
     expect(await check()).toMatchObject({ brokenAt: null, removed: { upTo: 3 } });

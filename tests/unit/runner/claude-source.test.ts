@@ -1,7 +1,7 @@
 import type { Command, CommandBodies } from '@interlude/protocol/commands';
 import { requestDigest } from '@interlude/protocol/request-digest';
 import type { CommandOutcome } from '@interlude/runner/host/seen-commands';
-import { VERBS } from '@interlude/runner/host/source';
+import { HANDLER_NAMES } from '@interlude/runner/host/source';
 import type { ClaudeSdk, PermissionContext, QueryOptions } from '@interlude/runner/sources/claude/claude-sdk';
 import { ClaudeSource, type ClaudeSourceOptions } from '@interlude/runner/sources/claude/claude-source';
 import { describe, expect, onTestFinished, test } from 'vitest';

@@ -1,9 +1,9 @@
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import type { CommandOutcome } from '@interlude/runner/host/seen-commands';
-import type { Wake } from '@interlude/runner/sources/codex/wake-message';
-import { Wakes } from '@interlude/runner/sources/codex/wakes';
+import type { Wake } from '@interlude/runner/sources/codex/task-wakes';
+import { TaskWakes } from '@interlude/runner/sources/codex/task-wakes';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MemorySurroundings } from '../../support/source-surroundings';
 

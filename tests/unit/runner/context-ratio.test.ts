@@ -1,6 +1,6 @@
 import type { AgUiEvent, TimedEvent } from '@interlude/protocol/ag-ui';
 import { isFailure, readInsight } from '@interlude/protocol/insight';
-import { ContextRatio, tellsContextRatio } from '@interlude/runner/host/context-ratio';
+import { ContextRatio, isContextRatioEnabled } from '@interlude/runner/host/context-ratio';
 import type { LogAbout } from '@interlude/runner/logger/logger';
 import { describe, expect, test } from 'vitest';
 

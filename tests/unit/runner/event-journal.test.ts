@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { EventJournal, EventLines } from '@interlude/runner/logger/event-journal';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import type { LogEntry } from '@interlude/runner/logger/logger';

@@ -1,4 +1,4 @@
-import { sayFirst } from '@interlude/runner/host/first-message';
+import { deliverFirstMessage } from '@interlude/runner/host/first-message';
 import type { CommandOutcome } from '@interlude/runner/host/seen-commands';
 import { describe, expect, test } from 'vitest';
 import { MemorySurroundings } from '../../support/source-surroundings';

@@ -1,8 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readFoundAgents } from '@interlude/protocol/agent-status';
-import { findAgents } from '@interlude/runner/sources/found-agents';
-import { KIND_SIGNS } from '@interlude/runner/sources/kind-signs';
+import { DETECTION_RULES, findAgents } from '@interlude/runner/sources/found-agents';
 import { KINDS } from '@interlude/runner/sources/kinds';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
-import { FEATURES, type Feature, limitsOf, type Support } from '@interlude/runner/sources/features';
 import { KINDS } from '@interlude/runner/sources/kinds';
 import { FEATURES, type Feature, limitsOf, type Support } from '@interlude/runner/sources/runner-kind';
 import { describe, expect, test } from 'vitest';

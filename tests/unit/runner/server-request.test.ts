@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { retryMs, withDeadline } from '@interlude/runner/host/server-request';
-import { send } from '@interlude/runner/outbox/send';
+import { send } from '@interlude/runner/outbox/delivery';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 

@@ -4,7 +4,7 @@ import type { WebhookBody } from '@interlude/protocol/inbox';
 import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
-import { cutTerms } from '@/lib/server/commands/cut-terms';
+import { clampDeadlines } from '@/lib/server/commands/clamp-deadlines';
 import { readWebhookDeliveries } from '@/lib/server/queries/read-webhook';
 import { callWebhook, openedBody, testBody, webhookHeaders } from '@/lib/server/webhook/call-webhook';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';

@@ -2,7 +2,7 @@ import type { Metadata } from 'next';
 import { headers } from 'next/headers';
 import { visitor } from '@/app/(console)/read-in-turn';
 import { ApiReference } from '@/components/settings/api-reference';
-import { saysSecure } from '@/lib/server/access/own-address';
+import { forwardedTls } from '@/lib/server/access/session-cookie';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 export const metadata: Metadata = { title: 'API' };
@@ -10,6 +10,6 @@ export const metadata: Metadata = { title: 'API' };
 export default async function ApiSettingsPage() {
   await visitor();
   const sent = await headers();
-  const origin = `${saysSecure(sent) ? 'https' : 'http'}://${sent.get('host')}`;
+  const origin = `${forwardedTls(sent) ? 'https' : 'http'}://${sent.get('host')}`;
   return <ApiReference document={await theServer().description()} origin={origin} />;
 }

@@ -1,7 +1,9 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
+
 import type { AgentProfile } from './agent-profiles';
 import type { CallEnd, Calls, ToolCall } from './calls';
 import type { ClaudeExtras } from './claude-extras';
@@ -134,7 +136,7 @@ export class CallTasks {
     pid: number | null = null,
   ): void {
     const { description, command } = fieldsOf(rawInput);
-    const text = cutText(textOf(description) ?? textOf(command) ?? (title || name), MAX_DESCRIPTION);
+    const text = truncateText(textOf(description) ?? textOf(command) ?? (title || name), MAX_DESCRIPTION);
     this.#writer.taskStarted({ task_id: id, tool_use_id: callId, description: text, ...compact(about) });
     const { taskNote } = this.profile;
     const summary = pid === null ? taskNote : `Runs as process ${pid}. The agent does not tell its exit code.`;
@@ -243,7 +245,7 @@ export function qwenTaskEnd(meta: Fields, text: string): EndedTask | null {
         : status === 'cancelled'
           ? ('stopped' as const)
           : ('completed' as const),
-    summary: cutText(text, 2_000),
+    summary: truncateText(text, 2_000),
     description: textOf(commandLabel) ?? textOf(label) ?? undefined,
   });
 }

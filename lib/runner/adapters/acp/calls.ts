@@ -1,5 +1,6 @@
 import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, isObject, numberOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { PartAssembler } from '../writer/part-assembler';
 import type { SessionWriter } from '../writer/session-writer';

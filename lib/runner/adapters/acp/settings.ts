@@ -59,7 +59,7 @@ export class Settings {
         const { name, description } = fieldsOf(one);
         const text = textOf(description);
         if (textOf(name) === null) return [];
-        return [{ name: String(name), ...(text === null ? {} : { description: cutText(text, MAX_DESCRIPTION) }) }];
+        return [{ name: String(name), ...(text === null ? {} : { description: truncateText(text, MAX_DESCRIPTION) }) }];
       });
   }
 

@@ -1,8 +1,8 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
 import { SessionWriter, type TurnEnd } from '../writer/session-writer';
-import { truncateText } from '../writer/size-limits';
+import { truncateWithNote } from '../writer/size-limits';
 import { type AgentApiFrame, type ApiMessage, frameOf, withoutTrailing } from './agentapi-frames';
 import { addedText, NO_PROGRESS, type Progress, parseProgress, serializeProgress } from './progress';
 import { parseScreenPrompt, type ScreenPrompt } from './screen-prompt';
@@ -181,7 +181,7 @@ export class AgentApiAdapter implements WireAdapter {
   /** A person's message reached the agent. */
   #asked(messageId: string | null, text: string): void {
     const ids = messageId === null ? [] : [messageId];
-    if (messageId !== null) this.#writer.dashboardMessage(messageId, truncateText(text));
+    if (messageId !== null) this.#writer.dashboardMessage(messageId, truncateWithNote(text));
     this.#finish({ kind: 'success' });
     this.#writer.begin({ kind: 'user', userMessageIds: ids });
     this.#base = this.#progress.agent?.text ?? '';
@@ -207,12 +207,12 @@ export class AgentApiAdapter implements WireAdapter {
       return;
     }
     const name = `${this.#progress.epoch}/${id}`;
-    this.#writer.userMessage(name, truncateText(content));
+    this.#writer.userMessage(name, truncateWithNote(content));
     this.#asked(name, content);
   }
 
   #agentMessage({ id, content }: ApiMessage): void {
-    const text = cutText(content, MAX_TEXT);
+    const text = truncateText(content, MAX_TEXT);
     let { agent } = this.#progress;
     if (agent !== null && id < agent.id) return;
     if (agent === null || id > agent.id) {
@@ -267,11 +267,11 @@ export class AgentApiAdapter implements WireAdapter {
     const messages = replay.map(({ id, role, content }) => ({
       id: `${this.#progress.epoch}/${id}`,
       role: role === 'user' ? 'user' : 'assistant',
-      content: truncateText(content, MAX_TEXT),
+      content: truncateWithNote(content, MAX_TEXT),
     }));
     for (const message of replay) {
       if (message.role === 'user') this.#progress.user = { id: message.id, time: message.time };
-      else this.#progress.agent = { id: message.id, text: cutText(message.content, MAX_TEXT), stretch: 0 };
+      else this.#progress.agent = { id: message.id, text: truncateText(message.content, MAX_TEXT), stretch: 0 };
     }
     this.#base = this.#progress.agent?.text ?? '';
     for (const message of messages) {
@@ -358,12 +358,12 @@ export class AgentApiAdapter implements WireAdapter {
 
   /** Each connection repeats up to a hundred of them. */
   #error({ message, level, time }: Extract<AgentApiFrame, { kind: 'error' }>): void {
-    const key = cutText(`${time} ${message}`, MAX_QUOTED);
+    const key = truncateText(`${time} ${message}`, MAX_QUOTED);
     if (this.#errors.has(key) || (time !== '' && time <= this.#progress.errorAt)) return;
     setBounded(this.#errors, key, true, MAX_ERRORS);
     if (time > this.#progress.errorAt && time.length < MAX_ERRORS) this.#progress.errorAt = time;
     this.#writer.notice(
-      `The agent’s terminal: ${truncateText(message, MAX_ERROR)}`,
+      `The agent’s terminal: ${truncateWithNote(message, MAX_ERROR)}`,
       level === 'warning' ? 'warning' : 'error',
     );
   }
@@ -371,7 +371,7 @@ export class AgentApiAdapter implements WireAdapter {
 
 function quoted(what: unknown): string {
   try {
-    return cutText(JSON.stringify(what) ?? '', MAX_QUOTED);
+    return truncateText(JSON.stringify(what) ?? '', MAX_QUOTED);
   } catch {
     return '[nested too deeply to quote]';
   }

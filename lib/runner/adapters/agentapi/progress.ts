@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 
 /** Position in a server's messages; another adapter continues from it. */
 export interface Progress {
@@ -33,7 +33,7 @@ export function parseProgress(text: string | null): Progress {
 
 export function serializeProgress(place: Progress): string {
   const { agent } = place;
-  return JSON.stringify({ ...place, agent: agent && { ...agent, text: cutText(agent.text, MAX_PLACE_TEXT) } });
+  return JSON.stringify({ ...place, agent: agent && { ...agent, text: truncateText(agent.text, MAX_PLACE_TEXT) } });
 }
 
 /**

@@ -1,11 +1,11 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import type { WireFrame } from '../wire';
 import type { TurnEnd } from '../writer/session-writer';
-import { truncateText } from '../writer/size-limits';
+import { truncateWithNote } from '../writer/size-limits';
 
 /**
  * Frames between a runner and an AG-UI server. AG-UI events name neither their stream nor its end, so the frame does.
@@ -127,7 +127,7 @@ export function isAboutTask({ type, name }: Fields): boolean {
 /** Ambient's runner writes some events in snake_case. */
 export function runOf(event: Fields): string | null {
   const run = textOf(event.runId) ?? textOf(event.run_id);
-  return run === null ? null : cutText(run, MAX_ID_LENGTH);
+  return run === null ? null : truncateText(run, MAX_ID_LENGTH);
 }
 
 export function threadOf(event: Fields): string | null {
@@ -136,7 +136,7 @@ export function threadOf(event: Fields): string | null {
 
 /** Cause named by the server. Only Interlude itself may name what it woke, and the sessions. */
 export function triggerOf({ metadata }: Fields): TurnTrigger | null {
-  const interlude = interludeOf({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
+  const interlude = readInterlude({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
   const { wokenBy, ofSessionIds, ...trigger } = interlude.trigger ?? { kind: 'unknown' as const, taskIds: [] };
   return trigger.kind === 'unknown' ? null : trigger;
 }
@@ -147,12 +147,12 @@ export function endOf({ type, outcome, result, message, code }: Fields, isInterr
   if (type === 'RUN_ERROR') {
     const reason = textOf(message) ?? 'The agent reported a failure without a reason.';
     const name = textOf(code);
-    return { kind: 'failed', message: truncateText(reason, MAX_REASON), ...(name === null ? {} : { code: name }) };
+    return { kind: 'failed', message: truncateWithNote(reason, MAX_REASON), ...(name === null ? {} : { code: name }) };
   }
   // A failed synthetic turn of Ambient's runner ends like this.
   if (how === 'error' || how === 'failed' || fieldsOf(result).is_error === true) {
     const reason = textOf(fieldsOf(result).error) ?? textOf(fieldsOf(outcome).message);
-    return { kind: 'failed', message: truncateText(reason ?? 'The agent reported a failure.', MAX_REASON) };
+    return { kind: 'failed', message: truncateWithNote(reason ?? 'The agent reported a failure.', MAX_REASON) };
   }
   return { kind: 'success' };
 }

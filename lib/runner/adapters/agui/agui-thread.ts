@@ -1,9 +1,10 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import { type EmittedEvent, earliest, type WireAdapterOptions, type WireEnd } from '../wire';
 import { SessionWriter, type TurnCause, type TurnEnd } from '../writer/session-writer';
-import { truncateText } from '../writer/size-limits';
+import { truncateWithNote } from '../writer/size-limits';
 import {
   type AgUiFrame,
   contentText,
@@ -265,7 +266,7 @@ export class AgUiThread {
   #beginPosted(runId: string, input: RunInput): void {
     this.#firstPosted = null;
     const messages = this.#posted.unansweredMessages(input);
-    for (const { id, content } of messages) this.#writer.dashboardMessage(id, truncateText(contentText(content)));
+    for (const { id, content } of messages) this.#writer.dashboardMessage(id, truncateWithNote(contentText(content)));
     this.#tasks.userTurnBegins();
     this.#begin({ kind: 'user', userMessageIds: messages.map(({ id }) => id) }, runId);
     this.#requests.answeredBy(input);
@@ -403,8 +404,8 @@ export class AgUiThread {
       const ids = messages.flatMap(({ id, content }) => {
         const name = textOf(id);
         if (name === null) return [];
-        this.#writer.userMessage(cutText(name, MAX_ID_LENGTH), truncateText(contentText(content)));
-        return [cutText(name, MAX_ID_LENGTH)];
+        this.#writer.userMessage(truncateText(name, MAX_ID_LENGTH), truncateWithNote(contentText(content)));
+        return [truncateText(name, MAX_ID_LENGTH)];
       });
       this.#tasks.userTurnBegins();
       this.#begin({ kind: 'user', userMessageIds: ids }, runId);
@@ -412,7 +413,7 @@ export class AgUiThread {
       const named = triggerOf(event);
       const woke = this.#tasks.wokeNow();
       const parentRunId = textOf(event.parentRunId) ?? textOf(event.parent_run_id);
-      const parent = parentRunId === null ? null : cutText(parentRunId, MAX_ID_LENGTH);
+      const parent = parentRunId === null ? null : truncateText(parentRunId, MAX_ID_LENGTH);
       this.#begin({ kind: 'between-run', trigger: named ?? woke, parentRunId: parent }, runId);
     }
     this.#floor = stream;

@@ -1,10 +1,11 @@
-import { CUSTOM, type TaskEventValue, type TurnTrigger } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
+import type { TaskEventValue, TurnTrigger } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
-import { truncateText } from '../writer/size-limits';
+import { truncateWithNote } from '../writer/size-limits';
 import { taskUsage } from '../writer/task-runs';
 import { isTooDeep } from './forwarded-events';
 
@@ -224,7 +225,7 @@ function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {
   if (id === null) return null;
   const file = textOf(fields.output_file);
   return compact({
-    task_id: cutText(id, MAX_ID_LENGTH),
+    task_id: truncateText(id, MAX_ID_LENGTH),
     run_id: idIn(fields.run_id),
     tool_use_id: idIn(fields.tool_use_id),
     description: boundedText(fields.description),
@@ -245,12 +246,12 @@ function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {
 
 function idIn(value: unknown): string | null {
   const id = textOf(value);
-  return id === null ? null : cutText(id, MAX_ID_LENGTH);
+  return id === null ? null : truncateText(id, MAX_ID_LENGTH);
 }
 
 function boundedText(value: unknown): string | undefined {
   const text = textOf(value);
-  return text === null ? undefined : truncateText(text, MAX_TASK_TEXT);
+  return text === null ? undefined : truncateWithNote(text, MAX_TASK_TEXT);
 }
 
 const MAX_OPERATIONS = 1_000;

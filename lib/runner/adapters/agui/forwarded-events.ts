@@ -2,7 +2,8 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf } from '@interlude/protocol/fields';
 import { MAX_JSON_DEPTH } from '@interlude/protocol/limits';
-import { jsonBytes, truncateText } from '../writer/size-limits';
+import { truncateText } from '@interlude/protocol/text';
+import { jsonBytes, truncateWithNote } from '../writer/size-limits';
 
 /** Limits of an event, so that its record and request fit. */
 const MAX_EVENT_BYTES = 768 * 1024;
@@ -38,19 +39,19 @@ export function forwardedEvents(event: Fields): AgUiEvent[] {
 
 /** A RAW event for data that is no event. */
 export function unreadable(what: unknown): AgUiEvent {
-  const event = typeof what === 'string' ? truncateText(what, MAX_QUOTED) : what;
+  const event = typeof what === 'string' ? truncateWithNote(what, MAX_QUOTED) : what;
   const raw: AgUiEvent = { type: 'RAW', event, source: 'agui' };
   return fits(raw) ? raw : oversizedEvent(raw);
 }
 
 function oversizedEvent(event: AgUiEvent): AgUiEvent {
-  const beginning = depthOf(event) > MAX_EVENT_DEPTH ? '' : cutText(JSON.stringify(event), MAX_QUOTED);
+  const beginning = depthOf(event) > MAX_EVENT_DEPTH ? '' : truncateText(JSON.stringify(event), MAX_QUOTED);
   return { type: 'CUSTOM', name: 'agui:too-much', value: { type: event.type, beginning } };
 }
 
 function shortened(message: unknown): unknown {
   if (!isObject(message) || typeof message.content !== 'string') return message;
-  return { ...message, content: truncateText(message.content, MAX_EVENT_BYTES / 2) };
+  return { ...message, content: truncateWithNote(message.content, MAX_EVENT_BYTES / 2) };
 }
 
 function fits(event: AgUiEvent): boolean {

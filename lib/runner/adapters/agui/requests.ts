@@ -10,10 +10,10 @@ import {
   textOf,
 } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { QUESTION_TOOL } from '@interlude/protocol/request-options';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
-import { truncateText } from '../writer/size-limits';
+import { truncateWithNote } from '../writer/size-limits';
 import { newMessages, type RunInput } from './agui-frames';
 import { isTooDeep } from './forwarded-events';
 
@@ -89,7 +89,7 @@ export class RunRequests {
     const id = textOf(interrupt.id);
     const callId = textOf(interrupt.toolCallId) ?? textOf(interrupt.tool_call_id);
     if (id === null || id.length > MAX_ID_LENGTH) {
-      this.#writer.custom('agui:interrupt', { message: truncateText(textOf(interrupt.message) ?? '', MAX_TITLE) });
+      this.#writer.custom('agui:interrupt', { message: truncateWithNote(textOf(interrupt.message) ?? '', MAX_TITLE) });
       return;
     }
     const call = callId === null ? undefined : this.#calls.get(callId);
@@ -141,7 +141,7 @@ function inputOf({ args }: PendingCall): unknown {
 
 function titleOf(title: string | null, isQuestion: boolean): string | undefined {
   if (title === null) return isQuestion ? 'The agent asks' : undefined;
-  return truncateText(title, MAX_TITLE);
+  return truncateWithNote(title, MAX_TITLE);
 }
 
 /** First question in the arguments of AskUserQuestion. */

@@ -1,6 +1,6 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH, MAX_OTHER_TEXT } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { PartAssembler } from '../writer/part-assembler';
 import type { TextOptions } from '../writer/part-events';
@@ -34,7 +34,7 @@ export class RunEvents {
     const handle = Object.hasOwn(HANDLERS, type) ? HANDLERS[type] : undefined;
     if (handle === undefined) return false;
     const task = textOf(event.subagentRunId);
-    const parts = this.#writer.parts(task === null ? null : cutText(task, MAX_ID_LENGTH));
+    const parts = this.#writer.parts(task === null ? null : truncateText(task, MAX_ID_LENGTH));
     handle(this, event, parts, task !== null);
     return true;
   }
@@ -50,7 +50,7 @@ export class RunEvents {
     const other = id === null ? undefined : this.#others.get(id);
     const delta = deltaIn(event);
     if (other === undefined) parts.appendText('text', id, delta, aboutNamed(id));
-    else other.text = cutText(other.text + delta, MAX_OTHER_TEXT);
+    else other.text = truncateText(other.text + delta, MAX_OTHER_TEXT);
   }
 
   endText(event: Fields, parts: PartAssembler): void {
@@ -86,7 +86,7 @@ export class RunEvents {
   call(event: Fields, parts: PartAssembler, isSubagents: boolean): void {
     const id = callIn(event);
     if (id === null || parts.loggedCallId(id) !== null) return;
-    const name = cutText(textOf(event.toolCallName) ?? 'tool', 1_024);
+    const name = truncateText(textOf(event.toolCallName) ?? 'tool', 1_024);
     parts.startCall(id, name);
     if (!isSubagents) this.#requests.called(id, name);
   }
@@ -168,12 +168,12 @@ function aboutNamed(id: string | null): TextOptions {
 
 function messageIn(event: Fields): string | null {
   const id = textOf(event.messageId) ?? textOf(event.message_id);
-  return id === null ? null : cutText(id, MAX_ID_LENGTH);
+  return id === null ? null : truncateText(id, MAX_ID_LENGTH);
 }
 
 function callIn(event: Fields): string | null {
   const id = textOf(event.toolCallId) ?? textOf(event.tool_call_id);
-  return id === null ? null : cutText(id, MAX_ID_LENGTH);
+  return id === null ? null : truncateText(id, MAX_ID_LENGTH);
 }
 
 function deltaIn(event: Fields): string {

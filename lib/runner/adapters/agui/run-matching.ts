@@ -1,6 +1,6 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import { answerId, newMessages, type RunInput, runOf, type StreamName } from './agui-frames';
 
@@ -55,7 +55,7 @@ export class PostedRuns {
       const id = textOf(name);
       const isPersons = role === 'user' || (role === 'tool' && id !== answerId(textOf(toolCallId) ?? ''));
       if (!isPersons || id === null || this.#attributed.has(id)) return [];
-      const short = cutText(id, MAX_ID_LENGTH);
+      const short = truncateText(id, MAX_ID_LENGTH);
       setBounded(this.#attributed, short, true, MAX_ATTRIBUTED);
       return [{ id: short, content }];
     });

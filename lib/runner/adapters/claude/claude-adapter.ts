@@ -1,6 +1,7 @@
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { WireEnd } from '../wire';
 import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
@@ -351,5 +352,7 @@ const MAX_VERSION = 64;
  * @returns `Claude Code <version>`; null if malformed
  */
 export function claudeVersion(version: unknown): string | null {
-  return typeof version === 'string' && version.trim() !== '' ? `Claude Code ${cutText(version, MAX_VERSION)}` : null;
+  return typeof version === 'string' && version.trim() !== ''
+    ? `Claude Code ${truncateText(version, MAX_VERSION)}`
+    : null;
 }

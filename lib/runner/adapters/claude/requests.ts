@@ -1,7 +1,6 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
 

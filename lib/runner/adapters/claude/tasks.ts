@@ -1,4 +1,5 @@
-import { CUSTOM, type TaskEventValue } from '@interlude/protocol/ag-ui';
+import type { TaskEventValue } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import type { TaskEnd as Status } from '@interlude/protocol/read-models';
 import type { SessionWriter } from '../writer/session-writer';

@@ -1,7 +1,8 @@
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { withInterlude } from '@interlude/protocol/with-interlude';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
+import { truncateText } from '@interlude/protocol/text';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { contentText } from './content';
 import { type ClosedTurn, FinalText } from './final-text';
@@ -451,7 +452,12 @@ export class TranscriptAdapter {
   #wokenByTimer(line: Fields, text: string, at: number): TimedEvent[] {
     if (this.openRunId !== null && !this.#hasActed) return [];
     const { reason, setAt } = this.#tasks.timerOf(text) ?? { reason: null, setAt: null };
-    const origin = { kind: 'system', subkind: 'scheduled-trigger', reason: reason ?? cutText(text, MAX_REASON), setAt };
+    const origin = {
+      kind: 'system',
+      subkind: 'scheduled-trigger',
+      reason: reason ?? truncateText(text, MAX_REASON),
+      setAt,
+    };
     return this.#beginTurn(line, origin, at);
   }
 

@@ -8,7 +8,7 @@ import {
   parseJson,
   textOf,
 } from '@interlude/protocol/fields';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import { setBounded } from '../bounded-map';
 import { TASK_ENDS } from '../writer/task-runs';
 import { contentText } from './content';

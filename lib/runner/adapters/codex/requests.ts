@@ -1,6 +1,7 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { MAX_OPTION_LABEL, MAX_OPTIONS } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import { displayInput } from '../writer/size-limits';
 import { APPLY_PATCH, SHELL } from './items';
@@ -164,7 +165,7 @@ function pathsText(changes: unknown): string {
 
 function captionOf(text: unknown): string | null {
   const caption = textOf(text);
-  return caption === null ? null : cutText(caption, MAX_CAPTION);
+  return caption === null ? null : truncateText(caption, MAX_CAPTION);
 }
 
 export type RpcId = string | number;
@@ -284,7 +285,7 @@ function optionOf(decision: unknown, at: number): RequestOption | null {
   const [[name, entry] = []] = Object.entries(decision);
   if (name === undefined) return null;
   // Equal names can differ in content; the index makes the id unique and stable.
-  const id = cutText(`${name}:${at}`, 128);
+  const id = truncateText(`${name}:${at}`, 128);
   if (name === 'acceptWithExecpolicyAmendment') {
     const prefix = textsOf(fieldsOf(entry).execpolicy_amendment).join(' ');
     return {
@@ -316,10 +317,10 @@ function named(id: string): RequestOption | null {
     case 'cancel':
       return { id, label: 'Deny, and end the turn', kind: 'deny' };
     default:
-      return { id: cutText(id, 128), label: labelled(id), kind: id.startsWith('accept') ? 'allow' : 'deny' };
+      return { id: truncateText(id, 128), label: labelled(id), kind: id.startsWith('accept') ? 'allow' : 'deny' };
   }
 }
 
 function labelled(text: string): string {
-  return cutText(text, MAX_OPTION_LABEL);
+  return truncateText(text, MAX_OPTION_LABEL);
 }

@@ -1,4 +1,5 @@
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { WireEnd } from '../wire';
 import { SessionWriter, type SessionWriterOptions } from '../writer/session-writer';
@@ -271,6 +272,6 @@ export class Conversation {
 
   #custom(type: string, value: Fields, session: string): void {
     const by = session === this.root ? {} : { task_id: session };
-    this.writer.custom(`opencode:${cutText(type, 100)}`, { ...boundValue(value), ...by });
+    this.writer.custom(`opencode:${truncateText(type, 100)}`, { ...boundValue(value), ...by });
   }
 }

@@ -1,6 +1,6 @@
 import type { FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { PartAssembler } from '../writer/part-assembler';
 import { hunksOf, planEntry } from '../writer/part-events';
@@ -69,7 +69,7 @@ export class PartWriter {
     const id = idOf(part.id);
     if (part.type !== 'tool' || id === null) return null;
     const state = fieldsOf(part.state);
-    const tool = cutText(textOf(part.tool) ?? 'tool', 200);
+    const tool = truncateText(textOf(part.tool) ?? 'tool', 200);
     const status = textOf(state.status) ?? 'pending';
     const failed = status === 'error';
     const isOver = failed || status === 'completed';

@@ -1,6 +1,6 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
 import { displayInput } from '../writer/size-limits';
@@ -102,7 +102,7 @@ const MAX_TITLE = 500;
 
 /** @param asked from `permission.asked` or `GET /permission` */
 function permissionOf(asked: Fields, about: { id: string; callId: string | null; by: string | null }) {
-  const permission = cutText(textOf(asked.permission) ?? textOf(asked.type) ?? 'permission', 100);
+  const permission = truncateText(textOf(asked.permission) ?? textOf(asked.type) ?? 'permission', 100);
   const { command, title, filepath, description } = fieldsOf(asked.metadata);
   const what = [command, title, filepath, description].map(textOf).find(Boolean) ?? textsOf(asked.patterns).join(', ');
   return {

@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
 import { idOf } from './native-event';

@@ -1,4 +1,5 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
 

@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { idOf } from './native-event';
 
 /** A part of a message to the agent. */
@@ -67,7 +67,7 @@ export function parseTaskNotices(text: string): TaskNotice[] {
     return {
       taskId,
       status,
-      result: cutText(
+      result: truncateText(
         inner(body, 'task_result') ?? inner(body, 'task_error') ?? inner(body, 'summary') ?? '',
         MAX_RESULT,
       ),

@@ -1,7 +1,7 @@
 import type { AgUiEvent, FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
 import { compact, textOf } from '@interlude/protocol/fields';
-import { withInterlude } from '@interlude/protocol/with-interlude';
-import { jsonBytes, splitText, truncateText } from './size-limits';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
+import { jsonBytes, splitText, truncateWithNote } from './size-limits';
 
 /** Limit for all edits of one call, bytes of JSON. */
 const MAX_EDITS_BYTES = 128 * 1024;
@@ -87,7 +87,7 @@ export function callResult(toolCallId: string, content: string, about: ResultOpt
     type: 'TOOL_CALL_RESULT',
     messageId,
     toolCallId,
-    content: truncateText(content),
+    content: truncateWithNote(content),
     role: 'tool',
     ...(isError ? { isError } : {}),
     ...(edits.length > 0 ? { metadata: { interlude: { edits: fittingEdits(edits) } } } : {}),
@@ -105,7 +105,7 @@ function fittingEdits(edits: readonly FileEdit[]): FileEdit[] {
   let left = MAX_EDITS_BYTES;
   return edits.flatMap(({ path, before, after }) => {
     if (left <= 0) return [];
-    const edit = { path, before: truncateText(before, left / 2), after: truncateText(after, left / 2) };
+    const edit = { path, before: truncateWithNote(before, left / 2), after: truncateWithNote(after, left / 2) };
     left -= jsonBytes(path) + jsonBytes(edit.before) + jsonBytes(edit.after);
     return [edit];
   });

@@ -15,7 +15,7 @@ import { setBounded } from '../bounded-map';
 import type { EmittedEvent, WireEnd } from '../wire';
 import { PartAssembler } from './part-assembler';
 import { custom, ofTask, type UserMessageOptions, userMessage } from './part-events';
-import { boundEvent, truncateText } from './size-limits';
+import { boundEvent, truncateWithNote } from './size-limits';
 import { type TaskRun, TaskRuns } from './task-runs';
 
 export type TurnCause =
@@ -406,7 +406,7 @@ export class SessionWriter {
   }
 
   notice(text: string, tone: 'info' | 'warning' | 'error' = 'info'): void {
-    this.#emit(custom(CUSTOM.notice, { text: truncateText(text), tone }));
+    this.#emit(custom(CUSTOM.notice, { text: truncateWithNote(text), tone }));
   }
 
   /** Writes an internal event: stored, not shown. */

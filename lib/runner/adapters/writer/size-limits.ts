@@ -1,7 +1,7 @@
 import type { AgUiEvent, RequestOption } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { isObject } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 
 /** UTF-16 units of one delta: below MAX_RECORD_BYTES even if JSON escapes every unit. */
 const MAX_DELTA = 128 * 1024;
@@ -12,7 +12,7 @@ const MAX_BYTES_PER_UNIT = 6;
 export function splitText(text: string): string[] {
   const parts: string[] = [];
   for (let at = 0; at < text.length; ) {
-    const part = cutText(text.slice(at, at + MAX_DELTA + 1), MAX_DELTA);
+    const part = truncateText(text.slice(at, at + MAX_DELTA + 1), MAX_DELTA);
     parts.push(part);
     at += part.length;
   }
@@ -24,10 +24,10 @@ export function splitText(text: string): string[] {
  *
  * @param maxBytes of JSON, without the note
  */
-export function truncateText(text: string, maxBytes = 768 * 1024): string {
-  let kept = cutText(text, maxBytes);
+export function truncateWithNote(text: string, maxBytes = 768 * 1024): string {
+  let kept = truncateText(text, maxBytes);
   while (kept.length * MAX_BYTES_PER_UNIT > maxBytes && jsonBytes(kept) > maxBytes) {
-    kept = cutText(kept, Math.floor(kept.length * 0.75));
+    kept = truncateText(kept, Math.floor(kept.length * 0.75));
   }
   if (kept.length === text.length) return text;
   return withTruncationNote(kept, text.length - kept.length);
@@ -83,7 +83,7 @@ function boundId(id: string): string {
   let hash = 0xcbf29ce484222325n;
   for (let at = 0; at < id.length; at += 1)
     hash = BigInt.asUintN(64, (hash ^ BigInt(id.charCodeAt(at))) * 0x100000001b3n);
-  return `${cutText(id, 128)}~${hash.toString(16)}`;
+  return `${truncateText(id, 128)}~${hash.toString(16)}`;
 }
 
 function withIds(event: AgUiEvent): AgUiEvent {
@@ -126,7 +126,7 @@ function measure(value: unknown, left: Measure, depth: number): boolean {
 }
 
 function cutDown(value: unknown, text: number, entries: number, depth: number): unknown {
-  if (typeof value === 'string') return value.length <= text ? value : truncateText(value, text);
+  if (typeof value === 'string') return value.length <= text ? value : truncateWithNote(value, text);
   if (typeof value !== 'object' || value === null) return value;
   if (depth === 0) return '…';
   const inner = (one: unknown) => cutDown(one, text, entries, depth - 1);
@@ -136,7 +136,7 @@ function cutDown(value: unknown, text: number, entries: number, depth: number): 
   }
   const all = Object.entries(value);
   // Identifying fields come first: type, name, ids.
-  const kept = all.slice(0, Math.max(entries, 12)).map(([name, one]) => [truncateText(name, 256), inner(one)]);
+  const kept = all.slice(0, Math.max(entries, 12)).map(([name, one]) => [truncateWithNote(name, 256), inner(one)]);
   if (all.length > kept.length) kept.push(['…', `${all.length - kept.length} more`]);
   return Object.fromEntries(kept);
 }
@@ -190,7 +190,7 @@ const LONG = new Set(['text', 'oldText', 'newText', 'data', 'blob', 'rawInput', 
 /** Bounds all strings of a frame except those in LONG. Returns the same object if nothing changes. */
 export function boundFrame(value: unknown, isLong = false, depth = 0): unknown {
   if (typeof value === 'string')
-    return isLong || value.length <= MAX_SHORT_TEXT ? value : `${cutText(value, MAX_SHORT_TEXT)}…`;
+    return isLong || value.length <= MAX_SHORT_TEXT ? value : `${truncateText(value, MAX_SHORT_TEXT)}…`;
   if (depth > MAX_FRAME_DEPTH && typeof value === 'object' && value !== null) return '…';
   if (Array.isArray(value)) {
     const list = value.map((one) => boundFrame(one, isLong, depth + 1));
@@ -204,7 +204,7 @@ export function boundFrame(value: unknown, isLong = false, depth = 0): unknown {
     if (kept === one && !isCut) continue;
     copy ??= { ...value };
     if (isCut) delete copy[key];
-    copy[isCut ? `${cutText(key, MAX_SHORT_TEXT)}…` : key] = kept;
+    copy[isCut ? `${truncateText(key, MAX_SHORT_TEXT)}…` : key] = kept;
   }
   return copy ?? value;
 }
@@ -213,5 +213,5 @@ export function boundFrame(value: unknown, isLong = false, depth = 0): unknown {
 export function boundValue<Value>(value: Value): Value | { beginning: string } {
   const whole = JSON.stringify(value) ?? 'null';
   const isLong = whole.length > MAX_KEPT_BYTES / 6 && jsonBytes(whole) > MAX_KEPT_BYTES;
-  return isLong ? { beginning: truncateText(whole, MAX_KEPT_BYTES) } : value;
+  return isLong ? { beginning: truncateWithNote(whole, MAX_KEPT_BYTES) } : value;
 }

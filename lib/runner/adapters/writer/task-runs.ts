@@ -1,6 +1,6 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
 import { fieldsOf, numberOf } from '@interlude/protocol/fields';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 
 /** One run of a background task. */
 export interface TaskRun {

@@ -1,17 +1,18 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { tellsContextRatio } from '../../host/context-ratio';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
+import { isContextRatioEnabled } from '../../host/context-ratio';
 import { controlPath } from '../../host/control-file';
 import { RunnerHost } from '../../host/runner-host';
 import type { Endpoint } from '../../host/server-request';
-import type { SourceSurroundings } from '../../host/source';
+import type { SourceContext } from '../../host/source';
 import type { Redactor } from '../../logger/redactor';
 import { Outbox, type OutboxStatus } from '../../outbox/outbox';
-import { type ClaudeMemory, readInHand, readMemories } from '../../sources/claude/claude-memory';
 import type { InstalledSdk } from '../../sources/claude/claude-sdk';
 import { ClaudeSource } from '../../sources/claude/claude-source';
+import { type ClaudeSession, readInFlight, readSessions } from '../../sources/claude/conversation';
 import {
   ASSISTANT,
   answer,
@@ -67,7 +68,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
     meanwhile: 'the agent continues',
     ...{ endpoint, dataDir, redactor, onStatus },
     level: env.INTERLUDE_LOG_LEVEL,
-    tellsContextRatio: tellsContextRatio(env),
+    tellsContextRatio: isContextRatioEnabled(env),
     controlFile: (agentId) => controlPath(dataDir, agentId),
     openOutbox: (listeners) =>
       Outbox.open(join(dataDir, 'outboxes', `demo-${ASSISTANT}.db`), { agentId: ASSISTANT, ...listeners }),
@@ -77,18 +78,18 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
   const respond = (input: ScriptInput) =>
     step(answer(input), { wait: FIRST_TOKEN_MS / speed, pace: TOKENS_PER_SECOND * speed });
   const model = installed === null ? null : await startModel({ otherwise: respond }, { cwd: place.project });
-  const killed = (await readMemories(outbox)).find(({ running }) => running);
+  const killed = (await readSessions(outbox)).find(({ running }) => running);
   const memory = killed === undefined ? newSession(place.project) : { ...killed, cwd: place.project };
   const builtIn = { sdk: builtInAgent({ paceMs: PACE_MS / speed, outputDir: place.output }), isInProcess: true };
-  const inHand = await readInHand(outbox, memory.sessionId);
-  let context = null as SourceSurroundings | null;
+  const inHand = await readInFlight(outbox, memory.sessionId);
+  let context = null as SourceContext | null;
   await host.start((surroundings) => {
     context = surroundings;
     const started = surroundings.openWork(memory.sessionId).turn?.userMessageIds ?? [];
     return new ClaudeSource({
       ...(installed ?? builtIn),
       sdk: refuseChangedInput((installed ?? builtIn).sdk),
-      surroundings,
+      context: surroundings,
       memory,
       // The built-in agent would answer the messages of a killed turn twice; Claude Code finds them in its own records.
       inHand: installed === null ? inHand.filter(({ messageId }) => !started.includes(messageId)) : inHand,
@@ -110,13 +111,13 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
   };
 }
 
-function newSession(cwd: string): ClaudeMemory {
+function newSession(cwd: string): ClaudeSession {
   // Lists show its first eight characters before the first message.
   const sessionId = `ask-away-${randomBytes(4).toString('hex')}`;
   return { sessionId, conversationId: randomUUID(), cwd, pid: null, running: false };
 }
 
-function greet({ emit }: SourceSurroundings, sessionId: string): void {
+function greet({ emit }: SourceContext, sessionId: string): void {
   const messageId = `${sessionId}/greeting`;
   const events: AgUiEvent[] = [
     { type: 'CUSTOM', name: CUSTOM.notice, value: { text: LABEL, tone: 'info' } },

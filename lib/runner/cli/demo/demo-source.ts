@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import type { SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { CUSTOM } from '@interlude/protocol/event-fields';
+
+import type { SessionFacts, Source, SourceContext } from '../../host/source';
 import { play, type Recording, sleepUntil } from '../recording';
 
 /**
@@ -12,7 +13,7 @@ import { play, type Recording, sleepUntil } from '../recording';
  * otherwise it would look busy for ever.
  */
 export interface DemoSourceOptions {
-  surroundings: SourceSurroundings;
+  surroundings: SourceContext;
   agent: DemoAgent;
   recordings: Recording[];
   /** Shared by all agents of the demo. */
@@ -24,7 +25,7 @@ const CURSOR = 'demo';
 
 export class DemoSource implements Source {
   readonly #options: DemoSourceOptions;
-  readonly #context: SourceSurroundings;
+  readonly #context: SourceContext;
   readonly #stopped = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #sessionId: string | null = null;

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Fields } from '@interlude/protocol/fields';
 import { type RpcError, rpcFrame, rpcKey } from '../../adapters/acp/rpc';
 import type { WireFrame } from '../../adapters/wire';
-import { withinReason } from '../../adapters/within-reason';
+import { boundFrame } from '../../adapters/writer/size-limits';
 import { type AgentExit, AgentProcess, JsonLines, type SpawnRequest } from '../../host/agent-process';
 
 /**

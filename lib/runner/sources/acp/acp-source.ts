@@ -7,12 +7,13 @@ import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AcpAdapter, PROCESS_ENDED } from '../../adapters/acp/acp-adapter';
 import { STOP_TASK } from '../../adapters/acp/claude-extras';
 import type { WireEnd, WireFrame } from '../../adapters/wire';
-import type { CommandOutcome } from '../../commands/seen-commands';
 import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
+import { type AgentExit, agentEnvironment, exitText } from '../../host/agent-process';
 import { MARK, terminateOrphan } from '../../host/agent-processes';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, type InFlightMessages, inFlightMessage } from '../../host/message-delivery';
 import { ProcessExitWatcher } from '../../host/process-lookup';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import {
   endSessionHandler,
@@ -23,8 +24,7 @@ import {
   outcomeOf,
   staleInterrupt,
 } from '../../host/source-commands';
-import { type AgentExit, agentEnvironment, exitText } from '../../wire/agent-process';
-import { WireFeed } from '../../wire/wire-feed';
+import { WireFeed } from '../../host/wire-feed';
 import { AcpConnection, GONE, type RpcAnswer } from './acp-connection';
 import { PermissionRequests } from './permission-requests';
 import { PromptQueue, SessionRecovery } from './prompt-queue';

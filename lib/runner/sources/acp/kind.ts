@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { basename, delimiter, dirname, extname, resolve } from 'node:path';
-import { CliError, EXIT } from '../../cli/exit';
-import { TEXT, TOKEN_HELP } from '../../cli/flags';
-import { controlPath } from '../../control-port/control-file';
+import { CliError, EXIT, TEXT, TOKEN_HELP } from '../../cli/command';
+import { controlPath } from '../../host/control-file';
 import { InFlightMessages } from '../../host/message-delivery';
+import { interludeCommand } from '../../host/own-program.mjs';
 import type { Outbox } from '../../outbox/outbox';
-import { interludeCommand } from '../../shown-command.mjs';
 import { agentIdOf, folderOf } from '../kind-options';
 import type { RunnerKind } from '../runner-kind';
 import { AcpSource } from './acp-source';

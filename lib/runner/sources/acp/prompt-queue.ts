@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isSessionLost } from '../../adapters/acp/rpc';
-import type { CommandOutcome } from '../../commands/seen-commands';
 import type { InFlightMessage, InFlightMessages } from '../../host/message-delivery';
+import type { CommandOutcome } from '../../host/seen-commands';
 import { failed } from '../../host/source-commands';
 import { GONE, type RpcAnswer } from './acp-connection';
 import { isReplayed, type ReplayedMessage } from './prompts';

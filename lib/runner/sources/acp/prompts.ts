@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { isImageType, isTextType, textInstead } from '@interlude/protocol/attachments';
+import { attachmentNames, isImageType, isTextType } from '@interlude/protocol/attachments';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { blockText } from '../../adapters/acp/content';
 import { Replay } from '../../adapters/acp/replay';
@@ -116,7 +116,7 @@ export function isReplayed(message: InFlightMessage, past: ReplayedMessage): boo
 }
 
 function isTextless({ text, files }: { text: string; files: readonly AttachmentFile[] }): boolean {
-  return files.length > 0 && text === textInstead(files);
+  return files.length > 0 && text === attachmentNames(files);
 }
 
 /** @returns the blocks after this text; null if the message starts differently */

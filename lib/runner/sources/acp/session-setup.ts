@@ -3,10 +3,10 @@ import { type Fields, fieldsOf, isObject, listOf, parseJson, textOf } from '@int
 import type { AcpAdapter } from '../../adapters/acp/acp-adapter';
 import { AIR_CAPABILITIES, RAW_MESSAGES } from '../../adapters/acp/claude-extras';
 import type { Choice } from '../../adapters/acp/settings';
-import type { ToolServer } from '../../mcp/tool-server';
+import { RUNNER_VERSION } from '../../host/own-program.mjs';
+import type { ToolServer } from '../../mcp/agent-tools';
 import type { Outbox } from '../../outbox/outbox';
 import type { Cursor } from '../../outbox/statements';
-import { RUNNER_VERSION } from '../../version';
 import { type AcpConnection, GONE, type RpcAnswer } from './acp-connection';
 import { type PromptCapabilities, promptCapabilities } from './prompts';
 

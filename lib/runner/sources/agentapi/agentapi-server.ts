@@ -2,14 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
 import type { ApiMessage } from '../../adapters/agentapi/agentapi-frames';
-import { promptOn, type ScreenPrompt } from '../../adapters/agentapi/screen-prompt';
+import { parseScreenPrompt, type ScreenPrompt } from '../../adapters/agentapi/screen-prompt';
+import { displayUrl, isUnsent, readBeginning, readEvents, untimedRequest } from '../../host/agent-http';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { readAttachment } from '../../host/attachment-store';
-import { connectionMessage } from '../../server-request';
-import { readEvents } from '../../wire/event-stream';
-import { isLoopback } from '../../wire/loopback';
-import { beginningOf, isUnsent, patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
+import { connectionMessage, isLoopback } from '../../host/server-request';
 
 /**
  * HTTP client of an AgentAPI server. Every request and response passes through the adapter.
@@ -76,7 +73,7 @@ export class AgentApiServer {
       };
     }
     const text = await readBeginning(answer, MAX_EXPLAINED);
-    await pass('in', { answer: 'message', status: answer.status, body: parseJson(text) ?? cutText(text, QUOTED) });
+    await pass('in', { answer: 'message', status: answer.status, body: parseJson(text) ?? truncateText(text, QUOTED) });
     return answer.ok ? { kind: 'accepted' } : refusalOf(answer.status, text, url);
   }
 
@@ -107,14 +104,14 @@ export class AgentApiServer {
       // Servers before 0.10 have no uploads.
       if (answer.status === 404 || answer.status === 405) {
         if (isLoopback(url)) return { path };
-        const reason = `AgentAPI at ${shownUrl(url)} accepts no files; update it to 0.10 or later, or use the address 127.0.0.1 if it runs on this machine`;
+        const reason = `AgentAPI at ${displayUrl(url)} accepts no files; update it to 0.10 or later, or use the address 127.0.0.1 if it runs on this machine`;
         return { kind: 'refused', reason };
       }
       const { kind, reason } = { reason: 'it returned no path', ...refusalOf(answer.status, text, url) };
       return { kind: kind === 'later' ? 'later' : 'refused', reason: `AgentAPI refused the file: ${reason}` };
     } catch (error) {
       // An unanswered upload is safe to repeat.
-      return { kind: 'later', reason: `AgentAPI can’t be reached at ${shownUrl(url)} (${connectionMessage(error)})` };
+      return { kind: 'later', reason: `AgentAPI can’t be reached at ${displayUrl(url)} (${connectionMessage(error)})` };
     }
   }
 
@@ -125,7 +122,7 @@ export class AgentApiServer {
     void pass('out', { method: 'POST', path: '/message', body, ...more });
     const json = { ...headers, 'content-type': 'application/json' };
     const request = { method: 'POST' as const, headers: json, body: JSON.stringify(body), signal: this.#timeout() };
-    return await patientRequest(`${url}/message`, request).then(
+    return await untimedRequest(`${url}/message`, request).then(
       async (answer) => {
         await answer.body?.cancel();
         return answer.ok;
@@ -153,7 +150,7 @@ export class AgentApiServer {
   async promptNow(): Promise<ScreenPrompt | null> {
     if (this.screen !== null) return parseScreenPrompt(await this.#screenNow());
     const { url, headers } = this.#options;
-    const answer = await patientRequest(`${url}/messages`, { headers, signal: this.#timeout() });
+    const answer = await untimedRequest(`${url}/messages`, { headers, signal: this.#timeout() });
     const messages = listOf(fieldsOf(parseJson(await answer.text())).messages) as Partial<ApiMessage>[];
     return parseScreenPrompt(textOf(messages.findLast(({ role }) => role === 'agent')?.content) ?? '');
   }
@@ -191,7 +188,7 @@ export class AgentApiServer {
   async #poll(what: 'status' | 'messages'): Promise<string | null> {
     const { url, headers, pass } = this.#options;
     try {
-      const answer = await patientRequest(`${url}/${what}`, { headers, signal: this.#timeout() });
+      const answer = await untimedRequest(`${url}/${what}`, { headers, signal: this.#timeout() });
       const text = await answer.text();
       this.#lastStatus = answer.status;
       await pass('in', { answer: what, status: answer.status, body: parseJson(text) ?? truncateText(text, QUOTED) });
@@ -212,10 +209,10 @@ export class AgentApiServer {
 function refusalOf(status: number, text: string, url: string): PostResult {
   const { title, detail, errors } = fieldsOf(parseJson(text));
   const causes = listOf(errors).flatMap((one) => textOf(fieldsOf(one).message) ?? []);
-  const parts = [textOf(detail) ?? textOf(title) ?? cutText(text.trim(), QUOTED), ...causes].filter(
+  const parts = [textOf(detail) ?? textOf(title) ?? truncateText(text.trim(), QUOTED), ...causes].filter(
     (one) => one !== '',
   );
-  const words = cutText(parts.join(': '), QUOTED);
+  const words = truncateText(parts.join(': '), QUOTED);
   if (status === 400 && /host/i.test(words)) {
     const { host } = new URL(url);
     return {

@@ -7,20 +7,17 @@ import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields'
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { truncateText } from '@interlude/protocol/text';
 import { AgentApiAdapter } from '../../adapters/agentapi/agentapi-adapter';
-import { remember } from '../../adapters/remember';
-import type { ToldEvent, WireFrame } from '../../adapters/wire';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import { setBounded } from '../../adapters/bounded-map';
+import type { EmittedEvent, WireFrame } from '../../adapters/wire';
+import { displayUrl, readEventStream, unreachableReason, untimedRequest } from '../../host/agent-http';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { withFileList } from '../../host/attachment-store';
 import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
 import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import { failed, messageText, outcomeOf, staleInterrupt } from '../../host/source-commands';
-import { readEventStream } from '../../wire/event-stream';
-import { noAnswerAt } from '../../wire/no-answer-at';
-import { patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
-import { WireFeed } from '../../wire/wire-feed';
+import { WireFeed } from '../../host/wire-feed';
 import { AgentApiServer, KEYS, type PostResult } from './agentapi-server';
 
 /**
@@ -131,7 +128,7 @@ export class AgentApiSource implements Source {
       void delivery.then((outcome) => {
         if (outcome.state === 'failed') this.#context.report(messageId, outcome);
       });
-      remember(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
+      setBounded(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
     }
     const how = { place, inHand: inHand.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
     this.#adapter = new AgentApiAdapter(how);
@@ -152,9 +149,9 @@ export class AgentApiSource implements Source {
   async reach(): Promise<string | null> {
     const { url } = this.#options;
     const status = this.#streamTrouble === null ? null : this.#server.lastStatus;
-    const why = await noAnswerAt(url, status);
+    const why = await unreachableReason(url, status);
     // Neither stream nor polls work, so whatever responds is not the agent.
-    return why ?? (status === null || status < 400 ? null : `AgentAPI at ${shownUrl(url)} answers ${status}`);
+    return why ?? (status === null || status < 400 ? null : `AgentAPI at ${displayUrl(url)} answers ${status}`);
   }
 
   async lost(reason: string): Promise<void> {
@@ -187,7 +184,7 @@ export class AgentApiSource implements Source {
     const delivery = new Promise<CommandOutcome>((settle) => {
       this.#queue.push({ messageId, text, files, settle });
     });
-    remember(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
+    setBounded(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
     this.#advance();
     return delivery;
   }
@@ -271,7 +268,7 @@ export class AgentApiSource implements Source {
     return (await this.#server.promptNow().catch(() => null)) !== null;
   }
 
-  #observe(events: readonly ToldEvent[]): void {
+  #observe(events: readonly EmittedEvent[]): void {
     const { sessionId } = this.#options;
     for (const { event } of events) {
       // The message is on the screen, although the POST may be answered only after its turn.
@@ -339,8 +336,8 @@ export class AgentApiSource implements Source {
       },
       onEvent: ({ event = 'message', data }) => {
         const parsed = parseJson(data);
-        if (parsed === null) this.#context.log('warn', `AgentAPI sent invalid JSON: ${cutText(data, QUOTED)}`);
-        void this.#pass('in', { event, data: parsed ?? cutText(data, QUOTED) });
+        if (parsed === null) this.#context.log('warn', `AgentAPI sent invalid JSON: ${truncateText(data, QUOTED)}`);
+        void this.#pass('in', { event, data: parsed ?? truncateText(data, QUOTED) });
         // The status ends the replay, so it is now known what the agent has.
         if (event === 'status_change') this.#replayed();
         this.#advance();
@@ -349,8 +346,8 @@ export class AgentApiSource implements Source {
         const why = status === 400 ? `answers 400: start it with --allowed-hosts ${new URL(url).host}` : `(${reason})`;
         const trouble =
           status === null || status === 400
-            ? `No events from the agent: AgentAPI at ${shownUrl(url)} ${why}. Retrying.`
-            : `AgentAPI at ${shownUrl(url)} has no event stream ${why}, so it is polled every second instead.`;
+            ? `No events from the agent: AgentAPI at ${displayUrl(url)} ${why}. Retrying.`
+            : `AgentAPI at ${displayUrl(url)} has no event stream ${why}, so it is polled every second instead.`;
         if (this.#streamTrouble === null) {
           void this.#pass('in', { connection: 'ended', reason });
           this.#context.log('warn', `${trouble} (in ${Math.round(againInMs / 1_000)} s)`);

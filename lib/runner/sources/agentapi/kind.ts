@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import { TOKEN_HELP } from '../../cli/command';
 import { controlPath } from '../../host/control-file';
 import { interludeCommand } from '../../host/own-program.mjs';

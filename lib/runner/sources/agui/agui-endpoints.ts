@@ -1,8 +1,6 @@
 import { parseJson } from '@interlude/protocol/fields';
-import { connectionMessage } from '../../server-request';
-import { type BrokenStream, readEventStream } from '../../wire/event-stream';
-import { patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
+import { type BrokenStream, displayUrl, readEventStream, untimedRequest } from '../../host/agent-http';
+import { connectionMessage } from '../../host/server-request';
 import { isStream, refusalText } from './run-request';
 
 /**
@@ -140,7 +138,7 @@ export class RunControls {
   #ask(url: string, method: 'GET' | 'POST', body?: object): Promise<Response> {
     const headers = { accept: 'application/json', 'content-type': 'application/json', ...this.#options.headers };
     const signal = AbortSignal.any([this.#options.signal, AbortSignal.timeout(REQUEST_MS)]);
-    return patientRequest(url, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}), signal });
+    return untimedRequest(url, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}), signal });
   }
 }
 
@@ -250,13 +248,13 @@ export class BackgroundEvents {
         accept: 'text/event-stream',
         ...(lastEventId ? { 'last-event-id': lastEventId } : {}),
       };
-      answer = await patientRequest(url, { headers: asked, signal });
+      answer = await untimedRequest(url, { headers: asked, signal });
       if (answer.ok && !isStream(answer)) {
         await answer.body?.cancel().catch(() => undefined);
         answer = new Response(null, { status: 404 });
       }
       if (answer.ok) {
-        if (this.#trouble !== null) log('info', `events between turns arrive again (${shownUrl(url)})`);
+        if (this.#trouble !== null) log('info', `events between turns arrive again (${displayUrl(url)})`);
         this.#isOpen = true;
         this.#isMissing = false;
         this.#lastStatus = null;
@@ -286,7 +284,7 @@ export class BackgroundEvents {
     this.#close(reason, true);
     const { addresses, log, onChanged } = this.#options;
     const before = this.#trouble;
-    const tried = addresses.events.map(({ url }) => shownUrl(url));
+    const tried = addresses.events.map(({ url }) => displayUrl(url));
     this.#isMissing = status !== null && MISSING.has(status) && (!this.#wasEverOpen || failures > MISSING_AFTER);
     this.#lastStatus = status;
     if (this.#isMissing) {

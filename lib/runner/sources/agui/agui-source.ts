@@ -5,18 +5,15 @@ import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields'
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { truncateText } from '@interlude/protocol/text';
 import { AgUiAdapter } from '../../adapters/agui/agui-adapter';
-import { remember } from '../../adapters/remember';
-import type { ToldEvent, WireFrame } from '../../adapters/wire';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import { setBounded } from '../../adapters/bounded-map';
+import type { EmittedEvent, WireFrame } from '../../adapters/wire';
+import { displayUrl, statusBehindGateway, unreachableReason, untimedRequest } from '../../host/agent-http';
 import { InFlightMessages } from '../../host/message-delivery';
+import type { CommandOutcome } from '../../host/seen-commands';
+import { isLoopback, retryMs } from '../../host/server-request';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import { failed, messageText, noticeEvent, outcomeOf, staleInterrupt } from '../../host/source-commands';
-import { retryMs } from '../../retry';
-import { isLoopback } from '../../wire/loopback';
-import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
-import { patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
-import { WireFeed } from '../../wire/wire-feed';
+import { WireFeed } from '../../host/wire-feed';
 import { agUiEndpoints, BackgroundEvents, RunControls } from './agui-endpoints';
 import { InterruptAnswers, type ResumeEntry } from './interrupt-answers';
 import { type HistoryMessage, RunHistory } from './run-history';
@@ -192,11 +189,11 @@ export class AgUiSource implements Source {
   async reach(): Promise<string | null> {
     const { url, headers } = this.#options;
     const status = await statusBehindGateway(this.#background.lastStatus, async (withinMs) => {
-      const answer = await patientRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
+      const answer = await untimedRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
       await answer.body?.cancel();
       return answer;
     });
-    const refusal = await noAnswerAt(url, status);
+    const refusal = await unreachableReason(url, status);
     // A stopping server refuses connections but finishes its runs.
     const why = this.#hasSentEvent === true ? null : refusal;
     this.#hasSentEvent = refusal === null ? null : false;
@@ -248,7 +245,7 @@ export class AgUiSource implements Source {
         settle,
       });
     });
-    remember(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
+    setBounded(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
     return delivery;
   }
 
@@ -347,7 +344,7 @@ export class AgUiSource implements Source {
       ...results.flatMap(({ toolCallId }) => toolCallId ?? []),
     ];
     const slow = setTimeout(
-      () => this.#setTrouble(`${shownUrl(url)} has not responded for ${REQUEST_MS / 1_000} s; a message is queued.`),
+      () => this.#setTrouble(`${displayUrl(url)} has not responded for ${REQUEST_MS / 1_000} s; a message is queued.`),
       REQUEST_MS,
     );
     const result = await run.post({
@@ -378,7 +375,7 @@ export class AgUiSource implements Source {
     look.unref();
   }
 
-  #observe(events: readonly ToldEvent[]): void {
+  #observe(events: readonly EmittedEvent[]): void {
     this.#history.observe(events);
     this.#answers.observe(events);
     for (const { event } of events) {

@@ -1,7 +1,7 @@
 import { CUSTOM, QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { answerId } from '../../adapters/agui/agui-frames';
-import type { ToldEvent } from '../../adapters/wire';
+import type { EmittedEvent } from '../../adapters/wire';
 import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOf } from '../../host/source';
 import type { HistoryMessage } from './run-history';
@@ -48,7 +48,7 @@ export class InterruptAnswers {
     return this.#requests.answer(command);
   }
 
-  observe(events: readonly ToldEvent[]): void {
+  observe(events: readonly EmittedEvent[]): void {
     for (const { event } of events) {
       if (event.type !== 'CUSTOM') continue;
       const value = fieldsOf(event.value);

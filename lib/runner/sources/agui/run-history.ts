@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
-import { QUESTION_TOOL } from '@interlude/protocol/request-options';
+import { truncateText } from '@interlude/protocol/text';
 import { contentText } from '../../adapters/agui/agui-frames';
 import type { EmittedEvent } from '../../adapters/wire';
 
@@ -67,7 +67,7 @@ export class RunHistory {
   }
 
   /** Folds emitted events. */
-  observe(events: readonly ToldEvent[]): void {
+  observe(events: readonly EmittedEvent[]): void {
     for (const { event } of events) if (event.subagentRunId === undefined) this.#fold(event);
   }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { displayUrl, isUnsent, readBeginning, readEvents, untimedRequest } from '../../host/agent-http';
 import { connectionMessage } from '../../host/server-request';
 
@@ -89,7 +90,7 @@ export class RunRequest {
       const reason = this.#reasonOf(error);
       await this.#refused(0, reason);
       if (isUnsent(error))
-        return { kind: 'later', reason: `the agent can’t be reached at ${shownUrl(url)} (${reason})` };
+        return { kind: 'later', reason: `the agent can’t be reached at ${displayUrl(url)} (${reason})` };
       return { kind: 'unknown', reason: `the connection broke before the agent responded (${reason})` };
     }
     if (answer.ok && isStream(answer)) {
@@ -129,7 +130,7 @@ export class RunRequest {
         onChunk: () => stored,
         onEvent: ({ data }) => {
           const event = parseJson(data);
-          const quoted = cutText(data, QUOTED);
+          const quoted = truncateText(data, QUOTED);
           if (event === null) log('warn', `the agent sent invalid JSON: ${quoted}`);
           stored = pass('in', { stream: 'run', runId: this.id, ...(event === null ? { text: quoted } : { event }) });
           const type = textOf(fieldsOf(event).type);
@@ -173,10 +174,10 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** Reason of a refusal: `http://… answered 422: messages: field required`. */
 export async function refusalText(answer: Response, url: string): Promise<string> {
-  const text = cutText((await beginningOf(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
+  const text = truncateText((await readBeginning(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
   if (answer.ok)
-    return `${shownUrl(url)} answered with ${answer.headers.get('content-type')}, not with an event stream`;
+    return `${displayUrl(url)} answered with ${answer.headers.get('content-type')}, not with an event stream`;
   const { detail, message, error } = fieldsOf(parseJson(text));
   const detailText = textOf(detail) ?? textOf(message) ?? textOf(error) ?? textOf(fieldsOf(error).message) ?? text;
-  return `${shownUrl(url)} answered ${answer.status}${detailText === '' ? '' : `: ${cutText(detailText, QUOTED)}`}`;
+  return `${displayUrl(url)} answered ${answer.status}${detailText === '' ? '' : `: ${truncateText(detailText, QUOTED)}`}`;
 }

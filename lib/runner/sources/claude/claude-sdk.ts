@@ -1,11 +1,9 @@
 import { realpathSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { endSignals } from '../../cli/end-signals';
-import { CliError, EXIT } from '../../cli/exit';
-import { ensurePackage, type WantedPackage } from '../../install/ensure-package';
-import { installedPackage, isWithin } from '../../install/installed-package';
-import type { SpawnedProcess, SpawnRequest } from '../../wire/agent-process';
+import { CliError, EXIT, stopSignals } from '../../cli/command';
+import { ensurePackage, installedPackage, isWithin, type WantedPackage } from '../../cli/install-package';
+import type { SpawnedProcess, SpawnRequest } from '../../host/agent-process';
 
 /**
  * The part of the Agent SDK that is used here, declared by hand: the SDK is installed by its users, so building and
@@ -156,7 +154,7 @@ export async function ensureClaudeSdk(
   home: string,
   { sdk, yes }: { sdk: string | undefined; yes: boolean },
 ): Promise<InstalledSdk> {
-  const { ends: signal, release } = endSignals();
+  const { ends: signal, release } = stopSignals();
   try {
     const ensured = await ensurePackage(wantedClaudeSdk(home, sdk), () => loadClaudeSdk(home, sdk), yes, signal);
     if (ensured.state === 'ready') return ensured.loaded;

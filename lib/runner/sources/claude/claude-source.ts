@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
-import { claudeVersion } from '../../adapters/claude/claude-version';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import { claudeVersion } from '../../adapters/claude/claude-adapter';
 import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
+import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../host/agent-process';
 import { MARK, survivingProcesses, survivorsNotice, terminateOrphan } from '../../host/agent-processes';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, inFlightMessage } from '../../host/message-delivery';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import {
   endSessionHandler,
@@ -16,7 +17,6 @@ import {
   staleInterrupt,
 } from '../../host/source-commands';
 import { type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from '../../mcp/agent-tools';
-import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
 import { InputQueue, withAttachments } from './claude-input';
 import {
   type ClaudeQuery,

@@ -6,7 +6,6 @@ import { controlPath } from '../../host/control-file';
 import { interludeCommand } from '../../host/own-program.mjs';
 import { newMcpServer, preloadMcpSdk } from '../../mcp/mcp-server';
 import type { Outbox } from '../../outbox/outbox';
-import { interludeCommand } from '../../shown-command.mjs';
 import { agentIdOf, folderOf } from '../kind-options';
 import type { RunnerKind } from '../runner-kind';
 import { CLAUDE_SDK, ensureClaudeSdk, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
@@ -89,7 +88,7 @@ export const kind: RunnerKind = {
     const cwd = await folderOf(flag('cwd') ?? '.');
     const sdkFolder = flag('sdk');
     // Relative to the working folder as a flag; in the environment, which applies everywhere, relative to Interlude.
-    const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? fromInterlude(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
+    const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveFromRoot(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
     preloadMcpSdk();
     const installed = await ensureClaudeSdk(dataDir, { sdk, yes: has('yes') });

@@ -1,7 +1,6 @@
 import type { AnsweredRequest, CommandBodies } from '@interlude/protocol/commands';
 import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import { setBounded } from '../../adapters/bounded-map';
 import { answeredInput, answerText } from '../../adapters/claude/requests';
 import type { PermissionContext, PermissionResult } from './claude-sdk';

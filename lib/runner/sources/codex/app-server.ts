@@ -3,8 +3,7 @@ import { connect } from 'node:net';
 import { type Fields, fieldsOf, isObject, parseJson, textOf } from '@interlude/protocol/fields';
 import { seenText } from '@interlude/protocol/redaction/redact-output';
 import { WebSocket } from 'ws';
-import { AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
-import { JsonLines } from '../../wire/json-lines';
+import { AgentProcess, agentEnvironment, exitText, JsonLines } from '../../host/agent-process';
 
 /** Result of a request: the response, or why there is none. */
 export type RpcResult = { result: Fields } | { error: string; code: number | null; isGone: boolean };

@@ -1,13 +1,12 @@
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../../adapters/bounded-map';
 import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
-import { codexVersion } from '../../adapters/codex/codex-version';
-import type { AskedRequest } from '../../adapters/codex/requests';
-import { remember } from '../../adapters/remember';
-import { withinReason } from '../../adapters/within-reason';
+import { codexVersion } from '../../adapters/codex/codex-adapter';
+import type { CodexRequest } from '../../adapters/codex/requests';
+import { boundFrame } from '../../adapters/writer/size-limits';
+import { RUNNER_VERSION } from '../../host/own-program.mjs';
 import type { SourceContext } from '../../host/source';
-import { RUNNER_VERSION } from '../../version';
-import type { WireFeed } from '../../wire/wire-feed';
+import type { WireFeed } from '../../host/wire-feed';
 import type { Transport, TransportListener } from './app-server';
 import { AppServer, type RpcResult, requestOf } from './app-server';
 import type { ThreadStore } from './thread-store';
@@ -210,7 +209,7 @@ export class CodexConnection {
     }
     const text = textOf(params.message) ?? textOf(params.summary);
     if (threadId !== null || text === null || !LOGGED.has(method) || this.#logged.has(text)) return;
-    remember(this.#logged, text, true, 100);
+    setBounded(this.#logged, text, true, 100);
     context.log(method === 'error' ? 'error' : 'warn', `Codex: ${text}`);
   }
 
@@ -222,7 +221,7 @@ export class CodexConnection {
     ];
     for (const item of items) {
       const clientId = textOf(fieldsOf(item).clientId);
-      if (clientId !== null) remember(this.#options.taken, clientId, true, MAX_KNOWN_MESSAGES);
+      if (clientId !== null) setBounded(this.#options.taken, clientId, true, MAX_KNOWN_MESSAGES);
     }
   }
 }

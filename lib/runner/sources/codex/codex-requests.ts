@@ -1,7 +1,7 @@
-import type { AskedField, AskedRequest } from '../../adapters/codex/requests';
-import { remember } from '../../adapters/remember';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import { setBounded } from '../../adapters/bounded-map';
+import type { CodexRequest, QuestionField } from '../../adapters/codex/requests';
 import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf } from '../../host/source';
 import { outcomeOf } from '../../host/source-commands';
 import type { AppServer } from './app-server';
@@ -16,12 +16,12 @@ export class CodexRequests {
   readonly #requests = new PendingRequests();
   readonly #byRpcId = new Map<string | number, { sessionId: string; requestId: string }>();
 
-  hold(sessionId: string, request: AskedRequest, server: AppServer): void {
+  hold(sessionId: string, request: CodexRequest, server: AppServer): void {
     const { rpcId, value } = request;
     const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
     // An answer to an earlier request with this id must not apply.
     this.release(rpcId);
-    remember(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
+    setBounded(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
     this.#requests.hold({
       ...{ sessionId, requestId, kind, tool, input },
       ...(options === undefined ? {} : { options }),
@@ -51,7 +51,7 @@ export class CodexRequests {
 }
 
 /** @returns `result` for the app-server, or the problem */
-function answerResult(request: AskedRequest, answer: RequestAnswer): { result: object } | { refusal: string } {
+function answerResult(request: CodexRequest, answer: RequestAnswer): { result: object } | { refusal: string } {
   if (answer.kind === 'question') return questionResult(request, answer.answers);
   if (request.value.kind === 'question') {
     return { result: request.isForm ? { action: 'decline', content: null, _meta: null } : { answers: {} } };
@@ -64,7 +64,7 @@ function answerResult(request: AskedRequest, answer: RequestAnswer): { result: o
 }
 
 function questionResult(
-  { fields, isForm }: AskedRequest,
+  { fields, isForm }: CodexRequest,
   answers: Record<string, string | string[]>,
 ): { result: object } | { refusal: string } {
   const said = fields.flatMap((field) => {
@@ -80,7 +80,7 @@ function questionResult(
 }
 
 /** Converts to the type of the form field. Anything else stays text, which the MCP server rejects itself. */
-function typedValue({ type }: AskedField, texts: string[]): unknown {
+function typedValue({ type }: QuestionField, texts: string[]): unknown {
   const text = texts.join(', ');
   if (type === 'texts') return texts;
   if (type === 'boolean') return /^(yes|true)$/i.test(text.trim());

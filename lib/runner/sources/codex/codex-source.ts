@@ -4,15 +4,15 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { CodexAdapter } from '../../adapters/codex/codex-adapter';
-import type { ToldEvent } from '../../adapters/wire';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import type { EmittedEvent } from '../../adapters/wire';
 import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { inFlightMessage } from '../../host/message-delivery';
+import type { CommandOutcome } from '../../host/seen-commands';
+import { retryMs } from '../../host/server-request';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import { endSessionHandler, failed, messageText } from '../../host/source-commands';
-import { retryMs } from '../../retry';
-import { WireFeed } from '../../wire/wire-feed';
+import { WireFeed } from '../../host/wire-feed';
 import type { Transport, TransportEnd, TransportListener } from './app-server';
 import { CodexConnection } from './codex-connection';
 import { CodexRequests } from './codex-requests';
@@ -369,7 +369,7 @@ export class CodexSource implements Source {
     );
   }
 
-  #observe(events: readonly ToldEvent[]): void {
+  #observe(events: readonly EmittedEvent[]): void {
     for (const sessionId of new Set(events.map((one) => one.sessionId))) {
       const own = events.filter((one) => one.sessionId === sessionId);
       const session = this.#sessions.get(sessionId);

@@ -3,6 +3,8 @@ import { stat } from 'node:fs/promises';
 import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { redactOutput } from '@interlude/protocol/redaction/redact-output';
+import { truncateText } from '@interlude/protocol/text';
+
 import { CliError, EXIT, SWITCH, TEXT, TOKEN_HELP } from '../../cli/command';
 import { controlPath } from '../../host/control-file';
 import { interludeCommand } from '../../host/own-program.mjs';

@@ -1,10 +1,10 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import type { WakeRule } from '@interlude/protocol/commands';
-import { cutText } from '@interlude/protocol/cut-text';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { clientIdOfWake, MAX_WOKEN_FOR } from '../../adapters/codex/client-id';
-import type { ToldEvent } from '../../adapters/wire';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import { truncateText } from '@interlude/protocol/text';
+import { clientIdOfWake, MAX_WOKEN_FOR } from '../../adapters/codex/turns';
+import type { EmittedEvent } from '../../adapters/wire';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { SourceContext } from '../../host/source';
 import { failed, noticeEvent } from '../../host/source-commands';
 
@@ -73,7 +73,7 @@ export class TaskWakes {
   }
 
   /** @param isTurnOpen after the events */
-  observe(events: readonly ToldEvent[], isTurnOpen: boolean): void {
+  observe(events: readonly EmittedEvent[], isTurnOpen: boolean): void {
     for (const { event } of events) {
       if (event.type === 'RUN_STARTED' && event.metadata?.interlude?.turn === 'user') this.#resetCount();
       const value = fieldsOf(event.value);
@@ -182,7 +182,7 @@ export class TaskWakes {
 
   #update(task: Pick<EndedTask, 'id' | 'description' | 'status'> & Partial<EndedTask>): void {
     const whole = { exitCode: null, output: '', isDue: false, ...task };
-    const description = cutText(task.description, MAX_DESCRIPTION);
+    const description = truncateText(task.description, MAX_DESCRIPTION);
     const all = [...this.#ended.filter(({ id }) => id !== task.id), { ...whole, description }];
     const isPending = ({ status, isDue }: EndedTask) => status === 'running' || isDue;
     const kept = new Set([

@@ -1,6 +1,6 @@
 import { endsOf, isNothing } from '@interlude/protocol/lifecycle/open-session';
 import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
-import type { ThreadPlace } from '../../adapters/codex/thread';
+import type { ThreadProgress } from '../../adapters/codex/thread';
 import type { SourceContext } from '../../host/source';
 import type { Cursor } from '../../outbox/statements';
 
@@ -8,7 +8,7 @@ import type { Cursor } from '../../outbox/statements';
 export interface StoredThread {
   sessionId: string;
   parentThreadId: string | null;
-  place: ThreadPlace | null;
+  place: ThreadProgress | null;
   /** Last activity, epoch milliseconds. */
   at: number;
 }

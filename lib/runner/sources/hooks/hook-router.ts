@@ -1,6 +1,7 @@
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { toolTitle } from '../../adapters/claude/requests';
-import type { HookCall } from '../../control-port/routes';
+import type { HookClaim } from '../../adapters/claude/stop-hooks';
+import type { HookCall } from '../../host/control-port';
 import type { PendingReply } from '../../host/pending-replies';
 import type { MessageInbox } from './message-inbox';
 import { stopDecision } from './message-inbox';

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, textOf } from '@interlude/protocol/fields';
-import type { CommandOutcome } from '../../commands/seen-commands';
-import { type HookFailure, logHookFailure } from '../../control-port/hook-failure';
-import type { HookCall, WaitCall } from '../../control-port/routes';
+import type { HookCall, WaitCall } from '../../host/control-port';
+import { type HookFailure, logHookFailure } from '../../host/control-port';
 import { hasExited } from '../../host/process-lookup';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import { failed } from '../../host/source-commands';
 import type { Logger } from '../../logger/logger';

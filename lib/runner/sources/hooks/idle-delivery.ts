@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { WaitAnswer, WaitCall } from '../../control-port/routes';
-import { agentCommand } from '../../shown-command.mjs';
+import type { WaitAnswer, WaitCall } from '../../host/control-port';
+import { agentCommand } from '../../host/own-program.mjs';
 import type { MessageInbox } from './message-inbox';
 import { pendingReplyPrompt } from './message-inbox';
 import type { WaitMessage } from './message-tracker';

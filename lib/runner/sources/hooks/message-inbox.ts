@@ -1,8 +1,8 @@
 import type { Command } from '@interlude/protocol/commands';
-import { cutText } from '@interlude/protocol/cut-text';
-import { remember } from '../../adapters/remember';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import { truncateText } from '@interlude/protocol/text';
+import { setBounded } from '../../adapters/bounded-map';
 import type { PendingReply } from '../../host/pending-replies';
+import type { CommandOutcome } from '../../host/seen-commands';
 import { failed } from '../../host/source-commands';
 
 /** Refused messages remembered until the server knows about them. */
@@ -42,7 +42,7 @@ export class MessageInbox {
 
   /** Their delivery is unknown. */
   returned(messageIds: readonly string[]): void {
-    for (const id of messageIds) remember(this.#uncertain, id, true, MOST_REFUSED);
+    for (const id of messageIds) setBounded(this.#uncertain, id, true, MOST_REFUSED);
   }
 
   handedOver(messageIds: readonly string[]): void {
@@ -54,7 +54,7 @@ export class MessageInbox {
   }
 
   refuseOne(messageId: string, reason: string): CommandOutcome {
-    remember(this.#refused, messageId, true, MOST_REFUSED);
+    setBounded(this.#refused, messageId, true, MOST_REFUSED);
     return failed(reason);
   }
 
@@ -141,5 +141,5 @@ function item({ from, sentAt, text, unseen, again = false }: WaitingMessage): st
   const maybe = again ? ' (it may have reached you before)' : '';
   if (unseen) return `Message from ${who}, ${when} UTC${maybe}:\n${text}`;
   const line = text.trim().split('\n')[0] ?? '';
-  return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${cutText(line, LONGEST_LINE)}…` : line}`;
+  return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${truncateText(line, LONGEST_LINE)}…` : line}`;
 }

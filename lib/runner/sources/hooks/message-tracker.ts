@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import type { HookMoment } from '../../adapters/claude/heard-stops';
-import { notificationsIn } from '../../adapters/claude/notifications-in';
-import { keyOf } from '../../adapters/claude/said-text';
-import { textIn } from '../../adapters/claude/transcript-line';
-import { remember } from '../../adapters/remember';
+import { setBounded } from '../../adapters/bounded-map';
+import { comparisonKey } from '../../adapters/claude/final-text';
+import type { HookMoment } from '../../adapters/claude/stop-hooks';
+import { lineText } from '../../adapters/claude/transcript-line';
+import { parseNotifications } from '../../adapters/claude/transcript-tasks';
 import type { MirrorState } from './mirror-state';
 
 /** Read or answered messages remembered. */
@@ -47,7 +47,7 @@ export class MessageTracker {
   }
 
   reached(messageIds: readonly string[]): void {
-    for (const id of messageIds) remember(this.#reached, id, true, MOST_MESSAGES);
+    for (const id of messageIds) setBounded(this.#reached, id, true, MOST_MESSAGES);
   }
 
   handedOver(messageIds: readonly string[], now: number): void {
@@ -58,7 +58,7 @@ export class MessageTracker {
 
   /** @param isItsOwn whether a stop hook belongs to this turn, which ends found hold */
   turnEnded(isAnswer: boolean, isItsOwn: (moment: HookMoment) => boolean): void {
-    if (isAnswer) for (const id of this.#handed) remember(this.#answered, id, true, MOST_MESSAGES);
+    if (isAnswer) for (const id of this.#handed) setBounded(this.#answered, id, true, MOST_MESSAGES);
     this.#handed = [];
     this.offers.drop(isItsOwn);
   }
@@ -118,8 +118,8 @@ class StopHookHolds {
 
   /** @returns message ids confirmed by this stop-hook feedback; empty if it is not ours */
   confirm(feedback: string): string[] {
-    const text = keyOf(feedback);
-    const found = this.#open.find(({ reason }) => text.includes(keyOf(reason)));
+    const text = comparisonKey(feedback);
+    const found = this.#open.find(({ reason }) => text.includes(comparisonKey(reason)));
     this.#open = this.#open.filter((offer) => offer !== found);
     return [...(found?.messageIds ?? [])];
   }
@@ -193,7 +193,7 @@ export class WaitMessages {
       const id = textOf(block.id);
       const command = textOf(fieldsOf(block.input).command);
       if (block.type === 'tool_use' && id !== null && command !== null && RUNS_WAIT.test(command)) {
-        remember(this.#waits, id, true, MOST_WAITS);
+        setBounded(this.#waits, id, true, MOST_WAITS);
       }
     }
     if (this.#all.length === 0 || !this.#endsWait(line)) return [];
@@ -206,12 +206,12 @@ export class WaitMessages {
     if ((line.type !== 'user' && line.type !== 'attachment') || textOf(line.agentId) !== null) return false;
     const { prompt } = fieldsOf(line.attachment);
     const text =
-      textIn(line) ||
+      lineText(line) ||
       (textOf(prompt) ??
         listOf(prompt)
           .map((one) => textOf(fieldsOf(one).text))
           .join(''));
-    return notificationsIn(text).some(
+    return parseNotifications(text).some(
       // Other statuses mean that the wait showed nothing.
       ({ fields }) => fields.status === 'completed' && this.#waits.has(textOf(fields.tool_use_id) ?? ''),
     );

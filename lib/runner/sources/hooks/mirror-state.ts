@@ -1,7 +1,7 @@
 import { parseJson } from '@interlude/protocol/fields';
 import * as z from 'zod';
-import type { HeardStop } from '../../adapters/claude/heard-stops';
-import type { ClosedTurn } from '../../adapters/claude/last-words';
+import type { ClosedTurn } from '../../adapters/claude/final-text';
+import type { PendingStop } from '../../adapters/claude/stop-hooks';
 import type { ProcessIdentity } from '../../host/process-lookup';
 import type { StopHookHold, WaitMessage } from './message-tracker';
 import type { FilePosition } from './transcript-files';
@@ -166,7 +166,7 @@ function isHoldActive({ now, heldSince, leftAt }: QuietPeriods): boolean {
 }
 
 /** Whether a turn is complete after its stop hook. */
-export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, periods: QuietPeriods): boolean {
+export function isTurnOver({ heardAt, promptedAt, text, failure }: PendingStop, periods: QuietPeriods): boolean {
   const { now, lastLineAt, leftAt, lacksLastWords, handedAt } = periods;
   if (isHoldActive(periods)) return false;
   if (!lacksLastWords) return isEndingOver(periods) || now - Math.max(lastLineAt, heardAt) >= QUIET_MS;
@@ -177,7 +177,7 @@ export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, pe
 }
 
 /** Whether a stop hook will never match a turn in the transcript. Without a time or prompt id it is given up sooner. */
-export function isStopUnmatched({ heardAt, isClocked, promptId }: HeardStop, periods: QuietPeriods): boolean {
+export function isStopUnmatched({ heardAt, isClocked, promptId }: PendingStop, periods: QuietPeriods): boolean {
   const { now } = periods;
   if (isHoldActive(periods)) return false;
   return now - heardAt >= (isClocked || promptId !== null ? BEHIND_MS : LAST_LINE_MS.most);

@@ -1,11 +1,11 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { claudeVersion } from '../../adapters/claude/claude-version';
-import type { HookClaim, HookMoment } from '../../adapters/claude/heard-stops';
-import { TranscriptAdapter } from '../../adapters/claude/transcript';
-import { stopFeedbackIn } from '../../adapters/claude/transcript-line';
-import { remember } from '../../adapters/remember';
+import { setBounded } from '../../adapters/bounded-map';
+import { claudeVersion } from '../../adapters/claude/claude-adapter';
+import type { HookClaim, HookMoment } from '../../adapters/claude/stop-hooks';
+import { TranscriptAdapter } from '../../adapters/claude/transcript-adapter';
+import { stopFeedbackOf } from '../../adapters/claude/transcript-line';
 import { hasExited, type ProcessIdentity, startMarkOf, startTimeOf } from '../../host/process-lookup';
 import type { StopDecision } from './message-inbox';
 import { MessageTracker } from './message-tracker';
@@ -434,7 +434,7 @@ export class SessionMirror {
       this.#provider = claudeVersion(fields.version) ?? this.#provider;
       const entrypoint = textOf(fields.entrypoint);
       if (entrypoint !== null) this.startedAs(entrypoint);
-      const feedback = this.#isRecalling ? null : stopFeedbackIn(fields);
+      const feedback = this.#isRecalling ? null : stopFeedbackOf(fields);
       if (feedback !== null) this.#handOver(this.#messages.offers.confirm(feedback));
       const madeAt = Date.parse(textOf(fields.timestamp) ?? '');
       // First line of the new process.
@@ -483,7 +483,7 @@ export class SessionMirror {
 
   #opened(value: Fields): void {
     this.#options.log('debug', `request in the terminal: ${textOf(value.title)}`);
-    remember(this.#requests, `${value.request_id}`, value, MAX_REQUESTS);
+    setBounded(this.#requests, `${value.request_id}`, value, MAX_REQUESTS);
     this.#options.onRequestOpened?.(value);
   }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type Fields, fieldsOf, isObject, parseJson, textOf } from '@interlude/protocol/fields';
-import { remember } from '../../adapters/remember';
+import { setBounded } from '../../adapters/bounded-map';
 
 /** Positions in the files of a session. */
 export interface FilesRead {
@@ -136,10 +136,10 @@ export class TranscriptFiles {
   /** @returns null for a known line */
   #newLine(fields: Record<string, unknown>, key: string): TranscriptLine | null {
     if (this.#knownKeys.has(key)) return null;
-    remember(this.#knownKeys, key, true, this.#mostKeys);
+    setBounded(this.#knownKeys, key, true, this.#mostKeys);
     // Text typed during a turn has the id of its queue entry.
     const { source_uuid } = fieldsOf(fields.attachment);
-    if (typeof source_uuid === 'string') remember(this.#knownKeys, source_uuid, true, this.#mostKeys);
+    if (typeof source_uuid === 'string') setBounded(this.#knownKeys, source_uuid, true, this.#mostKeys);
     return { fields, key };
   }
 

@@ -2,12 +2,12 @@ import { fieldsOf, listOf } from '@interlude/protocol/fields';
 import { endsOf, isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { entryOf, idOf, type NativeEvent } from '../../adapters/opencode/native-event';
 import type { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
-import type { SessionTree } from '../../adapters/opencode/session-tree';
+import type { SessionTree } from '../../adapters/opencode/subagents';
 import type { WireFrame } from '../../adapters/wire';
 import type { SourceContext } from '../../host/source';
 import { noticeEvent } from '../../host/source-commands';
+import type { WireFeed } from '../../host/wire-feed';
 import type { Cursor } from '../../outbox/statements';
-import type { WireFeed } from '../../wire/wire-feed';
 import type { FollowedSessions, SessionStore } from './followed-sessions';
 import { errorText, inDirectory, type OpencodeServer } from './opencode-server';
 

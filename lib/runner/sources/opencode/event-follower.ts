@@ -1,10 +1,9 @@
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { eventOf } from '../../adapters/opencode/native-event';
 import type { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
+import { type BrokenStream, readEventStream, statusBehindGateway, unreachableReason } from '../../host/agent-http';
 import type { SourceContext } from '../../host/source';
-import { type BrokenStream, readEventStream } from '../../wire/event-stream';
-import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
-import type { WireFeed } from '../../wire/wire-feed';
+import type { WireFeed } from '../../host/wire-feed';
 import { CatchUp } from './catch-up';
 import type { SessionStore } from './followed-sessions';
 import { FollowedSessions } from './followed-sessions';

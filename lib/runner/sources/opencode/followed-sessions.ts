@@ -1,7 +1,7 @@
 import { fieldsOf } from '@interlude/protocol/fields';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { idOf, type NativeEvent } from '../../adapters/opencode/native-event';
-import type { SessionTree } from '../../adapters/opencode/session-tree';
+import type { SessionTree } from '../../adapters/opencode/subagents';
 import type { SourceContext } from '../../host/source';
 import type { Cursor } from '../../outbox/statements';
 

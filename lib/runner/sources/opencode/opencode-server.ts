@@ -4,7 +4,7 @@ import { partOfMessage } from '../../adapters/opencode/user-message';
 import { type AttachmentFile, MAX_TEXT_BYTES, readAttachment, withFileList } from '../../host/attachment-store';
 import type { InFlightMessage } from '../../host/message-delivery';
 import type { RequestAnswer } from '../../host/pending-requests';
-import { withDeadline } from '../../with-deadline';
+import { withDeadline } from '../../host/server-request';
 
 /**
  * HTTP client of an OpenCode server.

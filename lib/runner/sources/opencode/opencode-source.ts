@@ -4,15 +4,15 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
 import { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
 import { messageIdIn } from '../../adapters/opencode/user-message';
-import type { ToldEvent, WireFrame } from '../../adapters/wire';
+import type { EmittedEvent, WireFrame } from '../../adapters/wire';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
 import { PendingRequests } from '../../host/pending-requests';
+import type { CommandOutcome } from '../../host/seen-commands';
+import { connectionMessage, isLoopback } from '../../host/server-request';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import { failed, messageText, outcomeOf, staleInterrupt } from '../../host/source-commands';
-import { connectionMessage } from '../../server-request';
-import { isLoopback } from '../../wire/loopback';
-import { WireFeed } from '../../wire/wire-feed';
+import { WireFeed } from '../../host/wire-feed';
 import { EventFollower } from './event-follower';
 import { SessionStore } from './followed-sessions';
 import {
@@ -226,7 +226,7 @@ export class OpencodeSource implements Source {
     return messages;
   }
 
-  #observe(events: readonly ToldEvent[]): void {
+  #observe(events: readonly EmittedEvent[]): void {
     for (const { sessionId, event } of events) {
       if (event.type !== 'CUSTOM') continue;
       const value = fieldsOf(event.value);

@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
+import { truncateText } from '@interlude/protocol/text';
 import { type Configuration, fetchUserInfo, type IDToken, WWWAuthenticateChallengeError } from 'openid-client';
 import { providerUnavailable } from './oidc-provider';
 import { EVERYBODY, type OidcSettings } from './oidc-settings';
@@ -93,7 +93,7 @@ export function personName(claims: PersonClaims): string {
 /** A displayable claim; null if nothing remains. */
 export function personText(claim: unknown): string | null {
   if (typeof claim !== 'string') return null;
-  return cutText(claim.toWellFormed().replace(INVISIBLE, ' ').trim(), MAX_LENGTH) || null;
+  return truncateText(claim.toWellFormed().replace(INVISIBLE, ' ').trim(), MAX_LENGTH) || null;
 }
 
 /** Limit of OpenID Connect. */

@@ -1,6 +1,5 @@
 import { MAX_LOG_SEARCH_LENGTH } from '@interlude/protocol/limits';
-import { FIRST_LINES, type FirstLog } from '@/components/logs/first-log';
-import { filterOf, queryFromParams } from '@/components/logs/log-query';
+import { FIRST_LINES, type FirstLog, filterOf, queryFromParams } from '@/components/logs/log-query';
 import { readLogLines } from '@/lib/server/queries/read-logs';
 
 type Sight = Parameters<typeof readLogLines>[0];
