@@ -98,6 +98,7 @@ export function useLogRows(options: {
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: the version stands for the rows
   useLayoutEffect(() => {
+    // oxlint-disable-next-line react-compiler/set-state-in-effect -- follows what the virtualizer has measured
     if (follows) keepUp();
     if (virtualizer.itemSizeCache.size > MOST_HEIGHTS) forgetHeights(virtualizer);
   }, [version, follows, virtualizer]);

@@ -16,6 +16,7 @@ export function useRowWindow(
   options: { scroller: RefObject<HTMLDivElement | null>; follows: boolean; version: unknown } & RowOptions,
 ): RowVirtualizer {
   const { scroller, follows, version, ...rows } = options;
+  const { count } = rows;
   const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
     getScrollElement: () => scroller.current,
     anchorTo: 'end',
@@ -24,8 +25,8 @@ export function useRowWindow(
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: rows that changed may have moved the end
   useLayoutEffect(() => {
-    if (follows && rows.count > 0) virtualizer.scrollToEnd();
-  }, [version, follows, virtualizer]);
+    if (follows && count > 0) virtualizer.scrollToEnd();
+  }, [version, follows, count, virtualizer]);
   useKeptEnd(scroller, follows);
   return virtualizer;
 }

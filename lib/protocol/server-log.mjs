@@ -36,9 +36,6 @@ const IN_ADDRESS = /\b(authToken=)[^&\s"'<>]+/gi;
 /** Shorter values may be part of any word. */
 const MIN_SECRET_LENGTH = 8;
 
-/** Shared by all copies of this module, which Next bundles more than once. */
-const REDACT = Symbol.for('interlude.redact-server-log');
-
 /**
  * Sets the redaction of all further log text. The launcher logs before that, without text of agents or people.
  *
@@ -138,6 +135,5 @@ function withoutSecrets(text, env) {
     if (secret.length >= MIN_SECRET_LENGTH && safe.includes(secret)) safe = safe.replaceAll(secret, `(${name})`);
   }
   if (safe.includes('uth')) safe = safe.replace(IN_ADDRESS, '$1…');
-  const redact = Reflect.get(globalThis, REDACT);
-  return redact === undefined ? safe : redact(safe);
+  return processState().redactLog?.(safe) ?? safe;
 }

@@ -104,7 +104,7 @@ describe('a text without secrets', () => {
       readdirSync(folder).flatMap((name) => (name.endsWith('.ts') ? `${folder}/${name}` : [])),
     );
     const passed = files.flatMap((file) =>
-      [...readFileSync(file, 'utf8').matchAll(/cutText\(.*?, ([A-Z_]{2,})\)/g)].map(([, limit = '']) => limit),
+      [...readFileSync(file, 'utf8').matchAll(/truncateText\(.*?, ([A-Z_]{2,})\)/g)].map(([, limit = '']) => limit),
     );
     const texts = [...new Set(passed)].filter((limit) => !names.test(limit));
     expect(texts.length).toBeGreaterThan(8);

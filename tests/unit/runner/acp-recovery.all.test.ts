@@ -25,14 +25,14 @@ describe('an agent that has lost its session while its process lives', () => {
     agent.answerPrompt();
     await until(() => turnEnds(around.events).at(-1)).toEqual(['success', ['m1']]);
     const notices = custom(around.events, 'interlude:notice').map(({ text }) => text);
-    expect(notices).toEqual([expect.stringMatching(/had lost its session: .*Resource not found.*started again/)]);
+    expect(notices).toEqual([expect.stringMatching(/lost its session: .*Resource not found.*Restarting/)]);
   });
 
   test('is given up where that does not help either, in one sentence', async () => {
     const answer = (method: string) => (method === 'session/prompt' ? LOST : undefined);
     const { agent, around, say, until, gaveUp } = await live({ past: [], answer });
     const said = say('m1', 'first');
-    await until(gaveUp).toMatch(/has lost its session, and neither a reload nor a restart helped: Resource/);
+    await until(gaveUp).toMatch(/lost its session, and neither a reload nor a restart helped: Resource/);
     expect(await said).toEqual({ state: 'delivered' });
     expect(agent.starts).toBe(2);
     expect(custom(around.events, 'session:ended')).toHaveLength(1);

@@ -287,7 +287,7 @@ describe('setting up', () => {
     const answer = (method: string) => (isMute && method === 'initialize' ? null : undefined);
     const { agent, source, lines, until } = await live({ answer }, { patienceMs: 50 });
     await until(() => source.sessions[0]?.trouble).toMatch(
-      /has opened no session for 0\.05 s: see whether it speaks ACP/,
+      /has opened no session for 0\.05 s\. Check that it speaks ACP/,
     );
     expect(lines.join('\n')).toMatch(/^warn .*node has opened no session/m);
     isMute = false;

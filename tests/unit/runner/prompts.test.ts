@@ -113,7 +113,7 @@ async function agui(): Promise<Stage> {
   const how = { url: server.url, sessionId: S, history: 'none' as const, headers: {}, workspaceNote };
   return {
     open: (surroundings) => new AgUiSource({ ...how, context: surroundings, waits: { longestMs: 60_000 } }),
-    waits: (source) => settled(() => source.sessions[0]?.trouble).toContain('A message waits'),
+    waits: (source) => settled(() => source.sessions[0]?.trouble).toContain('A message is queued'),
     answered: (around) => settled(() => around.stored.get(`agui-history:${S}`)).toContain('Done.'),
     comes() {
       server.refusal = null;
