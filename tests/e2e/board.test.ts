@@ -53,7 +53,7 @@ test('selected agents are retired and taken back, and an agent at work says why 
   await press(bar.getByRole('button', { name: 'Retire' }));
   await press(bar.getByRole('button', { name: 'Press again: retire' }));
   const outcomes = bar.getByRole('list', { name: 'Retire: what came of it' });
-  await outcomes.getByText(/^1 of its sessions are not over/).waitFor();
+  await outcomes.getByText(/^The agent has 1 active session\./).waitFor();
   await outcomes.getByText('retired').waitFor();
   const retiredAt = async (id: string) => (await it.read<{ agent: AgentSummary }>(`/agents/${id}`)).agent.retiredAt;
   expect([await retiredAt('board-busy'), await retiredAt('board-idle')]).toEqual([null, expect.any(Number)]);
