@@ -22,7 +22,7 @@ test('says that nothing is left of a transcript, live and reloaded, without axe 
   await transcriptOf(page).getByText('Answer.').waitFor();
   const top = transcriptOf(page).getByRole('paragraph').first();
   await removeTurnsBefore(it.server, await aMomentLater());
-  const words = /^1 older turn was removed on .*\. What the agent does next appears here\.$/;
+  const words = /^1 older turn was removed on .*\. New turns appear here\.$/;
   await expect.poll(() => top.textContent()).toMatch(words);
   await page.reload();
   await expect.poll(() => top.textContent()).toMatch(words);

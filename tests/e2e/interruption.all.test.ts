@@ -21,7 +21,7 @@ test('page reloaded in the middle of a replayed message ends with the whole text
   const text = assistantTexts(recording).reduce((longest, one) => (one.length > longest.length ? one : longest));
   await new EventWriter(it.server, 'cut-agent').arrive('cut-mid');
   const page = await it.open('/sessions/cut-mid');
-  await page.getByText('No turn yet').waitFor();
+  await page.getByText(/^No turns yet/).waitFor();
   const replay = startReplay(it.server, recording, { session: 'cut-mid', agent: 'cut-agent', speed: 2 });
   try {
     const shown = () => wordsOf(page);

@@ -51,7 +51,7 @@ test('the demo resumes its agent’s session after a kill in mid-turn, and shows
 
   const second = startCli(['demo', '--speed', '10'], env);
   onTestFinished(() => void second.process.kill('SIGKILL'));
-  await operator.until('a notice', (turns) => notices(turns).some((text) => text.includes('started again')));
+  await operator.until('a notice', (turns) => notices(turns).some((text) => text.includes('was restarted')));
   // A late report may resolve it as unknown for a moment; the next one opens it again, and then it is cancelled.
   const asked = requests(await operator.turns());
   expect(asked.at(-1)).toMatchObject({ outcome: 'cancelled' });

@@ -40,7 +40,7 @@ describe('an agent that listens', () => {
       const said = await message(messageId);
       return said?.delivery === 'failed' && said;
     });
-    expect(deliveryReason).toMatch(/is idle: type there.*only if its agent listens/);
+    expect(deliveryReason).toMatch(/is idle\. Type there.*only if it listens/);
   });
 
   test('listens once: a second wait exits with the reason', async () => {

@@ -20,7 +20,7 @@ test('npm start names a damaged database', async () => {
 test('npm start names a folder in place of the database', async () => {
   const folder = await tempDir();
   await mkdir(join(folder, 'interlude.db'));
-  expect(await refusedStart({ INTERLUDE_DATA_DIR: folder })).toContain('the path is a folder');
+  expect(await refusedStart({ INTERLUDE_DATA_DIR: folder })).toContain('is a folder');
 });
 
 test('npm start names a database that another process holds', async () => {

@@ -130,6 +130,6 @@ suites('a libSQL server whose answers a gateway spoils', () => {
       'asks',
     );
     expect(answer).toMatchObject({ ackedSeq: 3, accepted: 2, rejected: [{ seq: 2, code: 'not_storable' }] });
-    expect(said.mock.calls.flat().join()).toContain('a record is refused by the database');
+    expect(said.mock.calls.flat().join()).toContain('the database refused a record');
   });
 });
