@@ -16,17 +16,18 @@ export function useRowWindow(
   options: { scroller: RefObject<HTMLDivElement | null>; follows: boolean; version: unknown } & RowOptions,
 ): RowVirtualizer {
   const { scroller, follows, version, ...rows } = options;
-  const { count } = rows;
   const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
     getScrollElement: () => scroller.current,
     anchorTo: 'end',
     useFlushSync: false,
     ...rows,
   });
+  // Not when the count alone changes: scrolling away changes it before `follows` does.
+  const keepEnd = useEffectEvent(() => {
+    if (follows && rows.count > 0) virtualizer.scrollToEnd();
+  });
   // biome-ignore lint/correctness/useExhaustiveDependencies: rows that changed may have moved the end
-  useLayoutEffect(() => {
-    if (follows && count > 0) virtualizer.scrollToEnd();
-  }, [version, follows, count, virtualizer]);
+  useLayoutEffect(() => keepEnd(), [version, follows]);
   useKeptEnd(scroller, follows);
   return virtualizer;
 }

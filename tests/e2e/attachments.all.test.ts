@@ -36,7 +36,7 @@ test('message waits for its uploads, and is not sent when one failed', async () 
   expect(await composer.inputValue()).toBe('');
   // A file that the agent does not take is refused before it is sent.
   await choose(page, { name: 'x.zip', mimeType: 'application/zip', buffer: Buffer.from([80, 75, 0, 255]) });
-  await alert.getByText(/is not supported\. Attach one of image\/png/).waitFor();
+  await alert.getByText(/not text in UTF-8\. Attach one of image\/png/).waitFor();
   await attached.getByRole('button', { name: 'Remove “x.zip”' }).click();
   // A message without words has the names of its files.
   await choose(page, imageFile('dot.png'));

@@ -76,7 +76,7 @@ test('every shell line of README.md and docs/api.md works with a new server', as
       .map((line) => ends[line] ?? line.replace(/curl -sN (.*)/, 'curl -sN --max-time 1 $1 || test $? -eq 28'));
     const end = await runShell(`set -e\n${lines.join('\n')}`, env, root);
     expect(end, block).toMatchObject({ exitCode: 0 });
-    expect(end.stdout, block).not.toContain('"error"');
+    expect(end.stdout, block).not.toContain('{"error"');
   }
   expect(blocks.length).toBeGreaterThanOrEqual(7);
 
