@@ -75,7 +75,7 @@ describe('a Claude Code with Interlude’s tools', () => {
     await stage.operator.send('START');
     await stage.operator.finished(1);
     // the turn that started the subagent may finish first
-    await expect.poll(() => heard.join('\n')).toContain('for the session’s own agent');
+    await expect.poll(() => heard.join('\n')).toContain('for the main agent of the session');
     expect(await reported(stage.agentId)).toBeUndefined();
   });
 

@@ -311,7 +311,7 @@ describe('a live Claude Code', () => {
       return ['A', 'B', 'C'].every((name) => told.includes(`Agent ${name} is done.`)) && all;
     });
     expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('interrupted');
-    expect(notices(turns).some((text) => /interrupted.*continues: Agent A/.test(text))).toBe(true);
+    expect(notices(turns).some((text) => /interrupted.*continue: Agent A/.test(text))).toBe(true);
     // what a subagent says stands under its task, not in a turn
     expect(messages(turns, 'assistant').some(({ text }) => text === 'Agent A starts.')).toBe(false);
   });
