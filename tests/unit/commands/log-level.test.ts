@@ -151,6 +151,15 @@ describe('a superseded log level', () => {
     expect(await desired()).toMatchObject({ level: 'warn', state: 'requested' });
   });
 
+  it('is not confirmed by an answer that arrives after it expired', async () => {
+    const first = await wish('warn');
+    await connect('r1');
+    await pass(COMMAND_EXPIRY_MS + 1);
+    await wish('debug');
+    await done(first.commandId);
+    expect(await desired()).toMatchObject({ level: 'debug', state: 'requested' });
+  });
+
   it('does not affect the newer one’s expiry', async () => {
     await wish('debug', 60);
     await wish('warn');
