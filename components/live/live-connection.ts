@@ -95,7 +95,7 @@ export class LiveConnection {
     } else {
       if (buffer) buffer.rewind(after);
       else this.#buffers.set(topic, new TopicBuffer(after));
-      // The current stream would leave a hole in this topic; the next one has all of it.
+      // The current stream would leave a hole in this topic; the next one has no gap.
       this.#stream?.topics.delete(topic);
       this.#openSoon(GATHER_MS);
     }

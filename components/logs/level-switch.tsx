@@ -99,7 +99,7 @@ const CHOICES: readonly { seconds: number | null; words: string }[] = [
   { seconds: null, words: 'until changed' },
 ];
 
-/** How long the level applies. Another choice restarts the time. */
+/** How long the level applies. A new choice starts the time again. */
 function LevelLimit(props: {
   desired: Pick<DesiredLogLevel, 'requestedAt' | 'expiresAt'>;
   onPick: (ttlSeconds: number | null) => void;

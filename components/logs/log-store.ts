@@ -291,7 +291,7 @@ interface LiveMatcherListener {
  * milliseconds on a line of 64 KiB, and a burst has thousands.
  *
  * Ordering: as received.
- * Failure: a search slower than the log would fall behind forever. When too much waits, all of it is skipped.
+ * Failure: a search slower than the log would fall behind forever, so a queue that grows too long is skipped.
  */
 export class LiveMatcher {
   readonly #filter: LogFilter;

@@ -26,7 +26,7 @@ const TAIL = { lines: 8, characters: 960 };
 
 const viewCode = new CodeOnDemand(async () => (await import('./output-view')).OutputView);
 
-/** The end of a task's output, live, and all of it on demand. */
+/** The end of a task's output, live. Loads the whole output on demand. */
 export function TaskOutputPart({ task }: { task: Task }) {
   const { store, query } = useTaskOutput(task);
   const output = useSelected(store, ({ value }) => (value === undefined ? undefined : value.output));

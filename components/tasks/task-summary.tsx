@@ -24,7 +24,7 @@ const PREVIEW_LINES = 3;
 const PREVIEW_MOST = 1_000;
 const PREVIEW_SIGNS = 100;
 
-/** A task's summary: a plain-text preview, and all of it as Markdown on demand. */
+/** A task's summary: a plain-text preview. Shows the whole summary as Markdown on demand. */
 export function TaskSummary({ text }: { text: string }) {
   const hold = useHoldTail();
   const [all, setAll] = useState(false);

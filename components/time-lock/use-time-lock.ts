@@ -45,6 +45,6 @@ export function spanOf(anchor: string, turns: readonly Turn[], tasks: readonly T
   const turn = turns.find(({ id }) => `${TURN}${id}` === anchor);
   if (turn === undefined) return null;
   if (turn.kind !== 'none') return { from: turn.startedAt, to: turn.endedAt ?? Number.POSITIVE_INFINITY };
-  // Items outside of turns end with the last of them.
+  // Items outside of turns end at the last item.
   return { from: turn.startedAt, to: turn.items.reduce((latest, { at }) => Math.max(latest, at), turn.startedAt) };
 }

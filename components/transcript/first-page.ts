@@ -3,7 +3,7 @@ import { isLarger } from '@/components/ui/is-larger';
 
 /** Turns of the first page. Older ones load while the reader scrolls. */
 export const FIRST_PAGE = 30;
-/** Most text of those turns, in UTF-16 units: the server writes all of it at once. */
+/** Most text of those turns, in UTF-16 units: the server sends them in one write. */
 const MOST_TEXT = 512 * 1024;
 /** Approximate markup around an item's text. */
 const ITEM_FRAME = 256;
