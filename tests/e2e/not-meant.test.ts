@@ -35,24 +35,23 @@ test('Ctrl+. meant for the previous turn does not interrupt one that has just be
   await takesPresses(interrupt);
   await page.getByRole('textbox', { name: /^Message to/ }).focus();
   // From within the page, the keys are pressed as the button of the new turn appears.
-  const pressed = page.evaluate(async () => {
+  const pressed = page.evaluate(async (settlesMs) => {
     const find = () => [...document.querySelectorAll('button')].find((one) => one.textContent === 'Interrupt');
     while (find() !== undefined) await new Promise(requestAnimationFrame);
     while (find() === undefined) await new Promise(requestAnimationFrame);
     const start = performance.now();
-    for (let presses = 0; presses < 4; presses += 1) {
+    // On a busy page fewer presses come early enough.
+    for (let presses = 0; presses < 4 && performance.now() - start < settlesMs / 2; presses += 1) {
       const key = new KeyboardEvent('keydown', { key: '.', ctrlKey: true, bubbles: true, cancelable: true });
       document.activeElement?.dispatchEvent(key);
       await new Promise((resolve) => setTimeout(resolve, 90));
     }
-    return { after: performance.now() - start, isOffered: find() !== undefined };
-  });
+    return find() !== undefined;
+  }, SETTLE_MS);
   await agent.write(sessionId, [turnOf('RUN_FINISHED', 'second', [])]);
   await interrupt.waitFor({ state: 'hidden' });
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'third', [])]);
-  const { after, isOffered } = await pressed;
-  expect(after).toBeLessThan(SETTLE_MS);
-  expect(isOffered).toBe(true);
+  expect(await pressed).toBe(true);
   await takesPresses(interrupt);
   expect(runner.commands).toEqual([]);
   await page.keyboard.press('Control+.');
