@@ -48,7 +48,7 @@ export function waysToBegin(origin: string, { setting, token, found }: CommandPl
     {
       what: 'Replay a recording',
       why: 'One recorded session of Claude Code, through the same path a live agent takes. Recordings of other agents work too.',
-      command: ours('replay tests/fixtures/recordings/demo/test-run.jsonl'),
+      command: ours('replay lib/runner/cli/demo/recordings/test-run.jsonl'),
     },
     {
       what: 'Connect any other agent',

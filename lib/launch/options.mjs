@@ -1,11 +1,9 @@
-import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { basePathSetting } from '../protocol/base-path.mjs';
-import { npmCommand } from '../runner/host/own-program.mjs';
+import { dataFolder, displayPath, startCommand } from '../runner/host/own-program.mjs';
 import { LaunchError } from './launch-error.mjs';
-import { root } from './paths.mjs';
 
-export const START_HELP = `Usage: ${npmCommand(['start', '--'])} [options]
+export const START_HELP = `Usage: ${startCommand(['--help']).replace(/ --help$/, '')} [options]
 
 Starts the dashboard: installs and builds what is missing, brings the database up to date, serves it.
 
@@ -13,7 +11,7 @@ Starts the dashboard: installs and builds what is missing, brings the database u
   --port N    default: PORT, else 4319; 0 for any that is free
   --host H    default: HOST, else 127.0.0.1
 
-Environment: INTERLUDE_DATA_DIR (default .interlude), INTERLUDE_TOKEN (the owner's, at least 16 characters, such as the
+Environment: INTERLUDE_DATA_DIR (default ${displayPath(dataFolder({}))}), INTERLUDE_TOKEN (the owner's, at least 16 characters, such as the
 output of openssl rand -base64 32; default: made at the first start), INTERLUDE_DATABASE_URL and
 INTERLUDE_DATABASE_AUTH_TOKEN for a libSQL server or Turso, INTERLUDE_BASE_PATH for a path of the host to be beneath,
 such as /interlude.`;
@@ -34,7 +32,7 @@ export function readOptions(argv, env) {
     host: values.host ?? (env.HOST || '127.0.0.1'),
     port: Number(port),
     basePath: basePathOf(env),
-    dataDir: resolve(root, env.INTERLUDE_DATA_DIR || '.interlude'),
+    dataDir: dataFolder(env),
   };
 }
 
@@ -56,6 +54,6 @@ function parse(argv) {
       .values;
   } catch (error) {
     const [why] = String(/** @type {Error} */ (error).message).split('. ');
-    throw new LaunchError(`${why}; see "${npmCommand(['start', '--', '--help'])}"`, 2);
+    throw new LaunchError(`${why}; see "${startCommand(['--help'])}"`, 2);
   }
 }

@@ -12,6 +12,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:f
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { basePathSetting } from '../protocol/base-path.mjs';
 import { buildIfStale } from './build.mjs';
 import { exitWithError, LaunchError, printLine } from './launch-error.mjs';
@@ -19,19 +20,31 @@ import { buildFolder, packedConfig, READY, readyName, root } from './paths.mjs';
 
 const PROGRAMS = ['lib/launch/start.mjs', 'lib/launch/interlude.mjs'];
 
-/** TypeScript loaded by these programs, including the server commands. */
+/** TypeScript loaded by these programs. */
 const TYPESCRIPT = [
-  ...['db/client.ts', 'lib/runner/sources/found-agents.ts', 'lib/server/maintenance/db.ts'],
-  ...['main', 'sign-in', 'tokens'].map((name) => `lib/runner/cli/${name}.ts`),
+  ...[
+    'db/client.ts',
+    'lib/runner/sources/found-agents.ts',
+    'lib/server/maintenance/db.ts',
+    'lib/conformance/command.ts',
+  ],
+  ...['main', 'runner', 'hooks', 'replay', 'demo', 'mcp', 'wait', 'outbox', 'sign-in', 'tokens'].map(
+    (name) => `lib/runner/cli/${name}.ts`,
+  ),
 ];
 
 /** Native packages and their importers, which can't be bundled. */
-const NATIVE = ['libsql', '@libsql/client'];
+export const NATIVE = ['libsql', '@libsql/client'];
 
 /** Traced for the image service, which is off. */
 const NEVER_LOADED = /^node_modules\/(@img|sharp)\//;
 
-const COPIED = ['package.json', 'public', 'db/migrations'];
+/** Files that are read or started, not imported. */
+export const RUNNER_FILES = ['lib/runner/hooks/hook.sh'];
+const COPIED = [
+  ...['package.json', 'public', 'db/migrations', 'lib/conformance/trivial-agent.mjs', 'lib/runner/cli/demo/recordings'],
+  ...RUNNER_FILES,
+];
 
 /** Build files that only the next build or a person reads. */
 const UNUSED_BUILD_FILES = new Set([
@@ -49,13 +62,8 @@ const UNUSED_BUILD_FILES = new Set([
 const BASE_PATH = basePathSetting(process.env.INTERLUDE_BASE_PATH);
 const BUILD = join(root, buildFolder(BASE_PATH));
 
-async function pack() {
-  const [given] = process.argv.slice(2);
-  if (given === undefined) throw new LaunchError('name a folder to pack into: node lib/launch/pack.mjs FOLDER', 2);
-  const folder = resolve(given);
-  if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new LaunchError(`${folder} is not empty; name an empty or new folder`, 2);
-  }
+/** @param {string} folder empty, or not there yet */
+export async function packInto(folder) {
   await buildIfStale(BASE_PATH);
   const loaded = [...traced(), ...(await loadedByNext()), ...(await imported())];
   const files = new Set([...loaded.filter((file) => !NEVER_LOADED.test(file)), ...built(), ...COPIED]);
@@ -65,10 +73,10 @@ async function pack() {
     mkdirSync(dirname(target), { recursive: true });
     cpSync(join(root, file), target, { recursive: true, verbatimSymlinks: true });
   }
-  await compile(join(folder, relative(root, READY)));
-  printLine(`Packed into ${folder}. Start it there with: node lib/launch/start.mjs`);
-  // Next keeps handles open
-  process.exit();
+  await compile(
+    TYPESCRIPT.map((path) => ({ in: path, out: readyName(path) })),
+    join(folder, relative(root, READY)),
+  );
 }
 
 /** Files that built pages and Next's server load, from Next's traces. */
@@ -117,12 +125,17 @@ async function imported() {
   return Object.keys(metafile.inputs);
 }
 
-/** @param {string} folder */
-async function compile(folder) {
+/**
+ * Bundles TypeScript into modules that share chunks.
+ *
+ * @param {{ in: string, out: string }[]} entryPoints
+ * @param {string} folder directly below the root of the copy
+ */
+export async function compile(entryPoints, folder) {
   const { build } = await import('esbuild');
   await build({
     ...COMMON,
-    entryPoints: TYPESCRIPT.map((path) => ({ in: path, out: readyName(path) })),
+    entryPoints,
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     splitting: true,
@@ -132,7 +145,7 @@ async function compile(folder) {
   });
 }
 
-/** CommonJS packages call `require` for Node's modules. Each output file is in `ready`. */
+/** CommonJS packages call `require` for Node's modules. */
 const BANNER = `import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 const addressOf = (path) => new URL('../' + path, import.meta.url).href;`;
@@ -177,4 +190,17 @@ function walk(folder) {
   });
 }
 
-pack().catch(exitWithError);
+async function pack() {
+  const [given] = process.argv.slice(2);
+  if (given === undefined) throw new LaunchError('name a folder to pack into: node lib/launch/pack.mjs FOLDER', 2);
+  const folder = resolve(given);
+  if (existsSync(folder) && readdirSync(folder).length > 0) {
+    throw new LaunchError(`${folder} is not empty; name an empty or new folder`, 2);
+  }
+  await packInto(folder);
+  printLine(`Packed into ${folder}. Start it there with: node lib/launch/start.mjs`);
+  // Next keeps handles open
+  process.exit();
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) pack().catch(exitWithError);

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { npmCommand } from '../runner/host/own-program.mjs';
+import { startCommand } from '../runner/host/own-program.mjs';
 import { errorCode } from '../runner/host/system-error.mjs';
 import { LaunchError } from './launch-error.mjs';
 
@@ -31,7 +31,7 @@ export function reservePort(host, port) {
  */
 export function listenError(code, host, port) {
   if (code === 'EADDRINUSE') {
-    return `port ${port} is in use on ${host}; stop the other process, or set PORT or run "${npmCommand(['start', '--', '--port'])} N"`;
+    return `port ${port} is in use on ${host}; stop the other process, or set PORT or run "${startCommand(['--port'])} N"`;
   }
   if (code === 'EACCES') return `this user may not listen on port ${port}; set PORT to one above 1023`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')

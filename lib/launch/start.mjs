@@ -36,8 +36,6 @@ async function start() {
     return;
   }
   requireNode(20, 9);
-  if (options.demo && isPacked)
-    throw new LaunchError('the demo fleet is not part of a packed copy; run it from a full checkout', 2);
   const shutdown = handleSignals();
   onOrphaned(() => shutdown.end('SIGTERM'));
   const { host, dataDir, basePath } = options;
@@ -112,7 +110,7 @@ function within(ms, work) {
 function nextCommands() {
   /** @param {string[]} args */
   const ours = (...args) => `    ${interludeCommand(args)}`;
-  const recording = displayPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
+  const recording = displayPath(join(root, 'lib/runner/cli/demo/recordings/test-run.jsonl'));
   return [
     '  In another terminal, run Claude Code in a project:',
     `    mkdir -p ~/my-project && ${interludeCommand(['runner', 'claude', '--cwd'])} ~/my-project`,

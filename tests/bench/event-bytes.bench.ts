@@ -30,7 +30,7 @@ const context = benchContext(database);
 let sent = { events: 0, bytes: 0 };
 let bareBytes = 0;
 for (const name of RECORDINGS) {
-  const file = fileURLToPath(new URL(`../fixtures/recordings/demo/${name}.jsonl`, import.meta.url));
+  const file = fileURLToPath(new URL(`../../lib/runner/cli/demo/recordings/${name}.jsonl`, import.meta.url));
   const recording = await readRecording(file);
   for (let copy = 0; copy < COPIES; copy += 1) {
     const sessionId = crypto.randomUUID();

@@ -8,7 +8,7 @@ import { ROUTES } from '@/lib/server/routes';
 import { type CliEnd, startCli } from '../support/cli';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 
-const recording = fileURLToPath(new URL('../fixtures/recordings/demo/test-run.jsonl', import.meta.url));
+const recording = fileURLToPath(new URL('../../lib/runner/cli/demo/recordings/test-run.jsonl', import.meta.url));
 const AGENT = 'canary-agent';
 
 /** Where a secret may be by design. */

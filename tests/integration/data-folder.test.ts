@@ -10,7 +10,7 @@ import { canMount, smallDisk } from '../support/small-disk';
 import { tempDir } from '../support/temp-dir';
 
 const start = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.url));
-const recording = fileURLToPath(new URL('../fixtures/recordings/demo/research.jsonl', import.meta.url));
+const recording = fileURLToPath(new URL('../../lib/runner/cli/demo/recordings/research.jsonl', import.meta.url));
 
 test('what a runner keeps is readable by its owner only, whatever the mask of its shell', async () => {
   const mask = process.umask(0);

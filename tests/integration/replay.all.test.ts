@@ -7,7 +7,7 @@ import { callCli } from '../support/cli-in-process';
 import { FaultServer } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 
-const recording = fileURLToPath(new URL('../fixtures/recordings/demo/test-run.jsonl', import.meta.url));
+const recording = fileURLToPath(new URL('../../lib/runner/cli/demo/recordings/test-run.jsonl', import.meta.url));
 
 let server: FaultServer;
 let env: Record<string, string>;

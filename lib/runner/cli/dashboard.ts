@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { checkDataFolder, DataFolderError, readPrivate } from '../host/data-folder.mjs';
-import { interludeCommand } from '../host/own-program.mjs';
+import { dataFolder, interludeCommand } from '../host/own-program.mjs';
 import { connectionMessage, type Endpoint, errorIn, requestServer } from '../host/server-request';
 import { errorCode } from '../host/system-error.mjs';
 import { CliError, EXIT } from './command';
@@ -24,28 +23,14 @@ const TOKEN_FILES: Record<LocalRole, readonly string[]> = { runner: ['runner-tok
 type Environment = Record<string, string | undefined>;
 
 const DEFAULT_PORT = 4319;
-const packageRoot = fileURLToPath(new URL('../../..', import.meta.url));
-
-export function dataDir(env: Environment): string {
-  return resolveFromRoot(env.INTERLUDE_DATA_DIR || '.interlude');
-}
-
 /**
  * The data directory, after a check.
  * @throws DataFolderError if other users could have written to it
  */
 export function openDataDir(env: Environment): string {
-  const folder = dataDir(env);
+  const folder = dataFolder(env);
   checkDataFolder(folder);
   return folder;
-}
-
-/**
- * Resolves a folder named in the environment against Interlude's own folder, not the working directory: a project may
- * have a folder of the same name.
- */
-export function resolveFromRoot(path: string): string {
-  return resolve(packageRoot, path);
 }
 
 /**
@@ -86,14 +71,14 @@ export function serverKey(flags: ServerFlags, env: Environment): string {
  * terminals only.
  */
 export async function pagesUrl(url: string, env: Environment): Promise<string> {
-  const text = process.stdout.isTTY ? await readFile(join(dataDir(env), 'server.json'), 'utf8').catch(() => '') : '';
+  const text = process.stdout.isTTY ? await readFile(join(dataFolder(env), 'server.json'), 'utf8').catch(() => '') : '';
   const { url: local, pages } = fieldsOf(parseJson(text));
   return (local === url && typeof pages === 'string' ? pages : url).replace(/\/+$/, '');
 }
 
 async function localUrl(env: Environment): Promise<string> {
   // Missing or incomplete while the server starts.
-  const text = await readFile(join(dataDir(env), 'server.json'), 'utf8').catch(() => '');
+  const text = await readFile(join(dataFolder(env), 'server.json'), 'utf8').catch(() => '');
   const { url } = fieldsOf(parseJson(text));
   return typeof url === 'string' ? url : `http://127.0.0.1:${env.PORT ?? DEFAULT_PORT}`;
 }
@@ -104,7 +89,7 @@ function localToken(url: string, env: Environment, role: LocalRole): string | un
   if (hostname !== 'localhost' && hostname !== '[::1]' && !/^127\./.test(hostname)) return undefined;
   for (const name of TOKEN_FILES[role]) {
     try {
-      const token = readPrivate(join(dataDir(env), name)).trim();
+      const token = readPrivate(join(dataFolder(env), name)).trim();
       if (token !== '') return token;
     } catch (error) {
       if (error instanceof DataFolderError) throw error;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isContextRatioEnabled } from '../host/context-ratio';
-import { interludeCommand } from '../host/own-program.mjs';
+import { interludeCommand, resolveOwnFolder } from '../host/own-program.mjs';
 import { ProcessLockedError } from '../host/process-lock';
 import { RunnerHost } from '../host/runner-host';
 import { TroubleNotices } from '../logger/delivery-journal';
@@ -23,7 +23,7 @@ import {
   TOKEN_HELP,
   usageError,
 } from './command';
-import { openDataDir, pagesUrl, resolveFromRoot, serverEndpoint, tokenAdvice, tokenSource } from './dashboard';
+import { openDataDir, pagesUrl, serverEndpoint, tokenAdvice, tokenSource } from './dashboard';
 import { startAssistant } from './demo/assistant';
 import { ASSISTANT } from './demo/assistant-script';
 import { type DemoAgent, DemoSource, FLEET, RestLimiter } from './demo/demo-source';
@@ -42,7 +42,7 @@ scripted and needs no API key: Claude Code with a scripted model if the Agent SD
 const MIN_BUSY_AGENTS = 3;
 const FLUSH_MS = 3_000;
 
-const recordingsDir = fileURLToPath(new URL('../../../tests/fixtures/recordings/demo', import.meta.url));
+const recordingsDir = fileURLToPath(new URL('./demo/recordings', import.meta.url));
 
 export const command: Command = { help: HELP, run: demo };
 
@@ -63,7 +63,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
   const closing: (() => Promise<unknown>)[] = [];
   try {
     const recordings = await Promise.all(FLEET.map((agent) => Promise.all(agent.recordings.map(recordingNamed))));
-    const sdkFolder = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveFromRoot(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
+    const sdkFolder = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveOwnFolder(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const assistant = await startAssistant({
       dataDir: home,
       installed: await loadClaudeSdk(home, sdkFolder),

@@ -1,21 +1,35 @@
-import { interludeCommand, RUNNER_VERSION } from '../host/own-program.mjs';
+import { dataFolder, interludeCommand, RUNNER_VERSION } from '../host/own-program.mjs';
 import { formatError } from '../host/system-error.mjs';
 import { CliError, type Command, EXIT, type ExitCode } from './command';
-import { dataDir } from './dashboard';
 
-const HELP = `Usage: ${interludeCommand([])} <command> [options]
+/** Commands of `interlude-runner`. Each is the `command` export of the file of its name, loaded on demand. */
+export const RUNNER_COMMANDS: Readonly<Record<string, string>> = {
+  runner: 'run or follow an agent, and connect it to the dashboard',
+  hooks: 'connect the Claude Code sessions of your terminals, or disconnect them',
+  replay: 'play a recording of an agent to the dashboard',
+  mcp: 'serve status and reply tools to an agent (started by the agent)',
+  wait: 'wait for a message (started by an agent in a terminal)',
+  outbox: "show what this machine's outboxes hold; resend or discard refused records",
+};
 
-  runner       run or follow an agent, and connect it to the dashboard
-  hooks        connect the Claude Code sessions of your terminals, or disconnect them
-  replay       play a recording of an agent to the dashboard
-  demo         run a fleet of demo agents until stopped
-  mcp          serve status and reply tools to an agent (started by the agent)
-  wait         wait for a message (started by an agent in a terminal)
-  outbox       show what this machine's outboxes hold; resend or discard refused records
-  tokens       create, list and revoke tokens for runners and other programs
-  sign-in      print a link that signs a browser in
-  db           back up, check, shrink and copy the dashboard's database
-  conformance  check a server or a runner against the protocol
+/** Commands of `interlude`. `start` is the launcher's. */
+export const DASHBOARD_COMMANDS: Readonly<Record<string, string>> = {
+  start: 'start the dashboard (the default)',
+  demo: 'run a fleet of demo agents until stopped',
+  ...RUNNER_COMMANDS,
+  tokens: 'create, list and revoke tokens for runners and other programs',
+  'sign-in': 'print a link that signs a browser in',
+  db: "back up, check, shrink and copy the dashboard's database",
+  conformance: 'check a server or a runner against the protocol',
+};
+
+type Commands = Readonly<Record<string, string>>;
+
+const overview = (commands: Commands) => `Usage: ${interludeCommand([])} <command> [options]
+
+${Object.entries(commands)
+  .map(([name, purpose]) => `  ${name.padEnd(13)}${purpose}`)
+  .join('\n')}
 
   --version    print the version
 
@@ -24,38 +38,29 @@ Run a command with --help for its options. On the dashboard's own machine no add
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
 
-/** Each is the `command` export of the file of its name, loaded on demand: no command waits for the others' imports. */
-const COMMANDS: ReadonlySet<string> = new Set(
-  'replay demo runner hooks mcp wait outbox tokens sign-in db conformance'.split(' '),
-);
-
 /** Loads the file of a command. */
 type Load = (name: string) => Promise<{ command: Command }>;
 
-async function commandOf(name: string, load: Load): Promise<Command | undefined> {
-  return COMMANDS.has(name) ? (await load(name)).command : undefined;
-}
-
-function helpOf(command: Command | undefined, argv: string[]): string {
-  const help = command?.help ?? HELP;
-  return typeof help === 'string' ? help : help(argv);
-}
-
 /** @returns the exit code; errors are one line on stderr */
-export async function main(argv: string[], load: Load): Promise<ExitCode> {
+export async function main(argv: string[], commands: Commands, load: Load): Promise<ExitCode> {
+  const commandOf = async (one: string) => (Object.hasOwn(commands, one) ? (await load(one)).command : undefined);
+  const helpOf = (command: Command | undefined, args: string[]) => {
+    const help = command?.help ?? overview(commands);
+    return typeof help === 'string' ? help : help(args);
+  };
   const [name, ...rest] = argv;
   const env = takeOwnEnvironment(process.env);
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
       const [about = '', ...more] = name === 'help' ? rest : [];
-      process.stdout.write(`${helpOf(await commandOf(about, load), more)}\n`);
+      process.stdout.write(`${helpOf(await commandOf(about), more)}\n`);
       return name === undefined ? EXIT.usage : EXIT.done;
     }
     if (name === '--version' || name === '-V') {
       process.stdout.write(`interlude ${RUNNER_VERSION}\n`);
       return EXIT.done;
     }
-    const command = await commandOf(name, load);
+    const command = await commandOf(name);
     if (!command) throw new CliError(EXIT.usage, `unknown command "${name}"; see "${interludeCommand(['--help'])}"`);
     // After "--" the arguments belong to another program.
     const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
@@ -65,7 +70,7 @@ export async function main(argv: string[], load: Load): Promise<ExitCode> {
     }
     return await command.run(rest, env);
   } catch (error) {
-    process.stderr.write(`interlude: ${formatError(error, dataDir(env))}\n`);
+    process.stderr.write(`interlude: ${formatError(error, dataFolder(env))}\n`);
     return error instanceof CliError ? error.exitCode : EXIT.failed;
   }
 }

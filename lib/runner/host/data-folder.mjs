@@ -12,7 +12,7 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join, parse, resolve, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { ownProgram } from './own-program.mjs';
 import { errorCode } from './system-error.mjs';
 
 /**
@@ -307,7 +307,7 @@ function parentsOf(folder) {
  * @returns {Set<number>}
  */
 function trustedUsers(uid) {
-  const trusted = new Set([0, uid, statSync(fileURLToPath(import.meta.url)).uid]);
+  const trusted = new Set([0, uid, statSync(ownProgram).uid]);
   // In a user namespace, files of the overflow user belong to the host.
   const map = textOf('/proc/self/uid_map').trim();
   if (map !== '' && !/^0\s+0\s+4294967295$/.test(map)) {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { basename, delimiter, dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { homedir } from 'node:os';
+import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shellWord } from '../../protocol/shell-word.mjs';
 
@@ -10,11 +11,36 @@ import { shellWord } from '../../protocol/shell-word.mjs';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url)).replace(/[/\\]$/, '');
 
-/** Absolute, because agents start it from other folders. */
-export const ownProgram = join(root, 'lib', 'launch', 'interlude.mjs');
+/** @type {{ name: string, version: string, bin?: Record<string, string> }} */
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const [programName = '', programFile = ''] = Object.entries(manifest.bin ?? {})[0] ?? [];
 
-/** @type {string} */
-export const RUNNER_VERSION = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
+/** True where npm installed us as a package, which `npx` runs from its cache. */
+const isInstalled = root.split(sep).includes('node_modules');
+
+/** Absolute, because agents start it from other folders. */
+export const ownProgram = join(root, programFile);
+
+export const RUNNER_VERSION = manifest.version;
+
+/**
+ * Resolves a folder named in the environment, never against the working directory: a project may have a folder of the
+ * same name.
+ *
+ * @param {string} path relative to Interlude's folder; of an installed package, to the home folder
+ */
+export function resolveOwnFolder(path) {
+  return resolve(isInstalled ? homedir() : root, path);
+}
+
+/**
+ * The data directory, by INTERLUDE_DATA_DIR.
+ *
+ * @param {Record<string, string | undefined>} env
+ */
+export function dataFolder(env) {
+  return resolveOwnFolder(env.INTERLUDE_DATA_DIR || '.interlude');
+}
 
 /**
  * `npm run --prefix` starts a script in the project and passes the caller's folder in INIT_CWD. Child processes inherit the
@@ -54,8 +80,25 @@ const here = { folder: callerCwd, program: process.argv[1], path: process.env.PA
 export function interludeCommand(args, env = { INTERLUDE_DATA_DIR }, reader = here) {
   const folder = env.INTERLUDE_DATA_DIR;
   const setting = folder ? `INTERLUDE_DATA_DIR=${shellWord(folder)} ` : '';
-  if (isOnPath(reader)) return `${setting}${['interlude', ...args].map(shellWord).join(' ')}`;
+  const own = manifest.name === 'interlude' ? args : runnerArguments(args);
+  if (isOnPath(reader)) return `${setting}${[programName, ...own].map(shellWord).join(' ')}`;
+  if (isInstalled) return `${setting}${['npx', manifest.name, ...own].map(shellWord).join(' ')}`;
   return `${setting}${npmCommand(['run', '-s', 'interlude', '--', ...args], reader)}`;
+}
+
+/** `interlude-runner` runs agents without the word `runner`. @param {readonly string[]} args */
+function runnerArguments([name, ...rest]) {
+  return name === 'runner' ? rest : [...(name === undefined ? [] : [name]), ...rest];
+}
+
+/**
+ * The command that starts the dashboard.
+ *
+ * @param {readonly string[]} [options]
+ */
+export function startCommand(options = []) {
+  if (isInstalled) return interludeCommand(['start', ...options]);
+  return npmCommand(options.length === 0 ? ['start'] : ['start', '--', ...options]);
 }
 
 /**
@@ -125,7 +168,7 @@ function nearestProject(folder) {
 
 /** @param {Reader} reader */
 function isOnPath({ program = '', path = '' }) {
-  return basename(program) === 'interlude' && path.split(delimiter).includes(dirname(program));
+  return basename(program) === programName && path.split(delimiter).includes(dirname(program));
 }
 
 /** @param {string} folder */

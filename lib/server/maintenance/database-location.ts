@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CliError, EXIT } from '@interlude/runner/cli/command';
-import { openDataDir, resolveFromRoot } from '@interlude/runner/cli/dashboard';
+import { openDataDir } from '@interlude/runner/cli/dashboard';
 import { makePrivate } from '@interlude/runner/host/data-folder.mjs';
+import { dataFolder } from '@interlude/runner/host/own-program.mjs';
 import type { InStatement } from '@libsql/client';
 import { databaseOptions } from '@/db/client';
 import { retryWhileBusy } from '@/db/database-error';
@@ -32,7 +33,7 @@ const SERVER = /^(libsql|https?|wss?):\/\//;
 export function dashboardLocation(env: Environment): DatabaseLocation {
   const { url, authToken } = databaseOptions({
     ...env,
-    INTERLUDE_DATA_DIR: resolveFromRoot(env.INTERLUDE_DATA_DIR || '.interlude'),
+    INTERLUDE_DATA_DIR: dataFolder(env),
   });
   if (!url.startsWith('file:')) return { kind: 'server', url, authToken };
   if (!env.INTERLUDE_DATABASE_URL) return { kind: 'file', path: join(openDataDir(env), 'interlude.db') };

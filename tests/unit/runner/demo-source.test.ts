@@ -3,7 +3,7 @@ import { FLEET, RestLimiter, restAfter } from '@interlude/runner/cli/demo/demo-s
 import { readRecording } from '@interlude/runner/cli/recording';
 import { expect, test } from 'vitest';
 
-const folder = fileURLToPath(new URL('../../fixtures/recordings/demo/', import.meta.url));
+const folder = fileURLToPath(new URL('../../../lib/runner/cli/demo/recordings/', import.meta.url));
 const FIRST_MS = 10_000;
 
 /** When a task ends and wakes its agent, in milliseconds after the demo's start. */

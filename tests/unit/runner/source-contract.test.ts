@@ -135,7 +135,7 @@ async function hooks(): Promise<SourceStage> {
 }
 
 async function demo(): Promise<SourceStage> {
-  const recording = await readRecording('tests/fixtures/recordings/demo/test-run.jsonl');
+  const recording = await readRecording('lib/runner/cli/demo/recordings/test-run.jsonl');
   let around: MemorySurroundings | null = null;
   const isOpen = () => around?.sessionIds.some((id) => turnOf(around, id) !== null);
   return {

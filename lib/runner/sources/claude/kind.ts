@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { CliError, EXIT, SWITCH, TEXT, TOKEN_HELP } from '../../cli/command';
-import { resolveFromRoot } from '../../cli/dashboard';
 import { controlPath } from '../../host/control-file';
-import { interludeCommand } from '../../host/own-program.mjs';
+import { interludeCommand, resolveOwnFolder } from '../../host/own-program.mjs';
 import { newMcpServer, preloadMcpSdk } from '../../mcp/mcp-server';
 import type { Outbox } from '../../outbox/outbox';
 import { agentIdOf, folderOf } from '../kind-options';
@@ -88,7 +87,7 @@ export const kind: RunnerKind = {
     const cwd = await folderOf(flag('cwd') ?? '.');
     const sdkFolder = flag('sdk');
     // Relative to the working folder as a flag; in the environment, which applies everywhere, relative to Interlude.
-    const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveFromRoot(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
+    const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveOwnFolder(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
     preloadMcpSdk();
     const installed = await ensureClaudeSdk(dataDir, { sdk, yes: has('yes') });
