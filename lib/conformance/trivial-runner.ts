@@ -51,7 +51,7 @@ export async function runTrivialRunner(options: TrivialRunnerOptions): Promise<s
   const host = await RunnerHost.open({
     about: { kind: 'trivial', source: 'conformance' },
     journal: 'trivial',
-    meanwhile: 'the agent goes on',
+    meanwhile: 'the agent continues',
     ...{ endpoint, dataDir, redactor },
     level: undefined,
     openOutbox: (listeners) =>

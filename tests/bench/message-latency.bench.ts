@@ -51,7 +51,7 @@ const sdk: ClaudeSdk = {
 const host = await RunnerHost.open({
   about: { kind: 'claude' },
   journal: 'claude',
-  meanwhile: 'the agent goes on',
+  meanwhile: 'the agent continues',
   openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
   endpoint: dashboard.endpoint,
   level: undefined,

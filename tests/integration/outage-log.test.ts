@@ -25,7 +25,7 @@ async function logging(level?: string) {
     onNotice: (notice) => journal?.notice(notice),
   });
   const logger = createOutboxLogger({ agentId: 'agent-1', dir: folder, level: new LevelSwitch(level) }, outbox);
-  const told = new DeliveryJournal({ logger, meanwhile: 'the agent goes on', now: () => clock.now() });
+  const told = new DeliveryJournal({ logger, meanwhile: 'the agent continues', now: () => clock.now() });
   journal = told;
   onTestFinished(async () => {
     await outbox.stop();
@@ -48,7 +48,7 @@ async function logging(level?: string) {
   return { server, outbox, journal: told, happens, lines, said, tries };
 }
 
-const REFUSED = 'the dashboard can’t be reached (ECONNREFUSED); the agent goes on, and its events are sent later';
+const REFUSED = 'the dashboard can’t be reached (ECONNREFUSED); the agent continues, and its events are sent later';
 
 test('an outage is told as it begins and as it ends, however often it was tried in between', async () => {
   const { server, outbox, journal, happens, said, tries } = await logging();

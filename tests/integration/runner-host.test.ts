@@ -96,7 +96,7 @@ async function repeater(
   const host = await RunnerHost.open({
     about: { kind: 'repeater', cwd: '/project' },
     journal: 'repeater',
-    meanwhile: 'the agent goes on',
+    meanwhile: 'the agent continues',
     openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
     ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
     runnerId: `runner-${agents}`,
@@ -163,7 +163,7 @@ describe('a report', () => {
       close: async () => {},
     };
     const host = await RunnerHost.open({
-      ...{ about: { kind: 'repeater' }, journal: 'repeater', meanwhile: 'the agent goes on' },
+      ...{ about: { kind: 'repeater' }, journal: 'repeater', meanwhile: 'the agent continues' },
       openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
       ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
     });
@@ -360,7 +360,7 @@ test('what a killed runner left open is not vouched for before the agent has ans
   await left.stop();
   let answer: string | null = 'no answer at there';
   const host = await RunnerHost.open({
-    ...{ about: { kind: 'repeater' }, meanwhile: 'the agent goes on', reach: { everyMs: 20 } },
+    ...{ about: { kind: 'repeater' }, meanwhile: 'the agent continues', reach: { everyMs: 20 } },
     openOutbox: (listeners) => Outbox.open(file, { agentId, ...listeners }),
     ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
   });

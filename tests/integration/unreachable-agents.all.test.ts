@@ -38,7 +38,7 @@ async function running(open: (around: SourceContext) => Source | Promise<Source>
   const dataDir = folder ?? (await tempDir());
   const lines: string[] = [];
   const host = await RunnerHost.open({
-    ...{ about: { kind: 'attached', agentGoesOn: true }, meanwhile: 'the agent goes on', dataDir, level: undefined },
+    ...{ about: { kind: 'attached', agentGoesOn: true }, meanwhile: 'the agent continues', dataDir, level: undefined },
     openOutbox: (listeners) => Outbox.open(join(dataDir, 'outbox.db'), { agentId, ...listeners }),
     ...{ endpoint: dashboard.endpoint, reach: REACH, say: (line: string) => void lines.push(line) },
   });

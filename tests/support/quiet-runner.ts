@@ -42,7 +42,7 @@ export async function startQuietRunner(options: {
   const host = await RunnerHost.open({
     about: { kind: 'quiet' },
     journal: 'quiet',
-    meanwhile: 'the agent goes on',
+    meanwhile: 'the agent continues',
     openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
     endpoint,
     level: new LevelSwitch(undefined, clock),

@@ -42,7 +42,7 @@ export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) 
   };
   const host = await RunnerHost.open({
     about: { kind: 'listener' },
-    meanwhile: 'the agent goes on',
+    meanwhile: 'the agent continues',
     openOutbox: (listeners) => Outbox.open(join(folder, 'outbox.db'), { agentId, ...listeners }),
     ...{ endpoint: dashboard.endpoint, dataDir: folder, level: undefined },
     controlFile: () => controlPath(folder, 'hooks'),

@@ -335,7 +335,7 @@ function wrongIn(session: SessionSummary, { runner, isStartedAgain }: SimulatedL
   // a message that no turn has taken up is given to the next process
   const isGivenAgain = evidence.note === 'delivering' && isStartedAgain;
   if ((state === 'working' && !isGivenAgain) || state === 'waiting-on-background') said.push(`${id} is ${state}`);
-  // nothing ends them: the agent goes on, and nobody sees it
+  // nothing ends them: the agent continues, and nobody sees it
   const goOn = away?.agentGoesOn === true;
   if (runningTaskCount > 0 && !goOn) said.push(`${id} has ${runningTaskCount} running tasks`);
   if (openTurnId !== null && away === null) said.push(`${id} has an open turn`);

@@ -80,7 +80,7 @@ describe('OpenSession', () => {
     ['a loss ends it', [started('t1'), completed('t1', { status: 'lost' })], {}],
     ['a request waits once', [asked('q1'), asked('q1')], { requests: ['q1'] }],
     ['until an answer', [asked('q1'), asked('q2'), resolved('q1', 'allowed')], { requests: ['q2'] }],
-    ['or until the agent goes on', [asked('q1'), resolved('q1', 'unknown')], {}],
+    ['or until the agent continues', [asked('q1'), resolved('q1', 'unknown')], {}],
     ['and may be asked again', [asked('q1'), resolved('q1', 'denied'), asked('q1')], { requests: ['q1'] }],
     [
       'the session’s end ends everything',

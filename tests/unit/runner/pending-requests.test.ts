@@ -41,7 +41,7 @@ describe('what the agent waits for people to say', () => {
     expect(await one).toEqual({ kind: 'cancelled' });
   });
 
-  test('an answer that was meant for anything else is refused, and the agent goes on waiting', async () => {
+  test('an answer that was meant for anything else is refused, and the agent continues waiting', async () => {
     const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const decision = pending.wait('1', asked, 10_000);

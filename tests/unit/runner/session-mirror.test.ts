@@ -981,7 +981,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
         if (timestamp !== undefined) now = Math.max(now, Date.parse(timestamp));
         writeLine(step);
       }
-      // the agent goes on by itself where a hook holds it
+      // the agent continues by itself where a hook holds it
       const next = steps
         .slice(index + 1)
         .find((one) => one.kind === 'line' && /"type":"(user|assistant)"/.test(one.text));

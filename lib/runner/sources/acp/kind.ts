@@ -13,37 +13,37 @@ import { type AcpSession, findSession, readSessions } from './session-setup';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'acp'])} [options] -- <command…>
 
-Runs an agent that speaks the Agent Client Protocol (ACP) on its stdin and stdout, and connects it to the dashboard: what
-people write there reaches the agent, what the agent does, in a turn and between turns, reaches the dashboard. Prints the
-address of the session.
+Runs an agent that speaks the Agent Client Protocol (ACP) on stdin and stdout, connects it to the dashboard, and prints the
+address of the session. Messages from the dashboard reach the agent; its work during and between turns is shown there.
 
   ${interludeCommand(['runner', 'acp'])} -- gemini --acp
   ${interludeCommand(['runner', 'acp'])} -- opencode acp
 
-  --session ID            the session to run; one this agent has run before is continued; default: a new one
-  --resume ID             continue a session: the dashboard's id, or the agent's own
-  --prompt TEXT           its first message, said once: the same text again for the same session is not repeated
-  --agent ID              the agent to appear as; default: made of the program, the folder's name and the machine
-  --record FILE           write down what passes between it and the agent, without secrets, for "replay"
-  --cwd DIR               the folder to work in; default: this one
-  --mode ID               the mode to work in, of those the agent offers
-  --model ID              the model, of those the agent offers
-  --auth METHOD           how to sign in, of the ways the agent names; default: none, or its only API key
-  --answer-within S       seconds a permission waits for a person; default 600
-  --end-within S          seconds the agent may go on after Ctrl-C; default 30
-  --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --session ID            run or continue this session; default: a new one
+  --resume ID             continue a session by the dashboard's id or the agent's own
+  --prompt TEXT           first message, sent once per session and text
+  --agent ID              appear as this agent; default: from program, folder and machine
+  --record FILE           record the traffic with the agent for "replay", without secrets
+  --cwd DIR               working folder; default: this one
+  --mode ID               one of the agent's modes
+  --model ID              one of the agent's models
+  --auth METHOD           one of the agent's sign-in methods; default: none, or its only API key
+  --answer-within S       seconds to wait for the answer to a permission; default 600
+  --end-within S          seconds to wait for the agent after Ctrl-C; default 30
+  --url URL               dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F          ${TOKEN_HELP}
 
-The agent runs with this environment, and with the settings of the folder it works in. What INTERLUDE_WORKSPACE says of
-links into a main checkout, {"mode":…,"deps":…,"symlinks":[…]}, stands before the first message that a new session is given.
-Ctrl-C lets the agent finish what it is doing; a second one ends it now. What has not reached the dashboard by then is
-kept and sent by the next run.
+The agent has this environment and obeys the settings of its working folder.
+INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into a main checkout; the agent gets them with its first
+message.
+Ctrl-C lets the agent finish its current step; press it again to stop at once. Records that have not reached the dashboard
+are sent by the next run.
 
-Exit codes: 0 ended, 1 failed, 2 usage, 3 there is no such program.`;
+Exit codes: 0 ended, 1 failed, 2 usage, 3 the program is not installed.`;
 
 const TEXTS = ['resume', 'cwd', 'mode', 'model', 'auth', 'answer-within', 'end-within'];
 
-const NO_WAKE = 'A message begins a turn; ACP has nothing else that does.';
+const NO_WAKE = 'Only a message starts a turn in ACP.';
 
 export const kind: RunnerKind = {
   title: 'ACP agents',
@@ -53,33 +53,33 @@ export const kind: RunnerKind = {
     turns: true,
     betweenRun: {
       partly:
-        'Only some ACP agents begin turns by themselves; where one does not say that it ended, 10 s of silence do.',
+        'Only some ACP agents start turns by themselves. If one doesn’t report the end, 10 s of silence count as the end.',
     },
-    cause: { partly: 'Only claude-agent-acp and Qwen Code say which task woke them.' },
-    tasks: { partly: 'ACP has no word for background tasks: those of agents whose own words for them are known.' },
+    cause: { partly: 'Only claude-agent-acp and Qwen Code report which task woke them.' },
+    tasks: { partly: 'ACP has no background tasks. They are shown for agents whose own messages Interlude knows.' },
     taskEnds: {
       partly:
-        'Only claude-agent-acp, codex-acp, Qwen Code and Copilot report how a task ended. For Gemini CLI and Kimi Code the runner follows the process.',
+        'Only claude-agent-acp, codex-acp, Qwen Code and Copilot report how a task ended. For Gemini CLI and Kimi Code the runner watches the process.',
     },
     taskOutput: {
-      partly: 'Only claude-agent-acp and Qwen Code name the files that their commands write to.',
+      partly: 'Output is shown for claude-agent-acp and Qwen Code only, which name the files that their commands write to.',
     },
-    subagents: { partly: 'Only claude-agent-acp marks what its subagents do; Copilot marks their tool calls.' },
+    subagents: { partly: 'Only claude-agent-acp marks the work of its subagents; Copilot marks their tool calls.' },
     permissions: true,
-    questions: { no: 'ACP agents ask for permissions; ACP has no other questions.' },
+    questions: { no: 'ACP has permissions, but no questions.' },
     messages: true,
     attachments: {
       partly:
-        'Images can be attached for an agent that says it takes them; most files are links to the runner’s disk, which the agent reads by itself.',
+        'Images can be attached if the agent supports them. Most files become links to the runner’s disk, which the agent reads itself.',
     },
     interrupt: true,
     end: true,
-    stop: { partly: 'Only claude-agent-acp and codex-acp can end a single background command.' },
+    stop: { partly: 'Only claude-agent-acp and codex-acp can stop a single background command.' },
     wake: { no: NO_WAKE },
     plans: true,
     edits: true,
-    catchUp: { no: 'What an ACP agent did while its runner was gone is not told: it ends with its runner.' },
-    shared: { no: 'An ACP agent is started by the runner, and has no terminal of its own.' },
+    catchUp: { no: 'An ACP agent ends with its runner, so nothing happens while the runner is away.' },
+    shared: { no: 'The runner starts an ACP agent, which has no terminal of its own.' },
   },
   help: HELP,
   flags: Object.fromEntries(TEXTS.map((name) => [name, TEXT])),
@@ -95,7 +95,7 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'acp', source: 'acp', ...(choices.model === undefined ? {} : { model: choices.model }) },
       journal: 'acp',
-      meanwhile: 'the agent goes on',
+      meanwhile: 'the agent continues',
       agentId: agentIdOf(cwd, programName(command)),
       carries: async (outbox) => {
         const wanted = named.resume ?? named.session;

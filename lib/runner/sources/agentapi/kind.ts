@@ -9,19 +9,19 @@ import { AgentApiSource } from './agentapi-source';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'agentapi'])} --url URL [options]
 
-Connects the terminal agent behind an AgentAPI server (coder/agentapi) to the dashboard: what people write there is typed
-into the terminal, and what is read off its screen is shown, also between turns. Prints the address of the session.
+Connects the terminal agent behind an AgentAPI server (coder/agentapi) to the dashboard, and prints the address of the
+session. Messages from the dashboard are typed into the terminal; its screen is shown during and between turns.
 
-  --url URL        AgentAPI's address: http://127.0.0.1:3284
-  --session ID     the session; default: the one this agent had last, else a new one
-  --prompt TEXT    its first message, said once: the same text again for the same session is not repeated
-  --agent ID       the agent to appear as; default: made of the address and this machine
-  --record FILE    write down what passes between it and the agent, without secrets, for "replay"
-  --dashboard URL  the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --url URL        AgentAPI's address, such as http://127.0.0.1:3284
+  --session ID     session; default: this agent's last one, or a new one
+  --prompt TEXT    first message, sent once per session and text
+  --agent ID       appear as this agent; default: from address and machine
+  --record FILE    record the traffic with AgentAPI for "replay", without secrets
+  --dashboard URL  dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F   ${TOKEN_HELP}
 
-INTERLUDE_AGENT_AUTHORIZATION is sent to AgentAPI as the Authorization of each request, for one that stands behind a proxy.
-The agent goes on when the runner ends.
+INTERLUDE_AGENT_AUTHORIZATION is sent to AgentAPI as the Authorization of each request, for a server behind a proxy.
+The agent continues when the runner ends.
 
 Exit codes: 0 ended, 1 failed, 2 usage.`;
 
@@ -32,36 +32,36 @@ export const kind: RunnerKind = {
   features: {
     turns: {
       partly:
-        'The agent’s words are read off its screen, 80 characters wide; thoughts and tool calls are part of them.',
+        'The agent’s text is read from its screen, 80 characters wide, with thoughts and tool calls in it.',
     },
-    betweenRun: { partly: 'A turn that the agent begins by itself is known by what comes to its last message.' },
-    cause: { no: 'AgentAPI does not say what woke the agent.' },
-    tasks: { no: 'AgentAPI knows no background tasks.' },
-    taskEnds: { no: 'How a background task ended is known only by what the agent says of it.' },
-    taskOutput: { no: 'What a background task writes is not told.' },
-    subagents: { no: 'Subagents can’t be told from the agent itself.' },
+    betweenRun: { partly: 'A turn that the agent starts by itself is recognised by additions to its last message.' },
+    cause: { no: 'AgentAPI doesn’t report what woke the agent.' },
+    tasks: { no: 'AgentAPI has no background tasks.' },
+    taskEnds: { no: 'The end of a background task is known only from the agent’s text.' },
+    taskOutput: { no: 'The output of background tasks is not available.' },
+    subagents: { no: 'Subagents can’t be distinguished from the agent.' },
     permissions: {
       partly:
-        'A choice on the screen is shown and answered here if it is numbered with one entry marked, or ends in (y/n).',
+        'A choice on the screen can be answered here if it is numbered with one entry marked, or ends in (y/n).',
     },
-    questions: { no: 'Other questions on the screen look like rest; the agent’s words say what it asks.' },
+    questions: { no: 'Other questions on the screen look like an idle agent; read its text.' },
     messages: {
-      partly: 'A message waits until the screen stands still and asks nothing, because AgentAPI takes it only then.',
+      partly: 'A message waits until the screen is still and asks nothing, because AgentAPI accepts it only then.',
     },
     attachments: {
       partly:
-        'Files are uploaded to AgentAPI and named in the message: the agent in the terminal reads them by itself. One before 0.10 takes them on this machine only.',
+        'Files are uploaded to AgentAPI and named in the message, and the agent reads them itself. AgentAPI before 0.10 supports this on the same machine only.',
     },
-    interrupt: { partly: 'A turn is interrupted by the Escape key, which some agents take otherwise.' },
-    end: { no: 'AgentAPI has no way to end its agent: end it where it was started.' },
-    stop: { no: 'There are no tasks to stop.' },
-    wake: { no: 'There are no tasks whose results it could be woken with.' },
-    plans: { no: 'Plans are part of the agent’s words.' },
-    edits: { no: 'Changes of files are part of the agent’s words.' },
+    interrupt: { partly: 'Interrupting sends the Escape key, which some agents use for something else.' },
+    end: { no: 'AgentAPI can’t end its agent: end it where it was started.' },
+    stop: { no: 'AgentAPI has no tasks to stop.' },
+    wake: { no: 'AgentAPI has no task results to wake the agent with.' },
+    plans: { no: 'Plans are part of the agent’s text.' },
+    edits: { no: 'File changes are part of the agent’s text.' },
     catchUp: {
-      partly: 'What the agent said while its runner was away is told when it comes back, with the time of then.',
+      partly: 'Text from while the runner was away is shown when it is back, with that time.',
     },
-    shared: { partly: 'What is typed into the terminal itself is not told; “agentapi attach” shows the same screen.' },
+    shared: { partly: 'Input typed into the terminal itself is not shown; “agentapi attach” shows the same screen.' },
   },
   help: HELP,
   urlIsAgents: true,
@@ -75,7 +75,7 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'agentapi', source: 'agentapi', agentGoesOn: true },
       journal: 'agentapi',
-      meanwhile: 'the agent goes on',
+      meanwhile: 'the agent continues',
       agentId: agentIdOf(url),
       carries: async (outbox) => {
         const wanted = flag('session');

@@ -10,23 +10,23 @@ import { AgUiSource } from './agui-source';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'agui'])} --url URL [options]
 
-Connects an agent that speaks AG-UI to the dashboard: what people write there begins a run of the agent, and what it does
-between runs is listened to, where the server tells it. Prints the address of the session.
+Connects an agent whose server speaks AG-UI to the dashboard, and prints the address of the session. A message from the
+dashboard starts a run; events between runs are shown if the server streams them.
 
-  --url URL           where the agent's runs are posted: http://127.0.0.1:8000/, or CopilotKit's …/agent/NAME/run
-  --session ID        the session, which is AG-UI's threadId; default: the one this agent had last, else a new one
-  --prompt TEXT       its first message, said once: the same text again for the same session is not repeated
-  --history all|none  what of the conversation is sent with each run; default: all. none is for servers that keep it
-  --events-path PATH  where the events between runs are, {threadId} in it is replaced; default: events/{threadId}, then
-                      events, beside the runs
-  --agent ID          the agent to appear as; default: made of the address and this machine
-  --record FILE       write down what passes between it and the agent, without secrets, for "replay"
-  --end-within S      seconds a run may go on after Ctrl-C; default 30
-  --dashboard URL     the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --url URL           where runs are posted: http://127.0.0.1:8000/, or CopilotKit's …/agent/NAME/run
+  --session ID        session, AG-UI's threadId; default: this agent's last one, or a new one
+  --prompt TEXT       first message, sent once per session and text
+  --history all|none  conversation to send with each run; default: all. Use none for servers that keep it
+  --events-path PATH  where events between runs are streamed; {threadId} in it is replaced. Default: events/{threadId},
+                      then events, beside the address of runs
+  --agent ID          appear as this agent; default: from address and machine
+  --record FILE       record the traffic with the server for "replay", without secrets
+  --end-within S      seconds to wait for a run after Ctrl-C; default 30
+  --dashboard URL     dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F      ${TOKEN_HELP}
 
 INTERLUDE_AGENT_AUTHORIZATION is sent to the agent's server as the Authorization of each request ("Bearer …").
-The agent goes on when the runner ends; a run that is under way then is cut off.
+The server continues when the runner ends; an open run is cut off.
 
 Exit codes: 0 ended, 1 failed, 2 usage.`;
 
@@ -37,28 +37,28 @@ export const kind: RunnerKind = {
   features: {
     turns: true,
     betweenRun: {
-      partly: 'Turns between yours are shown if the server has a stream of events; AG-UI itself has none.',
+      partly: 'Between-run turns are shown if the server has a stream of events; AG-UI itself has none.',
     },
-    cause: { partly: 'What woke the agent is known if a task ended just before.' },
-    tasks: { partly: 'Background tasks are shown if the server tells of them: as “task:…” events, or as Mastra does.' },
-    taskEnds: { partly: 'How a task ended is known if the server tells it, or lists its tasks.' },
-    taskOutput: { partly: 'What a task writes is shown if the server runs on this machine and names the file.' },
-    subagents: { partly: 'Subagents are shown if the server marks what they say (AG-UI 1.0).' },
-    permissions: { partly: 'Permissions are asked here if the server ends its runs with interrupts.' },
-    questions: { partly: 'Questions are asked here if they are interrupts, or calls of AskUserQuestion.' },
+    cause: { partly: 'The cause of a turn is known if a task ended just before.' },
+    tasks: { partly: 'Background tasks are shown if the server sends “task:…” events or Mastra’s activities.' },
+    taskEnds: { partly: 'The end of a task is known if the server reports it or lists its tasks.' },
+    taskOutput: { partly: 'Output of a task is shown if the server runs on this machine and names the file.' },
+    subagents: { partly: 'Subagents are shown if the server marks their events (AG-UI 1.0).' },
+    permissions: { partly: 'Permissions can be answered here if the server ends its runs with interrupts.' },
+    questions: { partly: 'Questions can be answered here if they are interrupts or calls of AskUserQuestion.' },
     messages: true,
-    attachments: { no: 'An AG-UI server does not say which media it takes, so nothing can be attached to a message.' },
+    attachments: { no: 'An AG-UI server doesn’t report which media it supports, so messages have no attachments.' },
     interrupt: {
-      partly: 'A turn that the agent began by itself can be interrupted if the server has an address for that.',
+      partly: 'A between-run turn can be interrupted if the server has an address for that.',
     },
-    end: { no: 'AG-UI has no way to end a session: the agent’s server keeps it.' },
+    end: { no: 'AG-UI can’t end a session: the agent’s server keeps it.' },
     stop: { partly: 'Tasks can be stopped if the server has an address for that.' },
-    wake: { no: 'AG-UI has no way to wake an agent with the result of a task; write to it instead.' },
+    wake: { no: 'AG-UI can’t wake an agent with the result of a task; send a message instead.' },
     plans: { no: 'AG-UI has no plans; a server’s own activities are stored.' },
-    edits: { no: 'AG-UI does not say what a call changed in files.' },
-    catchUp: { no: 'What the agent did while its runner was away is not told, but for how its tasks ended.' },
+    edits: { no: 'AG-UI doesn’t report file changes.' },
+    catchUp: { no: 'Work from while the runner was away is not shown, except how tasks ended.' },
     shared: {
-      no: 'What other clients of the server write is shown only if the server tells it in its stream of events.',
+      no: 'Messages of other clients are shown only if the server’s stream of events has them.',
     },
   },
   help: HELP,
@@ -78,7 +78,7 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'agui', source: 'agui', agentGoesOn: true },
       journal: 'agui',
-      meanwhile: 'the agent goes on',
+      meanwhile: 'the agent continues',
       agentId: agentIdOf(url),
       carries: async (outbox) => {
         const wanted = flag('session');

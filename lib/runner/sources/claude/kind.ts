@@ -13,33 +13,34 @@ import { type ClaudeSession, findConversation, findSession, readInFlight, readSe
 
 const HELP = `Usage: ${interludeCommand(['runner', 'claude'])} [options]
 
-Runs a Claude Code session and connects it to the dashboard: what people write there reaches the agent, what the agent
-does, in a turn and between turns, reaches the dashboard. Prints the address of the session.
+Runs a Claude Code session, connects it to the dashboard, and prints its address. Messages from the dashboard reach the
+agent; its work during and between turns is shown there.
 
-  --session ID            the session to run; one this agent has run before is continued; default: a new one
-  --resume ID             continue a session: the dashboard's id, or Claude Code's own
-  --prompt TEXT           its first message, said once: the same text again for the same session is not repeated
-  --agent ID              the agent to appear as; default: made of the folder's name and the machine
-  --record FILE           write down what passes between it and the agent, without secrets, for "replay"
-  --cwd DIR               the folder to work in; default: this one
-  --model M               the model; default: Claude Code's
+  --session ID            run or continue this session; default: a new one
+  --resume ID             continue a session by the dashboard's id or Claude Code's own
+  --prompt TEXT           first message, sent once per session and text
+  --agent ID              appear as this agent; default: from folder and machine
+  --record FILE           record the traffic with the Agent SDK for "replay", without secrets
+  --cwd DIR               working folder; default: this one
+  --model M               model; default: Claude Code's
   --permission-mode MODE  ${PERMISSION_MODES.join(', ')}
-  --answer-within S       seconds a permission or a question waits for a person; default 600
-  --end-within S          seconds the agent may go on after Ctrl-C; default 30
-  --sdk DIR               the folder whose node_modules has the Agent SDK; default: INTERLUDE_CLAUDE_SDK_DIR, else
-                          agents in Interlude's data folder
-  --yes                   install the Agent SDK without asking, where it is missing
-  --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --answer-within S       seconds to wait for the answer to a permission or question; default 600
+  --end-within S          seconds to wait for the agent after Ctrl-C; default 30
+  --sdk DIR               folder whose node_modules contains the Agent SDK; default: INTERLUDE_CLAUDE_SDK_DIR, or
+                          "agents" in Interlude's data folder
+  --yes                   install a missing Agent SDK without asking
+  --url URL               dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F          ${TOKEN_HELP}
 
-Needs the package ${CLAUDE_SDK}: where that is missing it asks, and installs it into the folder
-of --sdk. The runner itself runs nothing from the folder it works in, but Claude Code does: it follows the settings and
-hooks of the project it is in.
-What INTERLUDE_WORKSPACE says of links into a main checkout, {"mode":…,"deps":…,"symlinks":[…]}, the agent is told
-before its first message. When the session ends, the log says how many of its tool calls only gathered (signal
-context_ratio); INTERLUDE_CONTEXT_RATIO=off leaves that out.
-Ctrl-C lets the agent finish what it is doing; a second one ends it now. What has not reached the dashboard by then is
-kept and sent by the next run.
+Needs the package ${CLAUDE_SDK}; if it is missing, the runner asks and installs it into the
+folder of --sdk. The runner executes nothing from the working folder, but Claude Code obeys the settings and hooks of its
+project.
+INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into a main checkout; the agent gets them with its first
+message.
+At the end of a session the log has the share of tool calls that only gathered information (signal context_ratio);
+INTERLUDE_CONTEXT_RATIO=off disables it.
+Ctrl-C lets the agent finish its current step; press it again to stop at once. Records that have not reached the dashboard
+are sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 the Agent SDK is not installed.`;
 
@@ -67,8 +68,8 @@ export const kind: RunnerKind = {
     wake: { needless: 'Claude Code wakes by itself when a background task ends.' },
     plans: true,
     edits: true,
-    catchUp: { partly: 'What it did while its runner was gone is not told; it goes on from there when it is resumed.' },
-    shared: { no: 'It has no terminal of its own; “runner hooks” follows those that you start.' },
+    catchUp: { partly: 'Work from while the runner was away is not shown; a resumed session continues from there.' },
+    shared: { no: 'It has no terminal; “runner hooks” follows the terminals that you start.' },
   },
   help: HELP,
   takesPrompt: true,
@@ -94,7 +95,7 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'claude', source: 'sdk', ...(model === undefined ? {} : { model }) },
       journal: 'claude',
-      meanwhile: 'the agent goes on',
+      meanwhile: 'the agent continues',
       agentId: agentIdOf(cwd),
       carries: async (outbox) => {
         const wanted = named.resume ?? named.session;

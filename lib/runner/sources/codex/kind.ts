@@ -18,30 +18,31 @@ const SANDBOXES = ['read-only', 'workspace-write', 'danger-full-access'];
 
 const HELP = `Usage: ${interludeCommand(['runner', 'codex'])} [options]
 
-Connects Codex to the dashboard. Where Codex runs in a terminal of yours already, it is found by its socket, and each of
-its threads is a session; the terminal goes on as it is. Else, or with --start, a Codex of its own is started.
+Connects Codex to the dashboard. A Codex in one of your terminals is found by its socket; each of its threads is a session,
+and the terminal works as before. If none runs, or with --start, the runner starts a Codex for one thread.
 
-  --socket PATH           the socket to attach to; default: the one below CODEX_HOME, by default ~/.codex
-  --start                 start a Codex of its own, whether one runs or not
-  --command PATH          the program to start; default: codex
-  --session ID            the session of the thread that is started; one this agent has run before is continued
-  --resume THREAD         the thread of Codex to go on with, in a Codex that is started
-  --prompt TEXT           the first message of the thread that is started, said once: the same text again for the same session is not repeated
-  --cwd DIR               the folder to work in; default: this one
-  --model M               the model; default: Codex's
+  --socket PATH           socket to connect to; default: the one below CODEX_HOME (~/.codex)
+  --start                 start a Codex even if one runs
+  --command PATH          program to start; default: codex
+  --session ID            session of the started thread; continued if this agent has run it before
+  --resume THREAD         thread to continue in the started Codex
+  --prompt TEXT           first message of the started thread, sent once per session and text
+  --cwd DIR               working folder; default: this one
+  --model M               model; default: Codex's
   --approval-policy P     ${POLICIES.join(', ')}; default: Codex's
   --sandbox MODE          ${SANDBOXES.join(', ')}; default: Codex's
-  --agent ID              the agent to appear as; default: made of the machine's name, or the folder's
-  --record FILE           write down what passes between it and the agent, without secrets, for "replay"
-  --end-within S          seconds a Codex that was started may go on after Ctrl-C; default 30
-  --url URL               the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --agent ID              appear as this agent; default: from the machine, or the folder
+  --record FILE           record the traffic with Codex for "replay", without secrets
+  --end-within S          seconds to wait for a started Codex after Ctrl-C; default 30
+  --url URL               dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F          ${TOKEN_HELP}
 
-Codex never tells its model that a background command has ended. Interlude shows the end, and wakes the agent with it
-where you ask it to, once or by a rule. A thread that is started is told with its first message what INTERLUDE_WORKSPACE says of
-links into a main checkout, {"mode":…,"deps":…,"symlinks":[…]}.
-Ctrl-C leaves a Codex in your terminal as it is, and lets one that was started finish what it is doing; a second one ends
-it now. What has not reached the dashboard by then is kept and sent by the next run.
+Codex never tells its model that a background command has ended. Interlude shows the end, and wakes the agent with the
+result if you ask for it, once or by a rule.
+INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into a main checkout; a started thread gets them with its first
+message.
+Ctrl-C leaves a Codex in your terminal alone, and lets a started one finish its current step; press it again to stop at
+once. Records that have not reached the dashboard are sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 Codex is not installed.`;
 
@@ -54,8 +55,8 @@ export const kind: RunnerKind = {
   features: {
     turns: true,
     betweenRun: true,
-    cause: { partly: 'A turn that another client has begun without a message is shown without its cause.' },
-    tasks: { partly: 'A command is known to run in the background only once its turn has ended.' },
+    cause: { partly: 'A turn that another client started without a message is shown without a cause.' },
+    tasks: { partly: 'A command counts as a background task only once its turn has ended.' },
     taskEnds: true,
     taskOutput: true,
     subagents: true,
@@ -64,16 +65,16 @@ export const kind: RunnerKind = {
     messages: true,
     attachments: {
       partly:
-        'Codex takes images; other files are named in the message, and it reads them from the runner’s disk by itself.',
+        'Codex accepts images. Other files are named in the message, and Codex reads them from the runner’s disk.',
     },
-    interrupt: { partly: 'A command that runs when its turn is interrupted goes on in the background.' },
-    end: { partly: 'A session of a Codex in your own terminal is ended there.' },
+    interrupt: { partly: 'A command that runs when its turn is interrupted continues in the background.' },
+    end: { partly: 'End a session of a Codex in your own terminal there.' },
     stop: true,
     wake: true,
     plans: true,
     edits: true,
     catchUp: {
-      partly: 'Of what happened before it was first seen, only the turn that runs then is told; later gaps are filled.',
+      partly: 'Of a thread’s past, only the turn that runs when it is first seen is shown; later gaps are filled.',
     },
     shared: true,
   },
@@ -98,7 +99,7 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'codex', ...(isShared ? shared : { source: 'app-server', ...(model ? { model } : {}) }) },
       journal: 'codex',
-      meanwhile: 'the agent goes on',
+      meanwhile: 'the agent continues',
       agentId: isShared ? `codex@${machine}` : `${nameOf(cwd)}@${machine}`,
       carries: async (outbox) => {
         const known = [...(await ThreadStore.read(outbox))];

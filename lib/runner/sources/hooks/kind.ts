@@ -7,23 +7,22 @@ import { HooksSource } from './hooks-source';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'hooks'])} [options]
 
-Mirrors the Claude Code sessions in the terminals of this machine to the dashboard. Their hooks find it; this puts those
-in place, once: ${interludeCommand(['hooks', 'install'])}
-Without this process the hooks do nothing.
+Mirrors the Claude Code sessions of this machine's terminals to the dashboard. Their hooks report to this process and do
+nothing without it. Install the hooks once: ${interludeCommand(['hooks', 'install'])}
 
-  --session ID         follow only this session of Claude Code; default: all of them
-  --agent ID           the agent to appear as; default: made of the machine's name
-  --no-offer           don't tell agents that they can listen for messages while they are idle
-  --url URL            the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --session ID         follow only this session of Claude Code; default: all
+  --agent ID           appear as this agent; default: from the machine
+  --no-offer           don't tell agents that they can listen for messages while idle
+  --url URL            dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F       ${TOKEN_HELP}
 
-A message from the dashboard reaches the agent when its running turn ends. An idle terminal takes one while its agent
-listens, by a command that it runs in the background: it is told of that once, as it comes to rest, and again after a
-message was refused for want of it. That costs one more call of the model; --no-offer leaves it out. More on the command:
+A message from the dashboard reaches the agent when its turn ends. An idle agent gets messages while it listens with a
+command in the background. The runner tells it about that command once, when it becomes idle, and again after a message
+could not be delivered; each costs one model call. --no-offer disables this. About the command:
   ${interludeCommand(['wait', '--help'])}
-Permissions, questions and plans can be answered in the dashboard where the hooks were installed with --permissions.
-Interrupts stay in the terminal. When a session ends, the log says how many of its tool calls only gathered (signal
-context_ratio); INTERLUDE_CONTEXT_RATIO=off leaves that out.
+Permissions, questions and plans can be answered in the dashboard if the hooks were installed with --permissions.
+Interrupt in the terminal. At the end of a session the log has the share of tool calls that only gathered information
+(signal context_ratio); INTERLUDE_CONTEXT_RATIO=off disables it.
 
 Exit codes: 0 ended, 1 failed, 2 usage.`;
 
@@ -39,18 +38,18 @@ export const kind: RunnerKind = {
     subagents: true,
     permissions: {
       partly:
-        'Permissions and plans can be answered here where the hooks were installed with --permissions, else in the terminal.',
+        'Permissions and plans can be answered here if the hooks were installed with --permissions, otherwise in the terminal.',
     },
     questions: {
-      partly: 'Questions can be answered here where the hooks were installed with --permissions, else in the terminal.',
+      partly: 'Questions can be answered here if the hooks were installed with --permissions, otherwise in the terminal.',
     },
     messages: {
-      partly: 'A message reaches a terminal when its running turn ends; an idle one takes it while its agent listens.',
+      partly: 'A message reaches a terminal when its turn ends, and an idle one while its agent listens.',
     },
-    attachments: { no: 'A hook hands a terminal only text: attach images and files in the terminal.' },
-    interrupt: { no: 'A turn is interrupted in the terminal.' },
-    end: { no: 'A session is ended in the terminal (/exit).' },
-    stop: { no: 'Tasks are stopped in the terminal (/tasks).' },
+    attachments: { no: 'Hooks deliver text only: attach images and files in the terminal.' },
+    interrupt: { no: 'Interrupt a turn in the terminal.' },
+    end: { no: 'End a session in the terminal (/exit).' },
+    stop: { no: 'Stop tasks in the terminal (/tasks).' },
     wake: { needless: 'Claude Code wakes by itself when a background task ends.' },
     plans: true,
     edits: true,
@@ -67,7 +66,7 @@ export const kind: RunnerKind = {
       about: { kind: 'hooks', source: 'claude-terminal', host: hostname(), agentGoesOn: true },
       journal: 'hooks',
       carriesMany: true,
-      meanwhile: 'the agent goes on',
+      meanwhile: 'the agent continues',
       agentId: `terminals@${hostname().split('.')[0]}`,
       isAlone: true,
       controlFile: () => controlFile,

@@ -16,25 +16,24 @@ const ANSWERS_WITHIN_MS = 3_000;
 
 const HELP = `Usage: ${interludeCommand(['runner', 'opencode'])} [--url URL] [options]
 
-Connects the sessions of an OpenCode server to the dashboard: what people write there reaches the agent, what the agents
-and their subagents do, in a turn and between turns, reaches the dashboard. Terminals go on beside it: start them with
-“opencode --port 4096”, or start “opencode serve --port 4096” and join it with “opencode attach”. A terminal that was
-started without --port can't be reached.
+Connects the sessions of an OpenCode server to the dashboard, with their subagents and between-run turns. Your terminals
+work as before: start one with "opencode --port 4096", or start "opencode serve --port 4096" and join it with
+"opencode attach". A terminal started without --port can't be reached.
 
   --url URL             OpenCode's address; default: ${DEFAULT_URL}
-  --directory DIR       follow only the sessions of this folder; default: all that the server has
-  --session ID          follow only this session: OpenCode's own id, or a name, under which one is made
-  --prompt TEXT         the first message of the session that --session names, said once: the same text again for the
-                        same session is not repeated
-  --password-file FILE  where the server's password is; default: OPENCODE_SERVER_PASSWORD, or the one in --url
-  --agent ID            the agent to appear as; default: made of the machine's name and the port
-  --record FILE         write down what passes between it and the agent, without secrets, for "replay"
-  --dashboard URL       the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --directory DIR       follow only sessions of this folder; default: all
+  --session ID          follow only this session: OpenCode's id, or a name for a new one
+  --prompt TEXT         first message of the session that --session names, sent once per session and text
+  --password-file FILE  file with the server's password; default: OPENCODE_SERVER_PASSWORD, or the one in --url
+  --agent ID            appear as this agent; default: from machine and port
+  --record FILE         record the traffic with OpenCode for "replay", without secrets
+  --dashboard URL       dashboard; default: INTERLUDE_URL, or the one on this machine
   --token-file F        ${TOKEN_HELP}
 
-Sessions of the last day are told from their beginning, older ones when something happens in them. What happened while
-this process, or the connection, was away is read from OpenCode's own history. A session that --session has made is told
-with its first message what INTERLUDE_WORKSPACE says of links into a main checkout, {"mode":…,"deps":…,"symlinks":[…]}.
+Sessions of the last day are shown from their beginning, older ones once something happens in them. Work from while this
+process or the connection was away is read from OpenCode's history.
+INTERLUDE_WORKSPACE ({"mode":…,"deps":…,"symlinks":[…]}) names links into a main checkout; a session that --session creates
+gets them with its first message.
 
 Exit codes: 0 ended, 1 failed, 2 usage.`;
 
@@ -46,21 +45,21 @@ export const kind: RunnerKind = {
     cause: true,
     tasks: { partly: 'OpenCode runs subagents in the background, but no commands.' },
     taskEnds: true,
-    taskOutput: { no: 'A subagent writes no output of its own: what it says and does is shown.' },
+    taskOutput: { no: 'A subagent has no output of its own; its texts and tool calls are shown.' },
     subagents: true,
     permissions: true,
     questions: true,
     messages: true,
     attachments: {
       partly:
-        'Whether OpenCode’s model sees images and PDFs depends on the model; of texts over 64 KiB it is told where they are on this machine’s disk, and a server elsewhere gets none.',
+        'Images and PDFs depend on the model. Texts over 64 KiB are named as files on this machine’s disk, so a server elsewhere doesn’t get them.',
     },
     interrupt: true,
-    end: { no: 'OpenCode’s server is not the runner’s: a session stays there until it is deleted in OpenCode.' },
+    end: { no: 'A session stays on OpenCode’s server until it is deleted in OpenCode.' },
     stop: true,
     wake: { needless: 'OpenCode wakes its agent by itself when a subagent ends.' },
     plans: true,
-    edits: { partly: 'A file that is written anew over another one has no diff: OpenCode does not say what it held.' },
+    edits: { partly: 'A file that is overwritten has no diff, because OpenCode doesn’t report its previous content.' },
     catchUp: true,
     shared: true,
   },
@@ -78,7 +77,7 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'opencode', source: 'opencode', host: new URL(shownUrl).host, agentGoesOn: true },
       journal: 'opencode',
-      meanwhile: 'OpenCode goes on',
+      meanwhile: 'OpenCode continues',
       agentId: agentIdOf(shownUrl),
       controlFile: (agentId) => controlPath(dataDir, agentId),
       callers: { by: 'call', listensAt: shownUrl, client: /^opencode/i },
