@@ -172,7 +172,7 @@ export const MAY_IMPORT = {
   'lib/launch/typescript': ['lib/launch', 'tsx', 'node:', COMPUTED],
   // Runs where the dashboard is built, with all that is there.
   'lib/launch/pack.mjs': ['lib/launch', 'lib/protocol', 'next', 'esbuild', 'node:'],
-  'lib/launch/packages.mjs': ['lib/launch', 'lib/launch/pack.mjs', 'lib/runner/host/own-program', 'node:'],
+  'lib/launch/packages.mjs': ['lib/launch', 'lib/launch/pack.mjs', 'lib/runner', 'node:'],
   'lib/runner/cli/interlude-runner.mjs': ['lib/launch/typescript'],
   // Commands for whoever runs the dashboard: the command line's, with the database itself at hand.
   'lib/server/maintenance': ['lib/protocol', 'lib/server/access', 'lib/runner', 'db', ...LIBSQL, 'node:'],
