@@ -15,7 +15,7 @@ const LIBSQL = ['@libsql/client', 'drizzle-orm'];
 
 /** @type {Record<string, string[]>} */
 export const MAY_IMPORT = {
-  'lib/protocol': ['zod', '@ag-ui/core'],
+  'lib/protocol': ['zod'],
   // No browser and no pure code loads its hashes.
   'lib/protocol/request-digest': ['lib/protocol', '@noble/hashes'],
   'lib/protocol/redaction': ['lib/protocol'],
