@@ -166,6 +166,7 @@ export const MAY_IMPORT = {
     'lib/server/access',
     'lib/runner',
     'next',
+    '@hono/node-server',
     'node:',
   ],
   // What is TypeScript, by its path.
