@@ -111,7 +111,7 @@ async function encoded({ status, headers: given, body }, incoming, outgoing) {
   const whole = unlessBroken(body, outgoing);
   if (!compresses) return new Response(whole, init);
   headers.set('content-encoding', 'gzip');
-  return new Response(whole.pipeThrough(new CompressionStream('gzip')), init);
+  return new Response(whole.pipeThrough(/** @type {any} */ (new CompressionStream('gzip'))), init);
 }
 
 /**
@@ -131,8 +131,8 @@ function unlessBroken(body, outgoing) {
   return new ReadableStream(
     {
       async pull(controller) {
-        const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
-        if (done) controller.close();
+        const { value } = await reader.read().catch(() => ({ value: undefined }));
+        if (value === undefined) controller.close();
         else controller.enqueue(value);
       },
       cancel: (reason) => reader.cancel(reason),
