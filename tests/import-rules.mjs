@@ -135,6 +135,7 @@ export const MAY_IMPORT = {
     'lib/server/access/oidc',
     'db',
     'zod',
+    'hono',
     '#process-metrics',
   ],
   'lib/runner': [
