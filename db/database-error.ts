@@ -9,7 +9,7 @@ import { RetryTransaction } from './writes';
  * succeeds later. `refused`: the database will never accept this statement, so its cause must be set aside. `damaged`: the
  * file can't be trusted any more.
  */
-export type DatabaseFault = 'soon' | 'refused' | 'damaged';
+type DatabaseFault = 'soon' | 'refused' | 'damaged';
 
 /**
  * The libSQL code (`SQLITE_BUSY`, `HRANA_WEBSOCKET_ERROR`, …) behind an error, however deep in `cause`. An unreachable

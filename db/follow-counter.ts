@@ -11,7 +11,7 @@ import { pauseUnref } from './yield-to-loop';
  *
  * @see https://github.com/tursodatabase/libsql/blob/main/docs/HTTP_V2_SPEC.md and sqld's `GET /beta/listen`
  */
-export interface FollowedServer {
+interface FollowedServer {
   /** URL of the feed. */
   listenUrl: string;
   authToken: string | undefined;

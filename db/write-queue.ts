@@ -33,7 +33,7 @@ export interface TransactionSource {
   transaction(mode: 'write'): Promise<Statements & { commit(): Promise<void>; close(): void | Promise<void> }>;
 }
 
-export interface WriteQueueLimits {
+interface WriteQueueLimits {
   /** Most waiting jobs. */
   maxJobs: number;
   /** Most bytes of the requests behind waiting jobs. */

@@ -65,7 +65,7 @@ export interface Server {
 }
 
 /** State that a process keeps between requests; none of it is in progress. */
-export class ProcessMemory {
+class ProcessMemory {
   readonly env: Record<string, string | undefined>;
   readonly throttle = new LoginThrottle();
   /** The database's schema is known to be current. */

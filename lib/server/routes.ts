@@ -49,7 +49,7 @@ export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELET
 export type Method = (typeof METHODS)[number];
 
 /** Dependencies of open routes; usable while the database is unavailable. */
-export interface OpenServer extends ProviderSignInContext {
+interface OpenServer extends ProviderSignInContext {
   parts(): Promise<ServerParts>;
   readiness: Readiness;
 }
@@ -76,7 +76,7 @@ interface RouteBase {
   pattern: string;
 }
 
-export interface OpenRoute extends RouteBase {
+interface OpenRoute extends RouteBase {
   access: 'open';
   handler: OpenHandler;
 }

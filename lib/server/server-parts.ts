@@ -18,7 +18,7 @@ import { type CountProcess, createMetrics, type Metrics } from '@/lib/server/tel
 import { type Telemetry, telemetryOf } from '@/lib/server/telemetry/telemetry';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 
-export interface Observers {
+interface Observers {
   count: CountProcess;
   listeners: readonly Telemetry[];
 }

@@ -93,7 +93,7 @@ export async function getAuditExport(
       controller.enqueue(encoder.encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')));
     },
   });
-  return new Response(abortableBody(body, { whenOver }), {
+  return new Response(abortableBody(body, whenOver), {
     headers: {
       'content-type': 'application/x-ndjson',
       'content-disposition': 'attachment; filename="interlude-audit.jsonl"',

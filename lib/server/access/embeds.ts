@@ -8,7 +8,7 @@ import type { CredentialContext } from './manage-credentials';
 import { notFound } from './principal';
 import type { RequestContext } from './request-context';
 
-export interface EmbedServer extends CredentialContext {
+interface EmbedServer extends CredentialContext {
   /** Origins of consoles, exactly as browsers send them. */
   embedOrigins?: readonly string[];
 }

@@ -10,7 +10,7 @@ import type { AccessSettings } from './access-settings';
 import type { OidcSignIn } from './oidc/oidc-sign-in';
 import type { Principal } from './principal';
 import type { ShownDigests } from './shown-digests';
-import type { OpenStreams } from './streamed-response';
+import type { OpenStreams, WatchAccess } from './streamed-response';
 
 /**
  * A handler's request: path ids, parsed query and body, and the sender.
@@ -23,8 +23,7 @@ export type RequestContext<Id extends string = never, Given = unknown> = Given &
   principal: Principal;
   /** Digests in the sender's form. */
   digests: ShownDigests;
-  /** Fires once if the sender loses access during the response. @returns stops watching */
-  whenOver: (onEnd: () => void) => () => void;
+  whenOver: WatchAccess;
 };
 
 /** A database restricted to a scope. Every read on behalf of a person or program goes through one. */

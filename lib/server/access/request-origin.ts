@@ -23,7 +23,7 @@ export function checkHost(request: Request, settings: AccessSettings): void {
 }
 
 /** True for a loopback name, which can only lead to this machine. */
-export function isLocalName(request: Request, { localName }: Pick<AccessSettings, 'localName'>): boolean {
+function isLocalName(request: Request, { localName }: Pick<AccessSettings, 'localName'>): boolean {
   const name = hostName(request);
   return LOOPBACK.includes(name) || name === localName;
 }

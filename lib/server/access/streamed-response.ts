@@ -1,7 +1,9 @@
 import { toAbortError } from '@interlude/protocol/errors';
-import type { RequestContext } from './request-context';
 
 type Chunk = Uint8Array<ArrayBuffer>;
+
+/** Calls back once if the reader loses access. @returns stops watching */
+export type WatchAccess = (onEnd: () => void) => () => void;
 
 /** The connection of one reader. */
 export interface Sink {
@@ -85,10 +87,7 @@ export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
  *
  * Failure: ends like a broken connection, so that no part passes for the whole.
  */
-export function abortableBody(
-  body: ReadableStream<Uint8Array>,
-  { whenOver }: Pick<RequestContext, 'whenOver'>,
-): ReadableStream<Uint8Array> {
+export function abortableBody(body: ReadableStream<Uint8Array>, whenOver: WatchAccess): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let stop: (() => void) | null = null;
   const end = () => {

@@ -4,7 +4,7 @@ import type { FrameData } from '@interlude/protocol/frames';
 import type { Scope } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
-import type { OpenStream, Sink, Source } from '@/lib/server/access/streamed-response';
+import type { OpenStream, Sink, Source, WatchAccess } from '@/lib/server/access/streamed-response';
 import type { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { RunProjector } from './run-projector';
 import type { WellFormedStream } from './well-formed-stream';
@@ -31,8 +31,7 @@ interface AnswerStreamOptions {
   signal: AbortSignal;
   scope: Scope;
   digests: ShownDigests;
-  /** Fires once when the credential loses access. */
-  whenOver: (onEnd: () => void) => () => void;
+  whenOver: WatchAccess;
 }
 
 const encoder = new TextEncoder();

@@ -12,7 +12,7 @@ import { isAnyDue } from '@/db/row-sweep';
 import { columnText } from '@/db/table-rows';
 import type { JobOptions } from '@/db/writes';
 import type { RequestContext } from '@/lib/server/access/request-context';
-import type { OpenStreams } from '@/lib/server/access/streamed-response';
+import type { OpenStreams, WatchAccess } from '@/lib/server/access/streamed-response';
 import { type OpenStream, StreamedResponse } from '@/lib/server/access/streamed-response';
 import type { CommandServer } from './accept-command';
 import { CommandStream, claimCommands } from './command-stream';
@@ -101,7 +101,7 @@ export class CommandHub {
     after: number,
     signal: AbortSignal,
     maxMs: number | null,
-    { whenOver, scope }: { whenOver: (onEnd: () => void) => () => void; scope: Scope },
+    { whenOver, scope }: { whenOver: WatchAccess; scope: Scope },
   ): Promise<OpenStream> {
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {

@@ -6,7 +6,7 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { type CommandFrame, encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
 import type { Row } from '@libsql/client';
 import type { WriteTransaction } from '@/db/writes';
-import type { OpenStream, Sink } from '@/lib/server/access/streamed-response';
+import type { OpenStream, Sink, WatchAccess } from '@/lib/server/access/streamed-response';
 import { withTimeLeft } from './desired-state';
 import { commandFromRow, type StoredCommand } from './queue-command';
 import { type RunnerRef, readRunner } from './runner-connection';
@@ -146,7 +146,7 @@ export class CommandStream {
   }
 
   /** Closes the stream when its credential loses access. */
-  whenOver(watch: (onEnd: () => void) => () => void): void {
+  whenOver(watch: WatchAccess): void {
     if (!this.#isEnded) this.#unwatch = watch(() => this.close('unauthorized'));
   }
 

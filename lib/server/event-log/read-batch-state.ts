@@ -67,7 +67,7 @@ export interface PartRow extends ReturnType<typeof PART.read> {
   payload: string | null;
 }
 
-export type OpeningRow = ReturnType<typeof OPENING.read>;
+type OpeningRow = ReturnType<typeof OPENING.read>;
 
 const OPENING = shapeOf(events, 'sessionId', 'entityId', 'payload');
 const TASK_HOME = shapeOf(tasks, 'agentId', 'sessionId', 'id', 'runId');

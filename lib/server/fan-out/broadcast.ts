@@ -7,7 +7,7 @@ import { isInScope, isRemovedAfter, type RowRedactor, rowFrame, topicOf, withDig
 import { encodeText, type Subscriber, Tick, type TickFrame } from './subscriber';
 
 /** What a subscriber may see of its topics. */
-export interface ReaderView {
+interface ReaderView {
   scope: Scope;
   /** Hides secrets. */
   redacts: boolean;

@@ -7,7 +7,7 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { encodeFrame, HEARTBEAT, type Topic } from '@interlude/protocol/sse';
 import type { Database } from '@/db/client';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
-import type { OpenStream, OpenStreams, Sink } from '@/lib/server/access/streamed-response';
+import type { OpenStream, OpenStreams, Sink, WatchAccess } from '@/lib/server/access/streamed-response';
 import {
   type Bounds,
   type EventRow,
@@ -48,8 +48,7 @@ export interface Subscription {
   maxMs?: number | null;
   /** Id of the reader's credential, for its turn among the heavy reads. */
   client?: string;
-  /** Calls back once the reader loses its permission. @returns how to stop that */
-  whenOver?: (onEnd: () => void) => () => void;
+  whenOver?: WatchAccess;
 }
 
 const DEFAULTS: FanOutOptions = {

@@ -18,7 +18,7 @@ export interface Interrupt {
 }
 
 /** The answer to an interrupt, in the input of the run that continues from it. */
-export interface Resumption {
+interface Resumption {
   /** Null if the input names no interrupt. */
   interruptId: string | null;
   status: 'resolved' | 'denied' | 'cancelled';

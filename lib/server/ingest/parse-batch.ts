@@ -12,7 +12,7 @@ import { MAX_JSON_DEPTH, MAX_RECORD_VALUES, MAX_RECORDS_PER_REQUEST } from '@int
 import type { Yielder } from '@/db/yield-to-loop';
 import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './parse-request';
 
-export interface ParsedBatch {
+interface ParsedBatch {
   value: unknown;
   /** A string may hold half a surrogate pair, which must be repaired by `wellFormed` before storing. */
   hasHalves: boolean;

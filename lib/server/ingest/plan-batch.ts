@@ -41,7 +41,7 @@ import { rejection, type ValidatedRecord, type Validation } from './validate-rec
 /** Most loss events that a batch writes for losses without a session. Beyond it, only the agent counts them. */
 const MAX_LOSS_EVENTS = 10_000;
 
-export interface BatchPlan {
+interface BatchPlan {
   rows: BatchRows;
   rejected: IngestAnswer['rejected'];
   openings: Opening[];

@@ -16,7 +16,7 @@ import { InboxLedger } from './inbox-ledger';
 import { projectSession, type SessionProjection, type SessionRows } from './project-session';
 
 const SEEN_STORE_MS = 1_000;
-export type ReadModelChanges = SessionRows &
+type ReadModelChanges = SessionRows &
   Pick<
     BatchRows,
     | 'obligations'

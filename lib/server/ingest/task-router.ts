@@ -30,7 +30,7 @@ import { rejection, type Validation } from './validate-record';
 
 const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
 
-export interface Routed {
+interface Routed {
   to: SessionBatch;
   event: AgUiEvent;
 }

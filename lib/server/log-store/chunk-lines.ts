@@ -19,7 +19,7 @@ const MERGED_PAGES = 16;
 
 const CHUNK_BACKLOG = shapeOf(agentLogs, 'agentId', 'indexedLine', 'indexedPosition');
 /** How far a log is indexed. */
-export type ChunkBacklog = ReturnType<typeof CHUNK_BACKLOG.read>;
+type ChunkBacklog = ReturnType<typeof CHUNK_BACKLOG.read>;
 
 /** Logs with enough lines for another chunk. */
 export const UNINDEXED_LOGS: DueRows = {

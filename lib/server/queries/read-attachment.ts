@@ -78,7 +78,7 @@ export async function getAttachment(
     },
   });
   return markRedacted(
-    new Response(abortableBody(body, { whenOver }), {
+    new Response(abortableBody(body, whenOver), {
       headers: {
         'content-type': shownType(mediaType),
         'content-length': String(bytes),

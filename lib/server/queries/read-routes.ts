@@ -147,7 +147,7 @@ export const getLogDownload = direct(async (asked: OfAgent<LogFilterQuery>, sigh
   const body = await found('agent', agentId, downloadLog(sight, agentId, filter, principal.credentialId));
   const name = `${agentId}.log`;
   return markRedacted(
-    new Response(abortableBody(body, asked), {
+    new Response(abortableBody(body, asked.whenOver), {
       headers: {
         'content-type': 'text/plain; charset=utf-8',
         'content-disposition': `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encodeURIComponent(name).replaceAll("'", '%27')}`,

@@ -15,7 +15,7 @@ export interface ProcessState {
   reads: number;
 }
 
-export interface ProcessMetrics {
+interface ProcessMetrics {
   telemetry: Telemetry;
   text(): Promise<string>;
 }
@@ -62,7 +62,7 @@ export interface Gauge {
   samples: readonly Sample[];
 }
 
-export interface Sample {
+interface Sample {
   labels: Readonly<Record<string, string>>;
   value: number;
 }

@@ -15,7 +15,7 @@ export interface WebhookSettings {
 }
 
 /** The webhook, or why it is disabled. */
-export type WebhookSetting = { webhook: WebhookSettings; problem: null } | { webhook: null; problem: string | null };
+type WebhookSetting = { webhook: WebhookSettings; problem: null } | { webhook: null; problem: string | null };
 
 const MIN_SECRET_BYTES = 16;
 
