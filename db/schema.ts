@@ -784,29 +784,20 @@ export const runnerGenerations = sqliteTable(
   (table) => [primaryKey({ columns: [table.agentId, table.runnerId] })],
 );
 
-/** JSON bodies: the fields without a column. */
+/** Fields of the read models with a column. The others are in the JSON body. */
+export const AGENT_COLUMNS = ['id', 'lastSeenAt', 'updatedPosition'] as const;
+const STATE_COLUMNS = ['id', 'agentId', 'state', 'lastEventAt', 'stateDueAt', 'answerBy'] as const;
+const MARK_COLUMNS = ['insightCount', 'otherFailureCount', 'wakeRule', 'updatedPosition'] as const;
+export const SESSION_COLUMNS = [...STATE_COLUMNS, ...MARK_COLUMNS] as const;
+export const TASK_COLUMNS = ['sessionId', 'agentId', 'status', 'startedAt', 'endedAt', 'position'] as const;
+export const OBLIGATION_COLUMNS = ['sessionId', 'agentId', 'state', 'owedSince', 'isOverdue', 'position'] as const;
 
-type AgentColumn = 'id' | 'lastSeenAt' | 'updatedPosition';
-type SessionColumn =
-  | 'id'
-  | 'agentId'
-  | 'state'
-  | 'lastEventAt'
-  | 'stateDueAt'
-  | 'answerBy'
-  | 'insightCount'
-  | 'otherFailureCount'
-  | 'wakeRule'
-  | 'updatedPosition';
-type TaskColumn = 'sessionId' | 'agentId' | 'status' | 'startedAt' | 'endedAt' | 'position';
-type ObligationColumn = 'sessionId' | 'agentId' | 'state' | 'owedSince' | 'isOverdue' | 'position';
-
-type AgentBody = Omit<AgentSummary, AgentColumn>;
-type SessionBody = Omit<SessionSummary, SessionColumn>;
+type AgentBody = Omit<AgentSummary, (typeof AGENT_COLUMNS)[number]>;
+type SessionBody = Omit<SessionSummary, (typeof SESSION_COLUMNS)[number]>;
 /** Has the id exactly as sent. The column may differ, see `columnText`. */
-type TaskBody = Omit<Task, TaskColumn>;
+type TaskBody = Omit<Task, (typeof TASK_COLUMNS)[number]>;
 type InboxBody = Omit<
   InboxItem,
   keyof InboxMarks | 'id' | 'kind' | 'agentId' | 'sessionId' | 'since' | 'updatedPosition'
 >;
-type ObligationBody = Omit<Obligation, ObligationColumn>;
+type ObligationBody = Omit<Obligation, (typeof OBLIGATION_COLUMNS)[number]>;

@@ -6,7 +6,7 @@ import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { LOCAL_SESSION_MS, MEMBER_SESSION_MS } from './access-settings';
 import { LOCAL_ID, type Principal } from './principal';
-import { makeSecret, secretHash } from './secret';
+import { makeSecret, textDigest } from './secret';
 
 /**
  * Writes credentials. Every change bumps `access.version` in the same transaction, so that caching processes reload
@@ -76,7 +76,7 @@ export async function addCredential(
     sql: 'UPDATE credentials SET refresh_token = NULL WHERE expires_at <= ? AND refresh_token IS NOT NULL',
     args: [now],
   });
-  await transaction.execute(CREDENTIALS.one({ ...credential, hash: secretHash(secret) }));
+  await transaction.execute(CREDENTIALS.one({ ...credential, hash: textDigest(secret) }));
   await bumpAccessVersion(transaction);
   return { secret, credential };
 }

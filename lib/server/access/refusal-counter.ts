@@ -6,6 +6,7 @@ import type { Database } from '@/db/client';
 import { refusals } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
+import { unref } from '@/db/yield-to-loop';
 import { type AuditedAction, appendAuditEntry, toAuditEntry } from './audit';
 import type { ServerContext } from './request-context';
 
@@ -103,7 +104,7 @@ export class RefusalCounter {
       this.#timer = undefined;
       void this.flushDue();
     }, this.#windowMs);
-    if (typeof this.#timer === 'object') this.#timer.unref?.();
+    unref(this.#timer);
   }
 
   async #flush(transaction: WriteTransaction, now: number): Promise<void> {

@@ -20,7 +20,7 @@ import {
 import { LOCAL_ADMIN, OWNER, type Principal } from './principal';
 import type { ServerContext } from './request-context';
 import { checkFormOrigin, checkHost, hostOf, isDocumentRequest, requestInitiator } from './request-origin';
-import { isSecret, sameSecret, secretHash } from './secret';
+import { isSecret, sameSecret, textDigest } from './secret';
 import { clearedCookie, isSecure, localNameOrigin, sessionCookie, sessionSecret } from './session-cookie';
 import { nextPath, plainPage, readForm } from './sign-in-pages';
 
@@ -194,7 +194,7 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
 async function isValidCode(server: SignInContext, code: string): Promise<boolean> {
   if (!isSecret(code)) return false;
   const { database, now } = await server.context();
-  const { rows } = await database.reader.execute({ sql: SELECT_CODE, args: [secretHash(code)] });
+  const { rows } = await database.reader.execute({ sql: SELECT_CODE, args: [textDigest(code)] });
   return rows[0] !== undefined && isLive(credentialFromRow(rows[0]), now());
 }
 
@@ -202,7 +202,7 @@ const SELECT_CODE = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = 
 
 /** @returns the code's creator; null for a spent, expired or unknown code */
 async function redeemCode(transaction: WriteTransaction, code: string, now: number): Promise<Principal | null> {
-  const { rows } = await transaction.execute({ sql: SELECT_CODE, args: [secretHash(code)] });
+  const { rows } = await transaction.execute({ sql: SELECT_CODE, args: [textDigest(code)] });
   const [row] = rows;
   if (row === undefined) return null;
   const credential = credentialFromRow(row);

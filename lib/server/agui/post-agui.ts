@@ -9,10 +9,10 @@ import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFro
 import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
-import type { RequestContext as AskedOf } from '@/lib/server/access/request-context';
-import { type ReadScope, readScope } from '@/lib/server/access/request-context';
+import { notFound } from '@/lib/server/access/principal';
+import { type RequestContext as AskedOf, type ReadScope, readScope } from '@/lib/server/access/request-context';
 import { StreamedResponse } from '@/lib/server/access/streamed-response';
-import { type CommandServer, missing } from '@/lib/server/commands/accept-command';
+import type { CommandServer } from '@/lib/server/commands/accept-command';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
 import { postInterrupt, postMessage } from '@/lib/server/commands/session-commands';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
@@ -81,7 +81,9 @@ async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<
   }
   const facts = await factsFor(asked, sight, sessionId);
   const [firstSent] = sent;
-  const queuedAt = firstSent === undefined ? null : await commandPosition(server.database, firstSent);
+  // A command's position follows its events. Retention may have removed the command.
+  const ofCommand = 'SELECT position FROM commands WHERE id = ?';
+  const queuedAt = firstSent === undefined ? null : await positionOf(server.database, ofCommand, firstSent);
   const sentAt = queuedAt ?? Number(facts.position);
   const follows = (input.followMs ?? 0) > 0;
   const { openTurn } = facts;
@@ -163,7 +165,8 @@ async function answer(
     fanOut: server.fanOut,
     sessionId: session.id,
     from,
-    turnPosition: (turnId) => turnPosition(server.database, session.id, turnId),
+    turnPosition: (turnId) =>
+      positionOf(server.database, 'SELECT position FROM turns WHERE session_id = ? AND id = ?', session.id, turnId),
     stream,
     projector,
     followMs: made.follows === 'no' ? null : (input.followMs ?? FOLLOW_MS),
@@ -261,11 +264,11 @@ export async function readFacts(sight: ReadScope, agentId: string, sessionId: st
     ),
   ]);
   const [[session], [remembered], [agent = null], running] = found;
-  if (agent === null) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
+  if (agent === null) throw notFound('agent', agentId, '/agents');
   if (session === undefined || remembered === undefined || session.agentId !== agentId) {
     const list = `GET /api/v1/sessions?agent=${encodeURIComponent(agentId)}`;
-    const hint = `A threadId is the id of a session of this agent: ${list} lists them. If your client makes thread ids of its own, name the session in ?session=<id>, or in forwardedProps.interlude.sessionId.`;
-    throw missing('session', sessionId, hint);
+    const message = `There is no session ${JSON.stringify(sessionId)}. A threadId is the id of a session of this agent: ${list} lists them. If your client makes thread ids of its own, name the session in ?session=<id>, or in forwardedProps.interlude.sessionId.`;
+    throw new AppError('not_found', message);
   }
   const { memory, places } = REMEMBERED.read(remembered);
   const { pendingRequests = [] } = storedFold(memory);
@@ -287,11 +290,8 @@ async function readPendingRequest(
   return { ...pendingRequestOf(detail.request), outcome: detail.request.outcome };
 }
 
-async function turnPosition(database: Database, sessionId: string, turnId: string): Promise<number | null> {
-  const { rows } = await database.reader.execute({
-    sql: 'SELECT position FROM turns WHERE session_id = ? AND id = ?',
-    args: [columnText(sessionId), columnText(turnId)],
-  });
+async function positionOf({ reader }: Database, sql: string, ...args: string[]): Promise<number | null> {
+  const { rows } = await reader.execute({ sql, args: args.map(columnText) });
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
@@ -311,13 +311,4 @@ async function knownMessages(
     args: [id, asked],
   });
   return new Set(rows.map(({ id: known }) => String(known)));
-}
-
-/** A command's position, which follows its events. Null if retention has removed it. */
-async function commandPosition(database: Database, commandId: string): Promise<number | null> {
-  const { rows } = await database.reader.execute({
-    sql: 'SELECT position FROM commands WHERE id = ?',
-    args: [commandId],
-  });
-  return rows[0] === undefined ? null : Number(rows[0].position);
 }

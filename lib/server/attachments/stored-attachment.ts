@@ -2,7 +2,7 @@ import { isHash } from '@interlude/protocol/attachments';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { Reader } from '@/db/reader';
 import { columnText } from '@/db/table-rows';
-import { secretHash } from '@/lib/server/access/secret';
+import { textDigest } from '@/lib/server/access/secret';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
 
 /** An attachment's key. `place` is its session's id, or the separate place of a redacted sender's uploads. */
@@ -49,5 +49,5 @@ export function uploadPlace(sessionId: string, { sender }: Pick<ShownDigests, 's
 
 /** The hash that answers an upload, before it is keyed; distinct for each redacted sender. */
 export function uploadHash(hash: string, { sender }: Pick<ShownDigests, 'sender'>): string {
-  return sender === null ? hash : secretHash(`${sender}\n${hash}`);
+  return sender === null ? hash : textDigest(`${sender}\n${hash}`);
 }

@@ -16,7 +16,7 @@ import type { WriteTransaction } from '@/db/writes';
 import type { RequestContext } from '@/lib/server/access/request-context';
 import { mayAnswer, type ShownDigests } from '@/lib/server/access/shown-digests';
 import type { AnswerableRequest } from '@/lib/server/ingest/project-session';
-import { acceptCommand, type CommandServer, conflict, missing, type WritableSession } from './accept-command';
+import { acceptCommand, type CommandServer, conflict, type WritableSession } from './accept-command';
 import { findOpenCommand } from './queue-command';
 
 /**
@@ -86,7 +86,10 @@ async function requireOpen(
 ): Promise<AnsweredRequest> {
   const { requestId, kind, digest, digests } = answered;
   const open = await findRequest(transaction, session, requestId);
-  if (open === null) throw missing('request', requestId, 'The transcript lists the agent’s requests.');
+  if (open === null) {
+    const message = `There is no request ${JSON.stringify(requestId)}. The transcript lists the agent’s requests.`;
+    throw new AppError('not_found', message);
+  }
   if (open === 'resolved') {
     throw conflict('request_resolved', 'The request is already resolved. The agent no longer waits for an answer.');
   }

@@ -11,6 +11,7 @@ import { databaseErrorCode } from '@/db/database-error';
 import { isAnyDue } from '@/db/row-sweep';
 import { columnText } from '@/db/table-rows';
 import type { JobOptions } from '@/db/writes';
+import { unref } from '@/db/yield-to-loop';
 import type { RequestContext } from '@/lib/server/access/request-context';
 import type { OpenStreams, WatchAccess } from '@/lib/server/access/streamed-response';
 import { type OpenStream, StreamedResponse } from '@/lib/server/access/streamed-response';
@@ -77,7 +78,7 @@ export class CommandHub {
       setInterval(beat, HEARTBEAT_MS),
       setInterval(() => void this.#renew(), RENEW_MS),
     ];
-    for (const timer of this.#timers) if (typeof timer === 'object') timer.unref?.();
+    for (const timer of this.#timers) unref(timer);
     void this.#look();
   }
 
@@ -142,7 +143,7 @@ export class CommandHub {
     const before = this.#streams.get(agentId);
     this.#streams.set(agentId, stream);
     const timer = maxMs === null ? undefined : setTimeout(() => stream.close('planned'), maxMs);
-    if (typeof timer === 'object') timer.unref?.();
+    unref(timer);
     const ended = this.#openStreams?.begin();
     this.#cleanups.set(stream, () => {
       clearTimeout(timer);

@@ -6,6 +6,7 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { type CommandFrame, encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
 import type { Row } from '@libsql/client';
 import type { WriteTransaction } from '@/db/writes';
+import { unref } from '@/db/yield-to-loop';
 import type { OpenStream, Sink, WatchAccess } from '@/lib/server/access/streamed-response';
 import { withTimeLeft } from './desired-state';
 import { commandFromRow, type StoredCommand } from './queue-command';
@@ -227,7 +228,7 @@ export class CommandStream {
     this.#sink?.end();
     const hangUp = () => this.#sink?.hangUp('the runner did not read its last frame');
     this.#linger = setTimeout(hangUp, this.#lingerMs);
-    if (typeof this.#linger === 'object') this.#linger.unref?.();
+    unref(this.#linger);
     this.#end(false);
   }
 

@@ -17,7 +17,7 @@ import type { WriteTransaction } from '@/db/writes';
 import { operatorName } from '@/lib/server/access/principal';
 import type { RequestContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
-import { acceptCommand, type CommandServer, missing } from './accept-command';
+import { acceptCommand, type CommandServer, requireAgent } from './accept-command';
 import { commandFromRow, queueCommand, type StoredCommand } from './queue-command';
 
 /**
@@ -45,8 +45,7 @@ export async function putLogLevel(
   const defaultTtl = level === 'debug' ? DEBUG_TTL_SECONDS : null;
   const id = columnText(agentId);
   const requested = await server.database.writes.run(async (transaction) => {
-    const { rows } = await transaction.execute({ sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] });
-    if (rows.length === 0) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
+    await requireAgent(transaction, agentId);
     const ttl = ttlSeconds === undefined ? defaultTtl : ttlSeconds;
     const wanted = { agentId: id, level, ttlSeconds: ttl, by: operatorName(principal) };
     return requestLogLevel(transaction, wanted, server.now());

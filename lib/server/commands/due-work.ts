@@ -140,40 +140,34 @@ export class DueWork {
     const work = (
       kind: string,
       due: DueRows,
-      run: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>,
+      run: (transaction: WriteTransaction, now: number, choice: RowChoice) => Promise<number>,
     ): RowWork => ({
       kind,
       due,
-      work: (choice) => this.#database.writes.run((transaction) => run(transaction, choice)),
+      work: (choice) => this.#database.writes.run((transaction) => run(transaction, now, choice)),
     });
     return [
-      work('the log level of', expiredLogLevels(now), (tx, choice) => expireLogLevels(tx, now, choice)),
-      work('the command', expiredCommands(clock), (tx, choice) => expireCommands(tx, clock, choice)),
+      work('the log level of', expiredLogLevels(now), expireLogLevels),
+      work('the command', expiredCommands(clock), (tx, _now, choice) => expireCommands(tx, clock, choice)),
       // Neither can be undone, so both need a trusted clock.
       ...(isTrusted
         ? [
-            work('the expired requests of the session', overdue.expiredRequests(now), (tx, choice) =>
-              overdue.expireRequests(tx, now, choice),
-            ),
-            work('the attachment', unnamedUploads(now), (tx, choice) => removeUploads(tx, now, choice)),
+            work('the expired requests of the session', overdue.expiredRequests(now), overdue.expireRequests),
+            work('the attachment', unnamedUploads(now), removeUploads),
           ]
         : []),
-      work('the silent runner of', silentRunners(now), (tx, choice) =>
+      work('the silent runner of', silentRunners(now), (tx, _now, choice) =>
         disconnectExpired(tx, now, choice, listeningSince),
       ),
       this.#agentWork('the missing runner of', missedRunners(now), markAbsent, now),
       this.#agentWork('the silent agent', silentAgents(now), markSilent, now),
-      work('the abandoned requests of the session', overdue.abandonedSessions(now), (tx, choice) =>
-        overdue.abandonRequests(tx, now, choice),
-      ),
-      work('the state of the session', overdue.dueStates(now), (tx, choice) =>
-        overdue.resolveDueStates(tx, now, choice),
-      ),
-      work('the activity of', overdue.oldActivity(now), (tx) => overdue.removeActivity(tx, now)),
-      work('the overdue reply', overdue.overdueReplies(replies), (tx, choice) =>
+      work('the abandoned requests of the session', overdue.abandonedSessions(now), overdue.abandonRequests),
+      work('the state of the session', overdue.dueStates(now), overdue.resolveDueStates),
+      work('the activity of', overdue.oldActivity(now), overdue.removeActivity),
+      work('the overdue reply', overdue.overdueReplies(replies), (tx, _now, choice) =>
         overdue.markOverdueReplies(tx, replies, choice),
       ),
-      work('the result of the task', overdue.undeliveredResults(results), (tx, choice) =>
+      work('the result of the task', overdue.undeliveredResults(results), (tx, _now, choice) =>
         overdue.markUndelivered(tx, results, choice),
       ),
     ];

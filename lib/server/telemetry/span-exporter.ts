@@ -1,6 +1,6 @@
 import { type RedactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { Yielder } from '@/db/yield-to-loop';
+import { unref, Yielder } from '@/db/yield-to-loop';
 import { postRedacted } from '@/lib/server/post-redacted';
 import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';
@@ -37,7 +37,7 @@ export class SpanExporter {
     if (this.#queue.length >= this.#settings.mostAtOnce) void this.flush();
     else if (this.#timer === undefined && this.#queue.length > 0) {
       this.#timer = setTimeout(() => void this.flush(), this.#settings.delayMs);
-      (this.#timer as { unref?: () => void }).unref?.();
+      unref(this.#timer);
     }
   }
 

@@ -15,6 +15,7 @@ import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
+import { unref } from '@/db/yield-to-loop';
 import type { ServerContext } from '@/lib/server/access/request-context';
 import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';
 import { callWebhook, openedBody } from './call-webhook';
@@ -68,7 +69,7 @@ export class WebhookSender {
       void this.#poll('enqueue', HAS_OPENED, () => this.#enqueue());
       void this.#poll('send', { sql: DUE, args: [this.#now()] }, () => this.#sendDue());
     }, POLL_MS);
-    if (typeof this.#timer === 'object') this.#timer.unref?.();
+    unref(this.#timer);
   }
 
   close(): void {

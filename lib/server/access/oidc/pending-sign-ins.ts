@@ -1,5 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
 import { EncryptJWT, errors, type JWTDecryptOptions, type JWTPayload, jwtDecrypt } from 'jose';
+import { cookiesIn } from '@/lib/server/access/session-cookie';
 import type { OidcSettings } from './oidc-settings';
 
 /** A sign-in sent to the provider and not yet returned. */
@@ -57,7 +58,7 @@ export class PendingSignIns {
    * @throws AppError `malformed`
    */
   async find(state: string, headers: Headers): Promise<PendingSignIn> {
-    const value = this.#cookies(headers).get(`${this.#prefix}${state}`);
+    const value = cookiesIn(headers).get(`${this.#prefix}${state}`);
     if (value === undefined) {
       throw this.#refused('This browser has no such sign-in in progress.');
     }
@@ -86,7 +87,8 @@ export class PendingSignIns {
 
   /** Names of expired, unreadable and surplus cookies. */
   async #spent(headers: Headers): Promise<string[]> {
-    const aged = [...this.#cookies(headers)].map(async ([name, value]) => {
+    const pending = [...cookiesIn(headers)].filter(([name]) => name.startsWith(this.#prefix));
+    const aged = pending.map(async ([name, value]) => {
       const startedAt = await this.#open(value).then(
         ({ iat }) => iat ?? 0,
         () => 0,
@@ -104,17 +106,6 @@ export class PendingSignIns {
       requiredClaims: ['state', 'nonce', 'codeVerifier', 'next', 'exp', 'iat'],
       currentDate: new Date(this.#now()),
     });
-  }
-
-  /** Cookies of pending sign-ins. The first of a name wins, as in browsers. */
-  #cookies(headers: Headers): Map<string, string> {
-    const found = new Map<string, string>();
-    for (const pair of (headers.get('cookie') ?? '').split(';')) {
-      const equals = pair.indexOf('=');
-      const name = pair.slice(0, Math.max(equals, 0)).trim();
-      if (name.startsWith(this.#prefix) && !found.has(name)) found.set(name, pair.slice(equals + 1).trim());
-    }
-    return found;
   }
 
   #refused(what: string, cause?: unknown): AppError {
