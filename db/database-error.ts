@@ -3,7 +3,7 @@ import { LibsqlError } from '@libsql/client';
 import { RetryTransaction } from './writes';
 
 /**
- * Classifies database failures. Only this file tells them apart.
+ * Classifies database failures. Only this file distinguishes them.
  *
  * `soon`: the database is at fault, not the request (locked, full, unreachable, restarted): 503, and the same request
  * succeeds later. `refused`: the database will never accept this statement, so its cause must be set aside. `damaged`: the
@@ -101,12 +101,12 @@ function messageOf(code: string): string {
 }
 
 /**
- * The error for people who start a server: one line with the place of the database and the next step.
+ * Returns a one-line error for the person who starts a server: location of the database and next step.
  *
  * @param name path of a file, host of a server
  */
 export function openError(error: unknown, name: string): AppError {
-  // Errors for API clients don't name the place.
+  // Errors for API clients don't name the location.
   const code = databaseErrorCode(error) ?? (error instanceof Error && 'code' in error ? String(error.code) : '');
   const known = OPEN_ERRORS[code];
   if (known === undefined && error instanceof AppError) return error;
@@ -114,7 +114,7 @@ export function openError(error: unknown, name: string): AppError {
   return new AppError('unavailable', message, { cause: error, headers: { 'retry-after': '5' } });
 }
 
-/** Of a path in this machine's notation. */
+/** Folder of a path in this machine's notation. */
 function folderOf(path: string): string {
   return path.replace(/[/\\][^/\\]*$/, '') || '/';
 }
@@ -172,7 +172,7 @@ function failing(name: string): string {
 }
 
 function tooManyFiles(name: string): string {
-  return `The database ${name} can't be opened: too many files are open. Raise the limit ("ulimit -n") or end other programs, then start again.`;
+  return `The database ${name} can't be opened: too many files are open. Raise the limit ("ulimit -n") or stop other programs, then start again.`;
 }
 
 /**

@@ -26,7 +26,7 @@ export class DatabaseFile {
   #isEmptied = false;
 
   /**
-   * @param hasLogFrames whether SQLite believes the log has content; called only while the log is empty
+   * @param hasLogFrames returns true if SQLite believes that the log has content; called only while the log is empty
    * @param onTruncated called once
    * @param name path at which the next start looks for the database, which may be a link
    */
@@ -38,7 +38,7 @@ export class DatabaseFile {
     this.#onTruncated = onTruncated;
   }
 
-  /** @returns what is wrong, as the end of a sentence about the database; null if nothing is */
+  /** @returns the problem, as the end of a sentence about the database; null for none */
   async trouble(): Promise<string | null> {
     const changed = await this.changed();
     if (changed !== null) return changed;
@@ -98,7 +98,7 @@ export class DatabaseFile {
       : null;
   }
 
-  /** Call after each commit: what it added to the log must still be there at the next check. Never throws. */
+  /** Call after each commit: the next check expects its additions in the log. Never throws. */
   committed(): void {
     try {
       const now = logState(this.#log);
@@ -109,7 +109,7 @@ export class DatabaseFile {
   }
 
   /**
-   * Tells truncation from SQLite's own changes: SQLite restarts a log with a new header, shortens a long one only after
+   * Distinguishes truncation from SQLite's own changes: SQLite restarts a log with a new header, shortens a long one only after
    * that, and empties one whose content it no longer needs. A log without a header, as after a power loss, does not count.
    */
   async #findsTruncatedLog(): Promise<boolean> {
@@ -182,7 +182,7 @@ interface Note {
   database: Identity;
   /** Null if there was none. */
   log: Identity | null;
-  /** Another program truncated the log: the rest is older than what the database has taken from it. */
+  /** Another program truncated the log: the rest is older than the commits that the database has. */
   isLogCut: boolean;
 }
 
@@ -194,7 +194,7 @@ interface Identity {
   bornAt: string;
 }
 
-/** Sets aside a log that does not belong to the database, and logs that. Call before opening. */
+/** Sets aside a log that does not belong to the database, and reports that. Call before opening. */
 export async function setAsideForeignLog(path: string): Promise<void> {
   // In this order: a log has no content before the database has its first page.
   const log = await statIfPresent(`${path}-wal`);

@@ -63,9 +63,9 @@ export async function runStatements(
     size += sizeOf(statement);
     if (size < CHUNK_BYTES && group.length < MAX_BATCH_STATEMENTS && !yielder.isDue) continue;
     // Building a chunk from a record as large as a request takes as long as running it.
-    if (size >= CHUNK_BYTES) await yielder.rest();
+    if (size >= CHUNK_BYTES) await yielder.yieldIfDue();
     for (const result of await transaction.batch(group)) results.push(result);
-    await yielder.turn();
+    await yielder.yieldNow();
     [group, size] = [[], 0];
   }
   if (group.length > 0) results.push(...(await transaction.batch(group)));

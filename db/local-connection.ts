@@ -135,7 +135,7 @@ async function drain(steps: Iterable<Row>): Promise<Row[]> {
   return rows;
 }
 
-/** Integers arrive as bigints. Only a few need to stay that way. */
+/** Converts integers, which arrive as bigints, to numbers. */
 function checkIntegers(row: Row): void {
   for (const name in row) {
     const value = row[name];

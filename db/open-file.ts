@@ -133,7 +133,7 @@ async function setUp(connection: LocalConnection): Promise<void> {
   await connection.run('PRAGMA journal_mode = WAL', 'thread');
 }
 
-/** Copies the log into the file, as far as no reader prevents it. */
+/** Copies the log into the file, as far as readers allow. */
 const CHECKPOINT = 'PRAGMA wal_checkpoint(PASSIVE)';
 
 /** Time that the statements of a transaction may take on the event loop. The rest run on a thread. */
@@ -167,7 +167,7 @@ export function localWriter(
         // A thread's result arrives in a turn of its own.
         if (place === 'loop') {
           onLoopMs += performance.now() - startedAt;
-          await yielder.rest();
+          await yielder.yieldIfDue();
         }
         if (onLoopMs >= MAX_LOOP_MS) place = 'thread';
         return result;
@@ -188,7 +188,7 @@ export function localWriter(
   };
 }
 
-/** Takes microseconds, whatever lies between. */
+/** Takes microseconds, whatever statements it covers. */
 function isSavepoint(statement: InStatement): boolean {
   return typeof statement === 'string' && /^(SAVEPOINT|RELEASE) /.test(statement);
 }

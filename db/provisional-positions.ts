@@ -2,7 +2,7 @@ import type { InStatement, InValue } from '@libsql/client';
 import { RetryTransaction } from './writes';
 
 /**
- * Positions of a transaction before its commit decides its place in the order.
+ * Stand-in positions of a transaction, until its commit decides the real ones.
  *
  * On a server each commit has a number, and its positions are `number × 100,000 + 1, 2, 3, …`. Provisional positions only
  * differ in their leading digits, which are random and greater than any commit's, so that they sort last while the

@@ -105,15 +105,15 @@ const MAX_QUOTED = 1_000;
  * path. Yields in between, because a body may hold as many values as a record.
  */
 async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<unknown> {
-  const pace = new Yielder();
+  const yielder = new Yielder();
   const input = bytes.byteLength === 0 ? {} : parseJson(bytes);
   const schema = schemaFor(input, schemas);
-  await pace.rest();
+  await yielder.yieldIfDue();
   const parsed = schema.safeParse(input);
-  await pace.rest();
+  await yielder.yieldIfDue();
   if (parsed.success) {
     const data = wellFormed(parsed.data);
-    await pace.rest();
+    await yielder.yieldIfDue();
     return data;
   }
   const fields = Object.keys(schema.shape);

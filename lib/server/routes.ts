@@ -65,7 +65,7 @@ interface Takes<Query extends Schema, Body extends Schema> {
 
 /** @returns a model, encoded as JSON, or a finished Response */
 type Handler<Id extends string, Query, Body> = (
-  asked: RequestContext<Id, { query: Query; body: Body }>,
+  context: RequestContext<Id, { query: Query; body: Body }>,
   server: ServerParts,
 ) => Promise<object>;
 type OpenHandler = (request: Request, server: OpenServer) => Promise<Response>;
@@ -151,7 +151,7 @@ export const ROUTES: readonly Route[] = [
   administers('GET', '/members', getMembers),
   api('administer', 200, 'change member')('PUT', '/members/:memberId', putMember, { bodies: [changeMemberSchema] }),
   api('issue', 201, 'create embed')('POST', '/embed-tokens', postEmbedToken, { bodies: [newEmbedSchema] }),
-  api('tend')('GET', '/cron', (_asked, server) => runDueWork(server)),
+  api('tend')('GET', '/cron', (_context, server) => runDueWork(server)),
   administers('GET', '/audit', getAudit, { query: query.auditQuery }),
   administers('GET', '/audit/export', getAuditExport, { query: query.auditQuery }),
   administers('GET', '/audit/check', getAuditCheck),

@@ -29,7 +29,7 @@ export class ClockTrust {
   }
 
   /** @param newestAt when the newest record was received; null for none */
-  look(newestAt: number | null): boolean {
+  isTrusted(newestAt: number | null): boolean {
     const hasMoved = this.#watch.step() !== 0;
     if (this.#since === null || hasMoved) {
       const before = this.#since === null ? newestAt : this.#newestAt;

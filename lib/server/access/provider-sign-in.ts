@@ -45,7 +45,8 @@ export async function finishProviderSignIn(request: Request, server: ProviderSig
     const { database, now, sessionIdleMs, sessionMs, credentials } = await server.context();
     const person = await provider.finish(request, await serverKey(database, 'sign-in'));
     if (person.role === null) {
-      await database.writes.run((transaction) => letGo(transaction, person, now()), { keys: ['access'] });
+      const which = { sql: 'issuer = ? AND subject = ?', args: [person.issuer, person.subject] };
+      await database.writes.run((transaction) => revokeMembers(transaction, which, now()), { keys: ['access'] });
       await credentials.invalidate();
       throw noRoleError(person);
     }
@@ -100,10 +101,6 @@ export async function backChannelLogout(request: Request, server: ProviderSignIn
     await credentials.invalidate();
   });
   return new Response(null, { status: 200, headers: { 'cache-control': 'no-store' } });
-}
-
-async function letGo(transaction: WriteTransaction, { issuer, subject }: SignedInPerson, now: number): Promise<void> {
-  await revokeMembers(transaction, { sql: 'issuer = ? AND subject = ?', args: [issuer, subject] }, now);
 }
 
 /** @throws AppError `forbidden` for a blocked member */

@@ -70,7 +70,7 @@ export interface ServerContext extends AccessSettings {
   /** A task's result counts as undelivered after waiting this long for a turn. */
   undeliveredMs?: number;
   webhook?: WebhookSettings | null;
-  /** Why the configured webhook is disabled. */
+  /** The reason that the configured webhook is disabled. */
   webhookProblem?: string | null;
 }
 
@@ -80,7 +80,7 @@ export class ResponseCaches {
   readonly metrics: TtlCache<RedactedFor<'metrics'>>;
   readonly auditCheck: TtlCache<AuditCheck>;
 
-  /** @param isShared whether concurrent requests may wait for the same read */
+  /** @param isShared true if concurrent requests may wait for the same read */
   constructor(isShared = true) {
     this.storage = new TtlCache(isShared);
     this.metrics = new TtlCache(isShared);

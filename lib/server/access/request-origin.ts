@@ -96,7 +96,7 @@ function hostIn(address: string): string | null {
 }
 
 /**
- * Finds what made the browser open a URL: a `prefetch`; a `person` who typed it or followed a link from a terminal,
+ * Classifies the initiator of a request: a `prefetch`; a `person` who typed it or followed a link from a terminal,
  * mail program or bookmark; or a `page`, including our own, which show what agents write.
  *
  * Browsers send Sec-Fetch-Site, through redirects too, on connections they trust: TLS and this machine. Without it, a

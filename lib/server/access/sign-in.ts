@@ -40,7 +40,7 @@ const MAX_FORM_BYTES = 16 * 1024;
 export const CODE_LIFETIME_MS = 5 * 60_000;
 
 export interface SignInContext extends Authenticator {
-  /** Where a browser signs out at the identity provider; null without one, or if it doesn't answer. */
+  /** URL that signs a browser out at the identity provider; null without one, or if it doesn't answer. */
   providerSignOutUrl(): Promise<string | null>;
   context(): Promise<
     Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs' | 'sessionMs'> & { credentials: CredentialCache }

@@ -56,9 +56,9 @@ export async function acceptCommand<Type extends CommandType>(
   { sessionId, clientId, request, bytes, prepare }: SessionCommand<Type>,
 ): Promise<{ answer: CommandAnswer; sending: Sending | null }> {
   const now = server.now();
-  const pace = new Yielder();
+  const yielder = new Yielder();
   const key = dedupeKey(sessionId, clientId, request);
-  await pace.rest();
+  await yielder.yieldIfDue();
   const accepted = await server.database.writes.run(
     async (transaction) => {
       const before = await findRepeat(transaction, key);

@@ -28,16 +28,16 @@ import {
   runnerIn,
 } from './runner-connection';
 
-/** Interval of looking for commands of other processes, expired leases and due work. */
+/** Poll interval for commands of other processes, expired leases and due work. */
 const POLL_MS = 1_000;
 /** Connected runners renew three times in their term. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
 
 /** Repeated jobs. A failure is logged once, until the job succeeds. */
-type Job = 'look' | 'renew' | 'end';
+type Job = 'poll' | 'renew' | 'end';
 
 /**
- * This process's streams of commands, one an agent, and the due work.
+ * This process's streams of commands, one per agent, and the due work.
  *
  * Ordering: a stored command wakes its agent's stream, at once in this process and by poll in others.
  * Failure: the database holds everything the hub knows; a process that dies loses only wakes.
@@ -47,7 +47,7 @@ export class CommandHub {
   readonly #now: () => number;
   readonly #due: DueWork;
   /** True if the process outlives its requests. */
-  readonly #lasts: boolean;
+  readonly #isLongLived: boolean;
   readonly #openStreams: OpenStreams | undefined;
   readonly #streams = new Map<string, CommandStream>();
   readonly #cleanups = new Map<CommandStream, () => void>();
@@ -63,7 +63,7 @@ export class CommandHub {
     this.#database = context.database;
     this.#now = context.now;
     this.#due = new DueWork(context);
-    this.#lasts = (context.kind ?? 'shared') === 'shared';
+    this.#isLongLived = (context.kind ?? 'shared') === 'shared';
     this.#openStreams = context.streams;
   }
 
@@ -74,12 +74,12 @@ export class CommandHub {
       for (const stream of this.#streams.values()) stream.beat();
     };
     this.#timers = [
-      setInterval(() => void this.#look(), POLL_MS),
+      setInterval(() => void this.#poll(), POLL_MS),
       setInterval(beat, HEARTBEAT_MS),
       setInterval(() => void this.#renew(), RENEW_MS),
     ];
     for (const timer of this.#timers) unref(timer);
-    void this.#look();
+    void this.#poll();
   }
 
   /** Sends an agent's new commands. */
@@ -110,7 +110,7 @@ export class CommandHub {
       });
     }
     // Where processes may freeze, due work is done while a stream is open.
-    if (this.#lasts) this.keep();
+    if (this.#isLongLived) this.keep();
     // The counter shows how busy others are, so a runner with a scope gets its own newest position.
     const showsCounter = scope.kind === 'everything';
     const newest = showsCounter ? 'SELECT position FROM counter' : { sql: OWN_NEWEST, args: [agentId] };
@@ -188,7 +188,7 @@ export class CommandHub {
     const { agentId } = stream;
     if (this.#streams.get(agentId) === stream) this.#streams.delete(agentId);
     this.#followWhileStreaming();
-    // A runner that was sent away reconnects at once; if it does not, its term runs out.
+    // A runner whose stream the server closed reconnects at once. Otherwise its term runs out.
     if (isGone) {
       this.#database.writes
         .run((transaction) => disconnectRunner(transaction, agentId, stream.id, this.#now()), aboutAgent(agentId))
@@ -209,7 +209,7 @@ export class CommandHub {
     this.#unfollow = null;
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {
@@ -236,11 +236,11 @@ export class CommandHub {
       for (const row of queued?.rows ?? []) this.wake(String(row.agent_id));
       if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#due.lease.isHeld())) {
         // Where processes don't last, this one may be the next to freeze.
-        await (this.#lasts ? this.sweep() : this.#due.sweepAndRelease());
+        await (this.#isLongLived ? this.sweep() : this.#due.sweepAndRelease());
       }
-      this.#failing.delete('look');
+      this.#failing.delete('poll');
     } catch (error) {
-      this.#failed('look', error);
+      this.#failed('poll', error);
     } finally {
       this.#isPolling = false;
     }
@@ -268,7 +268,7 @@ export class CommandHub {
         for (const row of rows) this.wake(String(row.agent_id));
       }
     } catch {
-      // The next look reports a failure that lasts.
+      // The next poll reports a lasting failure.
     } finally {
       this.#isWaking = false;
     }

@@ -120,7 +120,7 @@ export async function connectRunner(
   return { kind: 'connected' };
 }
 
-/** The absence of an earlier process that its sessions have yet to learn of. */
+/** The absence of an earlier process that its sessions don't show yet. */
 function absenceOf(
   before: RunnerRow | null,
   isSame: boolean,

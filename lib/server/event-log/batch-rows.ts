@@ -30,7 +30,7 @@ export interface BatchRows {
   /** Agents whose `lastSeenAt` is stored without publishing the row. */
   seenAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
-  /** Sessions that became able or unable to reply: whether their owed replies are overdue is decided again. */
+  /** Sessions that became able or unable to reply: the next sweep decides again if their owed replies are overdue. */
   replyChangedSessionIds: string[];
   /** In position order. */
   inbox: readonly InboxChange[];
@@ -161,7 +161,7 @@ export interface SessionMemory {
   /** The last status record's state and lists. `listsKey` is absent if work has started since that it did not list. */
   statusKey?: string;
   listsKey?: string;
-  /** Who reported the end of the process: `told` by the agent, `presumed` by ingest from a status record. */
+  /** Source of the end of the process: `told` by the agent, `presumed` by ingest from a status record. */
   end?: 'told' | 'presumed' | null;
   /** Requests given up while the session was silent. */
   givenUp?: string[];

@@ -247,9 +247,9 @@ const REPLAYED = {
   inbox: { index: 'inbox_by_change', isOpen: 'done_at IS NULL', recentAfter: () => `${Number.MAX_SAFE_INTEGER}` },
 } as const;
 
-/** What a reader that catches up page by page may believe to be open. */
+/** Bounds of the items that a reader may believe to be open while it catches up page by page. */
 interface Replay {
-  /** Where the reader resumed, knowing what was open there. */
+  /** Position at which the reader resumed. It knows the items that were open there. */
   from: number;
   /** The oldest position at which a page was read: the page may have sent items as open. */
   openSince: number;

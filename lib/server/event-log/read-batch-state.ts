@@ -122,7 +122,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   await lookups.run(transaction);
 
   const yielder = new Yielder();
-  await yielder.rest();
+  await yielder.yieldIfDue();
   const others = new Set([...siblings, ...open].map(({ id }) => String(id)));
   const unread = [...others].filter((id) => !scope.sessionIds.has(id));
   const changes = await yielder.map(

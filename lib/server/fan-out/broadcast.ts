@@ -93,7 +93,7 @@ export class Broadcast {
         ticks.set(audience, tick);
         tick.frames.push(own);
       }
-      if (yielder.isDue) await yielder.rest();
+      if (yielder.isDue) await yielder.yieldIfDue();
     }
     let count = 0;
     for (const [audience, tick] of ticks) {

@@ -112,6 +112,6 @@ async function sendRows(
     if (chunk.length < CHUNK_LENGTH && !yielder.isDue && index < rows.length - 1) continue;
     subscriber.send(encodeText(chunk));
     chunk = '';
-    await yielder.rest();
+    await yielder.yieldIfDue();
   }
 }

@@ -24,7 +24,7 @@ import { Tailer } from './tailer';
 
 export interface FanOutOptions extends SubscriberLimits {
   heartbeatMs: number;
-  /** How often to look for rows of other processes. */
+  /** Poll interval for rows of other processes. */
   pollMs: number;
   /** Limit of one page while catching up. */
   page: RowLimits;
@@ -104,7 +104,7 @@ export class FanOut {
   }
 
   /**
-   * @returns how to start the stream on a sink
+   * @returns starts the stream on a sink
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
   async subscribe(subscription: Subscription): Promise<OpenStream> {

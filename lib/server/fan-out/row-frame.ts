@@ -156,14 +156,14 @@ export class RowRedactor {
 
   async #slowFrame(row: EventRow, event: AgUiEvent, step: Step | null, redactor: EventRedactor): Promise<string> {
     const tally: Tally = { redacted: 0 };
-    const { restIfDue } = new Yielder();
+    const { maybeYield } = new Yielder();
     const soFar = step !== null && redactor.lacks(step) ? await readStreamed(this.#reader, row, step) : undefined;
     if (soFar === null) this.#hasMissed = true;
     if (step !== null && isOutput(step)) {
       const output = { event, occurredAt: row.occurredAt };
-      return framed(row, await redactor.redactOutput(output, step, tally, restIfDue, soFar));
+      return framed(row, await redactor.redactOutput(output, step, tally, maybeYield, soFar));
     }
-    await prepareTexts([event, soFar?.text], restIfDue);
+    await prepareTexts([event, soFar?.text], maybeYield);
     return framed(row, redactor.redact(event, tally, soFar));
   }
 }
@@ -197,7 +197,7 @@ async function readStreamed(
     });
     for (const row of rows) {
       soFar.add(JSON.parse(String(row.payload)), Number(row.occurred_at));
-      if (yielder.isDue) await yielder.rest();
+      if (yielder.isDue) await yielder.yieldIfDue();
     }
     const last = rows.at(-1);
     if (rows.length === PAGE && last !== undefined) after = Number(last.position);

@@ -9,7 +9,7 @@ export interface SubscriberLimits {
   readAheadBytes: number;
   /** Most unsent bytes of a live reader before its stream ends. */
   maxBacklogBytes: number;
-  /** How long the reader of an ended stream may take to fetch the rest. */
+  /** Milliseconds for the reader of an ended stream to fetch the rest. */
   lingerMs: number;
 }
 

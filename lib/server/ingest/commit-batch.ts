@@ -54,7 +54,7 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const isServer = source.id === SERVER_PRODUCER_ID;
   const stored = isServer ? { epoch: source.epoch, lastSeq: (seqs[0] ?? 1) - 1 } : state.producer;
   const outcome = commitProducer(stored, source, seqs, receivedAt);
-  if (outcome.kind !== 'taken') return outcome;
+  if (outcome.kind !== 'appended') return outcome;
   const { lastSeq } = outcome;
   const fresh = outcome.fresh.map((index) => records[index] as ValidatedRecord);
   const duplicates = records.length - fresh.length;

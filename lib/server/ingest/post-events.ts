@@ -67,7 +67,7 @@ export async function postEvents(
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
   authorizeProducer(reach, source);
   // Validates the record as sent, since half a surrogate pair makes an id invalid. Repairs strings before storing.
-  await yielder.rest();
+  await yielder.yieldIfDue();
   const validated = await yielder.map(raws, (raw) => ({
     raw,
     validation: authorizeRecord(
@@ -77,7 +77,7 @@ export async function postEvents(
     ),
   }));
   const records = hasHalves ? await yielder.map(validated, (record) => wellFormed(record)) : validated;
-  await yielder.rest();
+  await yielder.yieldIfDue();
   const { database } = server;
   const aliasSecret = reach.kind === 'everything' ? null : await serverKey(database, 'session-alias');
   const scope = await collectScope(source, records);

@@ -62,14 +62,14 @@ export async function stampRequests(
       entry.event.value = { ...value, ...stamp };
     }
     open.apply(placement);
-    if (yielder.isDue) await yielder.rest();
+    if (yielder.isDue) await yielder.yieldIfDue();
   }
   return openings;
 }
 
 /**
- * Compares a request with the open one, apart from its input. Of a question, or a request without input, people answer
- * the title, so another title makes another request. A title too long to be stored whole counts as different.
+ * Compares a request with the open one, apart from its input. People answer the title of a question, or of a request
+ * without input, so another title makes another request. A title too long to be stored whole counts as different.
  */
 function asksTheSame(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
   if (known === undefined) return false;

@@ -18,7 +18,7 @@ const BYTES_OF_A_SLICE = 64 * 1024;
 const MERGED_PAGES = 16;
 
 const CHUNK_BACKLOG = shapeOf(agentLogs, 'agentId', 'indexedLine', 'indexedPosition');
-/** How far a log is indexed. */
+/** The indexed part of a log. */
 type ChunkBacklog = ReturnType<typeof CHUNK_BACKLOG.read>;
 
 /** Logs with enough lines for another chunk. */
@@ -43,7 +43,7 @@ export async function chunkBacklogs(
  * Failure: lines never change, so they are read before the transaction. If another process or retention has moved
  * `indexed_line` meanwhile, nothing is written, and the next run starts there.
  *
- * @returns whether the index has grown
+ * @returns true if the index has grown
  */
 export async function chunkNextLines(database: Database, backlog: ChunkBacklog): Promise<boolean> {
   const { agentId, indexedPosition } = backlog;

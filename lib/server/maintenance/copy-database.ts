@@ -12,7 +12,7 @@ import { formatDuration, Progress } from './progress';
  *
  * Ordering: before its first row the target is marked unfinished, where every version looks before it uses a database.
  * The transaction that adds triggers and migrations removes the mark, after all rows were counted on both sides.
- * Failure: a dashboard that runs on the empty target may not write once it is marked (db/may-write). An interrupted
+ * Failure: a dashboard that runs on the empty target may not write once it is marked (`requireAllowed`). An interrupted
  * copy is refused by every reader and as a source; copying to it again starts over.
  */
 export async function copy(from: DatabaseLocation, to: DatabaseLocation): Promise<ExitCode> {

@@ -23,7 +23,7 @@ export class Readiness {
   readonly #kept: TtlCache<boolean>;
   #wasReady = true;
 
-  /** @param isShared as for `KeptAnswer` */
+  /** @param isShared as for `TtlCache` */
   constructor({ freshMs = FRESH_MS, isShared = true } = {}) {
     this.#freshMs = freshMs;
     this.#kept = new TtlCache(isShared);

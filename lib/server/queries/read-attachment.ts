@@ -24,7 +24,7 @@ const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
 export async function getAttachment(
   {
     ids: { hash: given },
-    query: { session, name: asked },
+    query: { session, name: requestedName },
     request,
     principal,
     digests,
@@ -82,7 +82,7 @@ export async function getAttachment(
       headers: {
         'content-type': shownType(mediaType),
         'content-length': String(bytes),
-        'content-disposition': `${isImageType(mediaType) ? 'inline' : 'attachment'}; ${fileName(asked ?? name)}`,
+        'content-disposition': `${isImageType(mediaType) ? 'inline' : 'attachment'}; ${fileName(requestedName ?? name)}`,
         ...kept,
       },
     }),

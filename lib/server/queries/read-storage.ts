@@ -24,7 +24,7 @@ interface StorageContext {
 }
 
 /** `GET /storage` */
-export async function getStorage(_asked: RequestContext, context: StorageContext): Promise<Storage> {
+export async function getStorage(_context: RequestContext, context: StorageContext): Promise<Storage> {
   const { database, now, kept, retention } = context;
   return { ...(await readStorage(database.reader, now, kept.storage)), retention };
 }

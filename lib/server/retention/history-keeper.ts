@@ -24,14 +24,14 @@ export class HistoryKeeper {
   readonly #now: () => number;
   readonly #retention: HistoryRetention;
   readonly #trust: ClockTrust;
-  readonly #lasts: boolean;
+  readonly #isLongLived: boolean;
   readonly #rows: RowSweep;
   readonly #work: LeasedWork;
   #timer: ReturnType<typeof setInterval> | null = null;
   #isTooLarge = false;
 
   constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady' | 'kind'>, retention: HistoryRetention) {
-    this.#lasts = server.kind !== 'perRequest';
+    this.#isLongLived = server.kind !== 'perRequest';
     this.#database = server.database;
     this.#now = server.now;
     this.#retention = retention;
@@ -62,7 +62,7 @@ export class HistoryKeeper {
   /** Applies the limits if the clock can be trusted. */
   async retain(): Promise<void> {
     // On a per-request host, the platform keeps the clock.
-    const isTrusted = !this.#lasts || this.#trust.look(await newestReceivedAt(this.#database.reader));
+    const isTrusted = !this.#isLongLived || this.#trust.isTrusted(await newestReceivedAt(this.#database.reader));
     if (isTrusted) await this.removeOld();
   }
 

@@ -67,7 +67,7 @@ async function announce(transaction: WriteTransaction, upTo: number, now: number
   if (rows[0] !== undefined) await appendAuditEntry(transaction, removalEntry(upTo, String(rows[0].hash), now));
 }
 
-/** @returns whether there are more to remove */
+/** @returns true while there are more to remove */
 async function removeEntries(transaction: WriteTransaction, now: number): Promise<boolean> {
   transaction.touch('audit');
   const { upTo } = await announced(transaction);

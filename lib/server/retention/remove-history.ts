@@ -10,7 +10,7 @@ import type { WriteTransaction } from '@/db/writes';
 import { batchingReader, findCut, type Limit, removeOldTurns } from './remove-turns';
 import type { HistoryRetention } from './retention-settings';
 
-/** What may be removed: turns by the state of their session; `elsewhere`: position for rows of no turn. */
+/** Limits of removal: turns by the state of their session; `elsewhere`: position for rows of no turn. */
 export type Limits = Readonly<Record<SessionState, Limit> & { elsewhere: number }>;
 
 const NOTHING: Limit = { position: 0, before: 0 };
@@ -180,7 +180,7 @@ const EVENT_BYTES_PER_SLICE = 8 * 1024 * 1024;
  * it, and so do those of tasks that still exist.
  *
  * @param after result of the last call; 0 at first
- * @returns how far it got; null once nothing is left
+ * @returns the position that it reached; null once nothing is left
  */
 export async function removeOldEvents(
   transaction: WriteTransaction,

@@ -16,7 +16,7 @@ import { appendFacts } from '@/lib/server/ingest/append-facts';
  * Ordering: oldest first. Turns, tasks, replies, the log entry and `removed_up_to` change in one transaction.
  * Failure: runs inside the caller's transaction and commits nothing itself.
  *
- * @returns whether anything was removed; call again while it is true
+ * @returns true if it removed anything; call again while it is true
  */
 export async function removeOldTurns(
   transaction: WriteTransaction,

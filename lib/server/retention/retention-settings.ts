@@ -10,7 +10,7 @@ const DEFAULT_AUDIT_DAYS = 400;
 /** Stands for no limit. */
 const FOREVER = 'forever';
 
-/** How much history is kept. `Infinity` is no limit. */
+/** Limits of the kept history. `Infinity` is no limit. */
 export interface HistoryRetention {
   /** Time since it was received, by the state of its session. */
   maxAgeMs: Readonly<Record<SessionState, number>>;

@@ -45,7 +45,7 @@ export function createMetrics(
   async function read(): Promise<RedactedFor<'metrics'>> {
     const gauges = await database.reads.run('metrics', () => readGauges(database, now()));
     const counters = (await ofProcess?.text()) ?? NO_COUNTERS;
-    return redactedMetrics(`${formatGauges(gauges)}\n${counters}`, new Yielder().restIfDue);
+    return redactedMetrics(`${formatGauges(gauges)}\n${counters}`, new Yielder().maybeYield);
   }
   const clock = () => performance.now();
   return { text: () => cache.get(clock, read, () => SHARED_MS) };
@@ -189,7 +189,7 @@ function single(name: string, help: string, value: unknown): Gauge {
 }
 
 /** `GET /metrics`, without labels for single agents or sessions. */
-export async function getMetrics(_asked: RequestContext, { metrics }: { metrics: Metrics }): Promise<Response> {
+export async function getMetrics(_context: RequestContext, { metrics }: { metrics: Metrics }): Promise<Response> {
   const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8', 'cache-control': 'no-store' };
   const text: RedactedFor<'metrics'> = await metrics.text();
   return markRedacted(new Response(text, { headers }));

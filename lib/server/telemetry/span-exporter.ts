@@ -63,9 +63,9 @@ export class SpanExporter {
   }
 
   async #send(spans: Span[]): Promise<void> {
-    const pace = new Yielder();
+    const yielder = new Yielder();
     const request = otlpRequest(spans, this.#settings.resource);
-    const body = await redactedJson('traces', request, pace.restIfDue);
+    const body = await redactedJson('traces', request, yielder.maybeYield);
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#post(body);
       if (failure === null) {
