@@ -6,7 +6,6 @@ import type * as z from 'zod';
 import { getAudit, getAuditCheck, getAuditExport } from '@/lib/server/access/audit-log';
 import { postEmbedToken } from '@/lib/server/access/embeds';
 import * as credential from '@/lib/server/access/manage-credentials';
-import { deleteOwnSignIns, getOwnSignIns } from '@/lib/server/access/manage-credentials';
 import { getMembers, putMember } from '@/lib/server/access/manage-members';
 import {
   backChannelLogout,
@@ -142,8 +141,8 @@ export const ROUTES: readonly Route[] = [
   { ...api('observe')('GET', '/metrics', getMetrics), pattern: '/metrics' },
   itself('GET', '/openapi.json', () => getOpenApi(ROUTES)),
   itself('GET', '/me', credential.getMe),
-  itself('GET', '/me/sign-ins', getOwnSignIns),
-  api('self', 200, 'sign out elsewhere')('DELETE', '/me/sign-ins', deleteOwnSignIns),
+  itself('GET', '/me/sign-ins', credential.getOwnSignIns),
+  api('self', 200, 'sign out elsewhere')('DELETE', '/me/sign-ins', credential.deleteOwnSignIns),
   administers('GET', '/credentials', credential.getCredentials),
   api('administer', 201, 'create token')('POST', '/tokens', credential.postToken, { bodies: [newTokenSchema] }),
   api('administer', 200, 'revoke credential')('DELETE', '/credentials/:credentialId', credential.deleteCredential),

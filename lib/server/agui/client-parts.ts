@@ -1,5 +1,4 @@
-import type { Kind } from '@interlude/protocol/lifecycle/grammar';
-import { Entities } from '@interlude/protocol/lifecycle/grammar';
+import { Entities, type Kind } from '@interlude/protocol/lifecycle/grammar';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { Item, Turn } from '@interlude/protocol/read-models';
 import { digestOf } from '@interlude/protocol/request-digest';

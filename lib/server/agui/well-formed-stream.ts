@@ -7,8 +7,16 @@ import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import { chunksAfter, endsChunks, namedChunk } from '@interlude/protocol/projections/chunks';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import type { Chunked } from '@interlude/protocol/turn-places';
-import type { ClientEvent, Dialect, Outcome } from './client-events';
-import { bracketEnd, clientEvent, partContent, partEnd, partStart } from './client-events';
+import {
+  bracketEnd,
+  type ClientEvent,
+  clientEvent,
+  type Dialect,
+  type Outcome,
+  partContent,
+  partEnd,
+  partStart,
+} from './client-events';
 import { type ClientParts, isOfPart, type Part, type PartKind } from './client-parts';
 
 /** `interlude` becomes the run's `metadata.interlude`. */

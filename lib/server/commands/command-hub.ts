@@ -13,8 +13,12 @@ import { columnText } from '@/db/table-rows';
 import type { JobOptions } from '@/db/writes';
 import { unref } from '@/db/yield-to-loop';
 import type { RequestContext } from '@/lib/server/access/request-context';
-import type { OpenStreams, WatchAccess } from '@/lib/server/access/streamed-response';
-import { type OpenStream, StreamedResponse } from '@/lib/server/access/streamed-response';
+import {
+  type OpenStream,
+  type OpenStreams,
+  StreamedResponse,
+  type WatchAccess,
+} from '@/lib/server/access/streamed-response';
 import type { CommandServer } from './accept-command';
 import { CommandStream, claimCommands } from './command-stream';
 import { renewLogLevel, renewWakeRules } from './desired-state';

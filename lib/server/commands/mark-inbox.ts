@@ -14,8 +14,7 @@ import type { Writes, WriteTransaction } from '@/db/writes';
 import { inboxPerson } from '@/lib/server/access/principal';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
-import type { FailureTally } from '@/lib/server/ingest/batch-sessions';
-import { NO_FAILURES } from '@/lib/server/ingest/batch-sessions';
+import { type FailureTally, NO_FAILURES } from '@/lib/server/ingest/batch-sessions';
 import type { AgentFact } from '@/lib/server/ingest/facts';
 import { requireAgent } from './accept-command';
 

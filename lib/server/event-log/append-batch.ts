@@ -1,8 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { CUSTOM } from '@interlude/protocol/event-fields';
-import type { InboxKind } from '@interlude/protocol/inbox-kinds';
-import { COUNTED_KINDS, DONE_ONCE_SEEN } from '@interlude/protocol/inbox-kinds';
+import { COUNTED_KINDS, DONE_ONCE_SEEN, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { stringifyWellFormed } from '@interlude/protocol/json';
 import { MAX_SIGNALS_KEPT, MINUTE_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { inboxText } from '@interlude/protocol/list-search';

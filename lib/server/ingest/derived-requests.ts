@@ -12,8 +12,7 @@ import {
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { readInterlude, withInterlude } from '@interlude/protocol/interlude-metadata';
 import { type EventInput, endsSession, inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
-import type { InputOf } from '@interlude/protocol/lifecycle/grammar';
-import { Entities } from '@interlude/protocol/lifecycle/grammar';
+import { Entities, type InputOf } from '@interlude/protocol/lifecycle/grammar';
 import { type CallBounds, type OpenCall, OpenSession, turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@interlude/protocol/limits';
 import { chunksAfter, namedChunk } from '@interlude/protocol/projections/chunks';

@@ -3,8 +3,12 @@ import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@interlude/protocol/queries';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import { SESSION_STATES } from '@interlude/protocol/session-states';
-import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
-import { type ReadScope, readScope } from '@/lib/server/access/request-context';
+import {
+  type ReadScope,
+  type RequestContext,
+  readScope,
+  type ServerContext,
+} from '@/lib/server/access/request-context';
 import { abortableBody } from '@/lib/server/access/streamed-response';
 import { readActivity } from './read-activity';
 import { AGENTS_GROUP, type ParkedPage, readAgent, readParked, searchAgents } from './read-agents';

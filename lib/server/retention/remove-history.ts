@@ -1,5 +1,4 @@
-import type { SessionState } from '@interlude/protocol/session-states';
-import { SESSION_STATES } from '@interlude/protocol/session-states';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { Reader } from '@/db/reader';

@@ -1,5 +1,4 @@
-import type { InboxItem } from '@interlude/protocol/inbox';
-import { deliveryId } from '@interlude/protocol/inbox';
+import { deliveryId, type InboxItem } from '@interlude/protocol/inbox';
 import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { isUnread } from '@interlude/protocol/inbox-rules';
 import {

@@ -77,7 +77,7 @@ describe('a log of another file is set aside whole and logged:', () => {
     expect(setAside()).toHaveLength(1);
   });
 
-  test('another program truncated it, and more of it was checkpointed than is left', async () => {
+  test('another program truncated it to less than was checkpointed', async () => {
     for (let count = 0; count < 10; count += 1) await insertRows(killed, deltas(10));
     await killed.reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
     truncateSync(`${path}-wal`, statSync(`${path}-wal`).size / 2);

@@ -80,7 +80,7 @@ describe('a status record that reports the end of the process', () => {
     expect(await session()).toMatchObject({ stateSince: since, stateReason: 'killed by SIGKILL' });
   });
 
-  it('is another end once the agent was running again', async () => {
+  it('counts as another end once the agent has run again', async () => {
     await works();
     await reports(KILLED);
     await reports({ process: { state: 'running', pid: 8, exitCode: null }, openTurnId: null });

@@ -160,7 +160,7 @@ describe('a request digest', () => {
     expect(rows.map(({ body }) => JSON.parse(String(body)).digest)).toContain(plainOf3);
   });
 
-  test('is not needed to render a page: a request asked again is a new one', async () => {
+  test('is not needed to render a page: a repeated request counts as new', async () => {
     await say(asks('q5', 'one'));
     await say(asks('q5', 'two'));
     const { turns } = await stage.ask<{ turns: { items: { id: string; input?: unknown }[] }[] }>(
