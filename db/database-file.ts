@@ -8,7 +8,7 @@ import { LibsqlError } from '@libsql/client';
 
 /**
  * Watches the file that was opened as the database. SQLite continues to write to a deleted or replaced file, and past the
- * end of a truncated log, and all of that is lost when the process ends. Only checking the path reveals it.
+ * end of a truncated log. These writes are lost when the process ends. Only a check of the path reveals that.
  */
 export class DatabaseFile {
   readonly #path: string;
@@ -104,7 +104,7 @@ export class DatabaseFile {
       const now = logState(this.#log);
       if (LOG_HEADER.test(now.header)) this.#lastLog = now;
     } catch {
-      // The commit stands even if the file can't be checked. The next check reports it.
+      // The commit is valid even if the file can't be checked. The next check reports it.
     }
   }
 
@@ -126,7 +126,7 @@ export class DatabaseFile {
   }
 }
 
-/** SQLite shortens a longer log to this size: a few of the largest transactions, so that it seldom happens. */
+/** SQLite shortens a longer log to this size: a few of the largest transactions, so it seldom happens. */
 export const MAX_IDLE_LOG_BYTES = 32 * 1024 * 1024;
 
 interface LogState {

@@ -97,7 +97,7 @@ export function shareFollower(start: (onMove: () => void) => () => void): (onMov
   const listeners = new Set<() => void>();
   let stop: (() => void) | null = null;
   return (onMove) => {
-    // A new function per listener, so that the same callback can be registered twice.
+    // A new function per listener, so the same callback can be registered twice.
     const notify = () => {
       try {
         onMove();

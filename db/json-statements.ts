@@ -16,7 +16,7 @@ const SMALL_ROW_BYTES = 2048;
 
 /**
  * Repeats a statement that reads rows from `json_each(?1)`, for as many chunks as fit into one argument of a libSQL server.
- * A row too large for a chunk becomes a chunk of its own. Chunks are built lazily, so that `runStatements` can yield to the
+ * A row too large for a chunk becomes a chunk of its own. Chunks are built lazily, so `runStatements` can yield to the
  * event loop in between.
  *
  * Failure: no half of a surrogate pair gets into the JSON. Extracted again it would be invalid UTF-8, at which libSQL ends

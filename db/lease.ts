@@ -28,7 +28,7 @@ const DONE = `SELECT ${NOW} - until AS started_ms FROM leases WHERE work = ? AND
 export interface Lease {
   /** Takes the lease if it is free, or renews it. @returns true if this instance holds it */
   isHeld(): Promise<boolean>;
-  /** Releases the lease after the work, so that others need not wait for the end of the term. */
+  /** Releases the lease after the work, so others need not wait for the end of the term. */
   release(tookMs: number): Promise<void>;
   /** Milliseconds since the last completed run started; null if one is in progress or none has completed. */
   doneSinceMs(): Promise<number | null>;

@@ -37,7 +37,7 @@ export async function openFile(name: string): Promise<Driver> {
   };
   const reader = new LocalReader(open, 'thread');
   const tail = new LocalReader(open, 'loop');
-  // Used by the queue alone, so that its settings hold for every write.
+  // Used by the queue alone, so its settings hold for every write.
   let connection = open();
   const close = () => {
     for (const each of [connection, reader, tail]) each.close();

@@ -151,7 +151,7 @@ export class OptimisticTransaction implements WriteTransaction {
   }
 
   /**
-   * Sends the batch again if the connection breaks. Its mark shows whether it was committed. The mark is queried like a
+   * Sends the batch again if the connection breaks. Its mark shows if it was committed. The mark is queried like a
    * write, since replicas that answer reads may lag behind.
    */
   async #send(statements: InStatement[]): Promise<ResultRows[]> {

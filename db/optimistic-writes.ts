@@ -37,7 +37,7 @@ import { pause } from './yield-to-loop';
  *
  * Ordering: jobs of this process that share a key run one after the other, in the order they arrived.
  * Failure: no lock is held between two requests, so a process that dies or freezes holds up no other. A job with too many
- * conflicts takes the server's lock, so that it also completes.
+ * conflicts takes the server's lock, so it also completes.
  */
 export interface OptimisticLimits {
   /** Most jobs that wait, and most that run at once. */
@@ -49,7 +49,7 @@ export interface OptimisticLimits {
   mostConflicts: number;
   /** Jobs wait for earlier ones with the same key. False for a process that serves one request. */
   hasLines: boolean;
-  /** As for `OptimisticTransaction`. */
+  /** See `OptimisticTransaction`. */
   version: number | null;
 }
 

@@ -85,7 +85,7 @@ export interface JobOptions {
   keys?: readonly WriteKey[];
 }
 
-/** Aborts a run that has written nothing, so that the job starts again. Jobs must not catch it. */
+/** Aborts a run that has written nothing, so the job starts again. Jobs must not catch it. */
 export class RetryTransaction extends Error {}
 
 /** A transaction without commit and rollback. */

@@ -64,7 +64,7 @@ export interface Server {
   description(): Promise<OpenApiDocument>;
 }
 
-/** State that a process keeps between requests; none of it is in progress. */
+/** State that a process keeps between requests, without any work in progress. */
 class ProcessMemory {
   readonly env: Record<string, string | undefined>;
   readonly throttle = new LoginThrottle();

@@ -16,8 +16,8 @@ import type { ServerParts } from './server-parts';
 /**
  * Parses a route's query and body by its schemas, calls the handler and encodes its result.
  *
- * @throws AppError for the body; `invalid_argument` that names the argument and its allowed values; and whatever the
- * handler throws
+ * @throws AppError for the body; `invalid_argument` that names the argument and its allowed values; and the handler's
+ * errors
  */
 export async function handleRoute(
   { access, handler, takes, status, action, pattern }: ApiRoute,
@@ -57,7 +57,7 @@ const LOG_ROUTE = /\/agents\/:agentId\/log(s|-level)\b/;
 /** Routes whose responses can't be redacted. */
 const UNREDACTED_ROUTES = /\/agui\//;
 
-/** A redacted sender only gets responses marked as redacted, so that a route which forgets to redact is refused. */
+/** A redacted sender only gets responses marked as redacted, so a route which forgets to redact is refused. */
 async function responseOf(
   model: object,
   status: ApiRoute['status'],

@@ -121,7 +121,7 @@ function asStored(entry: NewAuditEntry): NewAuditEntry {
 }
 
 /**
- * Covers every field in a fixed order. `times` counts from 2 on, so that hashes of entries older than that field stay
+ * Covers every field in a fixed order. `times` counts from 2 on, so hashes of entries older than that field stay
  * valid.
  */
 export function hashOf(entry: Omit<AuditEntry, 'hash'>, before: string): string {

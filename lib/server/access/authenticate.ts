@@ -60,7 +60,7 @@ async function findPrincipal(request: Request, authenticator: Authenticator): Pr
 }
 
 /**
- * Like `authenticate`, for routes that act for an agent. Rejects cookies, so that no page can make a browser call them.
+ * Like `authenticate`, for routes that act for an agent. Rejects cookies, so no page can make a browser call them.
  */
 export async function authenticateProgram(request: Request, authenticator: Authenticator): Promise<Principal> {
   checkHost(request, authenticator.settings());

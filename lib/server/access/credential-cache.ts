@@ -36,7 +36,7 @@ interface Entry {
 }
 
 /**
- * Caches the credentials in use, so that recognizing one needs no query.
+ * Caches the credentials in use, so recognizing one needs no query.
  *
  * Ordering: within two seconds of a revocation, by any process, the credential is refused and its streams have ended.
  * The same holds for streams that it no longer permits.

@@ -9,7 +9,7 @@ import { LOCAL_ID, type Principal } from './principal';
 import { makeSecret, textDigest } from './secret';
 
 /**
- * Writes credentials. Every change bumps `access.version` in the same transaction, so that caching processes reload
+ * Writes credentials. Every change bumps `access.version` in the same transaction, so caching processes reload
  * (credential-cache.ts).
  *
  * Lifetime: everything a token created expires no later than the token and is revoked with it, recursively. An embed, a

@@ -48,7 +48,7 @@ export class RefusalCounter {
     this.#windowMs = windowMs;
   }
 
-  /** Records a refusal. Never rejects: the refusal stands without its entry. */
+  /** Records a refusal. Never rejects: the refusal takes effect without its entry. */
   async record(act: AuditedAction, error: unknown): Promise<void> {
     if (!(error instanceof AppError) || NOT_REFUSALS.includes(error.code)) return;
     const entry = toAuditEntry(bounded(act), error.code, this.#now());

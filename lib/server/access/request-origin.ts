@@ -44,7 +44,7 @@ function isAddress(name: string): boolean {
 const READS = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Refuses cookie-authenticated requests from another site, whatever the method: a link, an `<img>` or a page on another
+ * Refuses cookie-authenticated requests from another site, with any method: a link, an `<img>` or a page on another
  * port of this host must not act for the operator.
  *
  * On trustworthy origins Sec-Fetch-Site decides. Elsewhere (plain http on a host other than localhost) the request must

@@ -50,7 +50,7 @@ function cookie(value: string, secure: boolean, seconds: number, basePath: strin
 }
 
 /**
- * Redirect target for a browser that came by a loopback address: a host name of our own, so that servers on other ports
+ * Redirect target for a browser that came by a loopback address: a host name of our own, so servers on other ports
  * don't receive the cookie. Null for other addresses, and for browsers that don't resolve such names.
  */
 export function localNameOrigin(

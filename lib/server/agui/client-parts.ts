@@ -95,7 +95,7 @@ export function historyOf(turns: readonly Turn[], parts: ClientParts): Message[]
   for (const item of turns.flatMap(({ items }) => items).reverse()) {
     const messages = messagesOf(item);
     room -= JSON.stringify(messages).length;
-    // The newest is kept whatever its size.
+    // Keeps the newest, regardless of its size.
     if (newestFirst.length > 0 && (room < 0 || newestFirst.length >= MOST_ITEMS)) break;
     newestFirst.push(messages);
     addItem(item, parts);

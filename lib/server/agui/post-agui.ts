@@ -180,7 +180,7 @@ async function answer(
   return new StreamedResponse(open, SSE_HEADERS);
 }
 
-/** Not errors for an AG-UI client: another client has answered, or the agent has gone on. */
+/** Not errors for an AG-UI client: another client has answered, or the agent has continued. */
 const TOO_LATE = new Set<unknown>(['request_resolved', 'request_expired', 'request_answered', 'request_changed']);
 
 /** Answers open requests. A request that is no longer open is reported in the notices. */
@@ -295,7 +295,7 @@ async function positionOf({ reader }: Database, sql: string, ...args: string[]):
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
-/** Of these ids, those of messages that the session has: sent from the dashboard, or named by a turn that answered. */
+/** The ids among these of messages that the session has: sent from the dashboard, or named by a turn that answered. */
 async function knownMessages(
   database: Database,
   sessionId: string,

@@ -38,12 +38,12 @@ export async function storedAttachment(
 }
 
 /**
- * Where a session's uploads are stored until a message names them. Redacted senders get separate places: in a shared
+ * The place of a session's uploads until a message names them. Redacted senders get separate places: in a shared
  * one, the response would reveal that another sender had uploaded the same bytes.
  */
 export function uploadPlace(sessionId: string, { sender }: Pick<ShownDigests, 'sender'>): string {
   const session = columnText(sessionId);
-  // longer than any id, so that no session has it
+  // longer than any id, so no session has it
   return sender === null ? session : `${sender}\n${session}`.padStart(MAX_ID_LENGTH + 1);
 }
 

@@ -73,7 +73,7 @@ const SIGNATURES: Record<string, readonly (readonly (number | null)[])[]> = {
 };
 
 /**
- * Detects an image or PDF by its signature, whatever the sender claims. Everything else must be text in UTF-8.
+ * Detects an image or PDF by its signature, regardless of the claimed type. Everything else must be text in UTF-8.
  *
  * @param claimed the Content-Type, if any
  * @throws AppError `invalid_argument` with the supported types

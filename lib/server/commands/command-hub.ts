@@ -113,7 +113,7 @@ export class CommandHub {
         headers: { 'retry-after': '1' },
       });
     }
-    // Where processes may freeze, due work is done while a stream is open.
+    // A process that may freeze does due work only while a stream is open.
     if (this.#isLongLived) this.keep();
     // The counter shows how busy others are, so a runner with a scope gets its own newest position.
     const showsCounter = scope.kind === 'everything';
@@ -239,7 +239,7 @@ export class CommandHub {
       }
       for (const row of queued?.rows ?? []) this.wake(String(row.agent_id));
       if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#due.lease.isHeld())) {
-        // Where processes don't last, this one may be the next to freeze.
+        // A short-lived process may freeze next, so it releases the lease.
         await (this.#isLongLived ? this.sweep() : this.#due.sweepAndRelease());
       }
       this.#failing.delete('poll');
@@ -339,7 +339,7 @@ export async function getCommands(
       { details: { after } },
     );
   }
-  // An unnamed runner is a new one at each connection. It yields to any named one, so that watching shuts no runner out.
+  // An unnamed runner is a new one at each connection. It yields to any named one, so watching shuts no runner out.
   const runner = runnerIn(request) ?? { id: `${server.now()}-${crypto.randomUUID()}`, startedAt: 0 };
   const open = await server.commands.open(
     columnText(agentId),

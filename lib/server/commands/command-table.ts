@@ -112,7 +112,7 @@ export const COMMANDS = {
   },
 } as const satisfies { [Type in CommandType]: CommandKind<Type> };
 
-/** Commands that take effect in the transaction that accepts them, whether or not the agent has a runner. */
+/** Commands that take effect in the transaction that accepts them, with or without a runner. */
 export const DECISIONS = {
   'inbox.mark': accepts('POST', '/inbox/marks', 'mark inbox', schema.markInboxSchema),
   'session.arrange': accepts('PUT', '/sessions/:sessionId/arrangement', 'arrange session', schema.arrangeSchema),

@@ -22,7 +22,7 @@ import { commandFromRow, queueCommand, type StoredCommand } from './queue-comman
 
 /**
  * The desired state of a runner: an agent's log level and a session's wake rule. Both hold until they are replaced or
- * expire, however long the runner is away. The agent's or session's row stores them; the newest command carries them.
+ * expire, regardless of the runner's absence. The agent's or session's row stores them; the newest command carries them.
  *
  * Ordering: only the answer to the newest command counts. A new log level settles the earlier command in the same
  * transaction; the wake rules of a session are sent in the order they were set.

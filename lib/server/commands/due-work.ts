@@ -33,7 +33,7 @@ export type DueContext = Pick<
  * Everything that time alone changes: absent runners, expired commands, requests and log levels, overdue replies.
  *
  * Ordering: the rows of each kind settle in the order of `all`.
- * Failure: due times are in the database, so the outcome is the same however late, and on any instance.
+ * Failure: due times are in the database, so a late sweep has the same outcome, on any instance.
  */
 export class DueWork {
   readonly lease: Lease;
@@ -83,7 +83,7 @@ export class DueWork {
       if (await this.lease.isHeld()) return this.sweepAndRelease();
       if (this.#steady() - since > MOST_WAIT_MS) return;
       await pause(POLL_MS);
-      // Whatever is still due, a sweep that started after this call has failed on.
+      // A sweep that started after this call has failed on the rows that are still due.
       const startedMs = await this.lease.doneSinceMs();
       if (startedMs !== null && startedMs <= this.#steady() - since) return;
     }
@@ -98,7 +98,7 @@ export class DueWork {
   /** Reads the time first: a clock that moves during the check is not trusted. */
   async readClock(): Promise<ClockReading> {
     const now = this.#now();
-    // Where no process lasts, the host keeps the clock.
+    // The host of short-lived processes keeps the clock.
     if (!this.#isLongLived) return { now, isTrusted: true };
     const steady = this.#steady();
     if (steady - this.#read.at > ASLEEP_AFTER_MS) this.#read.since = steady;
@@ -133,7 +133,7 @@ export class DueWork {
 
   all(clock: ClockReading): RowWork[] {
     const { now, isTrusted } = clock;
-    // Where no process lasts, another instance accepts any sign of life.
+    // Beside a short-lived process, other instances accept signs of life.
     const listeningSince = this.#isLongLived ? Math.ceil(now - (this.#read.at - this.#read.since)) : 0;
     const replies = { now, overdueMs: this.#replyOverdueMs };
     const results = { now, waitsMs: this.#undeliveredMs };

@@ -41,7 +41,7 @@ interface Parked {
 
 interface Settlement {
   state: 'assigned' | 'discarded';
-  /** Where the records are assigned. */
+  /** The session that receives the records. */
   sessionId: string | null;
   reason: string | null;
   clientId: string | undefined;

@@ -27,7 +27,7 @@ import type { BatchRows, InboxChange, QuarantineRow } from './batch-rows';
 import { foldStoredDeltas, foldStoredOutputs } from './fold-deltas';
 
 /**
- * Writes a batch with a few statements per table, however many records it has: producer, counter, rows and read models.
+ * Writes a batch with a few statements per table, for any number of records: producer, counter, rows and read models.
  *
  * Ordering: rows before rows that refer to them, moves after the rows they move, updates of folded rows before deletes.
  * Failure: runs inside the caller's transaction and commits nothing itself. No statement can fail because of content:
@@ -214,8 +214,8 @@ function* readModelStatements(batch: BatchRows): Generator<InStatement> {
 }
 
 /**
- * Marks runners of agents that are active although no runner listens. A runner that reports counts as missed, so that it
- * is ended in time. Without reports the runner is over, and the agent ends when it falls silent.
+ * Marks runners of agents that are active although no runner listens. A reporting runner counts as missed, so its
+ * absence takes effect in time. A runner without reports is over, and its agent ends when it falls silent.
  */
 function* runnerStatements({ startedAgentIds, reportingAgentIds, receivedAt }: BatchRows): Generator<InStatement> {
   const isUnattended = 'alive_until IS NULL AND absence_due_at IS NULL';

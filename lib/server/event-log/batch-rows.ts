@@ -150,7 +150,7 @@ export interface SessionChange {
   seenPosition: number;
 }
 
-/** What a session remembers between batches, besides summary and places. JSON. */
+/** State of a session between batches, besides summary and places. JSON. */
 export interface SessionMemory {
   /** State of the session projection, opaque here. */
   fold?: unknown;
@@ -167,7 +167,7 @@ export interface SessionMemory {
   givenUp?: string[];
   /** Inbox items are derived from this session. */
   hasInbox?: true;
-  /** When the row was last published, on the server's clock. */
+  /** Time of the row's last publication, on the server's clock. */
   announcedAt?: number;
   /** Position of the newest failure that ever marked it. */
   markedUpTo?: number;

@@ -204,7 +204,7 @@ function sessionsWithChangedStatus(
 const FIRST_OPEN_TASKS = 125;
 const MORE_OPEN_TASKS = 1_000;
 
-/** Reads all open tasks, however many: those beyond a session's first few in slices. */
+/** Reads all open tasks, in slices beyond a session's first few. */
 async function readOpenTasks(
   transaction: WriteTransaction,
   which: 'running' | 'presumed',

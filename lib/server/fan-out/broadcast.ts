@@ -6,7 +6,7 @@ import type { Row, RowPage, TopicFilter } from '@/lib/server/event-log/read-afte
 import { isInScope, isRemovedAfter, type RowRedactor, rowFrame, topicOf, withDigests } from './row-frame';
 import { encodeText, type Subscriber, Tick, type TickFrame } from './subscriber';
 
-/** What a subscriber may see of its topics. */
+/** The part of its topics that a subscriber may see. */
 interface ReaderView {
   scope: Scope;
   /** Hides secrets. */

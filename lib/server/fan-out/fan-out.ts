@@ -40,11 +40,11 @@ export interface Subscription {
   /** Hides secrets. */
   redacts?: boolean;
   digests?: ShownDigests;
-  /** Where to resume; null for "from now". */
+  /** Position to resume after; null for "from now". */
   after: number | null;
   /** Aborted when the reader is gone. */
   signal: AbortSignal;
-  /** When to send `bye` and end; null for never. */
+  /** Milliseconds until the stream sends `bye` and ends; null for no limit. */
   maxMs?: number | null;
   /** Id of the reader's credential, for its turn among the heavy reads. */
   client?: string;
@@ -172,7 +172,7 @@ export class FanOut {
     return subscriber;
   }
 
-  /** Sends `bye` to all readers and accepts no new ones, so that the server can stop without cutting anyone off. */
+  /** Sends `bye` to all readers and accepts no new ones, so the server can stop without cutting anyone off. */
   close(reason: FrameData['bye']['reason'] = 'shutdown'): void {
     this.#isClosed = true;
     for (const subscriber of [...this.#broadcast.subscribers()]) subscriber.close(reason);

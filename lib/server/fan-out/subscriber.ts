@@ -110,7 +110,7 @@ export class Subscriber {
     this.#ended();
   }
 
-  /** Breaks the connection without `bye`, so that the client resumes. The caller has logged the cause. */
+  /** Breaks the connection without `bye`, so the client resumes. The caller has logged the cause. */
   fail(error: unknown): void {
     if (this.#phase === 'ended') return;
     this.#sink.hangUp(error);

@@ -43,7 +43,7 @@ export class BatchLog {
   }
 }
 
-/** `sessionId` may name a session of another agent; '' stands for a name that can't be a session id. */
+/** `sessionId` may name a session of another agent; '' represents a name that can't be a session id. */
 export function insightRow(
   position: number,
   { agentId, occurredAt, log }: LogRecord,

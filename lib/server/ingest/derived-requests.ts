@@ -75,7 +75,7 @@ export interface DerivedRoom {
  * A request that the agent opens itself, before or after, replaces the derived one.
  */
 export class DerivedRequests {
-  /** Of the ended requests, only passed ones are kept. */
+  /** Keeps only the passed ones among the ended requests. */
   readonly #requests = new Entities<'request', Open>('request', MOST);
   /** The turn and the agent's own calls. A call has ended once it needs no further request. */
   readonly #session: OpenSession;

@@ -9,7 +9,7 @@ export interface Interrupt {
   id: string | null;
   /** The tool call it is about. */
   callId: string | null;
-  /** Asks whether a tool may run. */
+  /** Asks for permission to run a tool. */
   isApproval: boolean;
   message: string | null;
   reason: string | null;

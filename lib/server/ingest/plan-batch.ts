@@ -51,7 +51,7 @@ interface BatchPlan {
  * Decides everything a batch changes, from the stored state and without writing. Yields to the event loop in between.
  *
  * Ordering: rows take positions in `seq` order. Then each changed reply, task, session, agent and inbox item takes one.
- * Failure: whatever a record holds, it becomes an event, a log line, a state change or a quarantine row.
+ * Failure: every record, with any content, becomes an event, a log line, a state change or a quarantine row.
  *
  * @param records the new records in `seq` order
  * @param producer the producer's row with its new epoch and last seq; this function raises its other counters

@@ -186,7 +186,7 @@ export class GapTally {
   }
 }
 
-/** Reports how long a batch waited and took, and which turns and tasks it ended. */
+/** Reports the wait and the duration of a batch, and the turns and tasks that it ended. */
 class IngestMeasurement {
   readonly #telemetry: Telemetry;
   readonly #batch: Batch;
@@ -262,7 +262,7 @@ const REASON = 'the agent asked again under the same id: read the new request';
  * Withdraws undelivered answers to an earlier request whose id was opened again with other input, or after it was
  * resolved. The transcript records the withdrawal.
  *
- * A delivered answer may have reached the agent before the new request. It becomes `expired`, not `failed`, so that a
+ * A delivered answer may have reached the agent before the new request. It becomes `expired`, not `failed`, so a
  * later acknowledgement from the runner still counts.
  */
 async function withdrawAnswers(

@@ -24,7 +24,7 @@ export interface Opening {
 
 /**
  * Writes the digest and the opening position into each `request:opened`, overwriting any the producer sent. A request
- * repeated unchanged while it is open keeps its first stamp, so that answers to it stay valid.
+ * repeated unchanged while it is open keeps its first stamp, so answers to it stay valid.
  *
  * @param before the requests that were open before these events
  */

@@ -8,7 +8,7 @@ import { agentLogs, logChunks } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 
-/** A chunk ends at either limit, so that no row of the full-text table takes long to write. */
+/** A chunk ends at either limit, so no row of the full-text table takes long to write. */
 const LINES_OF_A_CHUNK = 64;
 const LENGTH_OF_A_CHUNK = 32 * 1024;
 /** Limits of one transaction, for which ingest may have to wait. */
@@ -108,7 +108,7 @@ async function writeChunks(
   ]);
 }
 
-/** Stores levels per component, so that a search for a hook's errors skips a chunk with another component's error. */
+/** Stores levels per component, so a search for a hook's errors skips a chunk with another component's error. */
 function chunkRow(number: number, lines: readonly LogLine[]) {
   const levels = new Map<string, number>();
   for (const { component, level } of lines) {

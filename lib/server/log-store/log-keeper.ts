@@ -14,7 +14,7 @@ const RETENTION_EVERY_MS = 60_000;
 
 /**
  * Maintains the logs: indexes new lines, and removes those that are too old or too many. Works in slices with pauses in
- * between, so that ingest and readers go first.
+ * between, so ingest and readers go first.
  *
  * Ordering: none between agents; within an agent, see chunkNextLines and removeOldLines.
  * Failure: all state is in the database. The next run finds what is left to do.
@@ -117,7 +117,7 @@ export class LogKeeper {
     if (this.#soon !== undefined || this.#work.isClosed) return;
     this.#soon = setTimeout(() => {
       this.#soon = undefined;
-      // A running slice finds the rest by itself.
+      // A running slice also finds the new lines.
       this.#work.begin(
         'indexing',
         () => this.indexAll(),

@@ -50,7 +50,7 @@ async function copyFile(place: DatabaseLocation & { kind: 'file' }, draft: strin
   await enableWal(draft);
 }
 
-/** Enables WAL in the copy's header, so that the first start needs no exclusive lock to do so. */
+/** Enables WAL in the copy's header, so the first start needs no exclusive lock to do so. */
 async function enableWal(draft: string): Promise<void> {
   const copy = new LocalConnection(draft, LOCK_TIMEOUT_MS);
   try {

@@ -82,7 +82,7 @@ async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: 
   const triggers = await target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'");
   const begin: InStatement[] = [
     { sql: `DELETE FROM ${LEDGER} WHERE hash LIKE ?`, args: [`${UNFINISHED}%`] },
-    // newer than any version, so that none accepts it
+    // newer than any version, so none accepts it
     { sql: `INSERT INTO ${LEDGER} (hash, created_at) VALUES (?, ?)`, args: [mark, Number.MAX_SAFE_INTEGER] },
     'DELETE FROM compatibility',
     // rows written by triggers are copied like all others

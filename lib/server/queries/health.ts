@@ -17,7 +17,7 @@ const AGAIN_MS = 200;
 /** A slower database counts as not ready. */
 const TIMEOUT_MS = 5_000;
 
-/** Checks at most every few seconds whether the database can be written to, and logs each change once. */
+/** Checks at most every few seconds that the database is writable, and logs each change once. */
 export class Readiness {
   readonly #freshMs: number;
   readonly #kept: TtlCache<boolean>;

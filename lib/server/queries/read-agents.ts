@@ -28,7 +28,7 @@ const INSIGHTS_SHOWN = 50;
 const RECORD_SHOWN_BYTES = 2_048;
 
 const QUARANTINED = shapeWithout(quarantine, 'record');
-/** SQL cuts the records, so that no megabytes are read to show a line. */
+/** SQL cuts the records, so no megabytes are read to show a line. */
 const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, octet_length(record) AS size,
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
@@ -196,7 +196,7 @@ function selectParked(
 
 const INSIGHT = shapeWithout(insights, 'sessionId');
 
-/** Failures are selected apart, so that other signals never push them out. */
+/** Failures are selected apart, so other signals never push them out. */
 function newestInsights(isFailure: 0 | 1): string {
   return `SELECT ${INSIGHT.columns()},
       (SELECT id FROM sessions AS s WHERE s.id = i.session_id AND s.agent_id = i.agent_id) AS own_session_id

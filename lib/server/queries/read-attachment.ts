@@ -55,7 +55,7 @@ export async function getAttachment(
       'This credential gets redacted responses, and files can’t be redacted. Use a credential that may see secrets.',
     );
   }
-  // Revalidated each time, so that it is not shown after signing out.
+  // Revalidated each time, so it is not shown after signing out.
   const kept = { etag: `"${given}"`, 'cache-control': 'private, no-cache, no-transform' };
   if (request.headers.get('if-none-match')?.includes(kept.etag))
     return markRedacted(new Response(null, { status: 304, headers: kept }));

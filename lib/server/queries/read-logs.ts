@@ -58,7 +58,7 @@ export async function readLogLines(
   const newest = positionToNumber(position);
   const scan = async (direction: ScanRange['direction'], edge: number, most: number, share = 1) => {
     const [bytes, budgetMs] = [limits.bytes * share, limits.searchMs * share];
-    // One more shows whether there are more.
+    // One more line shows that there are more.
     const range = { direction, edge, newest, limit: most + 1, bytes, budgetMs };
     return part(await scanLog(view, id, filter, range), most);
   };

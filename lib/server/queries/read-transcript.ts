@@ -37,7 +37,7 @@ const ITEM_FRAME = 256;
 
 /**
  * A page of whole turns in ascending order, each with its newest items. A page with a lot of text holds fewer turns. Turns
- * and events are index ranges, so the cost is that of the page, however long the session.
+ * and events are index ranges, so the cost depends on the page, not on the length of the session.
  *
  * @returns null for an unknown session
  * @throws AppError `invalid_argument` when `before` is neither a position nor a turn of this session
@@ -187,7 +187,7 @@ const MOST_TURNS = 32;
 const MOST_TASKS = 64;
 
 /**
- * The turn and tasks that ran at a time of the agent's clock; without a running turn, the last one begun before. Items
+ * The turn and tasks that ran at a time of the agent's clock; without a running turn, the last one that started before. Items
  * outside turns don't count: they are not work, and some have the server's time. Reads covering indexes only.
  *
  * @returns null for an unknown session

@@ -18,7 +18,7 @@ import type { ReadScope } from '@/lib/server/access/request-context';
 /** Limits of one read. Larger pages and turns are read in pieces. */
 export const PIECE_EVENTS = 1_000;
 export const PIECE_BYTES = 512 * 1024;
-/** Least weight of an event, so that PIECE_BYTES also limits a piece to PIECE_EVENTS. */
+/** Least weight of an event, so PIECE_BYTES also limits a piece to PIECE_EVENTS. */
 const LEAST_EVENT_BYTES = Math.ceil(PIECE_BYTES / PIECE_EVENTS);
 /** Turns weighed in one read. */
 const WEIGHED_TURNS = 50;
@@ -194,7 +194,7 @@ export function entryFromRow(row: Row): EventEntry {
 }
 
 /**
- * Redacts events before they are folded, so that a redacted reader's page equals what it would fold from the stream.
+ * Redacts events before they are folded, so a redacted reader's page equals what it would fold from the stream.
  *
  * Ordering: takes rows in the order of the log.
  */

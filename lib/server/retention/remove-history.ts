@@ -18,7 +18,7 @@ const NOTHING: Limit = { position: 0, before: 0 };
 export type RunSlice = (slice: () => Promise<void>) => Promise<void>;
 
 const SESSIONS_AT_ONCE = 500;
-/** Younger history stays whatever the size: an operator may be reading it. */
+/** Younger history stays even if the database is too large: an operator may be reading it. */
 const MIN_AGE_MS = 60 * 60_000;
 /** A database that is too large loses this fraction of its events per step, but no more than EVENTS_AT_ONCE. */
 const PARTS = 20;
@@ -64,7 +64,7 @@ export async function removeBySize(
   const isSmall = async () => ((await usedBytes(reader)) ?? 0) <= maxBytes;
   if (await isSmall()) return true;
   const most = await olderThan(reader, now - MIN_AGE_MS);
-  // Bounded, so that a server answers within seconds.
+  // Bounded, so a server answers within seconds.
   const { rows } = await reader.execute(
     `SELECT count(*) AS count FROM (SELECT 1 FROM events LIMIT ${PARTS * EVENTS_AT_ONCE})`,
   );

@@ -19,7 +19,7 @@ export interface HistoryRetention {
   auditMs: number;
   /** Most bytes of the database, without its logs. */
   maxBytes: number;
-  /** States whose sessions keep their history, whatever the size. */
+  /** States whose sessions keep their history, even if the database is too large. */
   alwaysKept: readonly SessionState[];
 }
 

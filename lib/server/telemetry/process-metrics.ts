@@ -79,7 +79,7 @@ export const processMetrics: CountProcess = (state) => {
 
 let nodeRegistry: Registry | undefined;
 
-/** prom-client's Node metrics: one registry per process, however many servers it has, created by the first scrape. */
+/** prom-client's Node metrics: one registry per process, for all its servers, created by the first scrape. */
 function nodeMetrics(): Registry {
   if (nodeRegistry === undefined) {
     nodeRegistry = new Registry();

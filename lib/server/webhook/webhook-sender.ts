@@ -40,9 +40,9 @@ interface Claimed {
  * Delivers new inbox items to the webhook from the database: it resumes after a restart, and of several instances one
  * sends each.
  *
- * Ordering: none between deliveries; each keeps its id across attempts. Items are enqueued whether or not the receiver
- * answers.
- * Failure: a delivery without a 2xx response is retried with growing delays for a day, measured by attempts, so that
+ * Ordering: none between deliveries; each keeps its id across attempts. Items are enqueued even if the receiver
+ * doesn't answer.
+ * Failure: a delivery without a 2xx response is retried with growing delays for a day, measured by attempts, so
  * clock steps don't matter. If a process dies while sending, its lease expires and the receiver gets the same id again.
  */
 export class WebhookSender {
@@ -205,7 +205,7 @@ const HAS_OPENED = `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_openi
   OR NOT EXISTS (SELECT 1 FROM webhook_cursor) AS is_due`;
 
 /**
- * Enqueues a delivery for each item opened since the cursor, however old, so that an unsent one has a row that says so.
+ * Enqueues a delivery for each item opened since the cursor, at any age, so an unsent one also has a row.
  */
 async function enqueueOpened(transaction: WriteTransaction, kinds: readonly InboxKind[], now: number): Promise<void> {
   const { position, counter } = await readCursor(transaction, now);

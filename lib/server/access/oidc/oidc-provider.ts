@@ -19,11 +19,11 @@ import { isLoopback, type OidcSettings } from './oidc-settings';
 /** A person is waiting. */
 const TIMEOUT_SECONDS = 5;
 
-/** How long discovered metadata stays valid during a sign-in. */
+/** Lifetime of discovered metadata during a sign-in. */
 const METADATA_MS = 60 * 60 * 1000;
 
 /**
- * Discovers the identity provider's configuration when a person signs in, so that the server starts without the
+ * Discovers the identity provider's configuration when a person signs in, so the server starts without the
  * provider. Concurrent requests share a discovery in a long-lived process; elsewhere the request may be cancelled
  * together with its discovery.
  *

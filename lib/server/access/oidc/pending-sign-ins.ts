@@ -19,7 +19,7 @@ const MAX_OTHERS = 4;
 
 /**
  * Pending sign-ins, each sealed in a cookie of the browser that started it: no other party can read, forge or finish
- * one. Named after its state, so that tabs don't interfere.
+ * one. Named after its state, so tabs don't interfere.
  */
 export class PendingSignIns {
   readonly #settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>;
@@ -32,7 +32,7 @@ export class PendingSignIns {
   constructor(settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>, key: Uint8Array, now: () => number) {
     this.#settings = settings;
     this.#now = now;
-    // the browser returns to the public URL, so that decides
+    // the browser returns to the public URL, so decides
     const { protocol, pathname } = new URL(settings.publicUrl);
     const secure = protocol === 'https:';
     this.#prefix = `${secure ? '__Secure-' : ''}interlude-oidc-`;
