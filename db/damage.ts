@@ -89,7 +89,7 @@ export class Damage {
 
   #condemn(): void {
     this.#log(
-      `is damaged (${this.#code}): nothing more is stored. Stop Interlude, move the file away together with the -wal and -shm files beside it, and put a copy in its place`,
+      `is damaged (${this.#code}): nothing more is stored. Stop Interlude, move the file away together with the -wal and -shm files beside it, and restore a backup`,
     );
   }
 

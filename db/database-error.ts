@@ -82,8 +82,7 @@ export function databaseFailure(error: unknown): unknown {
 }
 
 export function damaged(cause?: unknown): AppError {
-  const message =
-    'The database is damaged, and nothing more is stored in it. Stop Interlude, move it away together with the -wal and -shm files beside it, and put a copy in its place or begin anew.';
+  const message = `The database is damaged, and nothing more is stored in it. ${RESTORE}`;
   return new AppError('unavailable', message, { cause, headers: { 'retry-after': '10' } });
 }
 
@@ -125,7 +124,7 @@ export function firstLine(error: unknown): string {
 
 /** The files beside a database belong to it alone and would corrupt another. */
 const RESTORE =
-  'Stop Interlude, move it away together with the -wal and -shm files beside it, and put a copy in its place or begin anew.';
+  'Stop Interlude, move it away together with the -wal and -shm files beside it, and restore a backup or start with an empty database.';
 
 const OPEN_ERRORS: Record<string, (name: string) => string> = {
   SQLITE_NOTADB: (name) =>
@@ -160,7 +159,7 @@ const OPEN_ERRORS: Record<string, (name: string) => string> = {
 const ROOM = 'Free some space there, or set INTERLUDE_DATA_DIR to a folder on another disk; then start again.';
 
 function readOnly(name: string): string {
-  return `The database ${name} can't be written here. Set INTERLUDE_DATA_DIR to a folder that can, or INTERLUDE_DATABASE_URL to a libSQL server.`;
+  return `The database ${name} can't be written here. Set INTERLUDE_DATA_DIR to a writable folder, or INTERLUDE_DATABASE_URL to a libSQL server.`;
 }
 
 function diskFull(name: string): string {

@@ -68,7 +68,7 @@ export interface Server {
 class ProcessMemory {
   readonly env: Record<string, string | undefined>;
   readonly throttle = new LoginThrottle();
-  /** The database's schema is known to be current. */
+  /** This process has found the database's schema current. */
   isSchemaKnown = false;
   readonly readiness: Readiness;
   readonly kept: ResponseCaches;

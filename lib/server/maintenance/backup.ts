@@ -123,7 +123,7 @@ async function moveIntoPlace(draft: string, path: string): Promise<void> {
 }
 
 function existsAlready(path: string): CliError {
-  return new CliError(EXIT.failed, `${path} is there already; name another file`);
+  return new CliError(EXIT.failed, `${path} already exists; name another file`);
 }
 
 async function sync(path: string): Promise<void> {
