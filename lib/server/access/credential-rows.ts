@@ -1,5 +1,5 @@
 import { AppError } from '@interlude/protocol/errors';
-import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
+import type { Role } from '@interlude/protocol/scope';
 import type { Row } from '@libsql/client';
 import { credentials } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
@@ -23,23 +23,10 @@ export type Credential = Omit<typeof credentials.$inferSelect, 'hash'>;
 const ROW = shapeOf(credentials);
 const CREDENTIALS = new RowWriter(credentials, { keeps: [] });
 
-export interface NewCredential {
-  kind: CredentialKind;
-  name: string;
-  role: Role;
-  scope: Scope;
-  now: number;
-  expiresAt: number | null;
-  idleMs?: number | null;
-  parentId?: string | null;
-  parentOrigin?: string | null;
-  redacts?: boolean;
-  memberId?: string | null;
-  providerSessionId?: string | null;
-  refreshToken?: string | null;
-  roleCheckedAt?: number | null;
-  roleDueAt?: number | null;
-}
+type Assigned = 'id' | 'createdAt' | 'lastUsedAt' | 'revokedAt';
+
+export type NewCredential = Pick<Credential, 'kind' | 'name' | 'role' | 'scope' | 'expiresAt'> &
+  Partial<Omit<Credential, Assigned>> & { now: number };
 
 /** Retention of expired embeds and codes. They live for minutes and accumulate with every page view. */
 const RETENTION_MS = 30 * 24 * 3_600_000;

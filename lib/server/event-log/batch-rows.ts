@@ -1,10 +1,10 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { LogMarker, ProducerRef } from '@interlude/protocol/envelope';
+import type { ProducerRef } from '@interlude/protocol/envelope';
 import type { InboxMarks } from '@interlude/protocol/inbox';
 import type { Attention } from '@interlude/protocol/inbox-rules';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
+import type { agentLogs, events, insights, logLines, quarantine } from '@/db/schema';
 
 /** Everything one ingest request changes, decided before anything is written. Positions are numbers of the counter. */
 export interface BatchRows {
@@ -50,16 +50,16 @@ export type InboxChange = { position: number } & (
   | { kind: 'marked'; id: string; marks: InboxMarks }
 );
 
-export interface EventRow {
-  position: number;
-  sessionId: string;
-  agentId: string;
-  seq: number;
-  occurredAt: number;
-  entityId: string | null;
-  turnId: string | null;
-  event: AgUiEvent;
-}
+type Columns<Table extends { $inferSelect: object }, Key extends keyof Table['$inferSelect']> = Pick<
+  Table['$inferSelect'],
+  Key
+>;
+
+/** Its type and name are those of the event. */
+export type EventRow = Columns<
+  typeof events,
+  'position' | 'sessionId' | 'agentId' | 'seq' | 'occurredAt' | 'entityId' | 'turnId'
+> & { event: AgUiEvent };
 
 /**
  * Deltas of earlier batches that are complete now and fold into one row at the position of the last delta. If that one is
@@ -77,56 +77,22 @@ export interface StoredFold {
   deltaCount: number;
 }
 
-export interface LogLineRow {
-  position: number;
-  agentId: string;
-  occurredAt: number;
-  level: LogLevel;
-  component: string;
-  message: string;
-  /** Number in the agent's log, dense from 1. */
-  line: number;
-  redacted: number;
-  marker: LogMarker | null;
-}
+export type LogLineRow = Omit<typeof logLines.$inferSelect, 'receivedAt'>;
 
 /** The extent of an agent's log. */
-export interface AgentLog {
-  /** Number of its newest line; 0 for an empty log. */
-  lastLine: number;
-  /** UTF-8 bytes of the kept messages. */
-  bytes: number;
-}
+export type AgentLog = Columns<typeof agentLogs, 'lastLine' | 'bytes'>;
 
-/** The machine-readable part of a log line. */
-export interface InsightRow {
-  /** Position of the log line. */
-  position: number;
-  agentId: string;
-  /** The named session, even another agent's; '' for an invalid id, null for none. */
-  sessionId: string | null;
-  signal: string;
-  value: number | string | boolean | null;
-  outcome: string | null;
-  source: string;
-  detail: string;
-  /** Needs a person's attention. */
-  isFailure: boolean;
-  occurredAt: number;
-}
+/**
+ * The machine-readable part of a log line. `sessionId`: the named session, even another agent's; '' for an invalid id, null
+ * for none.
+ */
+export type InsightRow = Omit<typeof insights.$inferSelect, 'seenAt'>;
 
-export interface QuarantineRow {
-  position: number;
-  seq: number;
-  agentId: string | null;
-  sessionId: string | null;
-  code: string;
-  message: string;
-  /** The whole record as received. */
-  record: unknown;
-  /** The task it is about, if the task's owner is unproven. */
-  task: { id: string; runId: string | null } | null;
-}
+/** `task`: the task that the record is about, if the task's owner is unproven. */
+export type QuarantineRow = Columns<
+  typeof quarantine,
+  'position' | 'seq' | 'agentId' | 'sessionId' | 'code' | 'message' | 'record'
+> & { task: { id: string; runId: string | null } | null };
 
 export interface TurnMove {
   sessionId: string;
