@@ -3,7 +3,6 @@ import type { RedactedFor } from '@interlude/protocol/redaction/outlets';
 import { EVERYTHING, type Role, type Scope } from '@interlude/protocol/scope';
 import type { StorageSizes } from '@interlude/protocol/storage';
 import type { ContextKind, Database } from '@/db/client';
-import { TtlCache } from '@/db/ttl-cache';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
 import type { WebhookSettings } from '../webhook/webhook-settings';
 import type { AccessSettings } from './access-settings';
@@ -11,6 +10,7 @@ import type { OidcSignIn } from './oidc/oidc-sign-in';
 import type { Principal } from './principal';
 import type { ShownDigests } from './shown-digests';
 import type { OpenStreams, WatchAccess } from './streamed-response';
+import { TtlCache } from './ttl-cache';
 
 /**
  * A handler's request: path ids, parsed query and body, and the sender.

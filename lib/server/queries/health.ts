@@ -1,7 +1,7 @@
 import { AppError } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { TtlCache } from '@/db/ttl-cache';
 import type { ServerContext } from '@/lib/server/access/request-context';
+import { TtlCache } from '@/lib/server/access/ttl-cache';
 
 const UNCACHED = { 'cache-control': 'no-store' };
 

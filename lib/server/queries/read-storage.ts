@@ -8,9 +8,9 @@ import {
   type StorageTable,
 } from '@interlude/protocol/storage';
 import type { Reader } from '@/db/reader';
-import type { TtlCache } from '@/db/ttl-cache';
 import { treeBytes } from '@/db/used-bytes';
 import type { RequestContext, ResponseCaches } from '@/lib/server/access/request-context';
+import type { TtlCache } from '@/lib/server/access/ttl-cache';
 
 /** Lifetime of a measurement, at least KEPT_TIMES as long as it took. */
 const KEPT_MS = 60_000;

@@ -4,9 +4,9 @@ import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
-import type { TtlCache } from '@/db/ttl-cache';
 import { Yielder } from '@/db/yield-to-loop';
 import type { RequestContext } from '@/lib/server/access/request-context';
+import type { TtlCache } from '@/lib/server/access/ttl-cache';
 import type { Telemetry } from './telemetry';
 
 export interface ProcessState {

@@ -4,7 +4,7 @@ import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { listenTo } from '../../support/listen';
 import { randomFrom } from '../../support/random';
 
-/** What a fleet stream replays of tasks and obligations: what its reader needs, not the whole history. */
+/** A fleet stream replays only the tasks and obligations its reader needs, not their whole history. */
 type Kind = 'task' | 'obligation';
 type Step = { kind: Kind; id: string; isOpen: boolean; session?: string };
 

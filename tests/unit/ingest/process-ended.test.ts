@@ -8,7 +8,6 @@ import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** What a status record ends when it reports the end of the process. */
 const T0 = 1_795_170_000_000;
 const KILLED = { process: { state: 'exited', pid: 7, exitCode: null, signal: 'SIGKILL' } };
 

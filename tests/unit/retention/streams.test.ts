@@ -238,7 +238,7 @@ describe('a stream during the removal of turns', () => {
 
   test('ends if its process stalled during the removal', async () => {
     await turn('r1');
-    // a commit of another process wakes nobody here before the next poll
+    // this process sees a commit of another one only at its next poll
     const other = await openDatabase({ url: server.target.database.url });
     ends.push(() => other.close());
     fanOut = fanOutOver(other);
@@ -256,7 +256,7 @@ describe('a stream during the removal of turns', () => {
   });
 });
 
-/** @returns when a part of it arrived, and how to read it all from the start */
+/** @returns a promise for the first part, and a function that gives the whole body */
 function held(body: ReadableStream<Uint8Array>): [Promise<unknown>, () => ReadableStream<Uint8Array>] {
   const reader = body.getReader();
   const first = reader.read();

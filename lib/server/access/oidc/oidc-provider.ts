@@ -13,7 +13,7 @@ import {
   ResponseBodyError,
   WWWAuthenticateChallengeError,
 } from 'openid-client';
-import { TtlCache } from '@/db/ttl-cache';
+import { TtlCache } from '../ttl-cache';
 import { isLoopback, type OidcSettings } from './oidc-settings';
 
 /** A person is waiting. */
