@@ -65,7 +65,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         damage.close();
         // Leaves a damaged or replaced file alone.
         if (damage.code === null && (await file?.changed()) === null) await checkpoint();
-        // On close, SQLite would copy the rest of a truncated log into the file, which is worse than losing it.
+        // On close, SQLite would copy a truncated log into the file, which is worse than losing it.
         if (file?.isPartGone !== true) close();
       },
     };

@@ -180,7 +180,7 @@ export function wholeTransaction(statements: readonly InStatement[], end: WholeT
 
 /**
  * Sends requests with one or several whole transactions, for which libSQL's client has no call. A transaction ends within
- * its request, so others wait no longer than the server works on it.
+ * its request, so others wait only while the server processes it.
  *
  * Ordering: the transactions of a request run in order, and each sees the commits before it. Others may run in between.
  * Failure: a refused transaction does not affect the others of its request.

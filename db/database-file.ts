@@ -117,7 +117,7 @@ export class DatabaseFile {
     const now = logState(this.#log);
     if (now.bytes === 0) {
       if (!this.#known.has(this.#log) || !(await this.#hasLogFrames())) return false;
-      // Something may have been written since the check.
+      // The log can grow during the check.
       return logState(this.#log).bytes === 0;
     }
     if (!LOG_HEADER.test(now.header)) return last.header !== '';

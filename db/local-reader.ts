@@ -60,7 +60,7 @@ export class LocalReader implements Reader {
     const yielder = new Yielder();
     const execute: Snapshot['execute'] = async (statement) => {
       const answer = await connection.execute(statement, this.#place);
-      // A thread's result arrives in a turn of its own.
+      // A thread's result arrives in a new turn of the event loop.
       if (this.#place === 'loop') await yielder.yieldIfDue();
       return answer;
     };

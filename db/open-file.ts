@@ -164,7 +164,7 @@ export function localWriter(
       const execute: WriteTransaction['execute'] = async (statement) => {
         const startedAt = performance.now();
         const result = await connection.execute(statement, isSavepoint(statement) ? 'loop' : place);
-        // A thread's result arrives in a turn of its own.
+        // A thread's result arrives in a new turn of the event loop.
         if (place === 'loop') {
           onLoopMs += performance.now() - startedAt;
           await yielder.yieldIfDue();
@@ -188,7 +188,7 @@ export function localWriter(
   };
 }
 
-/** Takes microseconds, whatever statements it covers. */
+/** These take microseconds, however much they cover. */
 function isSavepoint(statement: InStatement): boolean {
   return typeof statement === 'string' && /^(SAVEPOINT|RELEASE) /.test(statement);
 }

@@ -38,7 +38,7 @@ export class Conflict extends RetryTransaction {}
  *
  * Ordering: the transaction's moment is its first read. Rows under the touched keys are unchanged since then, or the
  * commit fails.
- * Failure: nothing is written before `commit`, whatever happens to this process. The server refuses a statement when the
+ * Failure: nothing is written before `commit`, even if this process ends. The server refuses a statement when the
  * batch is sent, or when the job reads a table that an earlier statement changed.
  */
 export class OptimisticTransaction implements WriteTransaction {

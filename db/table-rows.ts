@@ -147,7 +147,7 @@ function cell(value: unknown): unknown {
 }
 
 /**
- * Makes text storable in a column of its own: libSQL truncates it at a NUL when reading. JSON columns escape it. Half a
+ * Makes text storable in a text column: libSQL truncates it at a NUL when reading. JSON columns escape it. Half a
  * surrogate pair, at which libSQL would crash, never gets here, since all input is made well-formed.
  */
 export function columnText(value: string): string {

@@ -123,7 +123,7 @@ export class WriteQueue implements Writes {
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
       // Small requests never yield to the event loop. Without this, requests that arrive together would never meet in
-      // the queue, and each would pay for an fsync of its own.
+      // the queue, and each would pay for a separate fsync.
       await yieldToLoop();
       const group = this.#takeGroup();
       this.#runningJobs = group.length;

@@ -98,8 +98,8 @@ export function closeParts(parts: ServerParts): void {
 }
 
 /**
- * `GET /cron`: does all due work now, for hosts whose processes freeze. What readers would see is also done before it
- * is shown.
+ * `GET /cron`: does all due work now, for hosts whose processes freeze. Reads also do the part of it that
+ * they would show.
  */
 export async function runDueWork({
   commands,

@@ -330,7 +330,7 @@ export class CredentialCache {
       const [[oldest, forgotten] = []] = this.#entries;
       if (oldest === undefined) return;
       this.#entries.delete(oldest);
-      // a watched entry must stay so that its end is noticed
+      // a watched entry stays: its watchers must learn of its end
       const isWatched = forgotten && this.#watchers.has(forgotten.credential.id);
       if (isWatched) this.#entries.set(oldest, forgotten);
       else if (forgotten) this.#live.delete(forgotten.credential.id);

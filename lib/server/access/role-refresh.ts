@@ -93,7 +93,7 @@ async function claimRefresh(
     args: [now, ROLE_MS, RETRY_MS, MOST_RETRY_MS, credentialId],
   });
   if (rows[0] === undefined) return null;
-  // so that every instance knows the next due time
+  // tells every instance the next due time
   await bumpAccessVersion(transaction);
   const { refresh_token, email } = rows[0];
   return { sealed: String(refresh_token), email: email === null ? null : String(email) };

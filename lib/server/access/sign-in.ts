@@ -129,8 +129,8 @@ export async function signOut(request: Request, server: SignInContext): Promise<
 }
 
 /**
- * Clears what the browser stored. Under a base path the origin has other owners, whose storage this would clear as
- * well; there, and where browsers ignore the header, `/signed-out` clears ours.
+ * Clears what the browser stored. Under a base path this would also clear the storage of other applications on the
+ * origin; there, and where browsers ignore the header, `/signed-out` clears ours.
  */
 const CLEARED_STORAGE: Record<string, string> = BASE_PATH === '' ? { 'clear-site-data': '"storage"' } : {};
 

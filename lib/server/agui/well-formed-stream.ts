@@ -195,7 +195,7 @@ export class WellFormedStream {
     part.clientLength = Math.max(part.clientLength, part.logLength);
     // A call with a result is complete.
     if (rest === '' || (kind === 'call' && this.#parts.isAnswered(id))) return;
-    // An ended part opens again for the rest.
+    // An ended part opens again for the remaining text.
     if (this.#parts.of[kind].verdict(id, input) !== 'continues') this.#open(kind, id, part, entry);
     this.#emit(partContent(kind, id, rest), at);
   }

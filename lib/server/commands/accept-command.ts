@@ -25,7 +25,7 @@ export interface CommandServer extends ServerContext {
 interface SessionCommand<Type extends CommandType> {
   sessionId: string;
   clientId: string | undefined;
-  /** Everything the client asked for, unchanged: a `clientId` may be reused only with the same. */
+  /** The unchanged request: a `clientId` may be reused only with an equal one. */
   request: { type: Type; [field: string]: unknown };
   /** Bytes held in memory while the write is queued. */
   bytes?: number;

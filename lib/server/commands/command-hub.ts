@@ -159,7 +159,7 @@ export class CommandHub {
     signal.addEventListener('abort', () => stream.abandon(), { once: true });
     stream.whenOver(whenOver);
     stream.greet(isBeyond ? 'gap' : 'ok');
-    // The hub may have been closed during the write.
+    // The hub can close during the write.
     if (this.#isClosed) stream.close('shutdown');
     if (signal.aborted) stream.abandon();
     stream.wake();

@@ -132,7 +132,7 @@ const QUARANTINE = new RowWriter(quarantine, { same: OF_BATCH, lacks: UNSETTLED 
 const QUARANTINED_ALONE = new RowWriter(quarantine, { same: [...OF_BATCH, 'record'], lacks: UNSETTLED });
 
 /**
- * Stores rejected records whole. One over the record limit may be as large as a request, and gets a statement of its own:
+ * Stores rejected records whole. One over the record limit may be as large as a request, and gets a separate statement:
  * extracting it from JSON would take the database five times as long, in one go.
  */
 function* quarantineStatements({ quarantine, source, receivedAt }: BatchRows): Generator<InStatement> {

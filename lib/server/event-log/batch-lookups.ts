@@ -65,7 +65,7 @@ export function selectLogs(agentIds: Iterable<string>): Iterable<InStatement> {
   return chunkStatements(agentIds, sql);
 }
 
-/** The named run of a task, its newest runs, and the newest unnamed ones. A task id may be reused any number of times. */
+/** The named run of a task, its newest runs, and the newest unnamed ones. Runs can reuse a task id any number of times. */
 export function* selectTasks(tasks: readonly MentionedTask[]): Iterable<InStatement> {
   const newest = (index: string, run: string, limit: number) =>
     `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>2

@@ -29,7 +29,7 @@ type ProducerOutcome =
       /** Indexes of the new records in `seq` order. The others are on disk already. */
       fresh: number[];
     }
-  /** The batch starts beyond the next record. Nothing may be stored. */
+  /** The batch starts beyond the next record. Do not store any of it. */
   | { kind: 'gap'; expectedSeq: number }
   /** A newer epoch has written. */
   | { kind: 'fenced'; currentEpoch: number }

@@ -107,7 +107,7 @@ export async function readBounds({ reader }: Database, { scope, sessionIds, flee
   const [newest = 0, cut = 0, removedUpTo = 0, latest = newest] = found.map(({ rows }) =>
     Number(rows[0]?.position ?? 0),
   );
-  // The removed rows may belong to others: a reader with all of its own rows misses nothing.
+  // The removed rows may belong to others: a reader that has all its rows misses nothing.
   const oldest = Math.max(cut, Math.min(removedUpTo, latest));
   return { oldest, latest, newest, removedUpTo };
 }

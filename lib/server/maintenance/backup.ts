@@ -65,7 +65,7 @@ async function copyServer(place: DatabaseLocation, draft: string): Promise<void>
 }
 
 const UNFINISHED = '.unfinished';
-/** Age at which an abandoned draft may be deleted. */
+/** Minimum age of a draft to count as abandoned and be deleted. */
 const STALE_MS = 60 * 60_000;
 
 /**

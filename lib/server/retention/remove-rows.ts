@@ -45,7 +45,7 @@ const COMMANDS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** Requests that asked nothing of a runner. */
+/** Requests that needed no runner. */
 const ASKS: OldRows = {
   kind: 'old request',
   table: 'asks INDEXED BY asks_by_command',

@@ -136,7 +136,7 @@ export class WebhookSender {
       if (claimed.length === CONCURRENCY) break;
       const { position, attempts } = DELIVERY.read(row);
       const item = row.opened === null ? null : inboxItemFromRow(row);
-      // a newer opening has a delivery of its own
+      // a newer opening has its own delivery
       const isCurrent = item !== null && Number(row.opened) === position && isUnread(item, now) && item.claim === null;
       if (isCurrent) claimed.push({ position, attempts: attempts + 1, leaseUntil, item });
       else withdrawn.push(position);

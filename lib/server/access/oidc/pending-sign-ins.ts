@@ -64,7 +64,7 @@ export class PendingSignIns {
     }
     try {
       const payload = await this.#open(value);
-      // the cookie of another state may have been stored under this name
+      // another state can have the same cookie name
       if (payload.state === state) return payload;
     } catch (cause) {
       if (!(cause instanceof errors.JOSEError)) throw cause;
