@@ -17,8 +17,8 @@ import type { ServerParts } from './server-parts';
 /**
  * Parses a route's query and body by its schemas, calls the handler and encodes its result.
  *
- * @throws AppError for the body; `invalid_argument` that names the argument and its allowed values; and whatever the
- * handler throws
+ * @throws AppError for the body; `invalid_argument` that names the argument and its allowed values; and the handler's
+ * errors
  */
 export async function handleRoute(
   { access, handler, takes, status, action, pattern }: ApiRoute,
@@ -58,7 +58,7 @@ const LOG_ROUTE = /\/agents\/:agentId\/log(s|-level)\b/;
 /** Routes whose responses can't be redacted. */
 const UNREDACTED_ROUTES = /\/agui\//;
 
-/** A redacted sender only gets responses marked as redacted, so that a route which forgets to redact is refused. */
+/** A redacted sender only gets responses marked as redacted, so a route which forgets to redact is refused. */
 async function responseOf(
   model: object,
   status: ApiRoute['status'],
@@ -106,15 +106,15 @@ const MAX_QUOTED = 1_000;
  * path. Yields in between, because a body may hold as many values as a record.
  */
 async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<unknown> {
-  const pace = new Yielder();
+  const yielder = new Yielder();
   const input = bytes.byteLength === 0 ? {} : parseJson(bytes);
   const schema = schemaFor(input, schemas);
-  await pace.rest();
+  await yielder.yieldIfDue();
   const parsed = schema.safeParse(input);
-  await pace.rest();
+  await yielder.yieldIfDue();
   if (parsed.success) {
     const data = wellFormed(parsed.data);
-    await pace.rest();
+    await yielder.yieldIfDue();
     return data;
   }
   const fields = Object.keys(schema.shape);

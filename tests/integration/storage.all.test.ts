@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
-import { TtlCache } from '@/db/ttl-cache';
+import { TtlCache } from '@/lib/server/access/ttl-cache';
 import { readStorage } from '@/lib/server/queries/read-storage';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 

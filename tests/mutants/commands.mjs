@@ -107,7 +107,7 @@ export const COMMANDS = [
   {
     name: 'misses runners for the time that it was asleep itself',
     file: 'lib/server/commands/due-work.ts',
-    find: 'if (steady - this.#read.at > DEAF_AFTER_MS) this.#read.since = steady;',
+    find: 'if (steady - this.#read.at > ASLEEP_AFTER_MS) this.#read.since = steady;',
     replace: '',
     test: 'tests/unit/commands/runner-absence.test.ts',
   },

@@ -1,5 +1,5 @@
 import { createClient } from '@libsql/client';
-import { makeSecret, secretHash } from '@/lib/server/access/secret';
+import { makeSecret, textDigest } from '@/lib/server/access/secret';
 
 /** The session cookie of Tom, a viewer. */
 export const VIEWER_SECRET = `ils_${'v'.repeat(43)}`;
@@ -17,7 +17,7 @@ export async function addMembers({ databaseUrl }: { databaseUrl: string }): Prom
   await database.batch([
     { sql: member, args: ['Lena', 'admin', now] },
     { sql: member, args: ['Tom', 'viewer', now] },
-    { sql: credential, args: [secretHash(VIEWER_SECRET), now] },
+    { sql: credential, args: [textDigest(VIEWER_SECRET), now] },
     CHANGED,
   ]);
   return async () => {
@@ -44,7 +44,7 @@ export async function signInOperator({ databaseUrl }: { databaseUrl: string }, i
     {
       sql: `INSERT INTO credentials (id, kind, hash, name, role, scope, member_id, created_at, last_used_at, idle_ms)
         VALUES (?1, 'session', ?1, ?2, 'operator', '{"kind":"everything"}', ?2, ?3, ?3, 3600000)`,
-      args: [secretHash(secret), id, now],
+      args: [textDigest(secret), id, now],
     },
     CHANGED,
   ]);

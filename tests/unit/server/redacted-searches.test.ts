@@ -73,7 +73,7 @@ describe('a search by a redacted reader', () => {
     expect(await answer(search('hunter2B'))).toEqual(await answer(search('hunter2C')));
   });
 
-  test('finds what the reader sees, on every page', async () => {
+  test('finds the text that the reader sees, on every page', async () => {
     const lines = async (filter: string) =>
       (await stage.ask<{ lines: { message: string }[] }>(`${LOGS}?${filter}`, { as: viewer })).lines.length;
     expect(await lines(`regex=${guessed('PASSWORD=\\[redacted')}`)).toBe(3);
