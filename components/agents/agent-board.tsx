@@ -9,15 +9,12 @@ import { useWholeBoard } from './use-whole-board';
 /** Every agent this server has heard of: what it does, where it runs, what it owes and what is missing of it. */
 export function AgentBoard({ initial }: { initial: AgentList }) {
   useInitialData((fleet) => fleet.takeAgents(initial));
-  const { list, more } = useAgents();
-  useWholeBoard(list, more);
-  if (list === undefined || list.rows.length === 0) {
-    return (
-      <p className="max-w-prose text-ink-2">
-        No agent has sent anything yet. One appears here by itself with its first event; the start page says how to
-        connect it.
-      </p>
-    );
-  }
-  return <BoardTable list={list} more={more} />;
+  const { list, state } = useAgents();
+  useWholeBoard(list, state);
+  if (list !== undefined && list.rows.length > 0) return <BoardTable list={list} state={state} />;
+  return (
+    <p className="max-w-prose text-ink-2">
+      No agents yet. An agent appears here with its first event. The start page shows how to connect one.
+    </p>
+  );
 }

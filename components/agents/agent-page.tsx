@@ -3,7 +3,7 @@
 import { commandsOf, limitsOf, outageOf, troubleOf } from '@interlude/protocol/agent-limits';
 import type { AgentDetail } from '@interlude/protocol/read-models';
 import type { ReactNode } from 'react';
-import { MoreRows } from '@/components/live/more-rows';
+import { List } from '@/components/live/list';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { SessionRow } from '@/components/sessions/session-row';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
@@ -23,7 +23,7 @@ import { useAgent } from './use-agents';
 
 /** One agent: what it says of itself, its sessions, what was delivered and what was not. */
 export function AgentPage({ initial }: { initial: AgentDetail }) {
-  const { detail, hasMore, more } = useAgent(initial, true);
+  const { detail, moreSessions } = useAgent(initial, true);
   const { agent, sessions, producers, producerCount, quarantine, parked, insights } = detail;
   const failures = insights.filter(({ isFailure }) => isFailure);
   const signals = insights.filter(({ isFailure }) => !isFailure);
@@ -68,15 +68,23 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
         </Section>
       )}
       <Section title="Sessions" count={Math.max(agent.sessionCount, sessions.length)}>
-        <ul className="@container -mx-4">
-          {ordered.map((session) => (
-            <li key={session.id}>
-              <SessionRow session={session} current={false} />
-            </li>
-          ))}
-        </ul>
-        {sessions.length === 0 && <p className="text-ink-3">No session yet.</p>}
-        {hasMore && <MoreRows {...more} listed={sessions.length} count={agent.sessionCount} what="sessions" />}
+        <List
+          rows={ordered}
+          count={agent.sessionCount}
+          what="sessions"
+          state={moreSessions}
+          empty={<p className="text-ink-3">No sessions yet.</p>}
+        >
+          {() => (
+            <ul className="@container -mx-4">
+              {ordered.map((session) => (
+                <li key={session.id}>
+                  <SessionRow session={session} current={false} />
+                </li>
+              ))}
+            </ul>
+          )}
+        </List>
       </Section>
       <Section title="Runner">
         <RunnerFacts agent={agent} />

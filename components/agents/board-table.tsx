@@ -3,10 +3,9 @@
 import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
 import { useSearchParams } from 'next/navigation';
 import { useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
-import { FoundRows, MoreRows } from '@/components/live/more-rows';
+import { ListEnd } from '@/components/live/list';
 import type { ShownList } from '@/components/live/row-table';
-import type { MorePages } from '@/components/live/use-fleet';
-import { useListSearch } from '@/components/live/use-list-search';
+import { type ListState, useListSearch } from '@/components/live/use-list';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
 import { useHeldOrder } from '@/components/ui/use-held-order';
@@ -23,7 +22,7 @@ import { SelectionBar } from './selection-bar';
 import { MOST_LOADED } from './use-whole-board';
 
 /** The agents of a view, in its order, which holds while a hand is on them. */
-export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more: MorePages }) {
+export function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: ListState }) {
   const { rows, next } = list;
   const [query, setQuery] = useBoardQuery(useSearchParams());
   const wanted = useDeferredValue(query);
@@ -50,6 +49,9 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
   const latest = useNewest(select);
   const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
   const isFiltered = agents.length < rows.length;
+  const isSearched = asked !== '';
+  const loadsRest = next !== null && rows.length < MOST_LOADED && state.error === null;
+  const onClear = () => setQuery(query.text.trim() === '' ? WHOLE_BOARD : { ...query, text: '' });
   return (
     <div ref={box} className="@container">
       <BoardActivity />
@@ -80,30 +82,19 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
         />
         <BoardRows agents={agents} selected={selected} onSelect={onSelect} />
       </div>
-      {asked !== '' && (
-        <FoundRows
-          search={search}
-          listed={agents.length}
-          count={Math.max(search.found?.count ?? 0, agents.length)}
-          one="agent"
-          onAll={() => setQuery({ ...query, text: '' })}
-        />
-      )}
-      {agents.length === 0 && asked === '' && (
-        <p className="flex items-baseline gap-3 py-3 text-2xs text-ink-3">
-          No agent is like this.
-          <button type="button" onClick={() => setQuery(WHOLE_BOARD)} className="underline hover:text-ink">
-            Show every agent
-          </button>
-        </p>
-      )}
-      {asked === '' && next !== null && (rows.length >= MOST_LOADED || more.error !== null) && (
-        <MoreRows {...more} listed={rows.length} count={list.count} what="agents loaded" />
-      )}
-      {next !== null && rows.length < MOST_LOADED && more.error === null && (
+      {loadsRest && (
         <p role="status" className="py-3 text-2xs text-ink-3">
           Loading the other agents: {rows.length.toLocaleString('en')} of {list.count.toLocaleString('en')}…
         </p>
+      )}
+      {(isSearched || !loadsRest) && (
+        <ListEnd
+          state={isSearched ? search : state}
+          listed={isSearched || agents.length === 0 ? agents.length : rows.length}
+          count={isSearched ? (search.found?.count ?? 0) : agents.length === 0 ? undefined : list.count}
+          what="agents"
+          search={isSearched || agents.length === 0 ? { text: query.text.trim(), onClear } : undefined}
+        />
       )}
       {chosen.length > 0 && (
         <SelectionBar

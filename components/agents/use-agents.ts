@@ -12,42 +12,26 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
-import {
-  applyUnlessReset,
-  useFleet,
-  useFleetQuery,
-  useFleetStores,
-  useInitialData,
-  useMorePages,
-} from '@/components/live/use-fleet';
+import { applyUnlessReset, useFleet, useFleetQuery, useFleetStores, useInitialData } from '@/components/live/use-fleet';
+import { PAGE, useLiveList, useMorePage } from '@/components/live/use-list';
 
 /** Its rows as they are now, the rest as it was read. */
 export type LiveAgent = Omit<AgentDetail, 'sessions'> & { sessions: readonly SessionSummary[] };
 
-const PAGE = 100;
 /** The ledger is read again at most this often while its agent is at work. */
 const LEDGER_MS = 5_000;
 
-const pageAfter = (after: string, signal?: AbortSignal) =>
-  fetchJson<AgentList>(`/agents?${new URLSearchParams({ after, limit: String(PAGE) })}`, signal);
-
-/** The agents that are loaded, and the way to the others. */
+/** The loaded agents, and the request for further ones. */
 export function useAgents() {
   const list = useFleet(({ agents }) => agents.list(ALL));
-  useFleetQuery({
+  const state = useLiveList<AgentList>({
     table: 'agents',
-    kind: 'list',
-    of: ALL,
-    load: (signal) => pageAfter('0', signal),
-    take: (fleet, page) => fleet.takeAgents(page),
-  });
-  const more = useMorePages({
-    of: 'agents',
+    path: '/agents',
     next: list?.next,
-    load: (after) => pageAfter(after),
+    limit: PAGE,
     take: (fleet, page, after) => fleet.takeAgents(page, after),
   });
-  return { list, more };
+  return { list, state };
 }
 
 /**
@@ -82,15 +66,13 @@ export function useAgent(initial: AgentDetail, showsLedger: boolean) {
   useEffect(() => {
     if (known !== read) void refetch();
   }, [known, read, refetch]);
-  const more = useMorePages({
-    of: `agent ${id}`,
-    next: list?.next,
-    load: (after) =>
-      fetchJson<SessionList>(`/sessions?${new URLSearchParams({ agent: id, after, limit: String(PAGE) })}`),
-    take: (fleet, page, after) => fleet.takeAgentSessions(id, page, after),
+  const moreSessions = useMorePage(['agent', id], list?.next ?? null, async (after) => {
+    const params = new URLSearchParams({ agent: id, after, limit: String(PAGE) });
+    const page = fetchJson<SessionList>(`/sessions?${params}`);
+    await applyUnlessReset(fleet, page, (page) => fleet.takeAgentSessions(id, page, after));
   });
   const detail: LiveAgent = { ...ledger, agent, sessions };
-  return { detail, hasMore: list?.next != null, more };
+  return { detail, moreSessions };
 }
 
 function countsOf({ insightCount, parkedCount }: AgentSummary): string {

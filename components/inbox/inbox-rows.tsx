@@ -6,6 +6,7 @@ import { isSnoozed } from '@interlude/protocol/inbox-rules';
 import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';
+import { List } from '@/components/live/list';
 import { asShown } from '@/components/live/mark-items';
 import { pressCard } from '@/components/requests/card-keys';
 import { HeldChanges } from '@/components/ui/held-changes';
@@ -15,8 +16,8 @@ import type { CodeOnDemand } from '@/components/ui/on-demand';
 import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
 import { InboxBulk } from './inbox-bulk';
-import { InboxEnd } from './inbox-end';
 import { type GroupName, InboxGroup } from './inbox-group';
+import { sumOfItems } from './inbox-items';
 import { InboxRow, type RowActs } from './inbox-row';
 import { type Mark, snoozeForAnHour } from './item-actions';
 import { KindFilter } from './kind-filter';
@@ -29,8 +30,9 @@ import { useShownItems } from './use-shown-items';
 export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const shown = useShownItems(box);
-  const { list, open, byId, groups, held, wanted, text, setText, isSearched } = shown;
+  const { list, state, open, byId, groups, held, wanted, search, text, setText, isSearched, isPart } =
+    useShownItems(box);
+  const ofKinds = wanted.length === 0 ? open : open.filter(({ kind }) => wanted.includes(kind));
   const mayAct = useMayAct();
   const person = usePagePerson();
   const { mark, failure } = useMarks();
@@ -99,29 +101,46 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         </span>
         <KeysOfRows />
       </p>
-      {groups.map(({ name, items }) => (
-        <InboxGroup
-          key={name}
-          name={name as GroupName}
-          count={items.length}
-          all={totalOf(name)}
-          unfolds={isSearched}
-          {...selectionOf(items)}
-        >
-          {items.map((item) => (
-            <InboxRow
-              key={item.id}
-              item={item}
-              person={person}
-              isSelected={selected.has(item.id)}
-              isUnfolded={unfolded.selected.has(item.id)}
-              requestCode={requestCode}
-              acts={acts}
-            />
-          ))}
-        </InboxGroup>
-      ))}
-      <InboxEnd of={shown} />
+      <List
+        rows={groups}
+        listed={isSearched ? groups.reduce((sum, { items }) => sum + items.length, 0) : ofKinds.length}
+        count={isSearched ? search.found && sumOfItems(search.found.counts) : list && sumOfItems(list.counts, wanted)}
+        what="items"
+        state={isSearched || isPart ? search : state}
+        search={isSearched ? { text: text.trim(), onClear: () => setText('') } : undefined}
+        empty={
+          <p className="max-w-prose py-3 text-ink-2">
+            {wanted.length > 0 && (list?.count ?? 0) > 0
+              ? 'Nothing of this kind needs you.'
+              : 'You’re all caught up. Requests, failures and overdue replies will appear here.'}
+          </p>
+        }
+      >
+        {() =>
+          groups.map(({ name, items }) => (
+            <InboxGroup
+              key={name}
+              name={name as GroupName}
+              count={items.length}
+              all={totalOf(name)}
+              unfolds={isSearched}
+              {...selectionOf(items)}
+            >
+              {items.map((item) => (
+                <InboxRow
+                  key={item.id}
+                  item={item}
+                  person={person}
+                  isSelected={selected.has(item.id)}
+                  isUnfolded={unfolded.selected.has(item.id)}
+                  requestCode={requestCode}
+                  acts={acts}
+                />
+              ))}
+            </InboxGroup>
+          ))
+        }
+      </List>
       {chosen.length > 0 && (
         <InboxBulk
           items={chosen}

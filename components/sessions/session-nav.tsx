@@ -1,18 +1,19 @@
 'use client';
 
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
+import { List } from '@/components/live/list';
 import type { CountsByState } from '@/components/live/row-counts';
-import { useListSearch } from '@/components/live/use-list-search';
+import { useListSearch } from '@/components/live/use-list';
 import { Boundary } from '@/components/ui/boundary';
 import { FoldButton } from '@/components/ui/fold-button';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
-import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useStored } from '@/components/ui/use-stored';
 import { SessionFilter } from './session-filter';
@@ -22,8 +23,6 @@ import { SessionRow } from './session-row';
 import { GROUP_WORD, type Group as GroupName } from './session-words';
 import { useListKeys } from './use-list-keys';
 import { useSessions } from './use-sessions';
-
-const endCode = new CodeOnDemand(async () => (await import('./session-list-end')).SessionListEnd);
 
 /** More sessions than this that need no look start out folded. */
 const QUIET_SHOWN = 5;
@@ -40,7 +39,7 @@ export function SessionNav(props: {
   empty: React.ReactNode;
 }) {
   const { currentId, keysEverywhere, empty } = props;
-  const { list, more } = useSessions();
+  const { list, state } = useSessions();
   const box = useRef<HTMLElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [query, setQuery] = useSessionQuery(keysEverywhere, useSearchParams());
@@ -66,6 +65,7 @@ export function SessionNav(props: {
     byId.has(id),
   );
   const counts = isFiltered ? search.found?.counts : list?.counts;
+  const listed = isFiltered ? groups.reduce((sum, group) => sum + group.sessions.length, 0) : sessions?.length;
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
@@ -106,48 +106,46 @@ export function SessionNav(props: {
         <SessionFilter query={query} counts={list.counts} onQuery={setQuery} />
       )}
       <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
-        {sessions === undefined && <p className="px-4 py-3 text-ink-3">Loading sessions…</p>}
-        {sessions?.length === 0 && empty}
-        {order.map(({ name, ids }) => {
-          const rows = ids.flatMap((id) => byId.get(id) ?? []);
-          const group = groups.find(({ group }) => group === name);
-          return (
-            <Group
-              key={name}
-              name={name as GroupName | typeof NEW_ROWS}
-              rows={rows}
-              listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
-              count={group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts)}
-              currentId={currentId}
-              // What was searched for is shown, and so is what is all there is.
-              unfolds={isFiltered || order.length === 1}
-            />
-          );
-        })}
-        <div className="px-4 pt-1">
-          {list !== undefined && (isFiltered || list.next != null) && (
-            <OnDemand
-              code={endCode}
-              name="The end of the list"
-              props={{
-                search: isFiltered ? search : null,
-                states: query.states,
-                more,
-                counts: list.counts,
-                listed: isFiltered
-                  ? groups.reduce((sum, group) => sum + group.sessions.length, 0)
-                  : list.sessions.length,
-                onAll: () => setQuery(EVERY_SESSION),
-              }}
-            />
-          )}
-        </div>
+        <List
+          rows={sessions}
+          listed={listed ?? 0}
+          count={isFiltered ? sumOf(search.found?.counts, query.states) : sumOf(list?.counts, [])}
+          what="sessions"
+          state={isFiltered ? search : state}
+          search={isFiltered ? { text: query.text.trim(), onClear: () => setQuery(EVERY_SESSION) } : undefined}
+          empty={empty}
+          className="px-4 pt-4 pb-3"
+        >
+          {() =>
+            order.map(({ name, ids }) => {
+              const rows = ids.flatMap((id) => byId.get(id) ?? []);
+              const group = groups.find(({ group }) => group === name);
+              return (
+                <Group
+                  key={name}
+                  name={name as GroupName | typeof NEW_ROWS}
+                  rows={rows}
+                  listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
+                  count={group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts)}
+                  currentId={currentId}
+                  unfolds={isFiltered || order.length === 1}
+                />
+              );
+            })
+          }
+        </List>
       </div>
     </nav>
   );
 }
 
-/** @param states those that count; none for all */
+/** @param states counted states; none for all */
+function sumOf(counts: CountsByState | undefined, states: readonly SessionState[]): number {
+  return SESSION_STATES.filter((state) => states.length === 0 || states.includes(state)).reduce(
+    (sum, state) => sum + (counts?.[state] ?? 0),
+    0,
+  );
+}
 
 /** How many there are of a group, listed or not; null if no count tells. */
 function countOf({ group, sessions }: SessionGroup, counts: CountsByState | undefined): number | null {

@@ -3,7 +3,7 @@
 import type { AuditEntry } from '@interlude/protocol/access';
 import { useId } from 'react';
 import type { AuditField, AuditFilter } from './audit-filter';
-import { RESULTS, resultWord } from './audit-words';
+import { RESULTS, resultWord } from './audit-filter';
 
 /** Which entries are shown. What can be typed is completed from those that are there. */
 export function AuditFilterBar(props: {

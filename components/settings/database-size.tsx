@@ -34,9 +34,9 @@ export function DatabaseSize({ initial }: { initial: Storage | null }) {
           aria-disabled={isLooking}
           className="underline decoration-line-strong underline-offset-2 hover:text-ink"
         >
-          Look again
+          Refresh
         </button>
-        <span role="status">{isLooking ? 'Looking through it…' : storage !== null && <Taken storage={storage} />}</span>
+        <span role="status">{isLooking ? 'Measuring…' : storage !== null && <Taken storage={storage} />}</span>
         <span role="alert" className="text-failed">
           {error?.message}
         </span>

@@ -1,4 +1,4 @@
-import type { Role } from '@interlude/protocol/scope';
+import type { Role, Scope } from '@interlude/protocol/scope';
 
 export const ROLE_WORD: Record<Role, string> = {
   viewer: 'Viewer',
@@ -11,14 +11,34 @@ export const ROLE_WORD: Record<Role, string> = {
   monitor: 'Monitor',
 };
 
-/** What somebody with that role may, after "may". */
-export const ROLE_MAY: Record<Role, string> = {
-  viewer: 'read everything here, and change nothing',
-  operator: 'read everything here, write to agents, and answer what they ask',
-  admin: 'do everything here: read, write to agents, answer what they ask, and decide who else may',
-  owner: 'do everything, also speak as any agent',
-  runner: 'send what its agents do, and fetch what people ask of them; it reads no session and decides nothing',
-  issuer: 'make tokens for embeds, and nothing else',
-  timer: 'have done what is due, and nothing else',
-  monitor: 'read how the server does, and nothing else',
+/** Permissions of a role, as they follow “can”. */
+export const ROLE_CAN: Record<Role, string> = {
+  viewer: 'read everything, but change nothing',
+  operator: 'read everything, write to agents and answer their requests',
+  admin: 'read everything, write to agents, answer their requests and manage access',
+  owner: 'do everything, including sending records as any agent',
+  runner: 'send records of its agents and receive their commands, but not read sessions or answer requests',
+  issuer: 'create tokens for embeds, and nothing else',
+  timer: 'trigger scheduled work, and nothing else',
+  monitor: 'read the server’s metrics, and nothing else',
 };
+
+/** The scope of a credential: `agent builder`, `agents with ids starting with ci-`, `everything`. */
+export function scopeInWords(scope: Scope, role: Role): string {
+  switch (scope.kind) {
+    case 'everything':
+      return role === 'runner' ? 'every agent' : role === 'issuer' ? 'what an embed may show' : 'everything';
+    case 'session':
+      return `session ${scope.sessionId}`;
+    case 'log':
+      return `the log of ${scope.agentId}`;
+    case 'fleet':
+      return 'the list of sessions';
+    case 'agents': {
+      const { ids, prefixes } = scope;
+      const named = ids.length === 0 ? [] : [`${ids.length === 1 ? 'agent' : 'agents'} ${ids.join(', ')}`];
+      const prefixed = prefixes.length === 0 ? [] : [`agents with ids starting with ${prefixes.join(' or ')}`];
+      return [...named, ...prefixed].join(', and ') || 'nothing';
+    }
+  }
+}

@@ -1,12 +1,29 @@
 'use client';
 
+import { useState } from 'react';
 import { PressTwice } from '@/components/ui/press-twice';
-import { useAct } from './use-act';
+
+/** An action in progress, and the reason why the last one failed. */
+export function useAct() {
+  const [isSending, setSending] = useState(false);
+  const [failure, setFailure] = useState<string | null>(null);
+  const act = async (work: () => Promise<unknown>) => {
+    setSending(true);
+    setFailure(null);
+    try {
+      await work();
+    } catch (error) {
+      setFailure((error as Error).message);
+    }
+    setSending(false);
+  };
+  return { isSending, failure, act };
+}
 
 /**
- * Does at a second press what can't be taken back so easily, and says so where it fails.
+ * A button for actions that are hard to undo: it acts on the second press, and shows why it failed.
  *
- * @param of what it is about: another one begins at the first press
+ * @param of subject of the action; a new subject starts again at the first press
  */
 export function SureButton(props: { of: string; word: string; name: string; onSure: () => Promise<unknown> }) {
   const { of, word, name, onSure } = props;

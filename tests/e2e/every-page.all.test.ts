@@ -62,7 +62,7 @@ const PAGES: Record<string, Shown> = {
     path: '/settings/audit',
     until: async (page) => {
       await press(page, 'Check the chain');
-      await page.getByText('The chain is whole').waitFor();
+      await page.getByText('The chain is intact').waitFor();
       await page.locator('summary').first().click();
     },
   },

@@ -86,12 +86,12 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await group(theirs, 'Failures').getByText('No credit left').waitFor();
   await page.getByRole('button', { name: 'Seen: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
-  await theirs.getByText(/^Nothing needs you\./).waitFor();
+  await theirs.getByText(/^You’re all caught up\./).waitFor();
   // The row keeps its place and the focus until the reader goes on.
   await group(page, 'Failures').getByText('Done').waitFor();
   expect(await page.evaluate(() => document.activeElement?.getAttribute('data-inbox-row'))).toBeTruthy();
   await page.getByRole('link', { name: /^Inbox/ }).focus();
-  await page.getByText(/^Nothing needs you\./).waitFor();
+  await page.getByText(/^You’re all caught up\./).waitFor();
   await theirs.close();
   await it.leave(page);
   const home = await it.open('/');

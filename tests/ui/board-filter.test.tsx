@@ -114,6 +114,6 @@ it('finds agents by name, and shows all again where none is found', async () => 
   search('LON');
   await waitFor(() => expect(names()).toEqual(['loner']));
   search('nobody');
-  fireEvent.click(await screen.findByRole('button', { name: 'Show every agent' }));
+  fireEvent.click(await screen.findByText('Clear search'));
   await waitFor(() => expect(names()).toEqual(['crowd', 'loner']));
 });

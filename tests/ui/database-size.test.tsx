@@ -42,7 +42,7 @@ const open = (initial: Storage | null) =>
     </NowProvider>,
   );
 const rows = () => screen.getAllByRole('row').map(({ textContent }) => textContent);
-const lookAgain = () => act(async () => fireEvent.click(screen.getByRole('button', { name: 'Look again' })));
+const lookAgain = () => act(async () => fireEvent.click(screen.getByRole('button', { name: 'Refresh' })));
 
 it('lists what takes the room and what is free, the whole of which is the size in all', () => {
   open(storage());
@@ -55,7 +55,7 @@ it('lists what takes the room and what is free, the whole of which is the size i
 
 it('looks the size up after the page, where the page did not wait for it', async () => {
   open(null);
-  expect(screen.getByRole('status').textContent).toBe('Looking through it…');
+  expect(screen.getByRole('status').textContent).toBe('Measuring…');
   await screen.findByText('10.0 MB in all');
 });
 

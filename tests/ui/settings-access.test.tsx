@@ -70,7 +70,7 @@ it('creates a token, shows it once with the focus, and lists it', async () => {
   await open();
   await press('Create a token');
   enter('Role', 'viewer');
-  enter('Name, to know it by', 'The wall');
+  enter('Name', 'The wall');
   enter('Expires', '30');
   await press('Create token');
   expect(sent).toEqual([
@@ -96,12 +96,12 @@ it('says why the server refuses a token, and creates it once that is put right',
   await open();
   await press('Create a token');
   enter('Reaches', 'prefix');
-  enter('How their ids begin', '  ');
+  enter('Agent id prefix', '  ');
   await press('Create token');
   expect(screen.getByRole('form', { name: 'New token' }).querySelector('[role=alert]')?.textContent).toBe(
     'agentPrefix is empty.',
   );
-  enter('How their ids begin', 'ci-');
+  enter('Agent id prefix', 'ci-');
   await press('Create token');
   expect(sent.map(({ body }) => body)).toEqual([
     { role: 'runner', agentPrefix: '' },

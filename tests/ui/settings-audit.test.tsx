@@ -102,7 +102,7 @@ it('begins with the filter of its address, and shows everything again with the f
   expect(rows()).toHaveLength(1);
   await press('Show all');
   await waitFor(() => expect(rows()).toHaveLength(3));
-  expect(document.activeElement).toBe(screen.getByRole('button', { name: 'Look again' }));
+  expect(document.activeElement).toBe(screen.getByRole('button', { name: 'Refresh' }));
   expect(location.search).toBe('');
 });
 
@@ -121,23 +121,23 @@ it('narrows to the person of an entry', async () => {
 it('says that nothing matches, and whether older entries were removed', async () => {
   open();
   await enter('Who', 'Nobody');
-  await screen.findByText(/^Nothing like this was done/);
+  await screen.findByText(/^No entries match/);
   cleanup();
   removed = { upTo: 12, hash: 'hash-12', at: NOW };
   open();
   expect(document.body.textContent).toContain(
-    'Entries up to number 12 were removed by their age, the last on 1 Jan 2026.',
+    'Entries up to number 12 were removed because of their age, most recently on 1 Jan 2026.',
   );
   await enter('Who', 'Nobody');
-  await screen.findByText(/^No entry that is left is like this/);
+  await screen.findByText(/^No remaining entries match/);
 });
 
 it.each<[string, Partial<AuditCheck>, RegExp]>([
-  ['a whole chain', {}, /The chain is whole.*its 3 entries.*number 3.*hash-3/],
+  ['an intact chain', {}, /The chain is intact.*has 3 entries.*number 3.*hash-3/],
   [
     'a chain whose oldest entries were removed',
     { removed: { upTo: 12, hash: 'hash-12', at: NOW } },
-    /number 15.*It begins with number 13: older entries were removed by their age, the last on 1 Jan 2026/,
+    /number 15.*It starts at number 13: older entries were removed because of their age, most recently on 1 Jan 2026/,
   ],
   ['a broken chain', { brokenAt: 2, entries: 1 }, /The chain breaks at entry 2/],
 ])('reports %s', async (_what, outcome, words) => {

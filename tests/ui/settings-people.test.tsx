@@ -120,7 +120,7 @@ it('tells a viewer what they may do and whom to ask', async () => {
   read = { signIns: [] };
   await open(<YouPage me={me('viewer')} initial={{ signIns: [] }} ask="For more, ask an admin: Lena." />);
   expect(document.body.textContent).toContain(
-    'Viewer: may read everything here, and change nothing. For more, ask an admin: Lena.',
+    'Viewer: can read everything, but change nothing. For more, ask an admin: Lena.',
   );
 });
 

@@ -5,10 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { SignInWays } from '@/app/signed-out/sign-in-ways';
 import { isTrouble, WhySignedOut } from '@/app/signed-out/why-signed-out';
 import { filterIn, paramsOf } from '@/components/settings/audit-filter';
-import { scopeInWords } from '@/components/settings/scope-words';
-import { inWords, spanInWords } from '@/components/settings/span-words';
-import { tokenCommands } from '@/components/settings/token-commands';
-import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenRequest } from '@/components/settings/token-wish';
+import { scopeInWords } from '@/components/settings/role-words';
+import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenCommands, tokenRequest } from '@/components/settings/token-form';
+import { inWords, spanInWords } from '@/components/settings/until';
 import { MessageView } from '@/components/transcript/message-view';
 import { NowProvider } from '@/components/ui/now';
 import type { SignInFailure } from '@/lib/server/access/sign-in';
@@ -75,7 +74,7 @@ describe('in words', () => {
   it('a credential tells what it reaches', () => {
     expect(scopeInWords(EVERYTHING, 'viewer')).toBe('everything');
     expect(scopeInWords(EVERYTHING, 'runner')).toBe('every agent');
-    expect(scopeInWords(agents(['a'], ['ci-']), 'runner')).toBe('agent a, and agents whose ids begin with ci-');
+    expect(scopeInWords(agents(['a'], ['ci-']), 'runner')).toBe('agent a, and agents with ids starting with ci-');
     expect(scopeInWords({ kind: 'session', sessionId: 's' }, 'viewer')).toBe('session s');
     expect(scopeInWords({ kind: 'log', agentId: 'a' }, 'viewer')).toBe('the log of a');
   });
