@@ -4,7 +4,7 @@ import type { CommandAnswer } from '@interlude/protocol/commands';
 import { useEffect, useRef, useState } from 'react';
 import { usePost } from '@/components/live/idempotent-post';
 
-const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
+const END_ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
 /** Ends the session, with its agent and its runner, once that was confirmed where it stands. */
 export function EndSession({ sessionId, onAsked }: { sessionId: string; onAsked: () => void }) {
@@ -30,17 +30,17 @@ export function EndSession({ sessionId, onAsked }: { sessionId: string; onAsked:
               type="button"
               disabled={isSending}
               onClick={() => void ask(`/sessions/${encodeURIComponent(sessionId)}/end`)}
-              className={`${ACTION} text-failed`}
+              className={`${END_ACTION} text-failed`}
             >
               End it now
             </button>
-            <button type="button" disabled={isSending} onClick={() => setSure(false)} className={ACTION}>
+            <button type="button" disabled={isSending} onClick={() => setSure(false)} className={END_ACTION}>
               Keep it
             </button>
           </div>
         </>
       ) : (
-        <button ref={button} type="button" onClick={() => setSure(true)} className={ACTION}>
+        <button ref={button} type="button" onClick={() => setSure(true)} className={END_ACTION}>
           End session…
         </button>
       )}

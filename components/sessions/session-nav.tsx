@@ -20,13 +20,13 @@ import { SessionFilter } from './session-filter';
 import { groupSessions, type SessionGroup } from './session-groups';
 import { askedOf, EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';
 import { SessionRow } from './session-row';
-import { GROUP_WORD, type Group as GroupName } from './session-words';
+import { GROUP_WORD, type Group } from './session-words';
 import { useListKeys } from './use-list-keys';
 import { useSessions } from './use-sessions';
 
 /** More sessions than this that need no look start out folded. */
 const QUIET_SHOWN = 5;
-const QUIET: ReadonlySet<string> = new Set(['seen', 'unknown', 'exited', 'archived'] satisfies GroupName[]);
+const QUIET: ReadonlySet<string> = new Set(['seen', 'unknown', 'exited', 'archived'] satisfies Group[]);
 
 /**
  * The list of sessions, grouped by what needs a look. The same element is the start page and, beside a session, the
@@ -121,9 +121,9 @@ export function SessionNav(props: {
               const rows = ids.flatMap((id) => byId.get(id) ?? []);
               const group = groups.find(({ group }) => group === name);
               return (
-                <Group
+                <GroupSection
                   key={name}
-                  name={name as GroupName | typeof NEW_ROWS}
+                  name={name as Group | typeof NEW_ROWS}
                   rows={rows}
                   listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
                   count={group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts)}
@@ -154,8 +154,8 @@ function countOf({ group, sessions }: SessionGroup, counts: CountsByState | unde
   return counts === undefined || !isWhole ? null : Math.max(sessions.length, counts[group]);
 }
 
-function Group(props: {
-  name: GroupName | typeof NEW_ROWS;
+function GroupSection(props: {
+  name: Group | typeof NEW_ROWS;
   /** What is shown of it: while its order is held, what was in it then. */
   rows: readonly SessionSummary[];
   /** How many of those that are loaded are in it. */
