@@ -2,7 +2,6 @@ import type { AgentSummary } from '@interlude/protocol/read-models';
 import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
 import { SESSION_STATES } from '@interlude/protocol/session-states';
 import { hostOf, missingOf, providerOf, urgentStanding } from './board-agent';
-import { byName } from './by-name';
 
 /** What agents can be sorted by, in the order of the columns. */
 export const SORTS = [
@@ -92,4 +91,11 @@ function textOf(agent: AgentSummary): string | null {
 function byText(a: string | null, b: string | null): number {
   if (a === null || b === null) return Number(a === null) - Number(b === null);
   return byName(a, b);
+}
+
+const collator = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
+
+/** As people look for a name: `runner-2` before `Runner-10`. Those that differ in their case alone have an order, too. */
+export function byName(a: string, b: string): number {
+  return collator.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
 }

@@ -14,7 +14,8 @@ import { PressTwice } from '@/components/ui/press-twice';
 import { SettledButton } from '@/components/ui/settled-button';
 import { nameText, quoted } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import { groupParked, type ParkedGroup } from './parked-groups';
+import { fieldsOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { Link } from '@/components/ui/link';
 
 interface ParkedListProps {
   agent: Pick<AgentSummary, 'id' | 'parkedCount'>;
@@ -139,5 +140,103 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
         ))}
       </details>
     </li>
+  );
+}
+
+/** What one session told of one run of a task: it is assigned or discarded together. */
+interface ParkedGroup {
+  taskId: string;
+  /** The oldest: by it the group is settled. */
+  first: QuarantinedRecord;
+  records: QuarantinedRecord[];
+  /** The last it says in words: what the task is called, how it ended. */
+  says: string;
+}
+
+/** @param records oldest first */
+export function groupParked(records: readonly QuarantinedRecord[]): ParkedGroup[] {
+  const groups = new Map<string, ParkedGroup>();
+  for (const record of records) {
+    const { taskId = '', taskRunId = null } = record.parked ?? {};
+    const key = JSON.stringify([record.sessionId, taskId, taskRunId]);
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, { taskId, first: record, records: [record], says: wordsOf(record) });
+    else {
+      known.records.push(record);
+      known.says = wordsOf(record) || known.says;
+    }
+  }
+  return [...groups.values()];
+}
+
+function wordsOf({ record }: QuarantinedRecord): string {
+  const { event } = fieldsOf(record);
+  const { name, value } = fieldsOf(event);
+  const { description, status, summary } = fieldsOf(value);
+  const what = typeof status === 'string' ? status : textOf(name)?.replace(/^task:/, '');
+  return textsOf([what, description, summary]).join(' · ');
+}
+
+/**
+ * Records that could not be taken as they were, each with the reason; of a long one only the beginning.
+ * @param total how many there are that nobody has settled
+ */
+export function QuarantineList({ records, total }: { records: readonly QuarantinedRecord[]; total: number }) {
+  const unsettled = records.filter(({ parked }) => parked === null || parked.settledAt === null).length;
+  return (
+    <>
+      <ul>
+        {records.map((entry) => (
+          <li key={entry.position} className="border-line border-b py-2">
+            <details>
+              <summary className="flex list-none flex-wrap items-baseline gap-x-3 [&::-webkit-details-marker]:hidden">
+                <span className="font-mono text-waiting text-xs">
+                  <Name text={entry.code} />
+                </span>
+                <span className="min-w-0 flex-1 text-ink-2 text-xs">
+                  <Name text={entry.message} />
+                </span>
+                <span className="tabular text-2xs text-ink-3">
+                  <Name text={entry.producerId} /> #{entry.seq} · <Ago at={entry.receivedAt} />
+                </span>
+              </summary>
+              <VerbatimText
+                text={entry.excerpt ?? JSON.stringify(entry.record, null, 2)}
+                label="record"
+                className="mt-2 text-ink-2"
+              />
+              {entry.excerpt !== null && (
+                <p className="text-ink-3 text-xs">The beginning of {entry.size.toLocaleString('en')} bytes.</p>
+              )}
+              {entry.parked !== null && entry.parked.settledAt !== null && (
+                <p className="text-ink-2 text-xs">
+                  {entry.parked.state === 'assigned' ? 'Assigned to ' : 'Discarded'}
+                  {entry.parked.assignedSessionId !== null && <SessionLink id={entry.parked.assignedSessionId} />} by{' '}
+                  {entry.parked.settledBy}, <Ago at={entry.parked.settledAt} />
+                  {entry.parked.reason !== null && (
+                    <>
+                      : <Name text={entry.parked.reason} most={2_000} />
+                    </>
+                  )}
+                </p>
+              )}
+              {entry.sessionId !== null && (
+                <Link
+                  href={`/sessions/${encodeURIComponent(entry.sessionId)}`}
+                  className="text-ink-3 text-xs underline hover:text-ink"
+                >
+                  Session it came for
+                </Link>
+              )}
+            </details>
+          </li>
+        ))}
+      </ul>
+      {total > unsettled && (
+        <p className="mt-2 text-ink-3 text-xs">
+          The newest {unsettled} of {total.toLocaleString('en')}.
+        </p>
+      )}
+    </>
   );
 }

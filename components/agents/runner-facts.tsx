@@ -1,15 +1,18 @@
 'use client';
 
-import { modeAndModelOf } from '@interlude/protocol/agent-limits';
+import { modeAndModelOf, type NamedCommand } from '@interlude/protocol/agent-limits';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { Fragment, type ReactNode } from 'react';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
-import { Name } from '@/components/ui/name';
+import { Name, Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import { outboxFacts, versionsOf } from './status-facts';
+import { outboxFacts, versionsOf } from './board-agent';
+import { ChevronRight } from 'lucide';
+import { Icon } from '@/components/ui/icon';
+import { useDisclosure } from '@/components/ui/unfold';
 
 const MOST_OF_VERSION = 80;
 
@@ -93,6 +96,41 @@ function Connection({ agent }: { agent: AgentSummary }) {
     <>
       {agent.connection} since <TimeOfDay at={agent.connectedSince} />{' '}
       <Ago at={agent.connectedSince} className="ml-2 text-2xs text-ink-3" />
+    </>
+  );
+}
+
+/** What people can have the agent do by its name, folded. */
+export function CommandList({ commands }: { commands: readonly NamedCommand[] }) {
+  const { open, id, button } = useDisclosure();
+  return (
+    <>
+      <button type="button" {...button} className="-ml-0.5 flex items-center gap-1 text-ink-2 text-xs hover:text-ink">
+        <Icon
+          of={ChevronRight}
+          size={12}
+          aria-hidden="true"
+          className={clsx('transition-transform', open && 'rotate-90')}
+        />
+        {plural(commands.length, 'command')}
+      </button>
+      {open && (
+        <dl
+          id={id}
+          className="mt-1.5 grid grid-cols-[fit-content(40%)_minmax(0,1fr)] gap-x-6 gap-y-1 border-line border-l pl-4 text-xs"
+        >
+          {commands.map(({ name, description }) => (
+            <div key={name} className="contents">
+              <dt className="min-w-0 font-mono text-ink-2 [overflow-wrap:anywhere]">
+                /<Name text={name} layout="tool" />
+              </dt>
+              <dd dir="auto" className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
+                <Words text={description} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
     </>
   );
 }

@@ -1,12 +1,11 @@
 import { page } from '@/components/live/api-fetch';
 import { Store } from '@/components/live/store';
 import { newId } from '@/components/ui/new-id';
-import { applyNamedTheme, applyTheme } from './embed-theme';
 import { takeFragmentToken } from './first-script';
 import { judgeAnswer, placeFault } from './handshake';
-import { consoleMessage, EMBED_VERSION, type EmbedState, type FrameMessage, type ReadyMessage } from './port-messages';
+import { consoleMessage, EMBED_VERSION, type EmbedState, type FrameMessage, type ReadyMessage, type EmbedTheme, isTheme } from './port-messages';
 import { TokenKeeper } from './token-keeper';
-import { checkToken, type TokenLimits } from './token-limits';
+import { checkToken, type TokenLimits } from './token-keeper';
 
 export type EmbedPhase =
   /** `words`: what it waits for, once that takes long. */
@@ -159,4 +158,31 @@ export class EmbedFrame extends Store {
 function originFault(made: string | null, parent: string | null): string | null {
   if (made === null || parent === null || made === parent) return null;
   return `The token that came is for frames in pages of ${made}, and this one is in a page of ${parent}. Ask POST /api/v1/embed-tokens for one with "parentOrigin": "${parent}".`;
+}
+
+const DARK = '(prefers-color-scheme: dark)';
+
+let chosen: EmbedTheme = 'system';
+let isFollowing = false;
+
+/** What the address names, until the page around this one says otherwise; not all of them do. */
+function applyNamedTheme(): void {
+  const named = new URLSearchParams(location.search).get('theme');
+  applyTheme(isTheme(named) ? named : 'system');
+}
+
+/** Shows this page in a theme, as the dashboard's own switch does, but for nobody else and not for the next visit. */
+function applyTheme(theme: EmbedTheme): void {
+  chosen = theme;
+  const system = matchMedia(DARK);
+  const paint = () => {
+    const isDark = chosen === 'dark' || (chosen === 'system' && system.matches);
+    const { classList } = document.documentElement;
+    classList.toggle('dark', isDark);
+    classList.toggle('light', !isDark);
+  };
+  paint();
+  if (isFollowing) return;
+  isFollowing = true;
+  system.addEventListener('change', paint);
 }

@@ -1,4 +1,7 @@
+'use client';
+
 import { clsx } from 'clsx';
+import { RequestError } from '@/components/live/fetch-json';
 
 /** Stands in the place of what an embed is of: what is the matter and, where that needs saying, why and what to do. */
 export function EmbedNotice(props: {
@@ -26,4 +29,12 @@ export function EmbedNotice(props: {
       </div>
     </main>
   );
+}
+
+/** In the place of a session until it has been read, and where it can't be. */
+export function EmbedWait({ error, retry }: { error: Error | null; retry: () => void }) {
+  if (error === null) return <EmbedNotice title="Loading the session…" />;
+  const isMissing = error instanceof RequestError && error.status === 404;
+  const why = isMissing ? 'There is no such session, or the token of this frame is not for it.' : error.message;
+  return <EmbedNotice title="The session can’t be shown" why={why} isFailure retry={retry} />;
 }

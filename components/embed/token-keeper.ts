@@ -1,6 +1,7 @@
 import { retryDelayMs } from '@interlude/protocol/sse';
 import type { TokenNeed } from './port-messages';
-import type { Checked, TokenLimits } from './token-limits';
+import type { Me } from '@interlude/protocol/access';
+import { API_ADDRESS } from '@interlude/protocol/version';
 
 /** A token that is to come is waited for so long before a request gives up. */
 const COMES_WITHIN_MS = 15_000;
@@ -145,4 +146,50 @@ export class TokenKeeper {
     const inMs = Math.min(LONGEST_TIMER_MS, Math.max(SOONEST_MS, left - Math.min(LONGEST_LEAD_MS, left / 4)));
     this.#renewal = setTimeout(() => this.#options.ask('expiring'), inMs);
   }
+}
+
+/** What the server says of an embed token to whoever carries it. */
+export interface TokenLimits {
+  /** The one origin that it was made for; null: any that may embed this server. */
+  parentOrigin: string | null;
+  /** Epoch milliseconds by the server's clock; null if that is not told. */
+  expiresAt: number | null;
+  mayAct: boolean;
+}
+
+export type Checked =
+  | { kind: 'good'; limits: TokenLimits }
+  /** Expired, revoked or never this server's. */
+  | { kind: 'refused' }
+  | { kind: 'away' };
+
+const WITHIN_MS = 10_000;
+
+/** Asks the server what a token is for. Never throws. */
+export async function checkToken(token: string): Promise<Checked> {
+  if (!isHeaderText(token)) return { kind: 'refused' };
+  try {
+    const answer = await fetch(`${API_ADDRESS}/me`, {
+      credentials: 'omit',
+      cache: 'no-store',
+      headers: { accept: 'application/json', authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(WITHIN_MS),
+    });
+    if (answer.status === 401 || answer.status === 403) return { kind: 'refused' };
+    if (!answer.ok) return { kind: 'away' };
+    const me = (await answer.json()) as Me;
+    // whatever else somebody hands to a frame may open more than the frame is for
+    return me.kind === 'embed' ? { kind: 'good', limits: limitsOf(me) } : { kind: 'refused' };
+  } catch {
+    return { kind: 'away' };
+  }
+}
+
+/** What can stand in a header: a token that can't would fail each request in a way that names it. */
+function isHeaderText(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text);
+}
+
+function limitsOf({ parentOrigin, expiresAt, role }: Me): TokenLimits {
+  return { parentOrigin, expiresAt, mayAct: role === 'operator' };
 }

@@ -1,7 +1,13 @@
 'use client';
 
-import { createContext, type ReactNode, useContext, useState } from 'react';
+import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
 import { ActionStore } from '@/components/live/actions';
+import type { InboxItem, InboxRequest } from '@interlude/protocol/inbox';
+import type { RequestDetail } from '@interlude/protocol/read-models';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { fetchJson } from '@/components/live/fetch-json';
+import { isUnderWay } from '@/components/requests/request-answer';
+import { requestKey } from '@/components/requests/request-key';
 
 /** What was asked of the agents on this page, by session: it outlives the folding of a row. */
 export class AnswerStores {
@@ -26,4 +32,41 @@ export function useAnswerStore(sessionId: string): ActionStore {
   const stores = useContext(StoresContext);
   if (stores === null) throw new Error('AnswerStoresProvider is missing above this component');
   return stores.of(sessionId);
+}
+
+/** An item that asks something. */
+export type RequestedItem = InboxItem & { sessionId: string; request: InboxRequest };
+
+export function asksSomething(item: InboxItem): item is RequestedItem {
+  return item.sessionId !== null && item.request !== null;
+}
+
+/** An answer that the agent refuses changes no item: the request itself has to be looked at. */
+const LOOK_AGAIN_MS = 1_000;
+
+/**
+ * What an item asks, in full. It is read again when the item has changed, and while an answer is on its way.
+ *
+ * @param actions where its answers are given
+ */
+export function useRequest({ sessionId, request, updatedPosition }: RequestedItem, actions: ActionStore) {
+  useSyncExternalStore(
+    actions.subscribe,
+    () => actions.version,
+    () => 0,
+  );
+  return useQuery({
+    queryKey: ['request', sessionId, request.id, request.openedPosition, updatedPosition],
+    queryFn: ({ signal }) =>
+      fetchJson<RequestDetail>(
+        `/sessions/${encodeURIComponent(sessionId)}/requests/${encodeURIComponent(request.id)}`,
+        signal,
+      ),
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state: { data } }) => {
+      const asked = data === undefined ? null : data.request;
+      const isOpen = asked !== null && asked.outcome === null;
+      return isOpen && isUnderWay(asked, actions.get(requestKey(asked))) && LOOK_AGAIN_MS;
+    },
+  });
 }

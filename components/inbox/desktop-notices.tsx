@@ -2,20 +2,24 @@
 
 import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import { useRouter } from 'next/navigation';
-import { useEffect, useEffectEvent, useRef } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { ALL } from '@/components/live/fleet-store';
 import { useConnectionState } from '@/components/live/live-provider';
-import { useFleet, useFleetStores } from '@/components/live/use-fleet';
+import { useFleet, useFleetStores, applyUnlessReset } from '@/components/live/use-fleet';
 import { onLeave } from '@/components/ui/leave-page';
 import { useServerNow } from '@/components/ui/now';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
-import { LOOK_KEY, lookOf, nextLook } from './notice-look';
-import { noteRefusal } from './notice-refusal';
-import { noticeText } from './notice-text';
+import { LOOK_KEY, lookOf, nextLook } from './notices';
+import { noteRefusal, canNotify } from './notices';
+import { noticeText } from './notices';
 import { isQuiet, type Notice, noticeSettings, SETTINGS_KEY, standingNotices } from './notices';
-import { useLateItems } from './use-late-items';
-import { useLeads } from './use-leads';
+import { storageKey } from '@/components/ui/browser-storage';
+import type { InboxList } from '@interlude/protocol/inbox';
+import { comparePositions } from '@interlude/protocol/position';
+import { useQuery } from '@tanstack/react-query';
+import { fetchJson } from '@/components/live/fetch-json';
+import { itemsOf } from './inbox-items';
 
 /** More at once are told in one. */
 const MOST_AT_ONCE = 3;
@@ -111,4 +115,60 @@ function summaryOf(notices: readonly Notice[]): Notice {
 function isBeforeTheirEyes(href: string): boolean {
   const path = href.split('#')[0];
   return document.visibilityState === 'visible' && document.hasFocus() && withoutBasePath(location.pathname) === path;
+}
+
+/** Whether this tab notifies for all of its person's tabs in this browser: one does, and when it goes another one takes over. */
+function useLeads(): boolean {
+  const [leads, setLeads] = useState(false);
+  useEffect(() => {
+    if (!canNotify()) return;
+    const left = new AbortController();
+    const lead = async () => {
+      try {
+        await navigator.locks.request(storageKey('notices'), { signal: left.signal }, async () => {
+          setLeads(true);
+          await new Promise((resolve) => left.signal.addEventListener('abort', resolve));
+        });
+      } catch (error) {
+        if (!left.signal.aborted) noteRefusal(error);
+      }
+    };
+    void lead();
+    return () => left.abort();
+  }, []);
+  return leads;
+}
+
+/** Of a thousand items each. */
+const MOST_PAGES = 10;
+
+/**
+ * Loads what came up since the last look and is not among the items that are loaded, of which there may be many: the
+ * oldest of each kind come first. Whatever comes later is told by the stream.
+ *
+ * @returns whether all of it is here. What can't be loaded is not waited for
+ */
+function useLateItems(isWanted: boolean): boolean {
+  const { fleet } = useFleetStores();
+  const resets = useFleet((fleet) => fleet.resets);
+  const next = useFleet(({ inbox }) => (inbox.isRead(ALL) ? inbox.list(ALL)?.next : undefined));
+  const late = useQuery({
+    queryKey: ['late-items', resets],
+    queryFn: async ({ signal }) => {
+      const since = lookOf(readStored(LOOK_KEY))?.upTo;
+      let after = since === undefined ? null : (next ?? null);
+      for (let page = 0; page < MOST_PAGES && after !== null; page++) {
+        const asked = fetchJson<InboxList>(`/inbox?${new URLSearchParams({ after })}`, signal);
+        const list: InboxList = await applyUnlessReset(fleet, asked, (list) => {
+          const items = list.items.filter((item) => comparePositions(item.updatedPosition, since ?? '') > 0);
+          itemsOf(fleet).takeFound({ ...list, items });
+        });
+        after = list.next;
+      }
+      return resets;
+    },
+    enabled: isWanted && next != null,
+    retry: 1,
+  });
+  return next === null || !late.isPending;
 }

@@ -3,12 +3,13 @@
 import type { InboxList } from '@interlude/protocol/inbox';
 import { useInitialData } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
-import type { CodeOnDemand } from '@/components/ui/on-demand';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { AnswerStoresProvider } from './answer-stores';
 import { itemsOf } from './inbox-items';
 import { InboxRows } from './inbox-rows';
-import { InboxWays } from './inbox-ways';
-import type { RequestedItem } from './use-request';
+import type { RequestedItem } from './answer-stores';
+import { useState } from 'react';
+import { FoldButton } from '@/components/ui/fold-button';
 
 /**
  * Everything that needs a person.
@@ -25,5 +26,36 @@ export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand
         <InboxWays />
       </RequestBoardProvider>
     </AnswerStoresProvider>
+  );
+}
+
+const WAYS = [
+  { name: 'Notifications', code: new CodeOnDemand(async () => (await import('./notice-panel')).NoticePanel) },
+  { name: 'Webhook', code: new CodeOnDemand(async () => (await import('./webhook-panel')).WebhookPanel) },
+];
+
+/** At the end of the inbox, folded: who is told of it without looking at it. */
+function InboxWays() {
+  const [open, setOpen] = useState<readonly string[]>([]);
+  return (
+    <div className="flex flex-col gap-1 pt-4">
+      {WAYS.map(({ name, code }) => {
+        const isOpen = open.includes(name);
+        return (
+          <section key={name} aria-label={name}>
+            <h2 className="text-2xs text-ink-3">
+              <FoldButton
+                isOpen={isOpen}
+                onToggle={() => setOpen(isOpen ? open.filter((one) => one !== name) : [...open, name])}
+                className="hover:text-ink"
+              >
+                {name}
+              </FoldButton>
+            </h2>
+            {isOpen && <OnDemand code={code} name={name} props={{}} />}
+          </section>
+        );
+      })}
+    </div>
   );
 }

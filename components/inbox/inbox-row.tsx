@@ -5,19 +5,19 @@ import type { InboxItem } from '@interlude/protocol/inbox';
 import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { clsx } from 'clsx';
-import { memo } from 'react';
+import { memo, useLayoutEffect, useRef } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { Ago } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
-import { Name, Words } from '@/components/ui/name';
+import { Name, Words, Quoted } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { nameText, quoted } from '@/components/ui/verbatim';
 import { itemTitle, KIND_GLYPH } from './inbox-words';
 import { ItemActions, type Mark } from './item-actions';
-import { ItemOwner } from './item-owner';
-import { asksSomething, type RequestedItem } from './use-request';
-import { useRowFocus } from './use-row-focus';
+import { asksSomething, type RequestedItem } from './answer-stores';
+import { useFleet } from '@/components/live/use-fleet';
+import { sessionTitle } from '@/components/sessions/session-words';
 
 const owedCode = new CodeOnDemand(async () => (await import('./owed-here')).OwedHere);
 const wakeCode = new CodeOnDemand(async () => (await import('@/components/tasks/wake-here')).WakeHere);
@@ -152,3 +152,46 @@ const UNFOLDING: Partial<Record<InboxKind, string>> = {
   undelivered: 'Wake the agent',
   'overdue-reply': 'Settle',
 };
+
+/** Whose item it is: the agent, always, and its session. */
+function ItemOwner({ item: { agentId, sessionId, from } }: { item: InboxItem }) {
+  const session = useFleet(({ sessions }) => (sessionId === null ? undefined : sessions.get(sessionId)));
+  return (
+    <span className="wrap-break-word block pl-5 text-ink-3 text-xs">
+      <Name text={agentId} />
+      {sessionId !== null && (
+        <>
+          {' · '}
+          <bdi>
+            <Words text={sessionTitle(session ?? { id: sessionId, title: null })} />
+          </bdi>
+        </>
+      )}
+      {from !== null && (
+        <>
+          {' · '}
+          <Quoted text={from.id} /> waits
+        </>
+      )}
+    </span>
+  );
+}
+
+/** The button that had the focus may be gone with what could be done: the row keeps it. */
+function useRowFocus() {
+  const row = useRef<HTMLLIElement>(null);
+  const hasFocus = useRef(false);
+  useLayoutEffect(() => {
+    if (hasFocus.current && document.activeElement === document.body) row.current?.focus();
+  });
+  const handlers = {
+    onFocus: () => {
+      hasFocus.current = true;
+    },
+    // What is taken away with the focus in it tells nobody.
+    onBlur: () => {
+      hasFocus.current = false;
+    },
+  };
+  return { row, handlers };
+}

@@ -1,9 +1,9 @@
 'use client';
 
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { INBOX_KINDS, noItems } from '@interlude/protocol/inbox-kinds';
+import { INBOX_KINDS, noItems, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
-import { useRef, useState } from 'react';
+import { useRef, useState, type ReactNode } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';
 import { List } from '@/components/live/list';
@@ -15,16 +15,19 @@ import { useServerNow } from '@/components/ui/now';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
 import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
-import { InboxBulk } from './inbox-bulk';
-import { type GroupName, InboxGroup } from './inbox-group';
-import { sumOfItems } from './inbox-items';
+import { InboxBulk } from './item-actions';
+import { sumOfItems, useMarks } from './inbox-items';
 import { InboxRow, type RowActs } from './inbox-row';
 import { type Mark, snoozeForAnHour } from './item-actions';
-import { KindFilter } from './kind-filter';
-import { useMarks } from './use-inbox';
 import { useInboxKeys } from './use-inbox-keys';
-import type { RequestedItem } from './use-request';
+import type { RequestedItem } from './answer-stores';
 import { useShownItems } from './use-shown-items';
+import { FoldButton } from '@/components/ui/fold-button';
+import { NEW_ROWS } from '@/components/ui/held-order';
+import { useStored } from '@/components/ui/use-stored';
+import { KIND_WORD } from './inbox-words';
+import { clsx } from 'clsx';
+import { Link } from '@/components/ui/link';
 
 /** What needs a person: by kind, of each kind what waits longest first. */
 export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
@@ -173,5 +176,107 @@ function KeysOfRows() {
         </span>
       ))}
     </span>
+  );
+}
+
+/** What a group of items is called by. */
+type GroupName = InboxKind | 'snoozed' | typeof NEW_ROWS;
+
+const GROUP_WORD: Record<GroupName, string> = { ...KIND_WORD, snoozed: 'Snoozed', [NEW_ROWS]: 'New' };
+
+/**
+ * Items of a kind. It folds, and stays as it was left.
+ *
+ * @param all how many there are where not all of them are loaded, else null
+ */
+function InboxGroup(props: {
+  name: GroupName;
+  count: number;
+  all: number | null;
+  unfolds: boolean;
+  selected: 'none' | 'some' | 'all';
+  /** Null where there is nothing to select. */
+  onSelect: ((isSelected: boolean) => void) | null;
+  children: ReactNode;
+}) {
+  const { name, count, all, unfolds, selected, onSelect, children } = props;
+  const [chosen, choose] = useStored(`fold-inbox:${name}`);
+  const isFolded = !unfolds && (chosen ?? (name === 'snoozed' ? 'folded' : 'open')) === 'folded';
+  const id = `inbox-${name}`;
+  return (
+    <section aria-labelledby={id} className="pb-5">
+      <div className="-mx-2 flex items-center gap-3 border-line border-b px-2 py-1">
+        <label className="-m-1.5 flex p-1.5">
+          <input
+            ref={(field) => {
+              if (field !== null) field.indeterminate = selected === 'some';
+            }}
+            type="checkbox"
+            aria-label={`Select all of ${GROUP_WORD[name]}`}
+            checked={selected === 'all'}
+            disabled={onSelect === null}
+            onChange={({ target }) => onSelect?.(target.checked)}
+            className="accent-ink"
+          />
+        </label>
+        <h2 id={id} className="font-medium text-xs">
+          <FoldButton
+            isOpen={!isFolded}
+            disabled={unfolds}
+            onToggle={() => choose(isFolded ? 'open' : 'folded')}
+            className="tabular hover:text-accent disabled:text-inherit"
+          >
+            {GROUP_WORD[name]}
+            <span className="font-normal text-ink-3">
+              {' '}
+              {count.toLocaleString('en')}
+              {all !== null && ` of ${all.toLocaleString('en')}`}
+            </span>
+          </FoldButton>
+        </h2>
+      </div>
+      {!isFolded && <ul>{children}</ul>}
+    </section>
+  );
+}
+
+/** Links to the kinds that are shown, which the address names. */
+function KindFilter(props: {
+  /** Of each kind, loaded or not. */
+  counts: Record<InboxKind, number>;
+  wanted: readonly InboxKind[];
+}) {
+  const { counts, wanted } = props;
+  const there = INBOX_KINDS.filter((kind) => wanted.includes(kind) || counts[kind] > 0);
+  if (there.length < 2) return null;
+  return (
+    <nav aria-label="Kinds" className="flex flex-wrap gap-x-4 gap-y-1 pb-2 text-xs">
+      <KindLink href="/inbox" label="All" count={sumOfItems(counts)} isCurrent={wanted.length === 0} />
+      {there.map((kind) => (
+        <KindLink
+          key={kind}
+          href={`/inbox?kind=${kind}`}
+          label={KIND_WORD[kind]}
+          count={counts[kind]}
+          isCurrent={wanted.includes(kind)}
+        />
+      ))}
+    </nav>
+  );
+}
+
+function KindLink(props: { href: string; label: string; count: number; isCurrent: boolean }) {
+  const { href, label, count, isCurrent } = props;
+  return (
+    <Link
+      href={href}
+      aria-current={isCurrent ? 'page' : undefined}
+      className={clsx(
+        'inline-flex min-h-6 items-center gap-1 rounded-sm',
+        isCurrent ? 'font-medium text-ink' : 'text-ink-2 hover:text-ink',
+      )}
+    >
+      {label} <span className="tabular font-normal text-ink-3">{count.toLocaleString('en')}</span>
+    </Link>
   );
 }

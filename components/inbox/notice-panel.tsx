@@ -3,7 +3,7 @@
 import { useState } from 'react';
 import { Words } from '@/components/ui/name';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
-import { canNotify, noteRefusal, REFUSAL_KEY } from './notice-refusal';
+import { canNotify, noteRefusal, REFUSAL_KEY } from './notices';
 import { NOTICE_KINDS, NOTICE_WORD, type NoticeSettings, noticeSettings, SETTINGS_KEY, storedNotices } from './notices';
 
 const NIGHT = { from: '22:00', to: '07:00' };

@@ -1,12 +1,13 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
-import type { Position } from '@interlude/protocol/position';
+import { type Position, comparePositions } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { plainWords } from '@/components/ui/plain-words';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { itemTitle, KIND_WORD } from './inbox-words';
+import { readStored, writeStored } from '@/components/ui/use-stored';
 
 /** What a browser is told of them is kept under this name. */
 export const SETTINGS_KEY = 'notices';
@@ -163,4 +164,86 @@ function failedTaskNotice({ id, agentId, failedTask }: SessionSummary, now: numb
       href: `/sessions/${encodeURIComponent(id)}#task-${position}`,
     },
   ];
+}
+
+/** The last look of this browser is kept under this name. */
+export const LOOK_KEY = 'notices-look';
+
+/** The last look at what stands, of whichever tab: what comes up after it is told, once. */
+interface Look {
+  /** When, by the server's clock. */
+  at: number;
+  /** Everything up to here was known. */
+  upTo: Position;
+  /** The keys of what stood, and needs no other notification. */
+  told: readonly string[];
+}
+
+/** What comes up by time alone has no position of its own; and it may be told so much later: it has to settle first. */
+const SETTLING_MS = 15_000;
+/** Keys kept. Anything older is recognised by its position or its time. */
+const MOST_TOLD = 500;
+
+/**
+ * @param before null at the first look of all: what stands then is no news. Nor is it on a server that has begun anew
+ * @param upTo everything up to here is known
+ */
+export function nextLook(
+  before: Look | null,
+  standing: readonly Notice[],
+  now: number,
+  upTo: Position,
+): { look: Look; fresh: Notice[] } {
+  const told = new Set(before?.told);
+  const since = before !== null && comparePositions(before.upTo, upTo) <= 0 ? before : null;
+  const cameUpAfter = ({ at, position }: Notice, { upTo, at: lookedAt }: Look) =>
+    (position !== null && comparePositions(position, upTo) > 0) || at > lookedAt - SETTLING_MS;
+  const isFresh = (notice: Notice) => since !== null && !told.has(notice.key) && cameUpAfter(notice, since);
+  const newestFirst = standing.length <= MOST_TOLD ? standing : standing.toSorted((a, b) => b.at - a.at);
+  const kept = newestFirst.filter(({ at }, place) => place < MOST_TOLD || at > now - 2 * SETTLING_MS);
+  const keys = [...new Set([...kept.map(({ key }) => key), ...told])].slice(0, Math.max(MOST_TOLD, kept.length));
+  return { look: { at: now, upTo, told: keys }, fresh: standing.filter(isFresh) };
+}
+
+/** @param stored as `JSON.stringify` wrote it; anything else counts as nothing */
+export function lookOf(stored: string | null): Look | null {
+  try {
+    const { at, upTo, told } = JSON.parse(stored ?? '') as Look;
+    return typeof at === 'number' && typeof upTo === 'string' && Array.isArray(told) ? { at, upTo, told } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Why this browser shows no notifications, in its own words, is kept under this name; empty while it does. */
+export const REFUSAL_KEY = 'notices-refused';
+
+/** Whether this browser has what it takes, as far as that is known without trying. Only in a browser. */
+export function canNotify(): boolean {
+  return 'Notification' in window && window.isSecureContext && 'locks' in navigator;
+}
+
+/** It was tried, and the browser refused: that is said where notifications are turned on, and nothing is tried again. */
+export function noteRefusal(error: unknown): void {
+  writeStored(SETTINGS_KEY, JSON.stringify({ ...noticeSettings(readStored(SETTINGS_KEY)), isOn: false }));
+  writeStored(REFUSAL_KEY, error instanceof Error && error.message !== '' ? error.message : String(error));
+}
+
+/**
+ * The words of a desktop notification without secrets: it may appear on a lock screen or a shared one. Loads the rules
+ * when the first notification is due, so that they are in no page's bundle.
+ */
+export async function noticeText({ title, body }: Pick<Notice, 'title' | 'body'>): Promise<NoticeText> {
+  try {
+    const { redactedFor } = await import('@interlude/protocol/redaction/outlets');
+    return { title: redactedFor('desktop-notice', title), body: redactedFor('desktop-notice', body) };
+  } catch {
+    // without the rules nothing can be redacted, so the notification names nothing
+    return { title: 'Something needs you', body: 'Open Interlude to see it.' };
+  }
+}
+
+interface NoticeText {
+  title: string;
+  body: string;
 }

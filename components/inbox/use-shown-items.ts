@@ -3,16 +3,17 @@
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
-import { searchWords } from '@interlude/protocol/list-search';
+import { searchWords, inboxText, sessionText } from '@interlude/protocol/list-search';
 import { useSearchParams } from 'next/navigation';
 import { type RefObject, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useListCounts, useListSearch } from '@/components/live/use-list';
 import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import { itemsOf } from './inbox-items';
-import { inboxOrder, isFound } from './inbox-order';
-import { useInbox } from './use-inbox';
+import { itemsOf, useInbox } from './inbox-items';
+import type { SessionSummary } from '@interlude/protocol/read-models';
+import { sessionTitle } from '@/components/sessions/session-words';
+import type { RowGroup } from '@/components/ui/held-order';
 
 const NOTHING: readonly InboxItem[] = [];
 
@@ -68,4 +69,27 @@ function paramsOf(kinds: readonly InboxKind[], text: string): URLSearchParams {
   for (const kind of kinds) params.append('kind', kind);
   if (text !== '') params.set('q', text);
   return params;
+}
+
+const GROUPS = [...INBOX_KINDS, 'snoozed'] as const;
+
+/** Of the items that are not done, those that are shown: by kind, of each kind what waits longest first. */
+function inboxOrder(
+  open: readonly InboxItem[],
+  shown: { kinds: readonly InboxKind[]; snoozed: ReadonlySet<string> },
+): RowGroup[] {
+  const { kinds, snoozed } = shown;
+  const sorted = [...open].sort((a, b) => a.since - b.since || (a.id < b.id ? -1 : 1));
+  const ofGroup = new Map<string, string[]>(GROUPS.map((name) => [name, []]));
+  for (const { id, kind } of sorted) {
+    if (kinds.length === 0 || kinds.includes(kind)) ofGroup.get(snoozed.has(id) ? 'snoozed' : kind)?.push(id);
+  }
+  return GROUPS.map((name) => ({ name, ids: ofGroup.get(name) ?? [] }));
+}
+
+/** Whether a search finds an item, by itself or by its session. */
+function isFound(words: readonly string[], item: InboxItem, session: SessionSummary | undefined): boolean {
+  if (words.length === 0) return true;
+  const text = `${inboxText(item)}\n${session === undefined ? '' : `${sessionText(session)}\n${sessionTitle(session)}`}`;
+  return words.every((word) => text.includes(word));
 }

@@ -1,18 +1,18 @@
 'use client';
 
-import type { Arrange } from '@interlude/protocol/commands';
+import type { Arrange, WakeRule, WakeRuleAnswer, CommandAnswer } from '@interlude/protocol/commands';
 import { MAX_SESSION_NAME } from '@interlude/protocol/limits';
 import type { ArrangementAnswer, SessionSummary } from '@interlude/protocol/read-models';
 import { isSeen, reviewedSince } from '@interlude/protocol/session-predicates';
-import { type FormEvent, type RefObject, useState } from 'react';
+import { type FormEvent, type RefObject, useState, useEffect, useRef } from 'react';
 import { putJson } from '@/components/live/fetch-json';
 import { useSupportsCommand } from '@/components/live/refusals';
 import { SignOut } from '@/components/live/sign-out';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
-import { EndSession } from './end-session';
 import { sessionTitle, standingOf } from './session-words';
-import { WakeSwitch } from './wake-switch';
+import { clsx } from 'clsx';
+import { usePost } from '@/components/live/idempotent-post';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
@@ -109,5 +109,104 @@ export function ArrangePopover(props: {
         </p>
       )}
     </ButtonPopover>
+  );
+}
+
+/** Whether the session's agent is woken by itself whenever a background command ends, of which nobody tells it. */
+export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | 'wakeRule'> }) {
+  const { id, wakeRule } = session;
+  /** What was asked here, until the session's row says what has become of it. */
+  const [asked, setAsked] = useState<{ when: WakeRule; before: WakeRule | null } | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  if (asked !== null && asked.before !== wakeRule) setAsked(null);
+  const isOn = (asked?.when ?? wakeRule) === 'command-ended';
+  const set = async (when: WakeRule) => {
+    setAsked({ when, before: wakeRule });
+    setError(null);
+    try {
+      await putJson<WakeRuleAnswer>(`/sessions/${encodeURIComponent(id)}/wake-rule`, { when });
+    } catch (failure) {
+      setAsked(null);
+      setError((failure as Error).message);
+    }
+  };
+  return (
+    <div className="border-line border-t px-3 pt-2 pb-1.5 text-xs">
+      <button
+        type="button"
+        role="switch"
+        aria-checked={isOn}
+        onClick={() => void set(isOn ? 'never' : 'command-ended')}
+        className="flex w-full items-center gap-2.5 text-left hover:text-ink"
+      >
+        <span
+          aria-hidden="true"
+          className={clsx(
+            'flex h-4 w-7 shrink-0 items-center rounded-full border px-[2px] transition-colors',
+            isOn ? 'justify-end border-ink bg-ink' : 'border-line-strong',
+          )}
+        >
+          <span className={clsx('size-2.5 rounded-full', isOn ? 'bg-ground' : 'bg-ink-3')} />
+        </span>
+        Wake it when a background command ends
+      </button>
+      <p className="mt-1 pl-[38px] text-2xs text-ink-3">
+        This agent is not told when one does. Interlude then begins a turn with the result.
+      </p>
+      {error !== null && (
+        <p role="alert" className="mt-1 pl-[38px] text-failed">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+const END_ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
+
+/** Ends the session, with its agent and its runner, once that was confirmed where it stands. */
+export function EndSession({ sessionId, onAsked }: { sessionId: string; onAsked: () => void }) {
+  const [isSure, setSure] = useState<boolean | null>(null);
+  const [state, ask] = usePost<CommandAnswer>();
+  const button = useRef<HTMLButtonElement>(null);
+  // The button that was pressed is gone: keys go on where it stood.
+  useEffect(() => {
+    if (isSure !== null) button.current?.focus();
+  }, [isSure]);
+  useEffect(() => {
+    if (state.kind === 'answered') onAsked();
+  }, [state, onAsked]);
+  const isSending = state.kind === 'sending';
+  return (
+    <div className="border-line border-t px-3 pt-2 pb-1.5 text-xs">
+      {isSure === true ? (
+        <>
+          <p className="mb-1.5">Its agent and its runner end. What still runs after 5 seconds is broken off.</p>
+          <div className="flex flex-wrap gap-2">
+            <button
+              ref={button}
+              type="button"
+              disabled={isSending}
+              onClick={() => void ask(`/sessions/${encodeURIComponent(sessionId)}/end`)}
+              className={`${END_ACTION} text-failed`}
+            >
+              End it now
+            </button>
+            <button type="button" disabled={isSending} onClick={() => setSure(false)} className={END_ACTION}>
+              Keep it
+            </button>
+          </div>
+        </>
+      ) : (
+        <button ref={button} type="button" onClick={() => setSure(true)} className={END_ACTION}>
+          End session…
+        </button>
+      )}
+      {state.kind === 'failed' && (
+        <p role="alert" className="mt-1 text-failed">
+          {state.reason}
+        </p>
+      )}
+    </div>
   );
 }

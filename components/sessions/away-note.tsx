@@ -7,7 +7,7 @@ import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Quoted } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import { Evidence } from './away-evidence';
+import { Evidence } from './state-why';
 import { useCommandSetting } from './command-setting';
 
 /** What it means that a session's runner has gone, on what evidence, and what to do about it. */

@@ -4,7 +4,7 @@ import type { SessionList, SessionSummary } from '@interlude/protocol/read-model
 import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
-import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState, type RefObject } from 'react';
 import { List } from '@/components/live/list';
 import type { CountsByState } from '@/components/live/row-counts';
 import { useListSearch } from '@/components/live/use-list';
@@ -16,13 +16,13 @@ import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useStored } from '@/components/ui/use-stored';
-import { SessionFilter } from './session-filter';
-import { groupSessions, type SessionGroup } from './session-groups';
-import { askedOf, EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';
+import { SessionFilter, askedOf, EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-filter';
 import { SessionRow } from './session-row';
-import { GROUP_WORD, type Group } from './session-words';
-import { useListKeys } from './use-list-keys';
+import { GROUP_WORD, type Group, describeState, GROUPS, groupOf, marksOf, sessionTitle } from './session-words';
 import { useSessions } from './use-sessions';
+import { searchWords, sessionText } from '@interlude/protocol/list-search';
+import { plainWords } from '@/components/ui/plain-words';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 /** More sessions than this that need no look start out folded. */
 const QUIET_SHOWN = 5;
@@ -207,5 +207,97 @@ function GroupSection(props: {
         ))}
       </ul>
     </section>
+  );
+}
+
+interface SessionGroup {
+  group: Group;
+  sessions: SessionSummary[];
+}
+
+/**
+ * Sessions by what they need of a person, most urgent first; within a group the newest first. A group without sessions
+ * is left out.
+ *
+ * @param now on the server's clock: failures age
+ */
+export function groupSessions(sessions: readonly SessionSummary[], search: string, now: number): SessionGroup[] {
+  const words = searchWords(search);
+  const found = sessions.filter((session) => matches(session, words, now));
+  return GROUPS.map((group) => ({
+    group,
+    sessions: found.filter((session) => groupOf(session, now) === group).sort((a, b) => rank(b) - rank(a)),
+  })).filter(({ sessions }) => sessions.length > 0);
+}
+
+const AT_REST: ReadonlySet<SessionState> = new Set(['idle', 'complete', 'exited', 'unknown']);
+
+/** Working sessions keep their place while they work: a list that re-sorts with every word can't be clicked. */
+function rank(session: SessionSummary): number {
+  return AT_REST.has(session.state) ? session.lastEventAt : session.stateSince;
+}
+
+function matches(session: SessionSummary, words: string[], now: number): boolean {
+  if (words.length === 0) return true;
+  // in which group it stands is a matter of time
+  const text = `${textOf(session)}\n${GROUP_WORD[groupOf(session, now)].toLowerCase()}`;
+  return words.every((word) => text.includes(word));
+}
+
+/** A list is searched with every key, and its sessions are the same from one to the next. */
+const texts = new WeakMap<SessionSummary, string>();
+
+/** All that a row itself says: what is seen there is found. What was written is found as well, whatever of it is shown. */
+function textOf(session: SessionSummary): string {
+  const known = texts.get(session);
+  if (known !== undefined) return known;
+  const text = [
+    sessionText(session),
+    sessionTitle(session),
+    describeState(session),
+    ...marksOf(session).map((mark) => mark.text),
+    plainWords(session.stateReason ?? ''),
+    plainWords(session.lastText ?? ''),
+  ]
+    .join('\n')
+    .toLowerCase();
+  texts.set(session, text);
+  return text;
+}
+
+const ROWS = '[data-session-row], [data-more-rows]';
+
+/** j/k and the arrows move through the list, "/" goes to the search. Enter is the link's own. */
+function useListKeys(options: {
+  list: RefObject<HTMLElement | null>;
+  search: RefObject<HTMLInputElement | null>;
+  /** Whether j and k move here wherever the focus is. */
+  everywhere: boolean;
+  /** The session last looked at: where the keys begin. */
+  startId: string | null;
+}): void {
+  const { list, search, everywhere, startId } = options;
+  const move = (step: 1 | -1) => {
+    const rows = [...(list.current?.querySelectorAll<HTMLElement>(ROWS) ?? [])];
+    const focused = rows.indexOf(document.activeElement as HTMLElement);
+    const at = focused >= 0 ? focused : rows.findIndex((row) => row.dataset.sessionRow === startId);
+    const next = at < 0 ? (step > 0 ? rows[0] : rows.at(-1)) : rows[Math.min(rows.length - 1, Math.max(0, at + step))];
+    if (next === undefined) return false;
+    next.focus();
+    next.scrollIntoView({ block: 'nearest' });
+  };
+  useShortcuts(
+    {
+      'sessions.search': () => {
+        // On a phone the list steps aside.
+        if (list.current === null || list.current.offsetParent === null) return false;
+        search.current?.focus();
+        search.current?.select();
+      },
+      'sessions.first-found': ({ target }) => (target === search.current ? move(1) : false),
+      'sessions.next': () => move(1),
+      'sessions.previous': () => move(-1),
+    },
+    { area: list, leads: everywhere },
   );
 }

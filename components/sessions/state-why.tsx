@@ -1,11 +1,12 @@
 'use client';
 
-import type { SessionSummary } from '@interlude/protocol/read-models';
+import type { SessionSummary, SessionAway } from '@interlude/protocol/read-models';
 import { CircleQuestionMark } from 'lucide';
 import { useCallback, useRef, useState } from 'react';
 import { Icon } from '@/components/ui/icon';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { Ago, TimeOfDay } from '@/components/ui/clock';
 
 const popoverCode = new CodeOnDemand(async () => (await import('./evidence-popover')).EvidencePopover);
 
@@ -35,5 +36,15 @@ export function StateWhy({ session }: { session: SessionSummary }) {
         <OnDemand code={popoverCode} name="The evidence" props={{ session, button, onClose: () => setOpen(false) }} />
       )}
     </>
+  );
+}
+
+/** `since 12:03 (4m), last heard 12:02:58` */
+export function Evidence({ away }: { away: SessionAway }) {
+  return (
+    <span className="tabular text-ink-2">
+      since <TimeOfDay at={away.since} /> (<Ago at={away.since} />
+      ), last heard <TimeOfDay at={away.lastHeardAt} seconds />
+    </span>
   );
 }

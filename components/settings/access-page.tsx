@@ -14,7 +14,7 @@ import { useServerNow } from '@/components/ui/now';
 import { quoted } from '@/components/ui/verbatim';
 import { type Column, FactTable } from './fact-table';
 import { ROLE_WORD, scopeInWords } from './role-words';
-import { Section } from './section';
+import { Section } from './fact-table';
 import { SureButton } from './sure-button';
 import { NewTokenNotice, TokenForm } from './token-form';
 import { Until } from './until';

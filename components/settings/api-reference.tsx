@@ -5,10 +5,9 @@ import { API_ADDRESS, API_BASE } from '@interlude/protocol/version';
 import { ChevronRight } from 'lucide';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Icon } from '@/components/ui/icon';
-import { Fields, LINK, SchemaFields, TypeText } from './api-schema';
-import { CopyText } from './copy-text';
-import { Section } from './section';
-import { WithCode } from './with-code';
+import { Fields, LINK, SchemaFields, TypeText, WithCode } from './api-schema';
+import { Section } from './fact-table';
+import { CopyButton } from '@/components/ui/copy-button';
 
 /**
  * The API reference, rendered from the OpenAPI document. Operations are linked to by id, types by name. Details are
@@ -286,4 +285,9 @@ function sampleOf(schema: JsonSchema, name = ''): unknown {
   if (type === 'string') return name === '' ? '…' : placeholder(name);
   const required = (schema.required ?? []) as string[];
   return Object.fromEntries(required.map((field) => [field, sampleOf(fields[field] ?? {}, field)]));
+}
+
+/** As `CopyButton`, of a text that the server knows. */
+function CopyText({ label, text }: { label: string; text: string }) {
+  return <CopyButton label={label} text={() => text} className="mt-px shrink-0" />;
 }

@@ -11,7 +11,7 @@ import { Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import { FactTable } from './fact-table';
 import { ROLE_WORD } from './role-words';
-import { Section } from './section';
+import { Section } from './fact-table';
 import { SureButton, useAct } from './sure-button';
 
 const REFRESH_MS = 10_000;

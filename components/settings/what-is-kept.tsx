@@ -2,10 +2,10 @@
 
 import type { RetentionRules, Storage } from '@interlude/protocol/storage';
 import { FactTable } from './fact-table';
-import { inMebibytes, type KeptRule, keptRules } from './kept-words';
-import { Section } from './section';
-import { Share } from './share';
-import { useStorage } from './use-storage';
+import { inMebibytes, type KeptRule, keptRules } from './database-size';
+import { Section } from './fact-table';
+import { Share } from './database-size';
+import { useStorage } from './database-size';
 
 const WIDTHS = '@3xl:grid-cols-[minmax(0,2fr)_minmax(0,4fr)_minmax(0,3.4fr)_80px]';
 

@@ -10,7 +10,7 @@ import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
 import { ROLE_CAN, ROLE_WORD } from './role-words';
-import { Section } from './section';
+import { Section } from './fact-table';
 import { useAct } from './sure-button';
 import { spanInWords, Until } from './until';
 

@@ -2,7 +2,7 @@ import type { InboxList } from '@interlude/protocol/inbox';
 import type { RequestDetail } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LOOK_KEY } from '@/components/inbox/notice-look';
+import { LOOK_KEY } from '@/components/inbox/notices';
 import { type ChromiumProfile, openProfile } from '../support/chromium';
 import type { EventWriter } from '../support/event-writer';
 import { asks, fails, starts, writeInbox } from '../support/inbox-scene';

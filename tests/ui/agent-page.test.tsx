@@ -5,7 +5,7 @@ import { API_BASE } from '@interlude/protocol/version';
 import { cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentPage } from '@/components/agents/agent-page';
-import { MarkAsSeen } from '@/components/agents/failure-list';
+import { MarkAsSeen } from '@/components/agents/insight-list';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import { anAgent, anInsight } from './rows';

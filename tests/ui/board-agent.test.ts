@@ -2,7 +2,7 @@ import { noSessions } from '@interlude/protocol/session-states';
 import { expect, it } from 'vitest';
 import { standingCounts, urgentStanding } from '@/components/agents/board-agent';
 import { BoardSorter } from '@/components/agents/board-columns';
-import { isOnBoard, WHOLE_BOARD } from '@/components/agents/board-query';
+import { isOnBoard, WHOLE_BOARD } from '@/components/agents/board-filter';
 import { anAgent } from './rows';
 
 const killed = anAgent({ id: 'killed', sessionStates: { ...noSessions(), exited: 2 }, brokenOffCount: 1 });

@@ -7,7 +7,7 @@ import { act, cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DesktopNotices } from '@/components/inbox/desktop-notices';
 import { itemsOf } from '@/components/inbox/inbox-items';
-import { LOOK_KEY } from '@/components/inbox/notice-look';
+import { LOOK_KEY } from '@/components/inbox/notices';
 import { NoticePanel } from '@/components/inbox/notice-panel';
 import { NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
 import { LiveProvider } from '@/components/live/live-provider';

@@ -5,7 +5,7 @@ import { act, cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { ArrangePopover } from '@/components/sessions/arrange-popover';
-import { EndSession } from '@/components/sessions/end-session';
+import { EndSession } from '@/components/sessions/arrange-popover';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { aSession } from './rows';
 

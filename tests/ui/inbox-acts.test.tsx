@@ -8,7 +8,7 @@ import { API_BASE } from '@interlude/protocol/version';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
-import type { RequestedItem } from '@/components/inbox/use-request';
+import type { RequestedItem } from '@/components/inbox/answer-stores';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';

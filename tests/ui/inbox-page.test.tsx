@@ -5,7 +5,7 @@ import { type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
-import type { RequestedItem } from '@/components/inbox/use-request';
+import type { RequestedItem } from '@/components/inbox/answer-stores';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useCardKeys } from '@/components/requests/card-keys';
 import { NowProvider } from '@/components/ui/now';

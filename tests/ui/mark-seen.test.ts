@@ -1,7 +1,7 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { afterEach, expect, it, vi } from 'vitest';
-import { markSeen } from '@/components/agents/agent-jobs';
+import { markSeen } from '@/components/agents/selection-bar';
 
 afterEach(() => vi.unstubAllGlobals());
 

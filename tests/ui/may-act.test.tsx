@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { afterEach, expect, test } from 'vitest';
 import { MayActProvider } from '@/components/access/may-act';
 import { SelectionBar } from '@/components/agents/selection-bar';
-import { InboxBulk } from '@/components/inbox/inbox-bulk';
+import { InboxBulk } from '@/components/inbox/item-actions';
 import { ItemActions } from '@/components/inbox/item-actions';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { LevelSwitch } from '@/components/logs/level-switch';

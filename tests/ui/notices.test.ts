@@ -1,6 +1,6 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { expect, it } from 'vitest';
-import { nextLook } from '@/components/inbox/notice-look';
+import { nextLook } from '@/components/inbox/notices';
 import {
   isQuiet,
   NO_NOTICES,

@@ -1,6 +1,6 @@
 import type { QuarantinedRecord } from '@interlude/protocol/read-models';
 import { expect, test } from 'vitest';
-import { groupParked } from '@/components/agents/parked-groups';
+import { groupParked } from '@/components/agents/parked-list';
 
 function parked(position: string, sessionId: string, taskId: string, event: unknown, taskRunId: string | null = null) {
   const settled = { settledAt: null, settledBy: null, reason: null, assignedSessionId: null };

@@ -2,7 +2,7 @@ import type { RetentionRules, Storage } from '@interlude/protocol/storage';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, it } from 'vitest';
-import { keptRules } from '@/components/settings/kept-words';
+import { keptRules } from '@/components/settings/database-size';
 import { WhatIsKept } from '@/components/settings/what-is-kept';
 import { logRetention } from '@/lib/server/log-store/remove-old-lines';
 import { historyRetention } from '@/lib/server/retention/retention-settings';

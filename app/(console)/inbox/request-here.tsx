@@ -2,7 +2,7 @@
 
 import { useAgentSummary } from '@/components/agents/use-agents';
 import { useAnswerStore } from '@/components/inbox/answer-stores';
-import { type RequestedItem, useRequest } from '@/components/inbox/use-request';
+import { type RequestedItem, useRequest } from '@/components/inbox/answer-stores';
 import { ActionsProvider } from '@/components/live/actions';
 import { useFleet } from '@/components/live/use-fleet';
 import { renderRequest } from '../render-request';

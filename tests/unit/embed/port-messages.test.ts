@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import { placeOf } from '@/components/embed/followed-link';
+import { placeOf } from '@/components/embed/frame-links';
 import { consoleMessage } from '@/components/embed/port-messages';
-import { checkToken } from '@/components/embed/token-limits';
+import { checkToken } from '@/components/embed/token-keeper';
 
 test.each([
   [{ type: 'token', token: 'abc' }],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { TokenKeeper } from '@/components/embed/token-keeper';
-import type { Checked, TokenLimits } from '@/components/embed/token-limits';
+import type { Checked, TokenLimits } from '@/components/embed/token-keeper';
 
 const START = 1_000_000;
 const good = (limits: Partial<TokenLimits> = {}): Checked => ({

@@ -6,7 +6,7 @@ import type { InboxList } from '@interlude/protocol/inbox';
 import { OUTLETS, type Outlet, redactedMetrics } from '@interlude/protocol/redaction/outlets';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { noticeText } from '@/components/inbox/notice-text';
+import { noticeText } from '@/components/inbox/notices';
 import { NO_NOTICES, standingNotices } from '@/components/inbox/notices';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 import { AccessStage } from '../../support/access-stage';

@@ -3,7 +3,7 @@
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
 import { OwedReplies } from '@/components/obligations/owed-replies';
-import { Evidence } from '@/components/sessions/away-evidence';
+import { Evidence } from '@/components/sessions/state-why';
 import {
   describeState,
   failuresInWords,

@@ -1,6 +1,6 @@
 import type { Metadata } from 'next';
 import { readForPage, visitor } from '@/app/(console)/read-in-turn';
-import { DatabaseCommands } from '@/components/settings/database-commands';
+import { DatabaseCommands } from '@/components/settings/database-size';
 import { DatabaseSize } from '@/components/settings/database-size';
 import { WhatIsKept } from '@/components/settings/what-is-kept';
 import { may } from '@/lib/server/access/principal';

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { SessionStores } from '@/app/(console)/sessions/[sessionId]/session-stores';
 import { useMayAct } from '@/components/access/may-act';
 import { OutgoingWake } from '@/components/composer/outgoing-wake';
-import { EmbedWait } from '@/components/embed/embed-wait';
+import { EmbedWait } from '@/components/embed/embed-notice';
 import { EmbedPanes } from './embed-panes';
 import { readStart } from './read-start';
 
