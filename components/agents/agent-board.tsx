@@ -1,32 +1,30 @@
 'use client';
 
 import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
-import { useInitialData } from '@/components/live/use-fleet';
-import { useAgents } from './use-agents';
-import { useEffect, useEffectEvent, useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
-import type { ShownList } from '@/components/live/row-table';
-import { type ListState, useListSearch } from '@/components/live/use-list';
 import { useSearchParams } from 'next/navigation';
+import { useCallback, useDeferredValue, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react';
 import { ListEnd } from '@/components/live/list';
+import type { ShownList } from '@/components/live/row-table';
+import { useInitialData } from '@/components/live/use-fleet';
+import { type ListState, useListSearch } from '@/components/live/use-list';
+import { FoldButton } from '@/components/ui/fold-button';
 import { HeldChanges } from '@/components/ui/held-changes';
 import { ListSearch } from '@/components/ui/list-search';
-import { useHeldOrder } from '@/components/ui/use-held-order';
-import { useNewest } from '@/components/ui/use-newest';
-import { useSelection } from '@/components/ui/use-selection';
-import { BoardSorter, SORT_WORD } from './board-columns';
-import { BoardFilter } from './board-filter';
-import { BoardHead } from './board-head';
-import { boardParams, isOnBoard, useBoardQuery, WHOLE_BOARD } from './board-filter';
-import { BoardRows } from './board-rows';
-import { BoardSort } from './board-head';
-import { SelectionBar } from './selection-bar';
-import { FoldButton } from '@/components/ui/fold-button';
 import { useHydrated } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useMedia } from '@/components/ui/use-media';
+import { useNewest } from '@/components/ui/use-newest';
+import { useSelection } from '@/components/ui/use-selection';
 import { useStored } from '@/components/ui/use-stored';
+import { BoardSorter, SORT_WORD } from './board-columns';
+import { BoardFilter, boardParams, isOnBoard, useBoardQuery, WHOLE_BOARD } from './board-filter';
+import { BoardHead, BoardSort } from './board-head';
+import { BoardRows } from './board-rows';
+import { SelectionBar } from './selection-bar';
+import { useAgents } from './use-agents';
 
-/** Every agent this server has heard of: what it does, where it runs, what it owes and what is missing of it. */
+/** All agents of this server with their state, host, pending replies and missing records. */
 export function AgentBoard({ initial }: { initial: AgentList }) {
   useInitialData((fleet) => fleet.takeAgents(initial));
   const { list, state } = useAgents();
@@ -39,13 +37,13 @@ export function AgentBoard({ initial }: { initial: AgentList }) {
   );
 }
 
-/** Up to so many agents are loaded by themselves: only what is loaded can be sorted. */
+/** Agents loaded without a press, because only loaded agents can be sorted. */
 export const MOST_LOADED = 2_000;
 
 /**
- * Loads page after page behind the first one, which is there at once. What fails is asked for again on a press.
+ * Loads page after page. After a failure, the user continues with a press.
  *
- * Ordering: called by the component that made `state`, after it. In one below, `load` would ask for the page before.
+ * Ordering: call it in the component that made `state`, after it. In a child, `load` would read the previous page.
  */
 function useWholeBoard(list: ShownList<AgentSummary> | undefined, state: ListState): void {
   const { next = null, rows = [] } = list ?? {};
@@ -57,12 +55,12 @@ function useWholeBoard(list: ShownList<AgentSummary> | undefined, state: ListSta
   }, [loads, next]);
 }
 
-/** The agents of a view, in its order, which holds while a hand is on them. */
+/** The agents of a view. Their order holds while the user points at them. */
 function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: ListState }) {
   const { rows, next } = list;
   const [query, setQuery] = useBoardQuery(useSearchParams());
   const wanted = useDeferredValue(query);
-  // Where all of them are loaded there is nothing that the server could find besides.
+  // The server finds nothing more once all agents are loaded.
   const asked =
     next === null || query.text.trim() === '' ? '' : new URLSearchParams({ q: query.text.trim() }).toString();
   const search = useListSearch<AgentList>({
@@ -146,10 +144,10 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
 
 const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts')).FleetCharts);
 
-/** The charts of the fleet, above its board. They fold, and stay as they were left. */
+/** The charts above the board. The browser remembers if they are folded. */
 function BoardActivity() {
   const [chosen, choose] = useStored('fold-activity');
-  // On a phone they would stand between the reader and the agents.
+  // On a phone they would push the agents out of sight.
   const isWide = useMedia('(min-width: 640px)');
   const isKnown = useHydrated();
   const isOpen = chosen === null ? isWide : chosen === 'open';
@@ -160,7 +158,7 @@ function BoardActivity() {
           Activity
         </FoldButton>
       </h2>
-      {/* What the server renders leaves the room that most have it open in: then nothing moves. */}
+      {/* The server reserves the usual height, so nothing moves. */}
       {!isKnown && <div className="hidden min-h-44 sm:block" />}
       {isKnown && isOpen && (
         <div className="min-h-44">

@@ -2,30 +2,27 @@
 
 import { commandsOf, limitsOf, outageOf, troubleOf } from '@interlude/protocol/agent-limits';
 import type { AgentDetail, ProducerSummary } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
+import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { List } from '@/components/live/list';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { SessionRow } from '@/components/sessions/session-row';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
+import { nameText } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import { CommandList } from './runner-facts';
-import { FailureList, MarkAsSeen } from './insight-list';
-import { InsightList } from './insight-list';
-import { ParkedList } from './parked-list';
-import { QuarantineList } from './parked-list';
-import { RunnerFacts } from './runner-facts';
+import { FailureList, InsightList, MarkAsSeen } from './insight-list';
+import { ParkedList, QuarantineList } from './parked-list';
+import { CommandList, RunnerFacts } from './runner-facts';
 import { TroubleLine } from './trouble-line';
 import { useAgent } from './use-agents';
-import { formatDuration } from '@interlude/protocol/time';
-import { clsx } from 'clsx';
-import { plural } from '@/components/ui/duration';
-import { Glyph } from '@/components/ui/glyph';
-import { nameText } from '@/components/ui/verbatim';
 
-/** One agent: what it says of itself, its sessions, what was delivered and what was not. */
+/** An agent: its status, sessions, delivery and failures. */
 export function AgentPage({ initial }: { initial: AgentDetail }) {
   const { detail, moreSessions } = useAgent(initial, true);
   const { agent, sessions, producers, producerCount, quarantine, parked, insights } = detail;
@@ -41,10 +38,10 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           <Name text={agent.kind ?? 'unnamed kind'} />
         </span>
         <span>
-          first heard <TimeOfDay at={agent.firstSeenAt} />
+          first seen <TimeOfDay at={agent.firstSeenAt} />
         </span>
         <span>
-          last heard <Ago at={agent.lastSeenAt} />
+          last seen <Ago at={agent.lastSeenAt} />
         </span>
         <Link
           href={`/agents/${encodeURIComponent(agent.id)}/logs`}
@@ -53,21 +50,21 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           Log
         </Link>
       </p>
-      {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'it does not answer'}.`} />}
+      {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'no answer'}.`} />}
       {trouble !== null && <TroubleLine trouble={trouble} />}
       {failures.length > 0 && (
         <Section
           title="Failures"
           id="failures"
           count={agent.insightCount > 0 ? agent.insightCount : undefined}
-          // the count falls before the list is read again: both must go at once, or the button moves under the pointer
+          // The count changes before the list is read again. Both must go at once, or the button moves.
           action={agent.insightCount > 0 && <MarkAsSeen agentId={agent.id} insights={failures} />}
         >
           <FailureList agent={agent} insights={failures} sessions={sessions} />
         </Section>
       )}
       {parked.length > 0 && (
-        <Section title="Parked" id="parked" count={agent.parkedCount}>
+        <Section title="Unassigned" id="parked" count={agent.parkedCount}>
           <ParkedList agent={agent} records={parked} sessions={ordered} />
         </Section>
       )}
@@ -99,7 +96,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
         )}
         {limits.length > 0 && (
           <>
-            <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">What it can’t tell</h3>
+            <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">Limits</h3>
             <SentenceList sentences={limits} />
           </>
         )}
@@ -125,7 +122,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
         </Section>
       )}
       {quarantine.length > 0 && (
-        <Section title="Quarantine" count={agent.quarantinedCount}>
+        <Section title="Rejected records" count={agent.quarantinedCount}>
           <QuarantineList records={quarantine} total={agent.quarantinedCount} />
         </Section>
       )}
@@ -155,15 +152,14 @@ function Section(props: {
   );
 }
 
-const COLUMNS = ['Outbox', 'Verified', 'Sent twice', 'Gaps refused', 'Quarantined', 'Lost', 'Clock', 'Last heard'];
+const COLUMNS = ['Outbox', 'Verified', 'Sent twice', 'Gaps refused', 'Rejected', 'Lost', 'Clock', 'Last seen'];
 
 /**
- * What came of each outbox. Its records are numbered without a hole, so the number of the last one is proof that all
- * before it are here.
+ * Delivery per outbox. Records are numbered without gaps, so the last number proves that all before it arrived.
  */
 function DeliveryLedger({ producers, count }: { producers: readonly ProducerSummary[]; count: number }) {
   const omitted = count - producers.length;
-  if (producers.length === 0) return <p className="text-ink-3">No outbox has delivered for this agent yet.</p>;
+  if (producers.length === 0) return <p className="text-ink-3">Nothing delivered for this agent yet.</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls sideways must be reachable by keyboard
     <div className="overflow-x-auto" tabIndex={0}>

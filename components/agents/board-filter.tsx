@@ -1,16 +1,16 @@
 'use client';
 
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
+import { agentText, searchWords } from '@interlude/protocol/list-search';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
-import { useMemo, useEffect, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { StateChips } from '@/components/sessions/session-filter';
 import { nameText } from '@/components/ui/verbatim';
 import { hostOf, providerOf, standingCounts } from './board-agent';
 import { byName, SORTS, type Sort } from './board-columns';
-import { withBasePath } from '@interlude/protocol/base-path.mjs';
-import { agentText, searchWords } from '@interlude/protocol/list-search';
 
-/** Which agents are shown: of a state, a provider, a host; and those that are retired. */
+/** Filters agents by session state, provider, host and retirement. */
 export function BoardFilter(props: {
   agents: readonly AgentSummary[];
   query: BoardQuery;
@@ -58,7 +58,7 @@ export function BoardFilter(props: {
   );
 }
 
-/** How many are not retired and have a session that stands so, and how many are retired. */
+/** Counts active agents by session state, and retired agents. */
 function tally(agents: readonly AgentSummary[]): { counts: Record<SessionState, number>; retired: number } {
   const counts = noSessions();
   let retired = 0;
@@ -70,7 +70,7 @@ function tally(agents: readonly AgentSummary[]): { counts: Record<SessionState, 
   return { counts, retired };
 }
 
-/** One of what is there. With less than two there is nothing to pick. */
+/** Picks one of the given values. Hidden if there are fewer than two. */
 function Pick(props: {
   label: string;
   all: string;
@@ -79,8 +79,8 @@ function Pick(props: {
   onPick: (value: string | null) => void;
 }) {
   const { label, all, value, values, onPick } = props;
-  const there = [...new Set([...values, value].filter((one) => one !== null))].sort(byName);
-  if (there.length < 2 && value === null) return null;
+  const options = [...new Set([...values, value].filter((one) => one !== null))].sort(byName);
+  if (options.length < 2 && value === null) return null;
   return (
     <select
       aria-label={label}
@@ -89,7 +89,7 @@ function Pick(props: {
       className="h-6 max-w-44 rounded border border-line bg-ground px-1 text-ink-2"
     >
       <option value="">{all}</option>
-      {there.map((one) => (
+      {options.map((one) => (
         <option key={one} value={one}>
           {nameText(one)}
         </option>
@@ -98,10 +98,10 @@ function Pick(props: {
   );
 }
 
-/** A view of the board: which agents, in which order. The address says it, so that a link is a saved view. */
+/** A view of the board. The address contains it, so a link is a saved view. */
 export interface BoardQuery {
   text: string;
-  /** Any session in any of these; none: whatever they do. */
+  /** Agents with a session in any of these; empty: all agents. */
   states: readonly SessionState[];
   provider: string | null;
   host: string | null;
@@ -150,8 +150,8 @@ export function isOnBoard(agent: AgentSummary, query: BoardQuery): boolean {
   if (states.length > 0 && !isInAny(agent, states)) return false;
   if (provider !== null && providerOf(agent).name !== provider) return false;
   if (host !== null && hostOf(agent) !== host) return false;
-  const said = `${agentText(agent)}\n${[providerOf(agent).name, hostOf(agent)].join('\n').toLowerCase()}`;
-  return searchWords(text).every((word) => said.includes(word));
+  const searched = `${agentText(agent)}\n${[providerOf(agent).name, hostOf(agent)].join('\n').toLowerCase()}`;
+  return searchWords(text).every((word) => searched.includes(word));
 }
 
 function isInAny(agent: AgentSummary, states: readonly SessionState[]): boolean {
@@ -159,7 +159,7 @@ function isInAny(agent: AgentSummary, states: readonly SessionState[]): boolean 
   return states.some((state) => counts[state] > 0);
 }
 
-/** The view in the address. Back undoes a filter, but not each letter. */
+/** Keeps the view in the address. Back undoes a filter, but not each letter. */
 export function useBoardQuery(first: URLSearchParams) {
   const [query, setQuery] = useState(() => boardQuery(first));
   const params = boardParams(query);

@@ -2,25 +2,25 @@
 
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef, useState, type ReactNode, memo } from 'react';
 import { clsx } from 'clsx';
+import { memo, type ReactNode, useEffect, useRef, useState } from 'react';
 import { glyphOf, STATE_WORD } from '@/components/sessions/session-words';
-import { Glyph } from '@/components/ui/glyph';
-import { missingOf, standingCounts, urgentStanding, hostOf, providerOf } from './board-agent';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
+import { hostOf, missingOf, providerOf, standingCounts, urgentStanding } from './board-agent';
 
-/** Of a row with two lines. Each is measured once it is there. */
+/** Height of a two-line row, until it is measured. */
 const ROW_PX = 49;
-/** Rows beyond both ends of what is in sight. */
+/** Rows rendered beyond each end of the window. */
 const BEYOND = 10;
-/** What the server lays out, which knows no window. */
+/** The window that the server assumes. */
 const FIRST = { width: 0, height: 900 };
 
-/** The rows near what is in sight, each where the whole table has it: a fleet may have thousands. */
+/** The rows near the window, because a fleet may have thousands. */
 export function BoardRows(props: {
   agents: readonly AgentSummary[];
   selected: ReadonlySet<string>;
@@ -33,7 +33,7 @@ export function BoardRows(props: {
   useEffect(() => {
     const scroller = box.current?.closest('main');
     if (scroller == null || box.current === null) return;
-    // whatever stands above it may fold, or come later
+    // parts above may fold or load later
     const size = new ResizeObserver(() => {
       const top = box.current?.getBoundingClientRect().top ?? 0;
       setAbove(Math.round(top - scroller.getBoundingClientRect().top + scroller.scrollTop));
@@ -55,8 +55,8 @@ export function BoardRows(props: {
   const before = (items[0]?.start ?? above) - above;
   const behind = virtualizer.getTotalSize() - ((items.at(-1)?.end ?? above) - above);
   return (
-    // They follow one another as they are: what the server guessed of their height moves none when it is known.
-    // biome-ignore lint/a11y/useSemanticElements: rows that stand alone are no table rows
+    // In flow instead of positioned, so a wrong guess by the server moves no row.
+    // biome-ignore lint/a11y/useSemanticElements: virtual rows can't be table rows
     <div ref={box} role="rowgroup" style={{ paddingTop: before, paddingBottom: Math.max(0, behind) }}>
       {items.map(({ key, index }) => {
         const agent = agents[index] as AgentSummary;
@@ -90,17 +90,17 @@ export function None() {
   return (
     <span className="text-ink-3">
       <span aria-hidden="true">–</span>
-      <span className="sr-only">not said</span>
+      <span className="sr-only">unknown</span>
     </span>
   );
 }
 
-/** None of them is no news. */
+/** A count, dimmed if it is zero. */
 export function Count({ of }: { of: number }) {
   return <span className={of === 0 ? 'text-ink-3' : undefined}>{of.toLocaleString('en')}</span>;
 }
 
-/** The most urgent state of an agent's sessions, and how many of them are in it. */
+/** The most urgent state of an agent's sessions, and how many are in it. */
 export function AgentState({ agent }: { agent: AgentSummary }) {
   const { sessionCount } = agent;
   const state = urgentStanding(agent);
@@ -122,22 +122,22 @@ export function Ledger({ agent }: { agent: AgentSummary }) {
   if (missingOf(agent) === 0) return <span className="text-ink-3">nothing missing</span>;
   const parts = [
     agent.lostCount > 0 && `${agent.lostCount} lost`,
-    agent.quarantinedCount > agent.parkedCount && `${agent.quarantinedCount - agent.parkedCount} in quarantine`,
-    agent.parkedCount > 0 && `${agent.parkedCount} parked`,
+    agent.quarantinedCount > agent.parkedCount && `${agent.quarantinedCount - agent.parkedCount} rejected`,
+    agent.parkedCount > 0 && `${agent.parkedCount} unassigned`,
   ];
   return <span className="text-waiting">{parts.filter(Boolean).join(' · ')}</span>;
 }
 
-/** The same columns in the head and in every row; what there is no room for goes, the name never does. */
+/** Columns of the head and of every row. Narrow boards drop columns, but never the name. */
 export const BOARD_GRID =
   'grid grid-cols-[20px_minmax(0,1fr)_auto] items-baseline gap-x-3 @2xl:grid-cols-[20px_minmax(0,3fr)_minmax(0,2fr)_60px_48px_64px_64px] @6xl:grid-cols-[20px_minmax(0,5fr)_minmax(0,2fr)_minmax(0,1.3fr)_minmax(0,1.2fr)_56px_48px_64px_88px_minmax(0,1.3fr)_64px]';
 export const ON_WIDE = '@max-2xl:hidden';
 export const ON_WIDEST = '@max-6xl:hidden';
 
-/** An agent on the board. Memoized: of a thousand rows only those that changed are rendered. */
+/** A row of the board. Memoized, because few of a thousand rows change at a time. */
 const BoardRow = memo(function BoardRow(props: {
   agent: AgentSummary;
-  /** Its place among those that are shown. */
+  /** Index among the shown rows. */
   at: number;
   isSelected: boolean;
   onSelect: (id: string, isSelected: boolean) => void;
@@ -146,11 +146,11 @@ const BoardRow = memo(function BoardRow(props: {
   const { id, kind, retiredAt, owedCount, overdueCount, sessionCount, runningTaskCount, logLevel } = agent;
   const provider = providerOf(agent);
   const host = hostOf(agent);
-  const stands = retiredAt !== null ? 'retired' : agent.connection === 'connected' ? 'connected' : null;
-  // A runner that names no version of its agent has no other name for it than its kind.
-  const isSaidBeside = kind !== null && provider.name === kind;
+  const connection = retiredAt !== null ? 'retired' : agent.connection === 'connected' ? 'connected' : null;
+  // Without a version, the provider column shows the kind.
+  const isShownBeside = kind !== null && provider.name === kind;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: rows that stand alone are no table rows
+    // biome-ignore lint/a11y/useSemanticElements: virtual rows can't be table rows
     <div
       role="row"
       tabIndex={-1}
@@ -180,15 +180,15 @@ const BoardRow = memo(function BoardRow(props: {
           <Name text={id} />
         </Link>
         <span className="block truncate text-2xs text-ink-3">
-          {stands}
-          <span className={clsx(isSaidBeside && '@6xl:hidden')}>
-            {stands !== null && ' · '}
+          {connection}
+          <span className={clsx(isShownBeside && '@6xl:hidden')}>
+            {connection !== null && ' · '}
             <Name text={kind ?? 'unnamed kind'} />
           </span>
           <span className="@2xl:hidden">
             {' · '}
             {plural(sessionCount, 'session')}
-            {owedCount > 0 && ` · owes ${owedCount}`}
+            {owedCount > 0 && ` · ${plural(owedCount, 'pending reply', 'pending replies')}`}
           </span>
           {missingOf(agent) > 0 && (
             <span className="@6xl:hidden">

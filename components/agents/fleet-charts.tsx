@@ -3,18 +3,18 @@
 import { MINUTE_MS } from '@interlude/protocol/limits';
 import type { Activity, DurationStep } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useMemo, useEffect, useRef } from 'react';
+import { useTheme } from 'next-themes';
+import { type ReactNode, useEffect, useMemo, useRef } from 'react';
+import UPlot from 'uplot';
 import { fetchJson } from '@/components/live/fetch-json';
 import { plural } from '@/components/ui/duration';
-import { useTheme } from 'next-themes';
-import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
 const AGAIN_MS = 15_000;
-/** A time beneath every so many minutes. */
+/** Minutes between time labels. */
 const LABEL_EVERY = 15;
 
-/** What the fleet did lately: events per minute, how long tasks ran, and how long answers took. */
+/** Recent activity: events per minute, task durations and reply times. */
 export function FleetCharts() {
   const { data, error } = useQuery({
     queryKey: ['activity'],
@@ -24,21 +24,15 @@ export function FleetCharts() {
   if (data === undefined) {
     return (
       <p role="status" className="min-h-44 py-2 text-2xs text-ink-3">
-        {error === null ? 'Loading…' : `The activity could not be loaded: ${error.message}`}
+        {error === null ? 'Loading…' : `Activity could not be loaded: ${error.message}`}
       </p>
     );
   }
   return (
     <div className="grid min-h-44 gap-x-8 gap-y-4 @2xl:grid-cols-2 @5xl:grid-cols-[2fr_1fr_1fr] @2xl:@max-5xl:[&>:first-child]:col-span-2">
       <EventsPerMinute activity={data} />
-      <Durations title="How long tasks ran" steps={data.tasks} one="task" none="No task has ended yet." />
-      <Durations
-        title="Time to answer"
-        steps={data.answers}
-        one="reply"
-        many="replies"
-        none="No reply was given yet."
-      />
+      <Durations title="How long tasks ran" steps={data.tasks} one="task" none="No tasks have ended yet." />
+      <Durations title="Time to answer" steps={data.answers} one="reply" many="replies" none="No replies yet." />
     </div>
   );
 }
@@ -49,10 +43,11 @@ function EventsPerMinute({ activity: { events, since } }: { activity: Activity }
   const total = events.reduce((sum, count) => sum + count, 0);
   const most = Math.max(...events);
   const now = events.length - 1;
-  // The last minute is not over: what it has by now is no measure of it.
+  // The last minute is still open.
   const names = useMemo(() => times.map((time, at) => (at === now ? `${time}, so far` : time)), [times, now]);
-  const soFar = `${(events[now] ?? 0).toLocaleString('en')} so far in the one that goes on`;
-  const summary = `${plural(total, 'event')} in ${events.length} minutes, at most ${most.toLocaleString('en')} in one; ${soFar}`;
+  const span = events.length === 60 ? 'hour' : plural(events.length, 'minute');
+  const soFar = (events[now] ?? 0).toLocaleString('en');
+  const summary = `${plural(total, 'event')} in the last ${span} · peak ${most.toLocaleString('en')}/min · ${soFar} this minute`;
   return (
     <Chart title="Events per minute" summary={summary} head={['Minute', 'Events']} names={names} values={events}>
       <BarChart labels={labels} values={events} lastIsOpen />
@@ -87,7 +82,7 @@ function Durations(props: { title: string; steps: readonly DurationStep[]; one: 
   );
 }
 
-/** A chart with its figures, which say the same. */
+/** A chart with its values as a table. */
 function Chart(props: {
   title: string;
   summary: string;
@@ -151,13 +146,12 @@ function short(ms: number): string {
   return ms >= 60_000 ? `${ms / 60_000}m` : `${ms / 1_000}s`;
 }
 
-/** Steps beneath the last tick: more have no room for their labels. */
+/** Steps below the last tick; more labels don't fit. */
 const MOST_STEPS = 3;
 const LEADING = [1, 2, 5];
 
 /**
- * Where an axis of counts has its ticks: from zero on, in whole steps, and the last is above all of them: a bar that
- * touched the end would look cut off.
+ * Ticks of a count axis: whole steps from zero. The last tick is above the highest count, so no bar looks cut off.
  */
 export function countTicks(most: number): number[] {
   for (let power = 1; ; power *= 10) {
@@ -171,16 +165,16 @@ export function countTicks(most: number): number[] {
 
 const HEIGHT = 110;
 /**
- * Counts as bars from zero on. It shows what the figures beside it say, so that nobody has to read it.
+ * Counts as bars. Hidden from screen readers, which get the table of values.
  *
- * @param labels what stands beneath each bar; where there are many, beneath some
- * @param lastIsOpen whether the last one still grows: it is drawn as an outline, so that it looks like no fall
+ * @param labels labels below the bars; empty for none
+ * @param lastIsOpen draws the last bar as an outline, because it is still growing
  */
 export function BarChart(props: { labels: readonly string[]; values: readonly number[]; lastIsOpen?: boolean }) {
   const { labels, values, lastIsOpen = false } = props;
   const box = useRef<HTMLDivElement>(null);
   const { resolvedTheme } = useTheme();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: drawn with the colours of the theme
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the chart uses the theme's colours
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
@@ -221,7 +215,7 @@ function optionsOf(element: HTMLElement, labels: readonly string[], ticks: numbe
     cursor: { show: false },
     scales: {
       x: { time: false, range: [-0.6, labels.length - 0.4] },
-      // An axis that begins above zero would make little differences look great.
+      // Starts at zero, so small differences don't look large.
       y: { range: [0, ticks.at(-1) ?? 1] },
     },
     axes: [

@@ -15,10 +15,10 @@ import { ALL } from '@/components/live/fleet-store';
 import { applyUnlessReset, useFleet, useFleetQuery, useFleetStores, useInitialData } from '@/components/live/use-fleet';
 import { PAGE, useLiveList, useMorePage } from '@/components/live/use-list';
 
-/** Its rows as they are now, the rest as it was read. */
+/** An agent with live rows; the rest is as last read. */
 export type LiveAgent = Omit<AgentDetail, 'sessions'> & { sessions: readonly SessionSummary[] };
 
-/** The ledger is read again at most this often while its agent is at work. */
+/** Shortest time between reads of the ledger. */
 const LEDGER_MS = 5_000;
 
 /** The loaded agents, and the request for further ones. */
@@ -35,11 +35,10 @@ export function useAgents() {
 }
 
 /**
- * One agent with its sessions, and the way to those that are not loaded. The ledger of its outboxes changes with every
- * request and is no row of the fleet: it is as old as `position`. Its failures and what is parked are read again as soon
- * as their number is another.
+ * An agent with its sessions. The delivery ledger changes with every request and is not streamed: it is as old as
+ * `position`. Failures and unassigned records are read again when their count changes.
  *
- * @param showsLedger then that is read again when the agent or one of its sessions has changed
+ * @param showsLedger reads the ledger again when the agent or one of its sessions has changed
  */
 export function useAgent(initial: AgentDetail, showsLedger: boolean) {
   const { fleet } = useFleetStores();
@@ -51,8 +50,8 @@ export function useAgent(initial: AgentDetail, showsLedger: boolean) {
   const { data, refetch } = useQuery({
     queryKey: ['fleet', 'ledger', 'agents', id],
     queryFn: async ({ signal }) => {
-      const asked = fetchJson<AgentDetail>(`/agents/${encodeURIComponent(id)}`, signal);
-      return applyUnlessReset(fleet, asked, (detail) => fleet.takeAgentDetail(detail));
+      const reading = fetchJson<AgentDetail>(`/agents/${encodeURIComponent(id)}`, signal);
+      return applyUnlessReset(fleet, reading, (detail) => fleet.takeAgentDetail(detail));
     },
     initialData: initial,
     refetchInterval: ({ state }) => {
@@ -79,7 +78,7 @@ function countsOf({ insightCount, parkedCount }: AgentSummary): string {
   return `${insightCount} ${parkedCount}`;
 }
 
-/** One agent's row; null until it is known. */
+/** An agent's row; null until it is loaded. */
 export function useAgentSummary(agentId: string): AgentSummary | null {
   useFleetQuery({
     table: 'agents',

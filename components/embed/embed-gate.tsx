@@ -1,27 +1,27 @@
 'use client';
 
 import { type ReactNode, useEffect, useState } from 'react';
+import { MayActProvider } from '@/components/access/may-act';
+import { LiveProvider, useLiveClient } from '@/components/live/live-provider';
 import { useSelected } from '@/components/live/use-folded';
 import { EmbedFrame } from './embed-frame';
 import { EmbedNotice } from './embed-notice';
-import { MayActProvider } from '@/components/access/may-act';
-import { LiveProvider, useLiveClient } from '@/components/live/live-provider';
 import { followLinks } from './frame-links';
 
 interface GateProps {
-  /** Those whose pages may embed this server. */
+  /** Origins allowed to embed this server. */
   origins: readonly string[];
-  /** By how much the server's clock is ahead. */
+  /** How far the server's clock is ahead, in milliseconds. */
   offsetMs: number;
   children: ReactNode;
 }
 
-/** Shows what an embed is of once the page around it has given a token; until then, and where that may not be, words. In browsers only. */
+/** Shows the embed once it has a token, and a notice before that or on refusal. Browser only. */
 export function EmbedGate({ origins, offsetMs, children }: GateProps) {
   const [frame] = useState(() => new EmbedFrame(origins, offsetMs));
   useEffect(() => frame.start(), [frame]);
   const phase = useSelected(frame, (one) => one.phase);
-  if (phase.kind === 'refused') return <EmbedNotice title="Nothing can be shown here" why={phase.why} isFailure />;
+  if (phase.kind === 'refused') return <EmbedNotice title="This embed can’t be shown" why={phase.why} isFailure />;
   if (phase.kind === 'waiting') {
     return <EmbedNotice title={phase.words === null ? 'Connecting…' : 'Not connected yet'} why={phase.words} />;
   }
@@ -34,34 +34,34 @@ export function EmbedGate({ origins, offsetMs, children }: GateProps) {
 }
 
 /**
- * Tells how high this page would like to be, whenever that changes: as high as its content, where it scrolls in itself.
+ * Reports the height of the content, including what an inner scroller hides, whenever it changes.
  *
  * @returns stop
  */
-export function watchHeight(tell: (height: number) => void): () => void {
-  let told = 0;
-  let asked = 0;
-  const look = () => {
-    asked = 0;
+export function watchHeight(report: (height: number) => void): () => void {
+  let reported = 0;
+  let frame = 0;
+  const measure = () => {
+    frame = 0;
     const height = contentHeight();
-    if (height === told) return;
-    told = height;
-    tell(height);
+    if (height === reported) return;
+    reported = height;
+    report(height);
   };
-  const soon = () => {
-    asked ||= requestAnimationFrame(look);
+  const schedule = () => {
+    frame ||= requestAnimationFrame(measure);
   };
-  const sizes = new ResizeObserver(soon);
+  const sizes = new ResizeObserver(schedule);
   const nodes = new MutationObserver(() => {
     const scroller = scrollerOf();
     for (const child of scroller?.children ?? []) sizes.observe(child);
-    soon();
+    schedule();
   });
   sizes.observe(document.body);
   nodes.observe(document.body, { childList: true, subtree: true });
-  soon();
+  schedule();
   return () => {
-    cancelAnimationFrame(asked);
+    cancelAnimationFrame(frame);
     sizes.disconnect();
     nodes.disconnect();
   };
@@ -71,24 +71,24 @@ function scrollerOf(): Element | null {
   return document.querySelector('[role="log"], nav .overflow-y-auto');
 }
 
-/** All but what scrolls, and what that holds: its own height would grow with the frame and never shrink. */
+/** Height around the scroller plus its content. The scroller's own height would never shrink with the frame. */
 function contentHeight(): number {
   const scroller = scrollerOf();
   const { clientHeight } = document.documentElement;
   if (scroller === null) return Math.ceil(document.body.scrollHeight);
   const top = scroller.getBoundingClientRect().top - scroller.scrollTop;
   const bottoms = [...scroller.children].map((child) => child.getBoundingClientRect().bottom);
-  const held = Math.max(0, ...bottoms) - top;
-  return Math.ceil(clientHeight - scroller.clientHeight + held);
+  const content = Math.max(0, ...bottoms) - top;
+  return Math.ceil(clientHeight - scroller.clientHeight + content);
 }
 
-/** What an embed is of, once there is a token. */
+/** The embed once it has a token. */
 function EmbedOpen(props: { frame: EmbedFrame; mayAct: boolean; isSignedOut: boolean; children: ReactNode }) {
   const { frame, mayAct, isSignedOut, children } = props;
   return (
     <LiveProvider>
       <MayActProvider may={mayAct} why={null} answersHere={false}>
-        <Ties frame={frame} />
+        <ParentLink frame={frame} />
         <div className="flex h-dvh flex-col">
           {isSignedOut && <SignedOut onAgain={() => frame.askAgain()} />}
           <div className="min-h-0 flex-1">{children}</div>
@@ -98,11 +98,11 @@ function EmbedOpen(props: { frame: EmbedFrame; mayAct: boolean; isSignedOut: boo
   );
 }
 
-/** What ties what is shown to the page around it. */
-function Ties({ frame }: { frame: EmbedFrame }): null {
+/** Connects the embed's events with the page around it. */
+function ParentLink({ frame }: { frame: EmbedFrame }): null {
   const live = useLiveClient();
   useEffect(() => {
-    frame.whenTaken(() => live().wake());
+    frame.onTokenAccepted(() => live().wake());
     return followLinks((to, path) => frame.tell({ type: 'navigate', to, path }));
   }, [frame, live]);
   useEffect(() => {
@@ -111,11 +111,11 @@ function Ties({ frame }: { frame: EmbedFrame }): null {
   return null;
 }
 
-/** Said once, above everything, when the server takes the token no more and no other has come. */
+/** Shown above the embed when its token has ended and no new one came. */
 function SignedOut({ onAgain }: { onAgain: () => void }) {
   return (
     <p role="alert" className="flex flex-wrap items-baseline gap-x-3 bg-failed-soft px-4 py-2 text-failed text-xs">
-      The page around this one has given no new token, so nothing here is updated any more. Sign in there again, or
+      Updates have stopped, because the page around this frame hasn’t provided a new token. Sign in there again, or
       reload it.
       <button type="button" onClick={onAgain} className="underline">
         Try again

@@ -1,20 +1,20 @@
 'use client';
 
-import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
-import { ActionStore } from '@/components/live/actions';
 import type { InboxItem, InboxRequest } from '@interlude/protocol/inbox';
 import type { RequestDetail } from '@interlude/protocol/read-models';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
+import { ActionStore } from '@/components/live/actions';
 import { fetchJson } from '@/components/live/fetch-json';
 import { isUnderWay } from '@/components/requests/request-answer';
 import { requestKey } from '@/components/requests/request-key';
 
-/** What was asked of the agents on this page, by session: it outlives the folding of a row. */
+/** Actions taken on this page, by session. They outlive a folded row. */
 export class AnswerStores {
   readonly #stores = new Map<string, ActionStore>();
 
   of(sessionId: string): ActionStore {
-    // What failed is said by the card that asked.
+    // The request's card shows failures.
     const store = this.#stores.get(sessionId) ?? new ActionStore(sessionId, () => {});
     this.#stores.set(sessionId, store);
     return store;
@@ -34,20 +34,20 @@ export function useAnswerStore(sessionId: string): ActionStore {
   return stores.of(sessionId);
 }
 
-/** An item that asks something. */
+/** An item with a request. */
 export type RequestedItem = InboxItem & { sessionId: string; request: InboxRequest };
 
-export function asksSomething(item: InboxItem): item is RequestedItem {
+export function hasRequest(item: InboxItem): item is RequestedItem {
   return item.sessionId !== null && item.request !== null;
 }
 
-/** An answer that the agent refuses changes no item: the request itself has to be looked at. */
-const LOOK_AGAIN_MS = 1_000;
+/** Poll interval while an answer is on its way. A refused answer changes no item, only the request. */
+const POLL_MS = 1_000;
 
 /**
- * What an item asks, in full. It is read again when the item has changed, and while an answer is on its way.
+ * The full request of an item. Read again when the item changes and while an answer is on its way.
  *
- * @param actions where its answers are given
+ * @param actions store of the answers
  */
 export function useRequest({ sessionId, request, updatedPosition }: RequestedItem, actions: ActionStore) {
   useSyncExternalStore(
@@ -64,9 +64,9 @@ export function useRequest({ sessionId, request, updatedPosition }: RequestedIte
       ),
     placeholderData: keepPreviousData,
     refetchInterval: ({ state: { data } }) => {
-      const asked = data === undefined ? null : data.request;
-      const isOpen = asked !== null && asked.outcome === null;
-      return isOpen && isUnderWay(asked, actions.get(requestKey(asked))) && LOOK_AGAIN_MS;
+      const request = data === undefined ? null : data.request;
+      const isOpen = request !== null && request.outcome === null;
+      return isOpen && isUnderWay(request, actions.get(requestKey(request))) && POLL_MS;
     },
   });
 }

@@ -1,5 +1,6 @@
 'use client';
 
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
@@ -9,13 +10,12 @@ import { useServerNow } from '@/components/ui/now';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { DesktopNotices } from './desktop-notices';
 import { useInbox } from './inbox-items';
-import { withBasePath } from '@interlude/protocol/base-path.mjs';
 
 const NOTHING: readonly InboxItem[] = [];
 
 /**
- * How much in the inbox nobody has seen, beside the way there, in the title of the page and on its icon. Where there is
- * a request, "r" leads to it from any page, and from one to the next.
+ * The number of unseen items beside the inbox link, in the page title and on its icon. "r" goes to the next request from
+ * any page.
  */
 export function InboxBadge() {
   const { list } = useInbox();
@@ -31,7 +31,7 @@ export function InboxBadge() {
       {notices}
       <span
         aria-hidden="true"
-        // beside the icon, in room that is kept for it: whenever it comes, nothing moves
+        // in reserved room, so nothing moves
         className="tabular absolute right-[17px] rounded-full bg-waiting px-1 font-medium text-[10px] text-ground leading-[14px]"
       >
         {text}
@@ -52,7 +52,7 @@ function useNextRequest(rows: readonly InboxItem[]): void {
         .sort((a, b) => INBOX_KINDS.indexOf(a.kind) - INBOX_KINDS.indexOf(b.kind) || a.since - b.since);
       const isHere = (item: InboxItem) => inboxItemPath(item).split('#')[0] === path;
       const last = asking.findIndex(({ id }) => id === lastId);
-      // What was gone to last may have been left since by another way.
+      // The user may have left the last one by other means.
       const from = last >= 0 && isHere(asking[last] as InboxItem) ? last : -1;
       const next = asking[(from + 1) % Math.max(1, asking.length)];
       if (next === undefined) return false;
@@ -62,14 +62,14 @@ function useNextRequest(rows: readonly InboxItem[]): void {
   });
 }
 
-/** What a browser shows of a page in its tab, besides: drawn by the same hand as the icon of the app. */
+/** The app's icon with a dot. */
 const NEWS_ICON = withBasePath('/icon-news.svg');
 
 /**
- * Puts a count before the page's title, and a dot on its icon, until the returned function is called. A page that is
- * gone to sets a title of its own: the count stands before that too.
+ * Adds a count to the page's title and a dot to its icon, until the returned function is called. Survives navigation,
+ * which sets a new title.
  *
- * @param count as it is written: `3`, `100+`
+ * @param count `3`, `100+`
  */
 function markTab(count: string): () => void {
   let title = document.title;

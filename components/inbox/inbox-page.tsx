@@ -1,20 +1,20 @@
 'use client';
 
 import type { InboxList } from '@interlude/protocol/inbox';
+import { useState } from 'react';
 import { useInitialData } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
+import { FoldButton } from '@/components/ui/fold-button';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import type { RequestedItem } from './answer-stores';
 import { AnswerStoresProvider } from './answer-stores';
 import { itemsOf } from './inbox-items';
 import { InboxRows } from './inbox-rows';
-import type { RequestedItem } from './answer-stores';
-import { useState } from 'react';
-import { FoldButton } from '@/components/ui/fold-button';
 
 /**
- * Everything that needs a person.
+ * The inbox page.
  *
- * @param requestCode shows what an item asks, and takes the answer
+ * @param requestCode renders a request with its answer buttons
  */
 export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const { initial, requestCode } = props;
@@ -23,23 +23,23 @@ export function InboxPage(props: { initial: InboxList; requestCode: CodeOnDemand
     <AnswerStoresProvider>
       <RequestBoardProvider>
         <InboxRows requestCode={requestCode} />
-        <InboxWays />
+        <NotificationChannels />
       </RequestBoardProvider>
     </AnswerStoresProvider>
   );
 }
 
-const WAYS = [
+const CHANNELS = [
   { name: 'Notifications', code: new CodeOnDemand(async () => (await import('./notice-panel')).NoticePanel) },
   { name: 'Webhook', code: new CodeOnDemand(async () => (await import('./webhook-panel')).WebhookPanel) },
 ];
 
-/** At the end of the inbox, folded: who is told of it without looking at it. */
-function InboxWays() {
+/** Notification settings at the end of the inbox, folded. */
+function NotificationChannels() {
   const [open, setOpen] = useState<readonly string[]>([]);
   return (
     <div className="flex flex-col gap-1 pt-4">
-      {WAYS.map(({ name, code }) => {
+      {CHANNELS.map(({ name, code }) => {
         const isOpen = open.includes(name);
         return (
           <section key={name} aria-label={name}>

@@ -1,35 +1,34 @@
 'use client';
 
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { INBOX_KINDS, noItems, type InboxKind } from '@interlude/protocol/inbox-kinds';
+import { INBOX_KINDS, type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
-import { useRef, useState, type ReactNode } from 'react';
+import { clsx } from 'clsx';
+import { type ReactNode, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';
 import { List } from '@/components/live/list';
 import { asShown } from '@/components/live/mark-items';
 import { pressCard } from '@/components/requests/card-keys';
+import { FoldButton } from '@/components/ui/fold-button';
 import { HeldChanges } from '@/components/ui/held-changes';
+import { NEW_ROWS } from '@/components/ui/held-order';
+import { Link } from '@/components/ui/link';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
 import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
-import { InboxBulk } from './item-actions';
+import { useStored } from '@/components/ui/use-stored';
+import type { RequestedItem } from './answer-stores';
 import { sumOfItems, useMarks } from './inbox-items';
 import { InboxRow, type RowActs } from './inbox-row';
-import { type Mark, snoozeForAnHour } from './item-actions';
-import { useInboxKeys } from './use-inbox-keys';
-import type { RequestedItem } from './answer-stores';
-import { useShownItems } from './use-shown-items';
-import { FoldButton } from '@/components/ui/fold-button';
-import { NEW_ROWS } from '@/components/ui/held-order';
-import { useStored } from '@/components/ui/use-stored';
 import { KIND_WORD } from './inbox-words';
-import { clsx } from 'clsx';
-import { Link } from '@/components/ui/link';
+import { InboxBulk, type Mark, snoozeForAnHour } from './item-actions';
+import { useInboxKeys } from './use-inbox-keys';
+import { useShownItems } from './use-shown-items';
 
-/** What needs a person: by kind, of each kind what waits longest first. */
+/** The inbox: items by kind, longest waiting first. */
 export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: RequestedItem }> }) {
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
@@ -41,7 +40,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const { mark, failure } = useMarks();
   const { selected, select, selectAll, selectOnly } = useSelection();
   const unfolded = useSelection();
-  const [said, say] = useState('');
+  const [notice, setNotice] = useState('');
   const minute = useServerNow((now) => now - (now % 60_000));
   const chosen = open.filter(({ id }) => selected.has(id));
   const make = (of: readonly InboxItem[], made: Mark) => {
@@ -50,14 +49,14 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
     if (made === 'taken-over') return mark({ items, mark: 'claimed', takeOver: true });
     return mark({ items, mark: made });
   };
-  // a letter marks, too
+  // also called by keys, which don't check permission
   const one = (item: InboxItem, made: Mark) => void (mayAct && make([item], made));
   const newest = useNewest({ select, unfold: unfolded.select, mark: one });
   const [acts] = useState<RowActs>(() => ({
     select: (...of) => newest.current.select(...of),
     unfold: (...of) => newest.current.unfold(...of),
     mark: (...of) => newest.current.mark(...of),
-    say,
+    notify: setNotice,
   }));
   useInboxKeys({
     list: box,
@@ -73,7 +72,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       snooze: (item) => one(item, isSnoozed(item, minute) ? 'unsnoozed' : snoozeForAnHour(minute)),
     },
   });
-  /** Of a kind, how many there are where not all of them are loaded. */
+  /** Number of items of a kind if not all are loaded, else null. */
   const totalOf = (name: string) => {
     const kind = INBOX_KINDS.find((one) => one === name);
     if (list === undefined || kind === undefined || isSearched) return null;
@@ -100,7 +99,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
       <p className="flex min-h-[1lh] flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
         <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
         <span role="status" className={failure === null ? 'text-ink-2' : 'text-failed'}>
-          {failure === null ? said : `Not marked: ${failure}`}
+          {failure === null ? notice : `Not marked: ${failure}`}
         </span>
         <KeysOfRows />
       </p>
@@ -157,7 +156,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   );
 }
 
-/** Which letters act on the row that has the focus, while one has. */
+/** Shows the keys for the focused row. */
 function KeysOfRows() {
   const keys = {
     j: 'next',
@@ -179,15 +178,14 @@ function KeysOfRows() {
   );
 }
 
-/** What a group of items is called by. */
 type GroupName = InboxKind | 'snoozed' | typeof NEW_ROWS;
 
 const GROUP_WORD: Record<GroupName, string> = { ...KIND_WORD, snoozed: 'Snoozed', [NEW_ROWS]: 'New' };
 
 /**
- * Items of a kind. It folds, and stays as it was left.
+ * Items of a kind. The browser remembers if it is folded.
  *
- * @param all how many there are where not all of them are loaded, else null
+ * @param all number of items if not all are loaded, else null
  */
 function InboxGroup(props: {
   name: GroupName;
@@ -195,7 +193,7 @@ function InboxGroup(props: {
   all: number | null;
   unfolds: boolean;
   selected: 'none' | 'some' | 'all';
-  /** Null where there is nothing to select. */
+  /** Null if there is nothing to select. */
   onSelect: ((isSelected: boolean) => void) | null;
   children: ReactNode;
 }) {
@@ -240,19 +238,19 @@ function InboxGroup(props: {
   );
 }
 
-/** Links to the kinds that are shown, which the address names. */
+/** Filters by kind. The address contains the filter. */
 function KindFilter(props: {
-  /** Of each kind, loaded or not. */
+  /** Items of each kind, including those not loaded. */
   counts: Record<InboxKind, number>;
   wanted: readonly InboxKind[];
 }) {
   const { counts, wanted } = props;
-  const there = INBOX_KINDS.filter((kind) => wanted.includes(kind) || counts[kind] > 0);
-  if (there.length < 2) return null;
+  const shown = INBOX_KINDS.filter((kind) => wanted.includes(kind) || counts[kind] > 0);
+  if (shown.length < 2) return null;
   return (
     <nav aria-label="Kinds" className="flex flex-wrap gap-x-4 gap-y-1 pb-2 text-xs">
       <KindLink href="/inbox" label="All" count={sumOfItems(counts)} isCurrent={wanted.length === 0} />
-      {there.map((kind) => (
+      {shown.map((kind) => (
         <KindLink
           key={kind}
           href={`/inbox?kind=${kind}`}

@@ -2,27 +2,27 @@
 
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
+import { clsx } from 'clsx';
 import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
-import { ButtonPopover } from '@/components/ui/button-popover';
-import { useServerNow } from '@/components/ui/now';
-import { nameText } from '@/components/ui/verbatim';
-import { itemTitle } from './inbox-words';
-import { clsx } from 'clsx';
 import { useAllowable } from '@/components/requests/request-board';
+import { ButtonPopover } from '@/components/ui/button-popover';
 import { plural } from '@/components/ui/duration';
 import { OVER } from '@/components/ui/in-view';
+import { useServerNow } from '@/components/ui/now';
 import { SettledButton } from '@/components/ui/settled-button';
-import { asksSomething, type RequestedItem } from './answer-stores';
+import { nameText } from '@/components/ui/verbatim';
+import { hasRequest, type RequestedItem } from './answer-stores';
+import { itemTitle } from './inbox-words';
 
-/** What a person makes of items; of `claimed`, also those that somebody else has. */
+/** A mark on items. `taken-over` claims items of someone else, too. */
 export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };
 
-/** What can be made of one item. */
+/** Actions on one item. */
 export function ItemActions(props: {
   item: InboxItem;
   person: string | null;
-  /** Shows or hides what can be done here besides; null if nothing can. */
+  /** Unfolds the row; null if there is nothing to unfold. */
   unfold: { label: string; isUnfolded: boolean; onUnfold: (isUnfolded: boolean) => void } | null;
   onMark: (mark: Mark) => void;
 }) {
@@ -46,7 +46,7 @@ export function ItemActions(props: {
         <>
           <ActionButton
             about={about}
-            label={seenAt === null ? 'Seen' : 'Not seen'}
+            label={seenAt === null ? 'Seen' : 'Unseen'}
             onPress={() => onMark(seenAt === null ? 'seen' : 'unseen')}
           />
           {claimed === 'none' && <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />}
@@ -90,7 +90,7 @@ export function snoozeForAnHour(now: number): Mark {
   return { snoozedUntil: now + HOUR_MS };
 }
 
-/** Until when not to be told of it. */
+/** Hides items for a while. */
 export function SnoozeMenu({ about, onSnooze }: { about: string; onSnooze: (until: number) => void }) {
   const now = useServerNow((at) => at - (at % 60_000));
   const morning = () => {
@@ -142,7 +142,7 @@ export function SnoozeMenu({ about, onSnooze }: { about: string; onSnooze: (unti
 const STRONG =
   'inline-flex min-h-6 items-center rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent';
 
-/** What can be made of all selected items at once. */
+/** Actions on all selected items. */
 export function InboxBulk(props: {
   items: readonly InboxItem[];
   isUnfolded: (id: string) => boolean;
@@ -153,7 +153,7 @@ export function InboxBulk(props: {
   const { items, isUnfolded, onUnfold, onMark, onNone } = props;
   const mayAct = useMayAct();
   const about = `${plural(items.length, 'item')} selected`;
-  const asking = items.filter((item) => item.kind === 'permission').filter(asksSomething);
+  const asking = items.filter((item) => item.kind === 'permission').filter(hasRequest);
   return (
     <section
       {...OVER}
@@ -169,7 +169,7 @@ export function InboxBulk(props: {
           <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
         </>
       ) : (
-        <span className="text-ink-2">You can look here, and change nothing.</span>
+        <span className="text-ink-2">You can view the inbox, but not change it.</span>
       )}
       <ActionButton about={about} label="Select none" onPress={onNone} />
     </section>
@@ -177,8 +177,8 @@ export function InboxBulk(props: {
 }
 
 /**
- * Allows several permissions at one press, once each of them stands open and was seen to its end: each answer is for
- * what its own card shows.
+ * Allows several permissions with one press, once each card is unfolded and scrolled to its end. Each answer is for what
+ * its card shows.
  */
 function AllowThese(props: {
   items: readonly RequestedItem[];
@@ -188,17 +188,17 @@ function AllowThese(props: {
   const { items, isUnfolded, onUnfold } = props;
   const allowable = useAllowable();
   const [given, setGiven] = useState<ReadonlySet<string>>(new Set());
-  // One whose answer did not arrive can be allowed again, and says so.
+  // A permission whose answer failed can be allowed again.
   const open = items
     .map(({ id, request: { digest } }) => ({ id, digest: digest ?? '' }))
     .filter(({ digest }) => !given.has(digest) || allowable.has(digest));
   const these = open.length === 1 ? 'this one' : `these ${open.length.toLocaleString('en')}`;
   const folded = open.filter(({ id }) => !isUnfolded(id));
-  if (open.length === 0) return <span role="status">Allowed, on their way to the agents</span>;
+  if (open.length === 0) return <span role="status">Allowed. Sending to the agents.</span>;
   if (folded.length > 0) {
     return (
       <button type="button" onClick={() => onUnfold(folded.map(({ id }) => id))} className={STRONG}>
-        Show what {open.length === 1 ? 'this one asks' : `${these} ask`}
+        Review {these}
       </button>
     );
   }
@@ -219,7 +219,7 @@ function AllowThese(props: {
       </SettledButton>
       {left > 0 && (
         <span role="status" className="text-ink-2">
-          {`${left.toLocaleString('en')} of them can’t be allowed yet: all of what each one asks must be seen first.`}
+          Scroll through the last {left.toLocaleString('en')} to enable Allow.
         </span>
       )}
     </>

@@ -3,21 +3,21 @@
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
-import { searchWords, inboxText, sessionText } from '@interlude/protocol/list-search';
+import { inboxText, searchWords, sessionText } from '@interlude/protocol/list-search';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { useSearchParams } from 'next/navigation';
 import { type RefObject, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useListCounts, useListSearch } from '@/components/live/use-list';
+import { sessionTitle } from '@/components/sessions/session-words';
+import type { RowGroup } from '@/components/ui/held-order';
 import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { itemsOf, useInbox } from './inbox-items';
-import type { SessionSummary } from '@interlude/protocol/read-models';
-import { sessionTitle } from '@/components/sessions/session-words';
-import type { RowGroup } from '@/components/ui/held-order';
 
 const NOTHING: readonly InboxItem[] = [];
 
-/** The items of the inbox as its page shows them: of the kinds in the address, found by what is typed, held in place. */
+/** The items to show: filtered by the address and the typed text, in a held order. */
 export function useShownItems(box: RefObject<HTMLElement | null>) {
   const { fleet } = useFleetStores();
   const { list, state } = useInbox();
@@ -26,8 +26,8 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
   const wanted = INBOX_KINDS.filter((kind) => params.getAll('kind').includes(kind));
   const [text, setText] = useState('');
   const isSearched = text.trim() !== '';
-  // Of a kind, where some of it may not be loaded. What is typed is looked for by the server in any case, which knows
-  // every session that an item is about.
+  // The server searches any typed text, because it knows the session of every item. It also reads a kind that may not be
+  // fully loaded.
   const isPart = wanted.length > 0 && list?.next != null;
   const asked = isSearched || isPart ? paramsOf(wanted, text.trim()).toString() : '';
   const search = useListSearch<InboxList>({
@@ -53,7 +53,7 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
     const kinds = INBOX_KINDS.filter((kind) => shown.split(' ').includes(kind));
     return inboxOrder(found, { kinds, snoozed: new Set<string>(JSON.parse(snoozed)) });
   }, [open, snoozed, shown, sought, sessions, foundIds]);
-  // What is done stays where it is until the reader has left: the next row must not come under their hand.
+  // Done items stay until the user has left, so the next row doesn't move under the pointer.
   const byId = useMemo(() => new Map(rows.map((item) => [item.id, item])), [rows]);
   const held = useHeldOrder(box, order, `${shown} ${sought}`, (id) => byId.has(id));
   const shownIds = useMemo(() => new Set(held.order.flatMap(({ ids }) => ids)), [held.order]);
@@ -73,7 +73,7 @@ function paramsOf(kinds: readonly InboxKind[], text: string): URLSearchParams {
 
 const GROUPS = [...INBOX_KINDS, 'snoozed'] as const;
 
-/** Of the items that are not done, those that are shown: by kind, of each kind what waits longest first. */
+/** Groups the shown open items by kind, longest waiting first. */
 function inboxOrder(
   open: readonly InboxItem[],
   shown: { kinds: readonly InboxKind[]; snoozed: ReadonlySet<string> },
@@ -87,7 +87,7 @@ function inboxOrder(
   return GROUPS.map((name) => ({ name, ids: ofGroup.get(name) ?? [] }));
 }
 
-/** Whether a search finds an item, by itself or by its session. */
+/** True if an item or its session matches all words. */
 function isFound(words: readonly string[], item: InboxItem, session: SessionSummary | undefined): boolean {
   if (words.length === 0) return true;
   const text = `${inboxText(item)}\n${session === undefined ? '' : `${sessionText(session)}\n${sessionTitle(session)}`}`;

@@ -1,22 +1,22 @@
 'use client';
 
-import type { Arrange, WakeRule, WakeRuleAnswer, CommandAnswer } from '@interlude/protocol/commands';
+import type { Arrange, CommandAnswer, WakeRule, WakeRuleAnswer } from '@interlude/protocol/commands';
 import { MAX_SESSION_NAME } from '@interlude/protocol/limits';
 import type { ArrangementAnswer, SessionSummary } from '@interlude/protocol/read-models';
 import { isSeen, reviewedSince } from '@interlude/protocol/session-predicates';
-import { type FormEvent, type RefObject, useState, useEffect, useRef } from 'react';
+import { clsx } from 'clsx';
+import { type FormEvent, type RefObject, useEffect, useRef, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
+import { usePost } from '@/components/live/idempotent-post';
 import { useSupportsCommand } from '@/components/live/refusals';
 import { SignOut } from '@/components/live/sign-out';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
 import { sessionTitle, standingOf } from './session-words';
-import { clsx } from 'clsx';
-import { usePost } from '@/components/live/idempotent-post';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
-/** To name a session, pin, archive or end it, to say that its failure has been seen, and when its agent is to be woken. */
+/** Renames, pins, archives or ends a session, marks its failure as seen and sets its wake rule. */
 export function ArrangePopover(props: {
   session: SessionSummary;
   button: RefObject<HTMLElement | null>;
@@ -28,9 +28,9 @@ export function ArrangePopover(props: {
   const [isAsking, setAsking] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const canWake = useSupportsCommand('wake-rule.set');
-  const isTaken = useSupportsCommand('session.end');
+  const supportsEnd = useSupportsCommand('session.end');
   const { stopped, isAway } = useLiveness();
-  const canEnd = isTaken && stopped === null && !isAway && session.state !== 'exited';
+  const canEnd = supportsEnd && stopped === null && !isAway && session.state !== 'exited';
   const standing = standingOf(session);
   const hasFailed = standing === 'failed' || standing === 'lost';
 
@@ -83,7 +83,7 @@ export function ArrangePopover(props: {
           onClick={() => void arrange({ archived: archivedAt === null })}
           className={ACTION}
         >
-          {archivedAt === null ? 'Archive' : 'Take out of the archive'}
+          {archivedAt === null ? 'Archive' : 'Unarchive'}
         </button>
         {hasFailed && (
           <button
@@ -92,7 +92,7 @@ export function ArrangePopover(props: {
             onClick={() => void arrange({ seenState: isSeen(session) ? null : reviewedSince(session) })}
             className={ACTION}
           >
-            {isSeen(session) ? 'Mark as not seen' : 'Mark as seen'}
+            {isSeen(session) ? 'Mark as unseen' : 'Mark as seen'}
           </button>
         )}
       </div>
@@ -112,10 +112,10 @@ export function ArrangePopover(props: {
   );
 }
 
-/** Whether the session's agent is woken by itself whenever a background command ends, of which nobody tells it. */
+/** Wakes the agent when a background command ends, for agents that are not notified otherwise. */
 export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | 'wakeRule'> }) {
   const { id, wakeRule } = session;
-  /** What was asked here, until the session's row says what has become of it. */
+  /** The requested rule, until the session's row changes. */
   const [asked, setAsked] = useState<{ when: WakeRule; before: WakeRule | null } | null>(null);
   const [error, setError] = useState<string | null>(null);
   if (asked !== null && asked.before !== wakeRule) setAsked(null);
@@ -151,7 +151,7 @@ export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | '
         Wake it when a background command ends
       </button>
       <p className="mt-1 pl-[38px] text-2xs text-ink-3">
-        This agent is not told when one does. Interlude then begins a turn with the result.
+        This agent isn’t notified when one ends. Interlude can start a turn with the result.
       </p>
       {error !== null && (
         <p role="alert" className="mt-1 pl-[38px] text-failed">
@@ -164,12 +164,12 @@ export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | '
 
 const END_ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
-/** Ends the session, with its agent and its runner, once that was confirmed where it stands. */
+/** Ends the session with its agent and runner, after a confirmation in place. */
 export function EndSession({ sessionId, onAsked }: { sessionId: string; onAsked: () => void }) {
   const [isSure, setSure] = useState<boolean | null>(null);
   const [state, ask] = usePost<CommandAnswer>();
   const button = useRef<HTMLButtonElement>(null);
-  // The button that was pressed is gone: keys go on where it stood.
+  // The pressed button is gone; its replacement takes the focus.
   useEffect(() => {
     if (isSure !== null) button.current?.focus();
   }, [isSure]);
@@ -181,7 +181,7 @@ export function EndSession({ sessionId, onAsked }: { sessionId: string; onAsked:
     <div className="border-line border-t px-3 pt-2 pb-1.5 text-xs">
       {isSure === true ? (
         <>
-          <p className="mb-1.5">Its agent and its runner end. What still runs after 5 seconds is broken off.</p>
+          <p className="mb-1.5">This ends its agent and runner. Anything still running after 5 seconds is stopped.</p>
           <div className="flex flex-wrap gap-2">
             <button
               ref={button}

@@ -1,18 +1,18 @@
 'use client';
 
+import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
+import type { SessionSummary } from '@interlude/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { X } from 'lucide';
+import { useEffect, useState } from 'react';
 import type { CountsByState } from '@/components/live/row-counts';
+import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
-import { Glyph } from '@/components/ui/glyph';
 import { glyphOf, STATE_WORD } from './session-words';
-import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
-import type { SessionSummary } from '@interlude/protocol/read-models';
-import { useEffect, useState } from 'react';
 
-/** Which states are shown, with how many sessions there are in each, and of which agent. */
+/** Filters by state, with the number of sessions in each, and by agent. */
 export function SessionFilter(props: {
   query: SessionQuery;
   counts: CountsByState;
@@ -45,7 +45,7 @@ export function SessionFilter(props: {
   );
 }
 
-/** Which states are shown, any of them or all, with how many there are in each. Those without any are left out. */
+/** Toggles for states, with counts. States without rows are left out. */
 export function StateChips(props: {
   legend: string;
   states: readonly SessionState[];
@@ -75,7 +75,7 @@ export function StateChips(props: {
   );
 }
 
-/** Which sessions are wanted: in any of these states (none: in any), of an agent, with words. */
+/** A filter of sessions. No states: all of them. */
 interface SessionQuery {
   text: string;
   states: readonly SessionState[];
@@ -84,7 +84,7 @@ interface SessionQuery {
 
 export const EVERY_SESSION: SessionQuery = { text: '', states: [], agentId: null };
 
-/** The same as arguments of `GET /sessions`, and of the start page; empty if every session is wanted. */
+/** The query string for `GET /sessions` and the start page; empty without a filter. */
 export function paramsOf({ text, states, agentId }: SessionQuery): string {
   const params = new URLSearchParams();
   const words = text.trim();
@@ -94,7 +94,7 @@ export function paramsOf({ text, states, agentId }: SessionQuery): string {
   return params.toString();
 }
 
-/** What the server is asked: of an agent alone it answers without counts, of its sessions in any state with them. */
+/** The query string of a search. Naming all states makes the server count an agent’s sessions. */
 export function askedOf(query: SessionQuery): string {
   const isOfAgent = query.agentId !== null && query.states.length === 0;
   return paramsOf(isOfAgent ? { ...query, states: SESSION_STATES } : query);
@@ -105,7 +105,7 @@ function queryOf(params: URLSearchParams): SessionQuery {
   return { text: params.get('q') ?? '', states, agentId: params.get('agent') };
 }
 
-/** Whether a session is in the wanted states and of the wanted agent. */
+/** True if a session matches the filter, apart from its text. */
 export function passes({ state, agentId }: SessionSummary, query: SessionQuery): boolean {
   return (
     (query.states.length === 0 || query.states.includes(state)) && (query.agentId === null || query.agentId === agentId)
@@ -113,8 +113,8 @@ export function passes({ state, agentId }: SessionSummary, query: SessionQuery):
 }
 
 /**
- * What is wanted, which stays from page to page. On the start page the address says it: a link to it finds the same,
- * and Back undoes a filter, but not each letter.
+ * The filter, kept from page to page. The start page has it in its address, so it can be linked. Back undoes a filter,
+ * but not each letter.
  */
 export function useSessionQuery(home: boolean, first: URLSearchParams) {
   const [query, setQuery] = useState(() => (home ? queryOf(first) : EVERY_SESSION));

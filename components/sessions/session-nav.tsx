@@ -1,10 +1,11 @@
 'use client';
 
+import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
-import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState, type RefObject } from 'react';
+import { type KeyboardEvent, type RefObject, useDeferredValue, useMemo, useRef, useState } from 'react';
 import { List } from '@/components/live/list';
 import type { CountsByState } from '@/components/live/row-counts';
 import { useListSearch } from '@/components/live/use-list';
@@ -14,27 +15,26 @@ import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
-import { useHeldOrder } from '@/components/ui/use-held-order';
-import { useStored } from '@/components/ui/use-stored';
-import { SessionFilter, askedOf, EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-filter';
-import { SessionRow } from './session-row';
-import { GROUP_WORD, type Group, describeState, GROUPS, groupOf, marksOf, sessionTitle } from './session-words';
-import { useSessions } from './use-sessions';
-import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import { plainWords } from '@/components/ui/plain-words';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { useHeldOrder } from '@/components/ui/use-held-order';
+import { useStored } from '@/components/ui/use-stored';
+import { askedOf, EVERY_SESSION, paramsOf, passes, SessionFilter, useSessionQuery } from './session-filter';
+import { SessionRow } from './session-row';
+import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-words';
+import { useSessions } from './use-sessions';
 
-/** More sessions than this that need no look start out folded. */
+/** Quiet groups with more sessions than this start folded. */
 const QUIET_SHOWN = 5;
 const QUIET: ReadonlySet<string> = new Set(['seen', 'unknown', 'exited', 'archived'] satisfies Group[]);
 
 /**
- * The list of sessions, grouped by what needs a look. The same element is the start page and, beside a session, the
- * sidebar; it lays itself out by its own width.
+ * The list of sessions, grouped by urgency. The same element is the start page and the sidebar of a session; its
+ * layout follows its width.
  */
 export function SessionNav(props: {
   currentId: string | null;
-  /** Whether j and k move in the list wherever the focus is. */
+  /** j and k move in the list wherever the focus is. */
   keysEverywhere: boolean;
   empty: React.ReactNode;
 }) {
@@ -70,7 +70,7 @@ export function SessionNav(props: {
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
 
-  // Esc leads one step out: from the search to what it found, from there to the whole list, then out of the list.
+  // Esc leaves the search field, then clears the filter, then leaves the rows.
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Escape' || event.defaultPrevented) return;
     const { activeElement } = document;
@@ -147,20 +147,20 @@ function sumOf(counts: CountsByState | undefined, states: readonly SessionState[
   );
 }
 
-/** How many there are of a group, listed or not; null if no count tells. */
+/** Size of a group, including sessions that are not loaded; null if the server doesn’t count it. */
 function countOf({ group, sessions }: SessionGroup, counts: CountsByState | undefined): number | null {
-  // The server counts states. Of some of them a group has only a part.
+  // The server counts by state. Other groups contain only part of a state.
   const isWhole = group === 'needs-input' || group === 'working' || group === 'idle' || group === 'complete';
   return counts === undefined || !isWhole ? null : Math.max(sessions.length, counts[group]);
 }
 
 function GroupSection(props: {
   name: Group | typeof NEW_ROWS;
-  /** What is shown of it: while its order is held, what was in it then. */
+  /** The rows shown: while the order is held, those of that moment. */
   rows: readonly SessionSummary[];
-  /** How many of those that are loaded are in it. */
+  /** Number of loaded sessions in the group. */
   listed: number;
-  /** Null if all of them are loaded. */
+  /** Null if all are loaded. */
   count: number | null;
   currentId: string | null;
   unfolds: boolean;
@@ -195,7 +195,7 @@ function GroupSection(props: {
       </h2>
       <ul>
         {(open ? rows : []).map((session) => (
-          // what is out of sight is not laid out: a fleet changes rows of it many times a second
+          // Rows out of sight skip layout: a fleet updates rows many times a second.
           <li key={session.id} className="[contain-intrinsic-size:auto_72px] [content-visibility:auto]">
             <Boundary
               of={session}
@@ -216,10 +216,9 @@ interface SessionGroup {
 }
 
 /**
- * Sessions by what they need of a person, most urgent first; within a group the newest first. A group without sessions
- * is left out.
+ * Groups sessions by urgency, newest first within a group. Empty groups are left out.
  *
- * @param now on the server's clock: failures age
+ * @param now by the server's clock, because failures age
  */
 export function groupSessions(sessions: readonly SessionSummary[], search: string, now: number): SessionGroup[] {
   const words = searchWords(search);
@@ -232,22 +231,22 @@ export function groupSessions(sessions: readonly SessionSummary[], search: strin
 
 const AT_REST: ReadonlySet<SessionState> = new Set(['idle', 'complete', 'exited', 'unknown']);
 
-/** Working sessions keep their place while they work: a list that re-sorts with every word can't be clicked. */
+/** Working sessions keep their place: a list that re-sorts with every word can't be clicked. */
 function rank(session: SessionSummary): number {
   return AT_REST.has(session.state) ? session.lastEventAt : session.stateSince;
 }
 
 function matches(session: SessionSummary, words: string[], now: number): boolean {
   if (words.length === 0) return true;
-  // in which group it stands is a matter of time
+  // not cached: the group changes with time
   const text = `${textOf(session)}\n${GROUP_WORD[groupOf(session, now)].toLowerCase()}`;
   return words.every((word) => text.includes(word));
 }
 
-/** A list is searched with every key, and its sessions are the same from one to the next. */
+/** Cached, because each key press searches the list again. */
 const texts = new WeakMap<SessionSummary, string>();
 
-/** All that a row itself says: what is seen there is found. What was written is found as well, whatever of it is shown. */
+/** Everything that the row shows, and the texts that it shortens. */
 function textOf(session: SessionSummary): string {
   const known = texts.get(session);
   if (known !== undefined) return known;
@@ -267,13 +266,13 @@ function textOf(session: SessionSummary): string {
 
 const ROWS = '[data-session-row], [data-more-rows]';
 
-/** j/k and the arrows move through the list, "/" goes to the search. Enter is the link's own. */
+/** j/k and the arrows move through the list, and "/" focuses the search field. Enter follows the focused link. */
 function useListKeys(options: {
   list: RefObject<HTMLElement | null>;
   search: RefObject<HTMLInputElement | null>;
-  /** Whether j and k move here wherever the focus is. */
+  /** j and k work wherever the focus is. */
   everywhere: boolean;
-  /** The session last looked at: where the keys begin. */
+  /** The session viewed last, where the keys start. */
   startId: string | null;
 }): void {
   const { list, search, everywhere, startId } = options;
@@ -289,7 +288,7 @@ function useListKeys(options: {
   useShortcuts(
     {
       'sessions.search': () => {
-        // On a phone the list steps aside.
+        // On a phone the list is hidden.
         if (list.current === null || list.current.offsetParent === null) return false;
         search.current?.focus();
         search.current?.select();

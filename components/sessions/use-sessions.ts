@@ -22,7 +22,7 @@ export function useSessions() {
   return { list, state };
 }
 
-/** One session, whose page this is. */
+/** The session of the page. */
 export function useSession(sessionId: string): SessionSummary {
   useFleetQuery({
     table: 'sessions',
@@ -32,6 +32,6 @@ export function useSession(sessionId: string): SessionSummary {
     take: (fleet, detail) => fleet.takeSession(detail),
   });
   const session = useFleet(({ sessions }) => sessions.get(sessionId));
-  if (session === undefined) throw new Error('No row of this session');
+  if (session === undefined) throw new Error('The session’s row is not loaded');
   return session;
 }

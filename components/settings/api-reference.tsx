@@ -4,10 +4,10 @@ import type { Content, JsonSchema, OpenApiDocument, Operation } from '@interlude
 import { API_ADDRESS, API_BASE } from '@interlude/protocol/version';
 import { ChevronRight } from 'lucide';
 import { type ReactNode, useEffect, useState } from 'react';
+import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
 import { Fields, LINK, SchemaFields, TypeText, WithCode } from './api-schema';
 import { Section } from './fact-table';
-import { CopyButton } from '@/components/ui/copy-button';
 
 /**
  * The API reference, rendered from the OpenAPI document. Operations are linked to by id, types by name. Details are

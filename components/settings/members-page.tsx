@@ -9,9 +9,8 @@ import { Ago } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import { FactTable } from './fact-table';
+import { FactTable, Section } from './fact-table';
 import { ROLE_WORD } from './role-words';
-import { Section } from './fact-table';
 import { SureButton, useAct } from './sure-button';
 
 const REFRESH_MS = 10_000;

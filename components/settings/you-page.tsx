@@ -9,8 +9,8 @@ import { plural } from '@/components/ui/duration';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
-import { ROLE_CAN, ROLE_WORD } from './role-words';
 import { Section } from './fact-table';
+import { ROLE_CAN, ROLE_WORD } from './role-words';
 import { useAct } from './sure-button';
 import { spanInWords, Until } from './until';
 

@@ -103,7 +103,7 @@ test('the storage page lists the parts that the server measured', async () => {
   const storage = await it.read<Storage>('/storage');
   expect(storage.parts.reduce((sum, { bytes }) => sum + bytes, storage.freeBytes)).toBe(storage.bytes);
   expect(storage.method).toBe('measured');
-  await page.getByText(`${bytesInWords(storage.bytes)} in all`).waitFor();
+  await page.getByText(`${bytesInWords(storage.bytes)} in total`).waitFor();
   expect(await table.getByRole('row').count()).toBe(storage.parts.length + 2);
   await it.leave(page);
 });

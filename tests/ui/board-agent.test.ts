@@ -9,12 +9,12 @@ const killed = anAgent({ id: 'killed', sessionStates: { ...noSessions(), exited:
 const ended = anAgent({ id: 'ended', sessionStates: { ...noSessions(), exited: 1 } });
 const works = anAgent({ id: 'works', sessionStates: { ...noSessions(), working: 1 } });
 
-it('an agent of which a session broke off stands as failed, as that session does in the list', () => {
+it('counts a crashed session as failed', () => {
   expect([killed, ended, works].map(urgentStanding)).toEqual(['failed', 'exited', 'working']);
   expect(standingCounts(killed)).toEqual({ ...noSessions(), failed: 1, exited: 1 });
 });
 
-it('is sorted and found by that', () => {
+it('sorts and filters by that state', () => {
   const byState = new BoardSorter().sort([ended, works, killed], { sort: 'state', isReversed: false });
   expect(byState).toEqual(['killed', 'works', 'ended']);
   const failed = { ...WHOLE_BOARD, states: ['failed' as const] };

@@ -63,13 +63,13 @@ const names = () => screen.getAllByRole('rowheader').map((one) => within(one).ge
 const header = (name: string) => screen.getByRole('columnheader', { name: new RegExp(`^${name}`) });
 const working = () => screen.getByRole<HTMLInputElement>('checkbox', { name: /^Working/ });
 
-it('loads every agent by itself, and sorts names as people count', async () => {
+it('loads all agents and sorts names in natural order', async () => {
   await open();
   expect(screen.getByText('24 agents, by name')).toBeDefined();
   expect([names()[0], names()[2], names()[10]]).toEqual(['runner-0', 'runner-2', 'runner-10']);
 });
 
-it('sorts by a column at a press, the other way round at the next, and says so in the address', async () => {
+it('sorts by a column on a press, reverses on the next, and updates the address', async () => {
   await open();
   fireEvent.click(within(header('Sessions')).getByRole('button'));
   await waitFor(() => expect(names().slice(0, 2)).toEqual(['runner-7', 'runner-0']));
@@ -79,7 +79,7 @@ it('sorts by a column at a press, the other way round at the next, and says so i
   expect([header('Sessions').getAttribute('aria-sort'), location.search]).toEqual(['ascending', '?sort=-sessions']);
 });
 
-it('filters by state, host and provider, one step back at a time', async () => {
+it('filters by state, host and provider, and Back undoes one at a time', async () => {
   await open();
   fireEvent.change(screen.getByLabelText('Host'), { target: { value: 'build-1' } });
   expect(await screen.findByText('8 of 24 agents, by name')).toBeDefined();
@@ -94,19 +94,19 @@ it('filters by state, host and provider, one step back at a time', async () => {
   expect(working().checked).toBe(false);
 });
 
-it('shows the view that the address names', async () => {
+it('shows the view in the address', async () => {
   await open('?state=working&host=build-1&sort=sessions');
   expect(screen.getByText('1 of 24 agents, by sessions')).toBeDefined();
   expect([names(), working().checked]).toEqual([['runner-7'], true]);
 });
 
-it('says how many of an agent’s sessions are in its most urgent state', async () => {
+it('shows how many sessions are in the most urgent state', async () => {
   all = [anAgent({ id: 'crowd', sessionStates: { ...noSessions(), failed: 1, idle: 230 } }), anAgent({ id: 'loner' })];
   await open();
   expect(screen.getByText('1 of 231')).toBeDefined();
 });
 
-it('finds agents by name, and shows all again where none is found', async () => {
+it('finds agents by name, and clears a search without matches', async () => {
   all = [anAgent({ id: 'crowd' }), anAgent({ id: 'loner' })];
   await open();
   const search = (value: string) =>

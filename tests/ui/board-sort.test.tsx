@@ -13,7 +13,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-it('agents are sorted by whatever a column would sort them by, also where it has no room', () => {
+it('sorts by every column on narrow boards, too', () => {
   vi.stubGlobal('fetch', scriptedFetch().fetch);
   const agents = [anAgent({ id: 'a', owedCount: 1 }), anAgent({ id: 'b', owedCount: 3 }), anAgent({ id: 'c' })];
   render(

@@ -4,8 +4,7 @@ import type { SessionSummary } from '@interlude/protocol/read-models';
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RefusalsProvider } from '@/components/live/refusals';
-import { ArrangePopover } from '@/components/sessions/arrange-popover';
-import { EndSession } from '@/components/sessions/arrange-popover';
+import { ArrangePopover, EndSession } from '@/components/sessions/arrange-popover';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { aSession } from './rows';
 
@@ -32,7 +31,7 @@ describe('ending a session', () => {
     render(<EndSession sessionId="s/1" onAsked={onAsked} />);
   });
 
-  it('is asked of the server only once it was confirmed, where it stands', async () => {
+  it('requests the end only after confirmation', async () => {
     await press('End session…');
     expect(asked).toEqual([]);
     expect(document.activeElement).toBe(button('End it now'));
@@ -41,14 +40,14 @@ describe('ending a session', () => {
     expect(onAsked).toHaveBeenCalledOnce();
   });
 
-  it('can be left, and the keys go on where they were', async () => {
+  it('can be cancelled, and keeps the focus', async () => {
     await press('End session…');
     await press('Keep it');
     expect(document.activeElement).toBe(button('End session…'));
     expect(asked).toEqual([]);
   });
 
-  it('says why the server refuses, and can be tried again', async () => {
+  it('shows why the server refused, and can be retried', async () => {
     answer = () => Response.json({ error: { code: 'conflict', message: 'The session has ended.' } }, { status: 409 });
     await press('End session…');
     await press('End it now');
@@ -78,11 +77,11 @@ describe('the menu of a session', () => {
     return found;
   };
 
-  it('offers to end it where its runner says that it does', () => {
+  it('offers to end a session if its runner supports it', () => {
     expect(offers({ takes: ['message', 'session.end'] })).toBe(true);
   });
 
-  it('does not offer that once it has ended, though its runner is there for others', () => {
+  it('doesn’t offer to end an ended session', () => {
     expect(offers({ takes: ['session.end'] }, null, false, { state: 'exited' })).toBe(false);
   });
 

@@ -1,8 +1,8 @@
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { quoteOf } from '@/app/(console)/sessions/[sessionId]/quote-of';
-import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
+import { quoteOf } from '@/app/(console)/sessions/[sessionId]/session-foot';
+import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/session-transcript';
 import { RequestOutcome } from '@/components/requests/request-outcome';
 import { SessionRow } from '@/components/sessions/session-row';
 import { sessionTitle } from '@/components/sessions/session-words';

@@ -86,7 +86,7 @@ async function nextStream(known: number): Promise<ScriptedStream> {
   return stream;
 }
 
-it('news of other sessions renders neither the transcript nor the header of the one that is shown, and each topic is read once', async () => {
+it('doesn’t render transcript or header for updates of other sessions, and reads each topic once', async () => {
   const subscribe = vi.spyOn(LiveConnection.prototype, 'subscribe');
   const { page, stream } = await openPage();
   const before = renders();
@@ -111,7 +111,7 @@ it('news of other sessions renders neither the transcript nor the header of the 
   expect(renders().transcript).toBe(before.transcript);
 });
 
-it('what the shown session says renders its transcript, and its header only for what that shows', async () => {
+it('renders the transcript for the session’s events, and the header only for what it shows', async () => {
   const { stream } = await openPage();
   const before = renders();
   for (let id = 11; id < 20; id++) {
@@ -124,7 +124,7 @@ it('what the shown session says renders its transcript, and its header only for 
   expect(renders().transcript).toBeGreaterThan(before.transcript);
 });
 
-it('after a gap all that is shown is read again, at whatever position, and the stream goes on from there', async () => {
+it('reads everything again after a gap and resumes the stream from there', async () => {
   const { page, stream } = await openPage();
   stream.send({ event: 'session', id: '20', data: { ...other, title: 'Gone with the disk', updatedPosition: '20' } });
   await page.findByText('Gone with the disk');

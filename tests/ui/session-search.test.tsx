@@ -82,7 +82,7 @@ const search = (text: string) => fireEvent.change(field(), { target: { value: te
 const state = (name: RegExp) => screen.getByRole<HTMLInputElement>('checkbox', { name });
 const more = () => fireEvent.click(screen.getByRole('button', { name: 'Show more' }));
 
-it('shows further pages at a press, each session once, until all are there', async () => {
+it('loads further pages on a press, without duplicates', async () => {
   open();
   expect(ids()).toHaveLength(PAGE);
   expect(await screen.findByText(`${PAGE} of ${SESSIONS + 1} sessions`)).toBeDefined();
@@ -95,7 +95,7 @@ it('shows further pages at a press, each session once, until all are there', asy
   expect(screen.queryByRole('button', { name: 'Show more' })).toBeNull();
 });
 
-it('finds a session that is not loaded by the words in the address', async () => {
+it('finds a session that is not loaded by the query in the address', async () => {
   open('?q=flooded');
   expect(field().value).toBe('flooded');
   await waitFor(() => expect(ids()).toEqual(['broken']));
@@ -112,7 +112,7 @@ it('asks the server once typing pauses, and keeps the words in the address', asy
   expect(asked.map((params) => params.get('q'))).toEqual(['FLOODED']);
 });
 
-it('narrows the list by state, and a step back undoes a state but not each letter', async () => {
+it('filters by state, and Back undoes a state but not each letter', async () => {
   open();
   fireEvent.click(state(/^Failed/));
   expect(location.search).toBe('?state=failed');
@@ -134,14 +134,14 @@ it('narrows the list by state, and a step back undoes a state but not each lette
   expect([state(/^Failed/).checked, state(/^Idle/).checked, field().value]).toEqual([true, false, 'flooded']);
 });
 
-it('says that no session matches, and shows every session at a press', async () => {
+it('shows that no session matches, and clears the search on a press', async () => {
   open('?q=zanzibar');
   fireEvent.click(await screen.findByText('Clear search'));
   await waitFor(() => expect(ids().length).toBeGreaterThan(2));
   expect([location.search, field().value]).toEqual(['', '']);
 });
 
-it('shows all that a search finds page by page, and counts it as the server does', async () => {
+it('loads search results page by page with the server’s count', async () => {
   open('?q=errand');
   expect(await screen.findByText(`${PAGE} of ${SESSIONS} sessions found`)).toBeDefined();
   more();
@@ -151,7 +151,7 @@ it('shows all that a search finds page by page, and counts it as the server does
   expect(screen.queryByText(/sessions found/)).toBeNull();
 });
 
-it('lists the sessions of one agent, counted, until its name is taken away', async () => {
+it('lists an agent’s sessions with counts until the filter is removed', async () => {
   open('?agent=loner');
   await waitFor(() => expect(ids()).toEqual(['broken']));
   // Without states the server answers without counts.
@@ -161,7 +161,7 @@ it('lists the sessions of one agent, counted, until its name is taken away', asy
   expect(location.search).toBe('');
 });
 
-it('says why a search failed, and makes it again at a press', async () => {
+it('shows why a search failed and retries on a press', async () => {
   refusal = 503;
   open('?q=flooded');
   expect(await screen.findByText('Busy.')).toBeDefined();

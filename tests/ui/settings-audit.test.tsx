@@ -85,7 +85,7 @@ const enter = (label: string, value: string) =>
 const press = (name: string) => act(async () => fireEvent.click(screen.getByRole('button', { name })));
 const exportPath = () => screen.getByRole('link', { name: /^Export/ }).getAttribute('href');
 
-it('narrows to an action, in the address and in the export too', async () => {
+it('filters by action, also in address and export', async () => {
   open();
   expect(rows()).toHaveLength(3);
   expect(exportPath()).toBe('/api/v1/audit/export');
@@ -97,7 +97,7 @@ it('narrows to an action, in the address and in the export too', async () => {
   expect(exportPath()).toBe('/api/v1/audit/export?action=revoke+credential');
 });
 
-it('begins with the filter of its address, and shows everything again with the focus beside the pressed button', async () => {
+it('starts with the filter in its address, and clears it without losing the focus', async () => {
   open('action=revoke+credential');
   expect(rows()).toHaveLength(1);
   await press('Show all');
@@ -106,7 +106,7 @@ it('begins with the filter of its address, and shows everything again with the f
   expect(location.search).toBe('');
 });
 
-it('narrows to the person of an entry', async () => {
+it('filters by an entry’s actor', async () => {
   entries.push(anEntry(0, { actor: 'Lena' }));
   open();
   await act(async () =>
@@ -118,7 +118,7 @@ it('narrows to the person of an entry', async () => {
   expect(asked).toEqual(['?actor=Local+admin&limit=50']);
 });
 
-it('says that nothing matches, and whether older entries were removed', async () => {
+it('shows that nothing matches, and if older entries were removed', async () => {
   open();
   await enter('Who', 'Nobody');
   await screen.findByText(/^No entries match/);

@@ -11,7 +11,7 @@ interface Props {
 }
 
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
-  // Decoded already, unlike in the page itself.
+  // Next decodes the parameter here, but not for the page itself.
   return { title: `Agent ${nameText((await params).agentId)}` };
 }
 

@@ -12,7 +12,7 @@ interface Props {
 }
 
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
-  // Decoded already, unlike in the page itself.
+  // Next decodes the parameter here, but not for the page itself.
   return { title: `Log of ${nameText((await params).agentId)}` };
 }
 

@@ -1,12 +1,12 @@
 'use client';
 
-import type { Storage, StoragePartName, RetentionRules } from '@interlude/protocol/storage';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
+import type { RetentionRules, Storage, StoragePartName } from '@interlude/protocol/storage';
+import { useQuery } from '@tanstack/react-query';
+import { fetchJson } from '@/components/live/fetch-json';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { Moment } from '@/components/ui/moment';
 import { type Column, FactTable, Section } from './fact-table';
-import { useQuery } from '@tanstack/react-query';
-import { fetchJson } from '@/components/live/fetch-json';
-import { SESSION_STATES } from '@interlude/protocol/session-states';
 
 const WIDTHS = '@3xl:grid-cols-[minmax(0,2fr)_minmax(0,4fr)_minmax(0,2fr)_80px]';
 
@@ -18,14 +18,11 @@ interface Part {
   share: number;
 }
 
-/** How large the database is, and what takes the room. */
+/** The size of the database and of its parts. */
 export function DatabaseSize({ initial }: { initial: Storage | null }) {
   const { storage, error, isLooking, again } = useStorage(initial);
   return (
-    <Section
-      title="Database"
-      about="What is stored, and how much room it takes. Space of what was removed is used again before the database grows."
-    >
+    <Section title="Database" about="The size of each part. Free space is reused before the database grows.">
       <p className="flex min-h-6 flex-wrap items-baseline gap-x-3 pb-1 text-2xs text-ink-3">
         <button
           type="button"
@@ -48,8 +45,9 @@ export function DatabaseSize({ initial }: { initial: Storage | null }) {
 function Taken({ storage: { at, method } }: { storage: Storage }) {
   return (
     <>
-      as of <Moment at={at} seconds />
-      {method === 'estimated' && '; how it is shared out is estimated from samples, because this database can’t tell'}
+      Updated <Moment at={at} seconds />
+      {method === 'estimated' &&
+        '; sizes of parts are estimated from samples, because this database doesn’t report them'}
     </>
   );
 }
@@ -59,7 +57,7 @@ function Parts({ storage }: { storage: Storage }) {
   return (
     <>
       <p className="pb-2 text-ink-2">
-        <span className="font-medium text-ink">{bytesInWords(bytes)} in all</span>, {bytesInWords(freeBytes)} of it free
+        <span className="font-medium text-ink">{bytesInWords(bytes)} in total</span>, {bytesInWords(freeBytes)} free
       </p>
       <FactTable<Part>
         label="Parts of the database"
@@ -78,7 +76,7 @@ function partsOf({ parts, bytes: all, freeBytes }: Storage): Part[] {
     const ofIndexes = name === 'events' && largest?.indexBytes ? `; indexes ${bytesInWords(largest.indexBytes)}` : '';
     return { id: name, name: words.name, about: words.about + ofIndexes, bytes, share: bytes / all };
   });
-  const free = { id: 'free', name: 'Free', about: 'what was removed', bytes: freeBytes, share: freeBytes / all };
+  const free = { id: 'free', name: 'Free', about: 'space of removed data', bytes: freeBytes, share: freeBytes / all };
   return [...shown, free];
 }
 
@@ -86,29 +84,29 @@ function columnsOf({ method }: Storage): Column<Part>[] {
   const about = method === 'estimated' ? 'about ' : '';
   return [
     { name: 'Part', cell: ({ name }) => name },
-    { name: 'What is in it', className: '@max-3xl:block!', cell: (part) => part.about },
+    { name: 'Content', className: '@max-3xl:block!', cell: (part) => part.about },
     { name: 'Share', cell: ({ share }) => <Share share={share} /> },
     { name: 'Size', className: 'tabular text-right', cell: ({ bytes }) => `${about}${bytesInWords(bytes)}` },
   ];
 }
 
-/** What the parts of the database are called, and what is in each. */
+/** Names and contents of the parts. */
 const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {
-  events: { name: 'Events', about: 'what agents did' },
-  views: { name: 'Sessions and agents', about: 'what lists and transcripts are read from' },
-  logs: { name: 'Log lines', about: 'the logs of agents' },
-  search: { name: 'Search indexes', about: 'by which logs and sessions are searched' },
-  commands: { name: 'Commands and inbox', about: 'what people asked for, and what needed them' },
-  attachments: { name: 'Attachments', about: 'images and files that people sent' },
-  audit: { name: 'Audit', about: 'what people and programs did' },
-  quarantine: { name: 'Quarantine', about: 'records that could not be taken' },
+  events: { name: 'Events', about: 'records of agents' },
+  views: { name: 'Sessions and agents', about: 'lists and transcripts' },
+  logs: { name: 'Log lines', about: 'logs of agents' },
+  search: { name: 'Search indexes', about: 'for the search of logs and sessions' },
+  commands: { name: 'Commands and inbox', about: 'requests of people, and inbox items' },
+  attachments: { name: 'Attachments', about: 'images and files in messages' },
+  audit: { name: 'Audit', about: 'actions of people and programs' },
+  quarantine: { name: 'Rejected records', about: 'rejected records' },
   insights: { name: 'Insights', about: 'failures and signals found in logs' },
-  webhooks: { name: 'Webhooks', about: 'what was sent to the webhook' },
+  webhooks: { name: 'Webhooks', about: 'deliveries' },
   access: { name: 'Access', about: 'tokens, sign-ins and members' },
-  rest: { name: 'The rest', about: 'what the database needs for itself' },
+  rest: { name: 'Other', about: 'internal data of the database' },
 };
 
-/** What the database takes. @param initial null while it is still looked up */
+/** The database's sizes. @param initial null if they came too late for the page */
 export function useStorage(initial: Storage | null) {
   const { data, error, isFetching, refetch } = useQuery({
     queryKey: ['access', 'storage'],
@@ -120,7 +118,7 @@ export function useStorage(initial: Storage | null) {
   return { storage: data ?? null, error, isLooking: isFetching, again: () => void refetch() };
 }
 
-/** A part of a whole: as a bar, and in percent. */
+/** A share as a bar and in percent. */
 export function Share({ share }: { share: number }) {
   const percent = share * 100;
   return (
@@ -137,9 +135,9 @@ export function Share({ share }: { share: number }) {
 
 const MIB = 1024 * 1024;
 
-/** One limit to what is kept, and the setting that changes it. */
+/** A retention limit with its setting. */
 export interface KeptRule {
-  /** The setting's name, and which of its limits this is. */
+  /** The setting's name, or the states that the limit applies to. */
   id: string;
   setting: string;
   name: string;
@@ -147,7 +145,7 @@ export interface KeptRule {
   kept: string;
 }
 
-/** What is kept and for how long, a line for each limit that is set. */
+/** One row per retention limit. */
 export function keptRules({ days, elsewhereDays, auditDays, maxBytes, logs }: RetentionRules): KeptRule[] {
   const own = SESSION_STATES.filter((state) => days[state] !== elsewhereDays);
   const byState = [...new Set(own.map((state) => days[state]))].map((limit) => ({
@@ -155,20 +153,25 @@ export function keptRules({ days, elsewhereDays, auditDays, maxBytes, logs }: Re
     states: own.filter((state) => days[state] === limit).map((state) => state.replaceAll('-', ' ')),
   }));
   return [
-    rule('RETENTION_DAYS', 'Turns', 'with their tasks, replies and whatever else has ended', forDays(elsewhereDays)),
+    rule('RETENTION_DAYS', 'Turns', 'with their tasks, replies and other ended items', forDays(elsewhereDays)),
     ...byState.map(({ limit, states }) => ({
       ...rule(
         'RETENTION_DAYS_BY_STATE',
         'Turns of some sessions',
-        `those that are: ${states.join(', ')}`,
+        `sessions in state: ${states.join(', ')}`,
         forDays(limit),
       ),
       id: states.join(),
     })),
-    rule('RETENTION_MIB', 'All but the logs', 'over that, the oldest turns go sooner', upTo(maxBytes)),
+    rule('RETENTION_MIB', 'All but the logs', 'beyond this size, the oldest turns are removed earlier', upTo(maxBytes)),
     rule('LOG_RETENTION_DAYS', 'Log lines', 'of every agent', forDays(logs.days)),
-    rule('LOG_RETENTION_MIB', 'Log of each agent', 'over that, its oldest lines go sooner', upTo(logs.maxBytes)),
-    rule('AUDIT_RETENTION_DAYS', 'Audit', 'what people and programs did', forDays(auditDays)),
+    rule(
+      'LOG_RETENTION_MIB',
+      'Log of each agent',
+      'beyond this size, the oldest lines are removed earlier',
+      upTo(logs.maxBytes),
+    ),
+    rule('AUDIT_RETENTION_DAYS', 'Audit', 'actions of people and programs', forDays(auditDays)),
   ];
 }
 
@@ -178,7 +181,7 @@ function rule(name: string, what: string, about: string, kept: string): KeptRule
 }
 
 function forDays(days: number | null): string {
-  if (days === null) return 'for ever';
+  if (days === null) return 'forever';
   return days === 1 ? '1 day' : `${days.toLocaleString('en')} days`;
 }
 
@@ -186,28 +189,28 @@ function upTo(bytes: number | null): string {
   return bytes === null ? 'any size' : inMebibytes(bytes);
 }
 
-/** As the settings count: `0.4 MiB`, `512 MiB`, `20,480 MiB`. */
+/** `0.4 MiB`, `512 MiB`, `20,480 MiB` */
 export function inMebibytes(bytes: number): string {
   const size = bytes / MIB;
   return `${size.toLocaleString('en', { maximumFractionDigits: size < 100 ? 1 : 0 })} MiB`;
 }
 
 const COMMANDS = [
-  { command: 'db backup <file>', about: 'a copy of one moment, which is a database that Interlude opens' },
-  { command: 'db check', about: 'whether everything in it is sound' },
-  { command: 'db vacuum', about: 'gives free space of a file back to its disk' },
-  { command: 'db copy <from> <to>', about: 'all of it to another file or libSQL server' },
+  { command: 'db backup <file>', about: 'writes a consistent copy that Interlude can open' },
+  { command: 'db check', about: 'checks the integrity of all data' },
+  { command: 'db vacuum', about: 'returns free space to the disk' },
+  { command: 'db copy <from> <to>', about: 'copies everything to another file or libSQL server' },
 ] as const;
 
-/** What whoever runs the server can do with its database, and only there. */
+/** Commands for the database, run on the server's machine. */
 export function DatabaseCommands() {
   return (
     <Section
-      title="Looking after it"
+      title="Maintenance"
       about={
         <>
-          On the machine of the dashboard, while it runs; <code className="text-ink-2">docs/database.md</code> has the
-          details.
+          Run these on the dashboard’s machine while it runs. See <code className="text-ink-2">docs/database.md</code>{' '}
+          for details.
         </>
       }
     >
@@ -222,5 +225,58 @@ export function DatabaseCommands() {
         ))}
       </dl>
     </Section>
+  );
+}
+
+const RULE_WIDTHS = '@3xl:grid-cols-[minmax(0,2fr)_minmax(0,4fr)_minmax(0,3.4fr)_80px]';
+
+/** Retention limits with their settings. @param initial null if sizes came too late for the page */
+export function WhatIsKept({ rules, initial }: { rules: RetentionRules; initial: Storage | null }) {
+  const { storage } = useStorage(initial);
+  return (
+    <Section
+      title="Retention"
+      about={
+        <>
+          The oldest data is removed first, with a note in the transcript. Open turns, running tasks, requests and
+          pending replies are kept at any age. The server’s environment sets the limits. See{' '}
+          <code className="text-ink-2">docs/database.md</code> for details.
+        </>
+      }
+    >
+      {rules.maxBytes !== null && storage !== null && <Fullness storage={storage} maxBytes={rules.maxBytes} />}
+      <FactTable<KeptRule>
+        label="Retention"
+        rows={keptRules(rules)}
+        widths={RULE_WIDTHS}
+        columns={[
+          { name: 'Data', cell: ({ name }) => name },
+          { name: 'Details', className: '@max-3xl:block!', cell: ({ about }) => about },
+          {
+            name: 'Set by',
+            before: 'set by',
+            cell: ({ setting }) => <code className="text-2xs [overflow-wrap:anywhere]">{setting}</code>,
+          },
+          { name: 'Kept', className: 'tabular text-right', cell: ({ kept }) => kept },
+        ]}
+      />
+    </Section>
+  );
+}
+
+/** The used share of the size limit. */
+function Fullness({ storage: { bytes, freeBytes, parts }, maxBytes }: { storage: Storage; maxBytes: number }) {
+  // Logs and the search index, which is mostly theirs, have their own limit.
+  const logs = parts.filter(({ name }) => name === 'logs' || name === 'search');
+  const used = bytes - freeBytes - logs.reduce((sum, part) => sum + part.bytes, 0);
+  return (
+    <div className="flex flex-wrap items-center gap-x-4 gap-y-1 pb-2 text-ink-2">
+      <p>
+        <span className="font-medium text-ink">{inMebibytes(used)}</span> of {inMebibytes(maxBytes)} in use
+      </p>
+      <div className="min-w-48 max-w-80 flex-1">
+        <Share share={used / maxBytes} />
+      </div>
+    </div>
   );
 }
