@@ -127,7 +127,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
           listed={isSearched || agents.length === 0 ? agents.length : rows.length}
           count={isSearched ? (search.found?.count ?? 0) : agents.length === 0 ? undefined : list.count}
           what="agents"
-          search={isSearched || agents.length === 0 ? { text: query.text.trim(), onClear } : undefined}
+          search={isSearched || agents.length === 0 ? { text: query.text, onClear } : undefined}
         />
       )}
       {chosen.length > 0 && (

@@ -5,15 +5,15 @@ import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-s
 /**
  * An agent's sessions by state. As in the list of sessions, crashed ones count as failed.
  */
-export function standingCounts({ sessionStates, brokenOffCount }: AgentSummary): Record<SessionState, number> {
+export function stateCounts({ sessionStates, brokenOffCount }: AgentSummary): Record<SessionState, number> {
   if (brokenOffCount === 0) return sessionStates;
   const { failed, exited } = sessionStates;
   return { ...sessionStates, failed: failed + brokenOffCount, exited: exited - brokenOffCount };
 }
 
 /** The most urgent state; null if the agent has no sessions. */
-export function urgentStanding(agent: AgentSummary): SessionState | null {
-  const counts = standingCounts(agent);
+export function urgentState(agent: AgentSummary): SessionState | null {
+  const counts = stateCounts(agent);
   return SESSION_STATES.find((state) => counts[state] > 0) ?? null;
 }
 

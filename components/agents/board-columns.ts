@@ -1,7 +1,7 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
 import { SESSION_STATES } from '@interlude/protocol/session-states';
-import { hostOf, missingOf, providerOf, urgentStanding } from './board-agent';
+import { hostOf, missingOf, providerOf, urgentState } from './board-agent';
 
 /** Sort keys, in column order. */
 export const SORTS = [
@@ -74,7 +74,7 @@ export class BoardSorter {
 }
 
 function rankOf(agent: AgentSummary): number {
-  const state = urgentStanding(agent);
+  const state = urgentState(agent);
   return state === null ? SESSION_STATES.length : SESSION_STATES.indexOf(state);
 }
 

@@ -7,7 +7,7 @@ import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protoc
 import { useEffect, useMemo, useState } from 'react';
 import { StateChips } from '@/components/sessions/session-filter';
 import { nameText } from '@/components/ui/verbatim';
-import { hostOf, providerOf, standingCounts } from './board-agent';
+import { hostOf, providerOf, stateCounts } from './board-agent';
 import { byName, SORTS, type Sort } from './board-columns';
 
 /** Filters agents by session state, provider, host and retirement. */
@@ -63,9 +63,9 @@ function tally(agents: readonly AgentSummary[]): { counts: Record<SessionState, 
   const counts = noSessions();
   let retired = 0;
   for (const agent of agents) {
-    const standing = standingCounts(agent);
+    const listedState = stateCounts(agent);
     if (agent.retiredAt !== null) retired += 1;
-    else for (const state of SESSION_STATES) if (standing[state] > 0) counts[state] += 1;
+    else for (const state of SESSION_STATES) if (listedState[state] > 0) counts[state] += 1;
   }
   return { counts, retired };
 }
@@ -155,7 +155,7 @@ export function isOnBoard(agent: AgentSummary, query: BoardQuery): boolean {
 }
 
 function isInAny(agent: AgentSummary, states: readonly SessionState[]): boolean {
-  const counts = standingCounts(agent);
+  const counts = stateCounts(agent);
   return states.some((state) => counts[state] > 0);
 }
 

@@ -11,7 +11,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import { hostOf, missingOf, providerOf, standingCounts, urgentStanding } from './board-agent';
+import { hostOf, missingOf, providerOf, stateCounts, urgentState } from './board-agent';
 
 /** Height of a two-line row, until it is measured. */
 const ROW_PX = 49;
@@ -103,7 +103,7 @@ export function Count({ of }: { of: number }) {
 /** The most urgent state of an agent's sessions, and how many are in it. */
 export function AgentState({ agent }: { agent: AgentSummary }) {
   const { sessionCount } = agent;
-  const state = urgentStanding(agent);
+  const state = urgentState(agent);
   if (state === null) return <span className="text-ink-3">no session</span>;
   return (
     <span className="flex items-baseline gap-1.5">
@@ -111,7 +111,7 @@ export function AgentState({ agent }: { agent: AgentSummary }) {
       <span className="min-w-0 truncate">{STATE_WORD[state]}</span>
       {sessionCount > 1 && (
         <span className="tabular shrink-0 text-ink-3">
-          {`${standingCounts(agent)[state].toLocaleString('en')} of ${sessionCount.toLocaleString('en')}`}
+          {`${stateCounts(agent)[state].toLocaleString('en')} of ${sessionCount.toLocaleString('en')}`}
         </span>
       )}
     </span>

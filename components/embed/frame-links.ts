@@ -54,7 +54,7 @@ function nameIn(disposition: string | null): string {
   return /filename="([^"]+)"/.exec(disposition ?? '')?.[1] ?? '';
 }
 
-const PLACES: [RegExp, (id: string, anchor: string | null) => EmbedPlace][] = [
+const PAGES: [RegExp, (id: string, anchor: string | null) => EmbedPlace][] = [
   [/^\/$/, () => ({ fleet: true })],
   [/^\/sessions\/([^/]+)$/, (session, anchor) => ({ session, anchor })],
   [/^\/agents\/([^/]+)$/, (agent) => ({ agent })],
@@ -73,7 +73,7 @@ export function placeOf(href: string, host: string): { to: EmbedPlace; path: str
   if (url.host !== host || !/^https?:$/.test(url.protocol)) return null;
   const path = withoutBasePath(url.pathname);
   if (path === null) return null;
-  for (const [pattern, make] of PLACES) {
+  for (const [pattern, make] of PAGES) {
     const match = pattern.exec(path);
     if (match === null) continue;
     const anchor = url.hash.length > 1 ? decoded(url.hash.slice(1)) : null;

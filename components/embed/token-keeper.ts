@@ -148,24 +148,24 @@ export class TokenKeeper {
   }
 }
 
-/** What the server says of an embed token to whoever carries it. */
+/** The server's description of an embed token. */
 export interface TokenLimits {
-  /** The one origin that it was made for; null: any that may embed this server. */
+  /** The only origin that may use it; null: any that may embed this server. */
   parentOrigin: string | null;
-  /** Epoch milliseconds by the server's clock; null if that is not told. */
+  /** Epoch milliseconds by the server's clock; null if unknown. */
   expiresAt: number | null;
   mayAct: boolean;
 }
 
 export type Checked =
   | { kind: 'good'; limits: TokenLimits }
-  /** Expired, revoked or never this server's. */
+  /** Expired, revoked or from another server. */
   | { kind: 'refused' }
   | { kind: 'away' };
 
 const WITHIN_MS = 10_000;
 
-/** Asks the server what a token is for. Never throws. */
+/** Reads a token's description from the server. Never throws. */
 export async function checkToken(token: string): Promise<Checked> {
   if (!isHeaderText(token)) return { kind: 'refused' };
   try {
@@ -178,14 +178,14 @@ export async function checkToken(token: string): Promise<Checked> {
     if (answer.status === 401 || answer.status === 403) return { kind: 'refused' };
     if (!answer.ok) return { kind: 'away' };
     const me = (await answer.json()) as Me;
-    // whatever else somebody hands to a frame may open more than the frame is for
+    // other tokens may allow more than the frame shows
     return me.kind === 'embed' ? { kind: 'good', limits: limitsOf(me) } : { kind: 'refused' };
   } catch {
     return { kind: 'away' };
   }
 }
 
-/** What can stand in a header: a token that can't would fail each request in a way that names it. */
+/** Valid header characters. Other tokens would fail each request with an error that contains them. */
 function isHeaderText(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }

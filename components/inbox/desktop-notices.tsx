@@ -76,14 +76,14 @@ export function DesktopNotices() {
     const [upTo, items] = [fleet.position, fleet.inbox.list(ALL)?.rows];
     if (!isKnown || upTo === null || items === undefined || !fleet.inbox.isRead(ALL)) return;
     const sessions = [...fleet.sessions.rows()].map(({ row }) => row);
-    const standing = currentNotices({ items, sessions }, settings, now);
-    const keys = new Set(standing.map(({ key }) => key));
+    const current = currentNotices({ items, sessions }, settings, now);
+    const keys = new Set(current.map(({ key }) => key));
     for (const [key, notice] of shown.current) {
       if (keys.has(key)) continue;
       notice.close();
       shown.current.delete(key);
     }
-    const { look, fresh } = nextLook(lookOf(readStored(LOOK_KEY)), standing, now, upTo);
+    const { look, fresh } = nextLook(lookOf(readStored(LOOK_KEY)), current, now, upTo);
     writeStored(LOOK_KEY, JSON.stringify(look));
     const time = new Date().toTimeString().slice(0, 5);
     if (Notification.permission !== 'granted' || isQuiet(settings, time)) return;

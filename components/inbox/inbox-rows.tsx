@@ -109,7 +109,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         count={isSearched ? search.found && sumOfItems(search.found.counts) : list && sumOfItems(list.counts, wanted)}
         what="items"
         state={isSearched || isPart ? search : state}
-        search={isSearched ? { text: text.trim(), onClear: () => setText('') } : undefined}
+        search={isSearched ? { text, onClear: () => setText('') } : undefined}
         empty={
           <p className="max-w-prose py-3 text-ink-2">
             {wanted.length > 0 && (list?.count ?? 0) > 0

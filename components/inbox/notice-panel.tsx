@@ -49,7 +49,7 @@ export function NoticePanel() {
       <p className="flex max-w-prose flex-wrap items-baseline gap-x-3 gap-y-1 py-2 text-ink-2 text-xs">
         {refusal && (
           <span>
-            This browser refused to show notifications: <Words text={refusal} />
+            This browser can’t show notifications: <Words text={refusal} />
           </span>
         )}
         {permission === 'denied' ? (

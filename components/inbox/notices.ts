@@ -192,7 +192,7 @@ const MOST_TOLD = 500;
  */
 export function nextLook(
   before: Look | null,
-  standing: readonly Notice[],
+  current: readonly Notice[],
   now: number,
   upTo: Position,
 ): { look: Look; fresh: Notice[] } {
@@ -201,10 +201,10 @@ export function nextLook(
   const isAfter = ({ at, position }: Notice, { upTo, at: lookedAt }: Look) =>
     (position !== null && comparePositions(position, upTo) > 0) || at > lookedAt - SETTLING_MS;
   const isFresh = (notice: Notice) => since !== null && !told.has(notice.key) && isAfter(notice, since);
-  const newestFirst = standing.length <= MOST_TOLD ? standing : standing.toSorted((a, b) => b.at - a.at);
+  const newestFirst = current.length <= MOST_TOLD ? current : current.toSorted((a, b) => b.at - a.at);
   const kept = newestFirst.filter(({ at }, place) => place < MOST_TOLD || at > now - 2 * SETTLING_MS);
   const keys = [...new Set([...kept.map(({ key }) => key), ...told])].slice(0, Math.max(MOST_TOLD, kept.length));
-  return { look: { at: now, upTo, told: keys }, fresh: standing.filter(isFresh) };
+  return { look: { at: now, upTo, told: keys }, fresh: current.filter(isFresh) };
 }
 
 /** @param stored JSON of a `Look`; anything else counts as null */

@@ -44,6 +44,7 @@ export function List<Row>(
 /** The end of a list: its size with a button for more, or the state of its request. */
 export function ListEnd({ state, listed, count, what, search, className = 'py-3' }: EndProps) {
   const { hasMore, isLoading, error, load } = state;
+  const text = search?.text.trim() ?? '';
   const isMissed = search !== undefined && listed === 0 && isComplete(state);
   if (isComplete(state) && !isMissed) return null;
   return (
@@ -64,8 +65,8 @@ export function ListEnd({ state, listed, count, what, search, className = 'py-3'
       {!hasMore && error !== null && <EndButton onClick={load}>Try again</EndButton>}
       {isMissed && (
         <>
-          {search.text === '' ? `No ${what} match.` : `No ${what} match ${quoted(search.text)}.`}
-          <EndButton onClick={search.onClear}>{search.text === '' ? 'Clear filters' : 'Clear search'}</EndButton>
+          {text === '' ? `No ${what} match.` : `No ${what} match ${quoted(text)}.`}
+          <EndButton onClick={search.onClear}>{text === '' ? 'Clear filters' : 'Clear search'}</EndButton>
         </>
       )}
     </p>

@@ -56,15 +56,13 @@ export function useList<List>({ key, read, next, join, ...options }: ListOptions
     if (join !== undefined) update((list) => join(list, page));
   });
   return {
+    /** The request of the first page. */
+    first,
     list: first.data,
-    /** The rows belong to the previous key until its own are loaded. */
-    isOld: first.isPlaceholderData,
-    isFetching: first.isFetching,
     hasMore: cursor !== null,
     isLoading: first.isLoading || first.isPlaceholderData || more.isLoading,
     error: first.error ?? more.error,
     load: () => (first.isError ? void first.refetch() : more.load()),
-    refetch: first.refetch,
     update,
   };
 }

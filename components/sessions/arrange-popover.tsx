@@ -12,7 +12,7 @@ import { useSupportsCommand } from '@/components/live/refusals';
 import { SignOut } from '@/components/live/sign-out';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
-import { sessionTitle, standingOf } from './session-words';
+import { listedStateOf, sessionTitle } from './session-words';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
@@ -31,8 +31,8 @@ export function ArrangePopover(props: {
   const supportsEnd = useSupportsCommand('session.end');
   const { stopped, isAway } = useLiveness();
   const canEnd = supportsEnd && stopped === null && !isAway && session.state !== 'exited';
-  const standing = standingOf(session);
-  const hasFailed = standing === 'failed' || standing === 'lost';
+  const listedState = listedStateOf(session);
+  const hasFailed = listedState === 'failed' || listedState === 'lost';
 
   const arrange = async (change: Arrange) => {
     setAsking(true);

@@ -31,7 +31,7 @@ export function SessionFilter(props: {
       {agentId !== null && (
         <button
           type="button"
-          aria-label={`Sessions of ${quoted(agentId)} only: show those of every agent`}
+          aria-label={`Only sessions of ${quoted(agentId)}: show all agents`}
           onClick={() => onQuery({ ...query, agentId: null })}
           className="hit flex h-6 min-w-0 items-center gap-1 rounded-full border border-ink bg-raised px-2"
         >

@@ -6,7 +6,6 @@ import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-s
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, type RefObject, useDeferredValue, useMemo, useRef, useState } from 'react';
-import { List } from '@/components/live/list';
 import type { CountsByState } from '@/components/live/row-counts';
 import { useListSearch } from '@/components/live/use-list';
 import { Boundary } from '@/components/ui/boundary';
@@ -15,6 +14,7 @@ import { HeldChanges } from '@/components/ui/held-changes';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { plainWords } from '@/components/ui/plain-words';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useHeldOrder } from '@/components/ui/use-held-order';
@@ -23,6 +23,9 @@ import { askedOf, EVERY_SESSION, paramsOf, passes, SessionFilter, useSessionQuer
 import { SessionRow } from './session-row';
 import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-words';
 import { useSessions } from './use-sessions';
+
+/** Not in the first load, which has a size limit. */
+const endCode = new CodeOnDemand(async () => (await import('@/components/live/list')).ListEnd);
 
 /** Quiet groups with more sessions than this start folded. */
 const QUIET_SHOWN = 5;
@@ -65,7 +68,7 @@ export function SessionNav(props: {
     byId.has(id),
   );
   const counts = isFiltered ? search.found?.counts : list?.counts;
-  const listed = isFiltered ? groups.reduce((sum, group) => sum + group.sessions.length, 0) : sessions?.length;
+  const end = isFiltered ? search : state;
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
@@ -106,44 +109,41 @@ export function SessionNav(props: {
         <SessionFilter query={query} counts={list.counts} onQuery={setQuery} />
       )}
       <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
-        <List
-          rows={sessions}
-          listed={listed ?? 0}
-          count={isFiltered ? sumOf(search.found?.counts, query.states) : sumOf(list?.counts, [])}
-          what="sessions"
-          state={isFiltered ? search : state}
-          search={isFiltered ? { text: query.text.trim(), onClear: () => setQuery(EVERY_SESSION) } : undefined}
-          empty={empty}
-          className="px-4 pt-4 pb-3"
-        >
-          {() =>
-            order.map(({ name, ids }) => {
-              const rows = ids.flatMap((id) => byId.get(id) ?? []);
-              const group = groups.find(({ group }) => group === name);
-              return (
-                <GroupSection
-                  key={name}
-                  name={name as Group | typeof NEW_ROWS}
-                  rows={rows}
-                  listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
-                  count={group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts)}
-                  currentId={currentId}
-                  unfolds={isFiltered || order.length === 1}
-                />
-              );
-            })
-          }
-        </List>
+        {sessions?.length === 0 && empty}
+        {order.map(({ name, ids }) => {
+          const rows = ids.flatMap((id) => byId.get(id) ?? []);
+          const group = groups.find(({ group }) => group === name);
+          return (
+            <GroupSection
+              key={name}
+              name={name as Group | typeof NEW_ROWS}
+              rows={rows}
+              listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
+              count={group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts)}
+              currentId={currentId}
+              unfolds={isFiltered || order.length === 1}
+            />
+          );
+        })}
+        {(isFiltered || end.hasMore || end.isLoading || end.error !== null) && (
+          <OnDemand
+            code={endCode}
+            name="The end of the list"
+            props={{
+              state: end,
+              listed: groups.reduce((sum, group) => sum + group.sessions.length, 0),
+              count: (query.states.length === 0 ? SESSION_STATES : query.states).reduce(
+                (sum, state) => sum + (counts?.[state] ?? 0),
+                0,
+              ),
+              what: 'sessions',
+              search: isFiltered ? { text: query.text, onClear: () => setQuery(EVERY_SESSION) } : undefined,
+              className: 'px-4 pt-4 pb-3',
+            }}
+          />
+        )}
       </div>
     </nav>
-  );
-}
-
-/** @param states counted states; none for all */
-function sumOf(counts: CountsByState | undefined, states: readonly SessionState[]): number {
-  return SESSION_STATES.filter((state) => states.length === 0 || states.includes(state)).reduce(
-    (sum, state) => sum + (counts?.[state] ?? 0),
-    0,
   );
 }
 

@@ -14,11 +14,11 @@ import {
   glyphOf,
   isTimed,
   lastLine,
+  listedStateOf,
   marksOf,
   needsLook,
   type SessionMark,
   sessionTitle,
-  standingOf,
 } from './session-words';
 
 /**
@@ -50,14 +50,14 @@ export const SessionRow = memo(function SessionRow({
       )}
     >
       <Glyph
-        name={glyphOf(standingOf(session))}
+        name={glyphOf(listedStateOf(session))}
         className={clsx('relative top-[1.5px] row-start-1', isUrgent && 'scale-110')}
       />
       <span
         dir="auto"
         className={clsx(
           'col-start-2 row-start-1 max-w-full justify-self-start truncate',
-          standingOf(session) === 'exited' ? 'text-ink-2' : 'font-medium text-ink',
+          listedStateOf(session) === 'exited' ? 'text-ink-2' : 'font-medium text-ink',
         )}
       >
         <Words text={sessionTitle(session)} />

@@ -10,7 +10,7 @@ import { plainWords } from '@/components/ui/plain-words';
  * A session's state as listed. A crashed process counts as failed, and a session that went silent during work as
  * `lost`.
  */
-export type Standing = SessionState | 'lost';
+export type ListedState = SessionState | 'lost';
 
 /**
  * Groups of the list, most urgent first. A failure is no longer urgent once it was seen or is a day old.
@@ -38,7 +38,7 @@ type Arranged = Stated & Pick<SessionSummary, 'stateSince' | 'arrangement'>;
 /** Older failures are not urgent. */
 const OLD_MS = 24 * 60 * 60_000;
 
-export function standingOf(session: Stated): Standing {
+export function listedStateOf(session: Stated): ListedState {
   if (wentSilent(session)) return 'lost';
   return hasCrashed(session) ? 'failed' : session.state;
 }
@@ -107,11 +107,11 @@ export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'> & Par
   return isCut ? `${title}…` : title;
 }
 
-export function glyphOf(standing: Standing): GlyphName {
-  return GLYPH[standing];
+export function glyphOf(listedState: ListedState): GlyphName {
+  return GLYPH[listedState];
 }
 
-const GLYPH: Record<Standing, GlyphName> = {
+const GLYPH: Record<ListedState, GlyphName> = {
   'needs-input': 'waiting',
   failed: 'failed',
   lost: 'lost',
@@ -200,18 +200,18 @@ export function marksOf(session: SessionSummary): SessionMark[] {
 
 /** @param now by the server's clock, because failures age */
 export function needsLook(session: Arranged, now: number): boolean {
-  const standing = standingOf(session);
-  if (standing === 'needs-input') return true;
-  return (standing === 'failed' || standing === 'lost') && !isSeen(session) && now - session.stateSince < OLD_MS;
+  const listedState = listedStateOf(session);
+  if (listedState === 'needs-input') return true;
+  return (listedState === 'failed' || listedState === 'lost') && !isSeen(session) && now - session.stateSince < OLD_MS;
 }
 
 export function groupOf(session: Arranged, now: number): Group {
   const { archivedAt, pinnedAt } = session.arrangement;
   if (archivedAt !== null) return 'archived';
-  const standing = standingOf(session);
-  if (needsLook(session, now)) return standing;
+  const listedState = listedStateOf(session);
+  if (needsLook(session, now)) return listedState;
   if (pinnedAt !== null) return 'pinned';
-  return standing === 'failed' || standing === 'lost' ? 'seen' : standing;
+  return listedState === 'failed' || listedState === 'lost' ? 'seen' : listedState;
 }
 
 /**

@@ -25,7 +25,7 @@ const WIDTHS = '@3xl:grid-cols-[minmax(0,3fr)_minmax(0,1.4fr)_minmax(0,2.6fr)_88
 export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId: string }) {
   const {
     list: { credentials, hasMore } = initial,
-    refetch,
+    first: { refetch },
     ...state
   } = useList<CredentialList>({
     key: ['access', 'credentials'],

@@ -10,8 +10,8 @@ import { Fields, LINK, SchemaFields, TypeText, WithCode } from './api-schema';
 import { Section } from './fact-table';
 
 /**
- * The API reference, rendered from the OpenAPI document. Operations are linked to by id, types by name. Details are
- * rendered when opened: all at once would block the server for longer than any page may.
+ * The API reference, rendered from the OpenAPI document. Anchors are operation ids and type names. Details are rendered
+ * when opened, because rendering all of them would block the server.
  */
 export function ApiReference({ document, origin }: { document: OpenApiDocument; origin: string }) {
   const { info, tags, components } = document;
@@ -91,7 +91,7 @@ function anchorOf(group: string): string {
   return group.toLowerCase();
 }
 
-/** Opens the entry that the address names, now and whenever the address changes. */
+/** Opens the entry in the address, now and after changes. */
 function openTarget(): () => void {
   const open = () => {
     if (!/^#\w+$/.test(location.hash)) return;
@@ -108,7 +108,7 @@ function Entry({ id, label, children }: { id: string; label: ReactNode; children
   return (
     <li id={id} className="scroll-mt-16 border-line border-b">
       <details
-        // opened before the page was live
+        // opened before hydration
         ref={(details) => {
           if (details?.open) setIsOpen(true);
         }}
@@ -287,7 +287,7 @@ function sampleOf(schema: JsonSchema, name = ''): unknown {
   return Object.fromEntries(required.map((field) => [field, sampleOf(fields[field] ?? {}, field)]));
 }
 
-/** As `CopyButton`, of a text that the server knows. */
+/** A `CopyButton` for a fixed text. */
 function CopyText({ label, text }: { label: string; text: string }) {
   return <CopyButton label={label} text={() => text} className="mt-px shrink-0" />;
 }

@@ -140,7 +140,7 @@ function AnonymousTypes({ schema, label }: { schema: JsonSchema; label: string }
   );
 }
 
-/** Words in which what stands between backquotes is code. */
+/** Renders text between backquotes as code. */
 export function WithCode({ text }: { text: string }) {
   return text.split('`').map((part, at) => {
     const key = `${at} ${part}`;

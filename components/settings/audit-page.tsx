@@ -27,7 +27,7 @@ const BUTTON = 'flex h-8 items-center gap-1.5 rounded-md border border-line-stro
 export function AuditPage({ first, actions }: { first: { query: string; page: Page }; actions: readonly string[] }) {
   const [filter, setFilter] = useAuditFilter(useSearchParams());
   const query = useDeferredValue(paramsOf(filter).toString());
-  const { list, isOld, isFetching, refetch, ...state } = useAudit(query, first);
+  const { list, first: reading, ...state } = useAudit(query, first);
   const { entries, removed } = list ?? { entries: [], removed: null };
   const isFiltered = query !== '';
   const refresh = useRef<HTMLButtonElement>(null);
@@ -58,11 +58,11 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
       </div>
       <AuditFilterBar filter={filter} onFilter={setFilter} actions={actions} entries={entries} />
       <p className="flex min-h-6 items-baseline gap-3 pb-1 text-2xs text-ink-3">
-        <button ref={refresh} type="button" onClick={() => void refetch()} className={LINK}>
+        <button ref={refresh} type="button" onClick={() => void reading.refetch()} className={LINK}>
           Refresh
         </button>
         <span role="status">
-          {isFetching
+          {reading.isFetching
             ? 'Loading…'
             : entries.length > 0 && `Newest ${entries.length.toLocaleString('en')}${isFiltered ? ' matches' : ''}`}
         </span>
@@ -85,7 +85,10 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
         }
       >
         {() => (
-          <ol aria-label="Entries" className={clsx('@container border-line border-t', isOld && 'opacity-60')}>
+          <ol
+            aria-label="Entries"
+            className={clsx('@container border-line border-t', reading.isPlaceholderData && 'opacity-60')}
+          >
             {entries.map((entry) => (
               <AuditRow
                 key={entry.number}

@@ -16,7 +16,7 @@ import { spanInWords, Until } from './until';
 
 const REFRESH_MS = 10_000;
 
-/** Who is signed in, what that lets them do, and the ways out. */
+/** The signed-in user: role, sign-ins and sign-out. */
 export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask: string }) {
   const { list: { signIns } = initial, update } = useList<OwnSignIns>({
     key: ['access', 'own'],
@@ -85,7 +85,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
           </>
         )}
         <p role="alert" className="text-failed text-xs">
-          {failure !== null && `Not ended: ${failure}`}
+          {failure !== null && `Sign-out failed: ${failure}`}
         </p>
       </Section>
     </div>
@@ -95,7 +95,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
 function Since({ signIn }: { signIn: CredentialSummary }) {
   const { createdAt, lastUsedAt, idleUntil, expiresAt } = signIn;
   const idleMs = idleUntil === null ? Number.POSITIVE_INFINITY : idleUntil - lastUsedAt;
-  // a longer one ends nothing
+  // An idle limit beyond the expiry has no effect.
   const isIdleShorter = idleMs < (expiresAt ?? Number.POSITIVE_INFINITY) - createdAt;
   return (
     <p className="mt-1 text-ink-3 text-xs">

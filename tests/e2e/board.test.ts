@@ -50,7 +50,7 @@ test('selected agents are retired and taken back, and an agent at work says why 
   expect(await bar.getByRole('radio', { name: 'debug' }).getAttribute('aria-disabled')).toBe('true');
   await press(bar.getByRole('button', { name: 'Retire' }));
   await press(bar.getByRole('button', { name: 'Press again: retire' }));
-  const outcomes = bar.getByRole('list', { name: 'Retire: what came of it' });
+  const outcomes = bar.getByRole('list', { name: 'Retire: results' });
   await outcomes.getByText(/^The agent has 1 active session\./).waitFor();
   await outcomes.getByText('retired').waitFor();
   const retiredAt = async (id: string) => (await it.read<{ agent: AgentSummary }>(`/agents/${id}`)).agent.retiredAt;
@@ -59,7 +59,7 @@ test('selected agents are retired and taken back, and an agent at work says why 
 
   const again = await it.open('/agents?q=board-idle&retired=1');
   await again.getByRole('checkbox', { name: 'Select “board-idle”', exact: true }).check();
-  await bar.getByRole('button', { name: 'Take back' }).click();
+  await bar.getByRole('button', { name: 'Unretire' }).click();
   await expect.poll(() => retiredAt('board-idle')).toBe(null);
   await it.leave(again);
 });

@@ -161,7 +161,7 @@ test('a shell outside a frame, or in a frame within a frame, says why it shows n
   expect(alone.url()).toBe(`${it.origin}/embed/sessions/${sessionId}`);
   const around = await it.open('sameSite', `session=${sessionId}`, '/around');
   const nested = await embedIn(around, it.origin);
-  await nested.getByText('This frame stands in a page that is a frame itself').waitFor();
+  await nested.getByText('This frame is inside another frame').waitFor();
   const used = it.front.passed.some(({ bearer }) => bearer === token);
   expect(used).toBe(false);
   for (const shell of [alone.mainFrame(), nested]) {

@@ -151,13 +151,13 @@ test('several permissions are allowed at one press, once each has been shown who
   const page = await it.load('/inbox');
   await live(page);
   for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select “Permission ${at}”` }).check();
-  await page.getByRole('button', { name: 'Show what these 3 ask' }).click();
+  await page.getByRole('button', { name: 'Review these 3' }).click();
   for (const at of [1, 2, 3]) {
     await page.getByRole('region', { name: `Permission: “Permission ${at}”` }).scrollIntoViewIfNeeded();
   }
   await press(page.getByRole('button', { name: 'Allow these 3' }));
   await expect.poll(() => page.getByText('Allowed, on its way to the agent…').count()).toBe(3);
-  await page.getByText('Allowed, on their way to the agents').waitFor();
+  await page.getByText('Allowed. Sending to the agents.').waitFor();
   const detail = await it.read<RequestDetail>('/sessions/asks/requests/m3');
   expect(detail.request.answer).toMatchObject({ behavior: 'allow' });
   await page.close();

@@ -1,6 +1,6 @@
 import { noSessions } from '@interlude/protocol/session-states';
 import { expect, it } from 'vitest';
-import { standingCounts, urgentStanding } from '@/components/agents/board-agent';
+import { stateCounts, urgentState } from '@/components/agents/board-agent';
 import { BoardSorter } from '@/components/agents/board-columns';
 import { isOnBoard, WHOLE_BOARD } from '@/components/agents/board-filter';
 import { anAgent } from './rows';
@@ -10,8 +10,8 @@ const ended = anAgent({ id: 'ended', sessionStates: { ...noSessions(), exited: 1
 const works = anAgent({ id: 'works', sessionStates: { ...noSessions(), working: 1 } });
 
 it('counts a crashed session as failed', () => {
-  expect([killed, ended, works].map(urgentStanding)).toEqual(['failed', 'exited', 'working']);
-  expect(standingCounts(killed)).toEqual({ ...noSessions(), failed: 1, exited: 1 });
+  expect([killed, ended, works].map(urgentState)).toEqual(['failed', 'exited', 'working']);
+  expect(stateCounts(killed)).toEqual({ ...noSessions(), failed: 1, exited: 1 });
 });
 
 it('sorts and filters by that state', () => {

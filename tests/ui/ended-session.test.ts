@@ -12,6 +12,6 @@ const observations = {
 };
 
 test('an ended session waits for its runner, except in the demo', () => {
-  expect(words(null)).toBe('This session can be written to once its runner resumes it. Its agent has ended: stopped.');
+  expect(words(null)).toBe('You can write again once the runner resumes this session. Its agent has ended: stopped.');
   expect(words({ source: 'demo' })).toBe('This session accepts no more messages. Its agent has ended: stopped.');
 });

@@ -4,8 +4,9 @@ import { type Activity, durationSteps } from '@interlude/protocol/read-models';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
-import * as barChart from '@/components/agents/fleet-charts';
-import { countTicks, FleetCharts } from '@/components/agents/fleet-charts';
+import * as barChart from '@/components/agents/bar-chart';
+import { countTicks } from '@/components/agents/bar-chart';
+import { FleetCharts } from '@/components/agents/fleet-charts';
 
 afterEach(() => {
   cleanup();

@@ -77,7 +77,7 @@ it('marks all selected items as shown', async () => {
   open([...permissions, failure]);
   for (const at of [0, 1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
   press('Seen: 3 items selected');
-  expect(await screen.findByRole('button', { name: 'Not seen: “Permission 2”' })).toBeDefined();
+  expect(await screen.findByRole('button', { name: 'Unseen: “Permission 2”' })).toBeDefined();
   const items = [0, 1, 2].map((at) => ({ id: `p${at}`, updatedPosition: `${at + 5}` }));
   expect(posted).toEqual([{ path: '/inbox/marks', body: { items, mark: 'seen' } }]);
   expect(screen.getByRole('button', { name: 'Seen: “Permission 3”' })).toBeDefined();
@@ -222,7 +222,7 @@ it('shows who waits for an overdue reply, and settles it with the agent’s text
   answers['/sessions/s1/obligations'] = { position: '10', owed: [owed], settled: [] } satisfies SessionObligations;
   answers['/sessions/s1/obligations/w1/accept'] = { messageId: 'w1', position: '11' };
   open([anInboxItem({ id: 'o', kind: 'overdue-reply', sessionId: 's1', messageId: 'w1', from, title })]);
-  expect(screen.getByRole('link', { name: /^“Which port is it\?” builder .* “Grace” waits$/ })).toBeDefined();
+  expect(screen.getByRole('link', { name: /^“Which port is it\?” builder .* “Grace” is waiting$/ })).toBeDefined();
   press('Settle: “Which port is it?”');
   expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
   const accept = screen.getByRole('button', { name: 'That is the reply' });

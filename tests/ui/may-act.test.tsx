@@ -64,14 +64,14 @@ test.each(controls)('%s is shown only to people who may act', (_what, control) =
 
 test('explains to viewers why a selection has no actions', () => {
   show(false, <SelectionBar agents={[anAgent()]} total={1} onAll={nothing} onNone={nothing} />);
-  screen.getByText('You can look here, and ask nothing of them.');
+  screen.getByText('You can view agents, but not change them.');
   expect(pressable().map((one) => one.textContent)).toEqual(['None']);
   cleanup();
   show(
     false,
     <InboxBulk items={[anInboxItem()]} isUnfolded={() => false} onUnfold={nothing} onMark={nothing} onNone={nothing} />,
   );
-  screen.getByText('You can look here, and change nothing.');
+  screen.getByText('You can view the inbox, but not change it.');
   expect(pressable().map((one) => one.textContent)).toEqual(['Select none']);
 });
 

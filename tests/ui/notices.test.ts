@@ -56,13 +56,13 @@ it('include finished sessions without running tasks, if enabled', () => {
 it('include failed tasks if enabled, except in archived sessions', () => {
   const all: NoticeSettings = { ...ON, off: [] };
   const failedTask = { id: 'b1', description: 'npm test', exitCode: 3, position: '7', at: NOW - 5_000 };
-  const standing = (fields: object, settings = all) =>
+  const listedState = (fields: object, settings = all) =>
     currentNotices({ items: [], sessions: [aSession({ state: 'working', failedTask, ...fields })] }, settings, NOW);
-  expect(standing({})).toMatchObject([
+  expect(listedState({})).toMatchObject([
     { body: '“npm test” (exit code 3)', href: '/sessions/s#task-7', at: NOW - 5_000 },
   ]);
-  expect(standing({}, ON)).toEqual([]);
-  expect(standing({ arrangement: { name: null, pinnedAt: null, archivedAt: 1, seenState: null } })).toEqual([]);
+  expect(listedState({}, ON)).toEqual([]);
+  expect(listedState({ arrangement: { name: null, pinnedAt: null, archivedAt: 1, seenState: null } })).toEqual([]);
 });
 
 it('include failed tasks only if chosen, whatever earlier versions stored', () => {

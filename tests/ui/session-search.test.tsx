@@ -156,7 +156,7 @@ it('lists an agent’s sessions with counts until the filter is removed', async 
   await waitFor(() => expect(ids()).toEqual(['broken']));
   // Without states the server answers without counts.
   expect(asked[0]?.getAll('state')).toContain('idle');
-  fireEvent.click(screen.getByRole('button', { name: 'Sessions of “loner” only: show those of every agent' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Only sessions of “loner”: show all agents' }));
   await waitFor(() => expect(ids().length).toBeGreaterThan(2));
   expect(location.search).toBe('');
 });

@@ -29,8 +29,8 @@ it('shows limits by session state in their own rows', () => {
   const some = wordsOf({ INTERLUDE_RETENTION_DAYS_BY_STATE: 'exited=30, complete=30, needs-input=forever, idle=1' });
   expect(some.filter(([setting]) => setting === 'INTERLUDE_RETENTION_DAYS_BY_STATE')).toEqual([
     [expect.anything(), 'Turns of some sessions', 'sessions in state: needs input', 'forever'],
-    [expect.anything(), 'Turns of some sessions', 'those that are: idle', '1 day'],
-    [expect.anything(), 'Turns of some sessions', 'those that are: complete, exited', '30 days'],
+    [expect.anything(), 'Turns of some sessions', 'sessions in state: idle', '1 day'],
+    [expect.anything(), 'Turns of some sessions', 'sessions in state: complete, exited', '30 days'],
   ]);
 });
 

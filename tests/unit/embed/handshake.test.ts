@@ -34,7 +34,7 @@ test.each([
 
 test.each([
   ['null', 'has no origin'],
-  ['https://console.test:8443', 'https://console.test:8443, which may not embed'],
+  ['https://console.test:8443', 'https://console.test:8443 may not embed'],
   ['http://console.test', 'may not embed'],
   ['https://console.test.evil.test', 'may not embed'],
   ['https://evil.test', 'INTERLUDE_EMBED_ORIGINS'],
@@ -56,6 +56,6 @@ test('ignores an unknown theme', () => {
 
 test('allows only a frame directly in the top page', () => {
   expect(placeFault({ hasParent: true, isNested: false })).toBeNull();
-  expect(placeFault({ hasParent: false, isNested: false })).toContain('in a frame of another one');
-  expect(placeFault({ hasParent: true, isNested: true })).toContain('is a frame itself');
+  expect(placeFault({ hasParent: false, isNested: false })).toContain('only works in a frame');
+  expect(placeFault({ hasParent: true, isNested: true })).toContain('inside another frame');
 });

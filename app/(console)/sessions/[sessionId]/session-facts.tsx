@@ -8,8 +8,8 @@ import {
   failuresInWords,
   glyphOf,
   isTimed,
+  listedStateOf,
   sessionTitle,
-  standingOf,
 } from '@/components/sessions/session-words';
 import { Evidence, StateWhy } from '@/components/sessions/state-why';
 import { Ago, RunningClock } from '@/components/ui/clock';
@@ -38,7 +38,7 @@ export function SessionFacts(props: {
       </h1>
       <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
         <span className="flex min-w-0 max-w-full items-center gap-1.5 text-ink-2">
-          <Glyph name={glyphOf(standingOf(session))} />
+          <Glyph name={glyphOf(listedStateOf(session))} />
           <span className="shrink-0">{describeState(session)}</span>
           <StateWhy session={session} />
           {session.away === null && session.stateReason !== null && (

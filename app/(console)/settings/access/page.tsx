@@ -10,6 +10,7 @@ export const metadata: Metadata = { title: 'Access' };
 export default async function AccessSettingsPage() {
   const principal = await visitor();
   if (!may(principal, 'administer')) return <ForAdmins />;
+  // oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server
   const initial = await readForPage((sight) => readCredentials(sight, Date.now()));
   return <AccessPage initial={initial} ownId={principal.credentialId} />;
 }

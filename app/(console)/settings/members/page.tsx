@@ -11,6 +11,7 @@ export const metadata: Metadata = { title: 'Members' };
 export default async function MembersSettingsPage() {
   const principal = await visitor();
   if (!may(principal, 'administer')) return <ForAdmins />;
+  // oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server
   const initial = await readForPage((sight) => readMembers(sight, Date.now()));
   return <MembersPage initial={initial} ownId={principal.id} provider={providerName(process.env)} />;
 }
