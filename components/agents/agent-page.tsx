@@ -191,7 +191,7 @@ function DeliveryLedger({ producers, count }: { producers: readonly ProducerSumm
               <Count value={producer.lost} alarming />
               <td className="py-1.5 pr-4 text-right">
                 {producer.clockSkewMs === null ? (
-                  <span className="text-ink-3">in step</span>
+                  <span className="text-ink-3">in sync</span>
                 ) : (
                   <span className="text-waiting">
                     {formatDuration(Math.abs(producer.clockSkewMs))} {producer.clockSkewMs > 0 ? 'ahead' : 'behind'}

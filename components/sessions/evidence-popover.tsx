@@ -256,7 +256,7 @@ function DeliveryVerdict({ session }: { session: SessionSummary }) {
       )}
       {waiting !== null && waiting.count > 0 && (
         <p className="pl-[18px] text-ink-3">
-          {plural(waiting.count, 'record')} not sent yet, as its runner reported <Ago at={waiting.at} /> ago
+          {plural(waiting.count, 'record')} not sent yet (reported <Ago at={waiting.at} />)
         </p>
       )}
       {missing.length > 0 && (

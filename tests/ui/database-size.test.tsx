@@ -50,7 +50,7 @@ it('lists parts and free space that add up to the total', () => {
   expect(rows()).toHaveLength(4);
   expect(rows()[1]).toMatch(/^Events.*indexes 2.0 MB.*60 %.*6.0 MB/);
   expect(rows().at(-1)).toMatch(/^Free.*10 %.*1.0 MB/);
-  expect(screen.getByRole('status').textContent).toMatch(/^as of [^;]+$/);
+  expect(screen.getByRole('status').textContent).toMatch(/^Updated [^;]+$/);
 });
 
 it('loads the sizes after the page if they came too late', async () => {

@@ -3,7 +3,7 @@ import { readForPage } from '../read-in-turn';
 
 /** Shown to non-admins on admin pages. */
 export async function ForAdmins() {
-  return <p className="max-w-prose text-ink-2">This page is for admins only. Ask {await whomToAsk()}.</p>;
+  return <p className="max-w-prose text-ink-2">Only admins see this page. Ask {await whomToAsk()}.</p>;
 }
 
 /** Names the admins, for the end of a sentence. */
