@@ -15,7 +15,7 @@ const MAY_READ = 'You can read here. To write, ask an admin for the operator rol
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
   const principal = await visitor();
   const mayAct = may(principal, 'act');
-  const sessions = await readInTurn((sight) => readSessionPage(sight, { after: null, limit: SESSIONS_IN_PAGE }));
+  const sessions = await readInTurn((scope) => readSessionPage(scope, { after: null, limit: SESSIONS_IN_PAGE }));
   return (
     <PagePerson id={principal.id}>
       <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>

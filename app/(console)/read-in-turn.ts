@@ -15,15 +15,15 @@ import type { ServerParts } from '@/lib/server/server-parts';
  *
  * @throws AppError `unavailable` if the queue is full
  */
-export async function readInTurn<T>(read: (sight: ReadScope) => Promise<T>): Promise<T> {
-  return readForPage((sight, _, { id }) => sight.reads.run(id, () => read(sight)));
+export async function readInTurn<T>(read: (scope: ReadScope) => Promise<T>): Promise<T> {
+  return readForPage((scope, _, { id }) => scope.reads.run(id, () => read(scope)));
 }
 
 const partsOfRequest = cache(() => theServer().parts());
 
 /** Like `readInTurn`, but without the queue, for single rows. */
 export async function readForPage<T>(
-  read: (sight: ReadScope, parts: Pick<ServerParts, 'kept' | 'retention'>, reader: Principal) => Promise<T>,
+  read: (scope: ReadScope, parts: Pick<ServerParts, 'kept' | 'retention'>, reader: Principal) => Promise<T>,
 ): Promise<T> {
   try {
     const reader = await visitor();

@@ -16,12 +16,12 @@ export default async function SignedOutPage({
 }: {
   searchParams: Promise<{ next?: string | string[]; reason?: string | string[] }>;
 }) {
-  const asked = await searchParams;
-  const next = typeof asked.next === 'string' ? asked.next : '/';
-  const reason = isTrouble(asked.reason) ? asked.reason : null;
-  const given = await headers();
-  const isSecure = given.get('x-forwarded-proto') === 'https';
-  const own = localNameOrigin(given, { localName: accessSettings(process.env).localName, isSecure });
+  const query = await searchParams;
+  const next = typeof query.next === 'string' ? query.next : '/';
+  const reason = isTrouble(query.reason) ? query.reason : null;
+  const requestHeaders = await headers();
+  const isSecure = requestHeaders.get('x-forwarded-proto') === 'https';
+  const own = localNameOrigin(requestHeaders, { localName: accessSettings(process.env).localName, isSecure });
   return (
     <main className="grid min-h-dvh place-items-center px-6 py-10">
       <div className="w-full max-w-sm">
@@ -30,7 +30,7 @@ export default async function SignedOutPage({
           Interlude
         </h1>
         {/* With an expired cookie, the same user may return to their drafts. */}
-        {!hasSessionCookie(given) && <ClearStorage />}
+        {!hasSessionCookie(requestHeaders) && <ClearStorage />}
         <WhySignedOut reason={reason} />
         <SignInWays next={next} reason={reason} provider={providerName(process.env)} />
         {own !== null && (

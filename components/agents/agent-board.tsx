@@ -61,11 +61,11 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const [query, setQuery] = useBoardQuery(useSearchParams());
   const wanted = useDeferredValue(query);
   // The server finds nothing more once all agents are loaded.
-  const asked =
+  const serverQuery =
     next === null || query.text.trim() === '' ? '' : new URLSearchParams({ q: query.text.trim() }).toString();
   const search = useListSearch<AgentList>({
     path: '/agents',
-    asked,
+    query: serverQuery,
     take: (fleet, page) => fleet.takeFoundAgents(page),
   });
   const field = useRef<HTMLInputElement>(null);
@@ -83,7 +83,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const latest = useNewest(select);
   const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
   const isFiltered = agents.length < rows.length;
-  const isSearched = asked !== '';
+  const isSearched = serverQuery !== '';
   const loadsRest = next !== null && rows.length < MOST_LOADED && state.error === null;
   const onClear = () => setQuery(query.text.trim() === '' ? WHOLE_BOARD : { ...query, text: '' });
   return (

@@ -145,10 +145,10 @@ const interruptAll: AgentJob = async ({ id }) => {
       .post<CommandAnswer>(path, { turnId: session.openTurnId })
       .catch((error: Error) => refused.push(error.message));
   }
-  const asked = open.length - refused.length;
-  if (asked === 0) throw new Error(refused[0]);
+  const interrupted = open.length - refused.length;
+  if (interrupted === 0) throw new Error(refused[0]);
   const also = refused.length === 0 ? '' : `; ${refused.length} refused: ${refused[0]}`;
-  return `interrupting ${plural(asked, 'turn')}${also}`;
+  return `interrupting ${plural(interrupted, 'turn')}${also}`;
 };
 
 /** Marks the agent's inbox items as seen, except those that wait for an answer. */
@@ -177,9 +177,9 @@ async function setRetired(id: string, retired: boolean): Promise<string> {
 }
 
 /** Reads a list page by page to its end. */
-async function* pagesOf<Page extends { next: string | null }>(path: string, asked: string[][]): AsyncGenerator<Page> {
+async function* pagesOf<Page extends { next: string | null }>(path: string, filter: string[][]): AsyncGenerator<Page> {
   for (let after: string | null = '0'; after !== null; ) {
-    const params = new URLSearchParams([...asked, ['after', after], ['limit', String(PAGE)]]);
+    const params = new URLSearchParams([...filter, ['after', after], ['limit', String(PAGE)]]);
     const page: Page = await fetchJson<Page>(`${path}?${params}`);
     yield page;
     after = page.next;

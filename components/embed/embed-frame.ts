@@ -49,18 +49,18 @@ export class EmbedFrame extends Store {
     super();
     this.#origins = origins;
     this.#keeper = new TokenKeeper({
-      request: (why) => this.tell({ type: 'need-token', why }),
+      request: (why) => this.post({ type: 'need-token', why }),
       check: checkToken,
       fault: ({ parentOrigin }) => originFault(parentOrigin, this.#parentOrigin),
       onGood: (limits) => {
         this.#set({ kind: 'open', limits, isSignedOut: false });
-        this.#tellState('connected', null);
+        this.#postState('connected', null);
         this.#onToken();
       },
       onNone: () => {
         if (this.#phase.kind === 'open') this.#set({ ...this.#phase, isSignedOut: true });
         else if (this.#phase.kind === 'waiting') this.#set({ kind: 'waiting', words: NO_TOKEN });
-        this.#tellState('signed-out', NO_TOKEN);
+        this.#postState('signed-out', NO_TOKEN);
       },
       onFault: (why) => this.#refuse(why),
       now: () => Date.now() + offsetMs,
@@ -97,13 +97,13 @@ export class EmbedFrame extends Store {
     return () => this.#stop();
   }
 
-  tell(message: FrameMessage): void {
+  post(message: FrameMessage): void {
     this.#port?.postMessage(message);
   }
 
   /** Requests another token. */
   askAgain(): void {
-    this.tell({ type: 'need-token', why: 'refused' });
+    this.post({ type: 'need-token', why: 'refused' });
   }
 
   #connect(needsAnswer: boolean): void {
@@ -143,17 +143,17 @@ export class EmbedFrame extends Store {
       else if (message?.type === 'no-token' && this.#phase.kind === 'waiting')
         this.#set({ kind: 'waiting', words: `${NO_TOKEN} Its reason: ${message.reason || 'none'}` });
     };
-    if (this.#phase.kind === 'open') this.#tellState('connected', null);
+    if (this.#phase.kind === 'open') this.#postState('connected', null);
     else this.#keeper.begin();
   }
 
   #refuse(why: string): void {
     this.#set({ kind: 'refused', why });
-    this.#tellState('error', why);
+    this.#postState('error', why);
   }
 
-  #tellState(state: EmbedState, message: string | null): void {
-    this.tell({ type: 'state', state, message });
+  #postState(state: EmbedState, message: string | null): void {
+    this.post({ type: 'state', state, message });
   }
 
   #set(phase: EmbedPhase): void {
@@ -162,9 +162,9 @@ export class EmbedFrame extends Store {
   }
 }
 
-function originFault(made: string | null, parent: string | null): string | null {
-  if (made === null || parent === null || made === parent) return null;
-  return `The token is for pages of ${made}, but this frame is in a page of ${parent}. Request one with POST /api/v1/embed-tokens and "parentOrigin": "${parent}".`;
+function originFault(allowed: string | null, parent: string | null): string | null {
+  if (allowed === null || parent === null || allowed === parent) return null;
+  return `The token is for pages of ${allowed}, but this frame is in a page of ${parent}. Request one with POST /api/v1/embed-tokens and "parentOrigin": "${parent}".`;
 }
 
 const DARK = '(prefers-color-scheme: dark)';

@@ -103,10 +103,10 @@ function ParentLink({ frame }: { frame: EmbedFrame }): null {
   const live = useLiveClient();
   useEffect(() => {
     frame.onTokenAccepted(() => live().wake());
-    return followLinks((to, path) => frame.tell({ type: 'navigate', to, path }));
+    return followLinks((to, path) => frame.post({ type: 'navigate', to, path }));
   }, [frame, live]);
   useEffect(() => {
-    if (frame.wantsHeight) return watchHeight((height) => frame.tell({ type: 'height', height }));
+    if (frame.wantsHeight) return watchHeight((height) => frame.post({ type: 'height', height }));
   }, [frame]);
   return null;
 }

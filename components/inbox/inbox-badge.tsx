@@ -47,14 +47,14 @@ function useNextRequest(rows: readonly InboxItem[]): void {
   const [lastId, setLastId] = useState<string | null>(null);
   useShortcuts({
     'inbox.next-request': () => {
-      const asking = rows
+      const requests = rows
         .filter(({ doneAt, request }) => doneAt === null && request !== null)
         .sort((a, b) => INBOX_KINDS.indexOf(a.kind) - INBOX_KINDS.indexOf(b.kind) || a.since - b.since);
       const isHere = (item: InboxItem) => inboxItemPath(item).split('#')[0] === path;
-      const last = asking.findIndex(({ id }) => id === lastId);
+      const last = requests.findIndex(({ id }) => id === lastId);
       // The user may have left the last one by other means.
-      const from = last >= 0 && isHere(asking[last] as InboxItem) ? last : -1;
-      const next = asking[(from + 1) % Math.max(1, asking.length)];
+      const from = last >= 0 && isHere(requests[last] as InboxItem) ? last : -1;
+      const next = requests[(from + 1) % Math.max(1, requests.length)];
       if (next === undefined) return false;
       setLastId(next.id);
       router.push(inboxItemPath(next));

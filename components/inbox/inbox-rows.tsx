@@ -43,14 +43,14 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   const [notice, setNotice] = useState('');
   const minute = useServerNow((now) => now - (now % 60_000));
   const chosen = open.filter(({ id }) => selected.has(id));
-  const make = (of: readonly InboxItem[], made: Mark) => {
+  const markItems = (of: readonly InboxItem[], change: Mark) => {
     const items = asShown(of);
-    if (typeof made === 'object') return mark({ items, mark: 'snoozed', until: made.snoozedUntil });
-    if (made === 'taken-over') return mark({ items, mark: 'claimed', takeOver: true });
-    return mark({ items, mark: made });
+    if (typeof change === 'object') return mark({ items, mark: 'snoozed', until: change.snoozedUntil });
+    if (change === 'taken-over') return mark({ items, mark: 'claimed', takeOver: true });
+    return mark({ items, mark: change });
   };
   // also called by keys, which don't check permission
-  const one = (item: InboxItem, made: Mark) => void (mayAct && make([item], made));
+  const one = (item: InboxItem, change: Mark) => void (mayAct && markItems([item], change));
   const newest = useNewest({ select, unfold: unfolded.select, mark: one });
   const [acts] = useState<RowActs>(() => ({
     select: (...of) => newest.current.select(...of),
@@ -148,7 +148,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
           items={chosen}
           isUnfolded={(id) => unfolded.selected.has(id)}
           onUnfold={(ids) => unfolded.selectOnly([...unfolded.selected, ...ids])}
-          onMark={(made) => void make(chosen, made)}
+          onMark={(change) => void markItems(chosen, change)}
           onNone={() => selectOnly([])}
         />
       )}

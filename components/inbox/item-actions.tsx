@@ -153,7 +153,7 @@ export function InboxBulk(props: {
   const { items, isUnfolded, onUnfold, onMark, onNone } = props;
   const mayAct = useMayAct();
   const about = `${plural(items.length, 'item')} selected`;
-  const asking = items.filter((item) => item.kind === 'permission').filter(hasRequest);
+  const permissions = items.filter((item) => item.kind === 'permission').filter(hasRequest);
   return (
     <section
       {...OVER}
@@ -163,7 +163,7 @@ export function InboxBulk(props: {
       <span className="tabular font-medium">{about}</span>
       {mayAct ? (
         <>
-          {asking.length > 0 && <AllowThese items={asking} isUnfolded={isUnfolded} onUnfold={onUnfold} />}
+          {permissions.length > 0 && <AllowThese items={permissions} isUnfolded={isUnfolded} onUnfold={onUnfold} />}
           <ActionButton about={about} label="Seen" onPress={() => onMark('seen')} />
           <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />
           <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
@@ -187,11 +187,11 @@ function AllowThese(props: {
 }) {
   const { items, isUnfolded, onUnfold } = props;
   const allowable = useAllowable();
-  const [given, setGiven] = useState<ReadonlySet<string>>(new Set());
+  const [allowed, setAllowed] = useState<ReadonlySet<string>>(new Set());
   // A permission whose answer failed can be allowed again.
   const open = items
     .map(({ id, request: { digest } }) => ({ id, digest: digest ?? '' }))
-    .filter(({ digest }) => !given.has(digest) || allowable.has(digest));
+    .filter(({ digest }) => !allowed.has(digest) || allowable.has(digest));
   const these = open.length === 1 ? 'this one' : `these ${open.length.toLocaleString('en')}`;
   const folded = open.filter(({ id }) => !isUnfolded(id));
   if (open.length === 0) return <span role="status">Allowed. Sending to the agents.</span>;
@@ -210,7 +210,7 @@ function AllowThese(props: {
         of={open.map(({ id, digest }) => `${id} ${digest}`).join('\n')}
         disabled={left > 0}
         onPress={() => {
-          setGiven(new Set([...given, ...ready.map(({ digest }) => digest)]));
+          setAllowed(new Set([...allowed, ...ready.map(({ digest }) => digest)]));
           for (const { digest } of ready) allowable.get(digest)?.();
         }}
         className={clsx(STRONG, 'disabled:text-ink-3 aria-disabled:text-ink-3')}

@@ -51,11 +51,11 @@ export function useInboxKeys(options: {
     return item !== undefined && item.doneAt === null && answer(item, key);
   };
   const nextRequest = () => {
-    const asking = rows().filter(({ dataset }) => {
+    const requests = rows().filter(({ dataset }) => {
       const item = find(dataset.inboxRow ?? '');
       return item?.doneAt === null && item.request !== null;
     });
-    const next = asking[(asking.indexOf(focusedRow() as HTMLElement) + 1) % Math.max(1, asking.length)];
+    const next = requests[(requests.indexOf(focusedRow() as HTMLElement) + 1) % Math.max(1, requests.length)];
     const item = find(next?.dataset.inboxRow ?? '');
     if (item !== undefined) open(item);
     return go(next);

@@ -29,10 +29,10 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
   // The server searches any typed text, because it knows the session of every item. It also reads a kind that may not be
   // fully loaded.
   const isPart = wanted.length > 0 && list?.next != null;
-  const asked = isSearched || isPart ? paramsOf(wanted, text.trim()).toString() : '';
+  const serverQuery = isSearched || isPart ? paramsOf(wanted, text.trim()).toString() : '';
   const search = useListSearch<InboxList>({
     path: '/inbox',
-    asked,
+    query: serverQuery,
     take: (fleet, page) => itemsOf(fleet).takeFound(page),
     join: (found, page) => ({ ...found, items: [...found.items, ...page.items], next: page.next }),
   });

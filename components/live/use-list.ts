@@ -67,7 +67,7 @@ export function useList<List>({ key, read, next, join, ...options }: ListOptions
   };
 }
 
-/** Loads the page after a cursor when asked to. */
+/** Loads the page after a cursor on demand. */
 export function useMorePage(
   key: readonly unknown[],
   after: string | null,
@@ -121,25 +121,25 @@ export function useLiveList<Page>(options: {
  * Searches a partly loaded list on the server. Results go into the store; the component searches the loaded rows
  * itself.
  *
- * @param asked query string; empty for no search
+ * @param query query string; empty for no search
  */
 export function useListSearch<Page extends { next: string | null }>(options: {
   path: '/sessions' | '/agents' | '/inbox';
-  asked: string;
+  query: string;
   take: (fleet: FleetStore, page: Page) => void;
   join?: (found: Page, page: Page) => Page;
 }) {
   const { path, take, join = (found, { next }) => ({ ...found, next }) } = options;
   const { fleet } = useFleetStores();
-  const asked = useDebounced(options.asked);
-  const isNow = asked === options.asked;
+  const query = useDebounced(options.query);
+  const isNow = query === options.query;
   const search = useList<Page>({
-    key: ['search', path, asked],
+    key: ['search', path, query],
     read: (after, signal) =>
-      applyUnlessReset(fleet, fetchJson<Page>(pagePath(path, after, PAGE, asked), signal), (page) => take(fleet, page)),
+      applyUnlessReset(fleet, fetchJson<Page>(pagePath(path, after, PAGE, query), signal), (page) => take(fleet, page)),
     next: (found) => found?.next,
     join,
-    enabled: asked !== '',
+    enabled: query !== '',
     gcTime: 0,
     retry: false,
   });
@@ -147,9 +147,9 @@ export function useListSearch<Page extends { next: string | null }>(options: {
   return {
     /** Results of the current query; undefined until they arrive. */
     found,
-    isLoading: options.asked !== '' && (!isNow || search.isLoading),
+    isLoading: options.query !== '' && (!isNow || search.isLoading),
     hasMore: found !== undefined && search.hasMore,
-    error: asked === '' ? null : search.error,
+    error: query === '' ? null : search.error,
     load: search.load,
   };
 }

@@ -97,7 +97,7 @@ export function ArrangePopover(props: {
         )}
       </div>
       {canWake && <WakeSwitch session={session} />}
-      {canEnd && <EndSession sessionId={session.id} onAsked={onClose} />}
+      {canEnd && <EndSession sessionId={session.id} onEnded={onClose} />}
       <SignOut
         label="Sign out of Interlude"
         className={ACTION}
@@ -116,17 +116,17 @@ export function ArrangePopover(props: {
 export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | 'wakeRule'> }) {
   const { id, wakeRule } = session;
   /** The requested rule, until the session's row changes. */
-  const [asked, setAsked] = useState<{ when: WakeRule; before: WakeRule | null } | null>(null);
+  const [requested, setRequested] = useState<{ when: WakeRule; before: WakeRule | null } | null>(null);
   const [error, setError] = useState<string | null>(null);
-  if (asked !== null && asked.before !== wakeRule) setAsked(null);
-  const isOn = (asked?.when ?? wakeRule) === 'command-ended';
+  if (requested !== null && requested.before !== wakeRule) setRequested(null);
+  const isOn = (requested?.when ?? wakeRule) === 'command-ended';
   const set = async (when: WakeRule) => {
-    setAsked({ when, before: wakeRule });
+    setRequested({ when, before: wakeRule });
     setError(null);
     try {
       await putJson<WakeRuleAnswer>(`/sessions/${encodeURIComponent(id)}/wake-rule`, { when });
     } catch (failure) {
-      setAsked(null);
+      setRequested(null);
       setError((failure as Error).message);
     }
   };
@@ -165,7 +165,7 @@ export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | '
 const END_ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
 /** Ends the session with its agent and runner, after a confirmation in place. */
-export function EndSession({ sessionId, onAsked }: { sessionId: string; onAsked: () => void }) {
+export function EndSession({ sessionId, onEnded }: { sessionId: string; onEnded: () => void }) {
   const [isSure, setSure] = useState<boolean | null>(null);
   const [state, ask] = usePost<CommandAnswer>();
   const button = useRef<HTMLButtonElement>(null);
@@ -174,8 +174,8 @@ export function EndSession({ sessionId, onAsked }: { sessionId: string; onAsked:
     if (isSure !== null) button.current?.focus();
   }, [isSure]);
   useEffect(() => {
-    if (state.kind === 'answered') onAsked();
-  }, [state, onAsked]);
+    if (state.kind === 'answered') onEnded();
+  }, [state, onEnded]);
   const isSending = state.kind === 'sending';
   return (
     <div className="border-line border-t px-3 pt-2 pb-1.5 text-xs">

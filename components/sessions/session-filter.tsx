@@ -95,7 +95,7 @@ export function paramsOf({ text, states, agentId }: SessionQuery): string {
 }
 
 /** The query string of a search. Naming all states makes the server count an agent’s sessions. */
-export function askedOf(query: SessionQuery): string {
+export function searchQueryOf(query: SessionQuery): string {
   const isOfAgent = query.agentId !== null && query.states.length === 0;
   return paramsOf(isOfAgent ? { ...query, states: SESSION_STATES } : query);
 }

@@ -19,7 +19,7 @@ import { plainWords } from '@/components/ui/plain-words';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useStored } from '@/components/ui/use-stored';
-import { askedOf, EVERY_SESSION, paramsOf, passes, SessionFilter, useSessionQuery } from './session-filter';
+import { EVERY_SESSION, paramsOf, passes, SessionFilter, searchQueryOf, useSessionQuery } from './session-filter';
 import { SessionRow } from './session-row';
 import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-words';
 import { useSessions } from './use-sessions';
@@ -50,7 +50,7 @@ export function SessionNav(props: {
   const isFiltered = paramsOf(query) !== '';
   const search = useListSearch<SessionList>({
     path: '/sessions',
-    asked: askedOf(query),
+    query: searchQueryOf(query),
     take: (fleet, page) => fleet.takeFoundSessions(page),
   });
   const sessions = list?.sessions;

@@ -19,16 +19,16 @@ const press = (name: string) => act(async () => fireEvent.click(button(name)));
 describe('ending a session', () => {
   let asked: unknown[];
   let answer: () => Response;
-  const onAsked = vi.fn();
+  const onEnded = vi.fn();
   beforeEach(() => {
     asked = [];
-    onAsked.mockReset();
+    onEnded.mockReset();
     answer = () => Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
     vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
       asked.push([url, init.method]);
       return answer();
     });
-    render(<EndSession sessionId="s/1" onAsked={onAsked} />);
+    render(<EndSession sessionId="s/1" onEnded={onEnded} />);
   });
 
   it('requests the end only after confirmation', async () => {
@@ -37,7 +37,7 @@ describe('ending a session', () => {
     expect(document.activeElement).toBe(button('End it now'));
     await press('End it now');
     expect(asked).toEqual([['/api/v1/sessions/s%2F1/end', 'POST']]);
-    expect(onAsked).toHaveBeenCalledOnce();
+    expect(onEnded).toHaveBeenCalledOnce();
   });
 
   it('can be cancelled, and keeps the focus', async () => {
@@ -52,7 +52,7 @@ describe('ending a session', () => {
     await press('End session…');
     await press('End it now');
     expect(screen.getByRole('alert').textContent).toBe('The session has ended.');
-    expect(onAsked).not.toHaveBeenCalled();
+    expect(onEnded).not.toHaveBeenCalled();
     await press('End it now');
     expect(asked).toHaveLength(2);
   });

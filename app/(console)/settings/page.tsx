@@ -9,6 +9,6 @@ export const metadata: Metadata = { title: 'Settings' };
 export default async function SettingsPage() {
   const principal = await visitor();
   // oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server
-  const initial = await readForPage((sight) => readOwnSignIns(sight, principal, Date.now()));
+  const initial = await readForPage((scope) => readOwnSignIns(scope, principal, Date.now()));
   return <YouPage me={describePrincipal(principal)} initial={initial} ask={`For more, ask ${await whomToAsk()}.`} />;
 }

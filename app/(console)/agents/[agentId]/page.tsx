@@ -17,7 +17,7 @@ export async function generateMetadata({ params }: Props): Promise<Metadata> {
 
 export default async function AgentDetailPage({ params }: Props) {
   const agentId = decodeURIComponent((await params).agentId);
-  const detail = await readInTurn((sight) => readAgent(sight, agentId));
+  const detail = await readInTurn((scope) => readAgent(scope, agentId));
   if (detail === null) notFound();
   return (
     <PageFrame title={agentId} back={{ href: '/agents', label: 'Agents' }}>

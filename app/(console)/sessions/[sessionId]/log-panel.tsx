@@ -145,7 +145,7 @@ export function useLogPanel() {
       cameFrom.current = document.activeElement;
       // A loading log takes the focus later.
       setTakesFocus(true);
-      (logIn(panel) ?? panel)?.focus();
+      (logElement(panel) ?? panel)?.focus();
     }
   };
   useShortcuts({ 'transcript.log': onKey });
@@ -171,6 +171,6 @@ export function useLogPanel() {
   return { id, box, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
 }
 
-function logIn(panel: HTMLElement | null): HTMLElement | null {
+function logElement(panel: HTMLElement | null): HTMLElement | null {
   return panel?.querySelector<HTMLElement>('[role="log"]') ?? null;
 }

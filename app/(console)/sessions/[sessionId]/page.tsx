@@ -20,7 +20,7 @@ interface Props {
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
   // Next decodes the parameter here, but not for the page itself.
   const { sessionId } = await params;
-  const detail = await readForPage((sight) => readSession(sight, sessionId));
+  const detail = await readForPage((scope) => readSession(scope, sessionId));
   return { title: detail === null ? 'No such session' : nameText(sessionTitle(detail.session)) };
 }
 
@@ -45,15 +45,15 @@ function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList;
 export default async function SessionPage({ params }: Props) {
   const sessionId = decodeURIComponent((await params).sessionId);
   const nonce = await pageNonce();
-  const [session, tasks, transcript] = await readInTurn((sight) =>
+  const [session, tasks, transcript] = await readInTurn((scope) =>
     Promise.all([
-      readSession(sight, sessionId),
-      readTasks(sight, sessionId),
-      readTranscript(sight, sessionId, { before: null, limit: FIRST_PAGE }),
+      readSession(scope, sessionId),
+      readTasks(scope, sessionId),
+      readTranscript(scope, sessionId, { before: null, limit: FIRST_PAGE }),
     ]),
   );
   if (session === null || tasks === null || transcript === null) notFound();
-  const agent = await readForPage((sight) => readAgentRow(sight, session.session.agentId));
+  const agent = await readForPage((scope) => readAgentRow(scope, session.session.agentId));
   return (
     <SessionView
       key={sessionId}

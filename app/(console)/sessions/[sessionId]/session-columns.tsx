@@ -20,13 +20,13 @@ interface SessionColumnsProps extends SessionParts {
 }
 
 /** A session's transcript with the composer below and, on wide screens, its tasks beside it. */
-export function SessionColumns({ nonce, named, head, leaves, actions, toast, say }: SessionColumnsProps) {
+export function SessionColumns({ nonce, named, head, leaves, actions, toast, showToast }: SessionColumnsProps) {
   const { sessionId, shown } = useSessionScope();
   const { queue } = useOutgoing(sessionId);
   const [showsTasks, setShowsTasks] = useState(false);
   const [sentCount, setSentCount] = useState(0);
-  const [knowsSight, setKnowsSight] = useState(false);
-  const onTranscript = useCallback(() => setKnowsSight(true), []);
+  const [hasTranscript, setHasTranscript] = useState(false);
+  const onTranscript = useCallback(() => setHasTranscript(true), []);
 
   // Only the transcript can jump to items that are not loaded.
   const jump = useCallback<Jump>(
@@ -48,9 +48,9 @@ export function SessionColumns({ nonce, named, head, leaves, actions, toast, say
         <JumpProvider jump={jump}>
           <SessionFoot
             actions={actions}
-            pins={knowsSight}
+            pins={hasTranscript}
             toast={toast}
-            say={say}
+            showToast={showToast}
             onSend={(text, replyTo, attachments) => {
               queue?.post(text, replyTo, attachments);
               setSentCount((count) => count + 1);

@@ -31,20 +31,20 @@ export function SessionFoot(props: {
   pins: boolean;
   /** An error whose place is out of sight. */
   toast: string | null;
-  say: (text: string | null) => void;
+  showToast: (text: string | null) => void;
   onSend: ComposerProps['onSend'];
   onLeave: () => void;
 }) {
-  const { actions, pins, toast, say, onSend, onLeave } = props;
+  const { actions, pins, toast, showToast, onSend, onLeave } = props;
   const { composer } = useSessionScope();
   const { session, agent } = useSessionRows();
   const turns = useTranscriptState((state) => state?.turns);
   const { messages } = useOutgoing(session.id);
-  useOutcomes({ actions, turns, outgoing: messages, say });
+  useOutcomes({ actions, turns, outgoing: messages, showToast });
   const { may, why } = useActing();
   const refusal = useRefusal('message');
   const other = useAgentSummary(refusal?.instead?.agentId ?? session.agentId);
-  const closeToast = useCallback(() => say(null), [say]);
+  const closeToast = useCallback(() => showToast(null), [showToast]);
   usePreload(pinsCode);
   const trouble = agent?.status?.trouble;
   const known = turns ?? NO_TURNS;
@@ -120,9 +120,9 @@ function useOutcomes(options: {
   actions: ActionStore;
   turns: readonly Turn[] | undefined;
   outgoing: readonly OutgoingMessage[];
-  say: (text: string) => void;
+  showToast: (text: string) => void;
 }): void {
-  const { actions, turns, outgoing, say } = options;
+  const { actions, turns, outgoing, showToast } = options;
   const version = useSyncExternalStore(
     actions.subscribe,
     () => actions.version,
@@ -142,8 +142,8 @@ function useOutcomes(options: {
   const refused = outgoing.findLast(({ state }) => state === 'refused');
   useEffect(() => {
     if (refused === undefined || isInSight(`#${CSS.escape(`message-${refused.clientId}`)}`)) return;
-    say(`A message was not sent: ${refused.reason ?? 'the server refused it'}`);
-  }, [refused, say]);
+    showToast(`A message was not sent: ${refused.reason ?? 'the server refused it'}`);
+  }, [refused, showToast]);
 }
 
 /** Commands are answered within minutes, so their notice is near the end. */

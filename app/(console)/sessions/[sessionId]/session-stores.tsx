@@ -20,7 +20,7 @@ export interface SessionParts {
   actions: ActionStore;
   /** An error whose place is out of sight. */
   toast: string | null;
-  say: (text: string | null) => void;
+  showToast: (text: string | null) => void;
 }
 
 /** Fills the stores with the page's initial data, and provides what its parts share. */
@@ -35,19 +35,19 @@ export function SessionStores(props: {
     if (initial.agent !== null) fleet.takeAgent(initial.agent);
     fleet.takeTasks(sessionId, initial.tasks.list, !initial.tasks.whole);
   });
-  const [toast, say] = useState<string | null>(null);
+  const [toast, showToast] = useState<string | null>(null);
   const [actions] = useState(
     () =>
       new ActionStore(sessionId, (key, reason) => {
         if (isInSight(`[data-action="${CSS.escape(key)}"]`)) return;
-        say(`Your request to the agent failed: ${reason}`);
+        showToast(`Your request to the agent failed: ${reason}`);
       }),
   );
   return (
     <ActionsProvider store={actions}>
       <SessionScopeProvider sessionId={sessionId} initial={initial.transcript}>
         <PageLiveness>
-          <RequestBoardProvider>{children({ actions, toast, say })}</RequestBoardProvider>
+          <RequestBoardProvider>{children({ actions, toast, showToast })}</RequestBoardProvider>
         </PageLiveness>
       </SessionScopeProvider>
     </ActionsProvider>

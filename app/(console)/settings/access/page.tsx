@@ -11,6 +11,6 @@ export default async function AccessSettingsPage() {
   const principal = await visitor();
   if (!may(principal, 'administer')) return <ForAdmins />;
   // oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server
-  const initial = await readForPage((sight) => readCredentials(sight, Date.now()));
+  const initial = await readForPage((scope) => readCredentials(scope, Date.now()));
   return <AccessPage initial={initial} ownId={principal.credentialId} />;
 }

@@ -12,6 +12,6 @@ export default async function MembersSettingsPage() {
   const principal = await visitor();
   if (!may(principal, 'administer')) return <ForAdmins />;
   // oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server
-  const initial = await readForPage((sight) => readMembers(sight, Date.now()));
+  const initial = await readForPage((scope) => readMembers(scope, Date.now()));
   return <MembersPage initial={initial} ownId={principal.id} provider={providerName(process.env)} />;
 }

@@ -19,8 +19,8 @@ export async function generateMetadata({ params }: Props): Promise<Metadata> {
 export default async function AgentLogPage({ params, searchParams }: Props) {
   const agentId = decodeURIComponent((await params).agentId);
   const search = await searchParams;
-  const [detail, first] = await readInTurn((sight) =>
-    Promise.all([readAgent(sight, agentId), readFirstLog(sight, agentId, search)]),
+  const [detail, first] = await readInTurn((scope) =>
+    Promise.all([readAgent(scope, agentId), readFirstLog(scope, agentId, search)]),
   );
   if (detail === null) notFound();
   return <LogView key={agentId} initial={detail} first={first} />;

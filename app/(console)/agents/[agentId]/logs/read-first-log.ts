@@ -2,7 +2,7 @@ import { MAX_LOG_SEARCH_LENGTH } from '@interlude/protocol/limits';
 import { FIRST_LINES, type FirstLog, filterOf, queryFromParams } from '@/components/logs/log-query';
 import { readLogLines } from '@/lib/server/queries/read-logs';
 
-type Sight = Parameters<typeof readLogLines>[0];
+type ReadScope = Parameters<typeof readLogLines>[0];
 type SearchParams = Record<string, string | string[] | undefined>;
 
 /** Limits of the first page, so that neither the search nor its size delays the first paint. The browser continues. */
@@ -13,11 +13,11 @@ const LIMITS = { bytes: 256 * 1024, searchMs: 50 };
  *
  * @returns null if the browser reads it instead, because it reports invalid regexes
  */
-export async function readFirstLog(sight: Sight, agentId: string, search: SearchParams): Promise<FirstLog | null> {
+export async function readFirstLog(scope: ReadScope, agentId: string, search: SearchParams): Promise<FirstLog | null> {
   const query = queryFromParams(paramsOf(search));
   if (query.isRegex || query.text.length > MAX_LOG_SEARCH_LENGTH) return null;
   const request = { filter: filterOf(query, null), place: { kind: 'newest' }, limit: FIRST_LINES } as const;
-  const page = await readLogLines(sight, agentId, request, LIMITS);
+  const page = await readLogLines(scope, agentId, request, LIMITS);
   return page === null ? null : { query, page, readAt: Date.now() };
 }
 
