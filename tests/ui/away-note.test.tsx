@@ -11,7 +11,7 @@ import { aSession } from './rows';
 
 const away = { since: 1_000, lastHeardAt: 1_000, agentGoesOn: false };
 
-/** What is said to run, as it is shown. */
+/** The command as shown. */
 function commandFor(
   agent: Partial<AgentSummary>,
   id = 'session-1',

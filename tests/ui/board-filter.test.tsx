@@ -11,7 +11,7 @@ import { NextPage } from '../support/next-page';
 import { anAgent } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
-/** More than one page, and no more than are laid out at once. */
+/** More than a page, but few enough to render at once. */
 const AGENTS = 24;
 const PAGE = 10;
 const ROW_PX = 49;
@@ -19,7 +19,7 @@ const ROW_PX = 49;
 let all: AgentSummary[];
 beforeEach(() => {
   history.replaceState(null, '', '/agents');
-  // Rows without a height would all stand at one place, and the table would start anywhere.
+  // Rows without a height would overlap.
   vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(ROW_PX);
   all = Array.from({ length: AGENTS }, (_, at) =>
     anAgent({
@@ -87,7 +87,7 @@ it('filters by state, host and provider, and Back undoes one at a time', async (
   expect(await screen.findByText('1 of 24 agents, by name')).toBeDefined();
   expect([names(), location.search]).toEqual([['runner-7'], '?state=working&host=build-1']);
 
-  // The browser changes the address, and says so.
+  // Back changes the address and fires popstate.
   history.replaceState(null, '', '/agents?host=build-1');
   fireEvent.popState(window);
   expect(await screen.findByText('8 of 24 agents, by name')).toBeDefined();

@@ -20,7 +20,7 @@ import { type ScriptedStream, scriptedFetch } from './scripted-stream';
 let script: ReturnType<typeof scriptedFetch>;
 let told: string[];
 
-/** The browser's part. */
+/** Stands in for the browser. */
 class Told {
   static permission = 'granted';
   static requestPermission = async () => 'granted';
@@ -36,7 +36,7 @@ class Throws {
     throw new TypeError('Illegal constructor. Use ServiceWorkerRegistration.showNotification() instead.');
   }
 }
-/** One lock, and whoever waits for it. */
+/** A lock with its waiting requests. */
 function oneLock() {
   let last: Promise<unknown> = Promise.resolve();
   return {
@@ -65,7 +65,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** @param items what was read of the inbox; null: nothing yet */
+/** @param items the loaded inbox; null: not loaded yet */
 function Page({
   position,
   items,
@@ -115,7 +115,7 @@ const comesUp = (id: string, fields: Partial<InboxItem> = {}): Frame => {
     data: anInboxItem({ id: `item ${id}`, title: `Asked at ${id}`, since, updatedPosition: id, ...fields }),
   };
 };
-/** Lets a look at what is new pass: notices look once a second. */
+/** Waits for a check, which runs once a second. */
 const looks = () => act(() => vi.advanceTimersByTimeAsync(1_500));
 
 it('shows in the panel that the browser refuses notifications', async () => {
@@ -185,7 +185,7 @@ it('notifies after reading the inbox, but not on the first visit', async () => {
 
   Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
   script.streams.length = 0;
-  // Meanwhile something came up; this page has yet to read the inbox.
+  // A new item arrives before the page has read the inbox.
   const { stream } = await openPage('20', null);
   stream.accept().send(upToDate('20'));
   await looks();

@@ -15,7 +15,7 @@ afterEach(() => {
 });
 
 it('marks the current minute as open in bar, value and summary', async () => {
-  // There is no canvas to draw on.
+  // The test DOM has no canvas.
   const drawn = vi.spyOn(barChart, 'BarChart').mockReturnValue(null as never);
   const since = Date.UTC(2026, 0, 1, 12, 0);
   const activity: Activity = {

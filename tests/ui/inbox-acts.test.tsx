@@ -17,9 +17,9 @@ import { layOut } from './laid-out';
 import { aMessage, anAgent, anInboxItem, aSession, aTask, aTurn } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
-/** What was posted, by its path. */
+/** Posted bodies by path. */
 let posted: { path: string; body: Record<string, unknown> }[];
-/** What the server answers, by its path. */
+/** Responses by path. */
 let answers: Record<string, object | ((body: never) => object)>;
 
 beforeEach(() => {

@@ -7,7 +7,7 @@ import { anInboxItem } from './rows';
 
 const NEXT = 'permission.1.i';
 
-/** What a page shows that began with this list. */
+/** A page with this initial list. */
 function shown(list: Partial<InboxList>) {
   const fleet = new FleetStore();
   itemsOf(fleet).take({ position: '10', items: [], next: null, counts: noItems(), ...list });

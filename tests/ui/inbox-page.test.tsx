@@ -15,7 +15,7 @@ import { anInboxItem } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 let asked: URLSearchParams[];
-/** What the server answers. */
+/** Response of the server. */
 let answer: (asked: URLSearchParams) => InboxList | Promise<InboxList>;
 
 beforeEach(() => {
@@ -40,7 +40,7 @@ const some = (kind: InboxKind, count: number, fields: Partial<InboxItem> = {}) =
   Array.from({ length: count }, (_, at) =>
     anInboxItem({ id: `${kind} ${at}`, kind, title: `${kind} ${at}`, ...fields }),
   );
-/** A card that takes whatever is pressed. */
+/** A card that records its presses. */
 function Card({ item }: { item: RequestedItem }) {
   useCardKeys(item.request.digest, {
     allow: () => pressed.push(`allow ${item.id}`),
@@ -51,7 +51,7 @@ function Card({ item }: { item: RequestedItem }) {
 const requestCode = new CodeOnDemand<{ item: RequestedItem }>(async () => Card);
 let pressed: string[];
 const counts = { ...noItems(), permission: 230, 'delivery-gap': 6 };
-/** The first items of many. */
+/** The first page of many items. */
 const first: InboxList = { items: some('permission', 3), position: '10', next: 'permission.1.i', counts };
 
 function open(initial: InboxList) {

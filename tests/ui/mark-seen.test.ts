@@ -5,7 +5,7 @@ import { markSeen } from '@/components/agents/selection-bar';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** A server with these items, of which some have come up again by the time they are marked. */
+/** A server with these items. Some have reopened by the time they are marked. */
 function inboxOf(items: Pick<InboxItem, 'id' | 'updatedPosition' | 'seenAt'>[], changed: string[]): unknown[] {
   const marks: unknown[] = [];
   vi.stubGlobal('fetch', (_url: string, { body }: { body?: string }) => {

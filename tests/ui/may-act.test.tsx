@@ -34,7 +34,7 @@ function show(may: boolean, what: ReactNode, answersHere = true) {
     </NowProvider>,
   );
 }
-/** What of it can be pressed. A button that is only yet to stand still can; a radio that is off stays off. */
+/** Enabled controls. Buttons that only wait to settle count. */
 const pressable = () => [
   ...screen.queryAllByRole('button').filter((one) => !one.hasAttribute('disabled')),
   ...screen.queryAllByRole('radio').filter((one) => one.getAttribute('aria-disabled') !== 'true'),

@@ -10,7 +10,7 @@ import { anInsight } from './rows';
 
 const ROW_PX = 40;
 
-/** The browser's part, which the test's DOM lacks: it tells where each row stands. */
+/** Layout of rows, which the test DOM lacks. */
 let watched: Map<Element, IntersectionObserverCallback>;
 let marked: string[];
 let isServerThere: boolean;
@@ -60,7 +60,7 @@ function Page({ insights, isCovered = false }: { insights: Insight[]; isCovered?
 
 const rowOf = (position: string) => screen.getByText(`failure ${position}`).closest('li') as HTMLElement;
 
-/** How much of a row the window shows, in pixels. */
+/** Visible pixels of a row. */
 function stands(position: string, shownPx: number) {
   const row = rowOf(position);
   const whole = new DOMRect(0, 0, 200, ROW_PX);

@@ -8,7 +8,7 @@ import { aSession } from './rows';
 
 const NONE = noSessions();
 
-/** Silent since it was this. */
+/** A session that went silent in this state. */
 const unknown = (last: SessionState) => ({
   state: 'unknown' as const,
   evidence: { rule: 3 as const, source: 'connection' as const, observedAt: 4, last },
@@ -94,7 +94,7 @@ describe('the session list', () => {
       ['archived', 'archived'],
     ]);
     expect(sessions.filter((session) => needsLook(session, NOW))).toHaveLength(4);
-    // found by what it is among by now
+    // found by its current group
     expect(groupSessions(sessions, 'failed, seen', NOW).map(({ group }) => group)).toEqual(['seen']);
   });
 
@@ -171,7 +171,7 @@ describe('the session list', () => {
     expect(sessionTitle(aSession({ title: 'x'.repeat(120) }))).toMatch(/…$/);
   });
 
-  /** What a page shows that began with this list. */
+  /** A page with this initial list. */
   function shown(list: Pick<SessionList, 'sessions' | 'next' | 'counts' | 'position'>) {
     const fleet = new FleetStore();
     const page = (one: typeof list) => ({ ...one, hasMore: one.next !== null });
@@ -220,7 +220,7 @@ describe('the session list', () => {
     }
     expect([all.now().counts, all.now().countsAreOld]).toEqual([{ ...NONE, failed: 1, working: 1 }, false]);
     expect([part.now().counts, part.now().countsAreOld]).toEqual([{ ...NONE, failed: 1, idle: 899 }, true]);
-    // Counted before the last change of what is loaded, which it is told of besides.
+    // Counts from before the last change, which the stream also reports.
     part.news('5', aSession({ id: 'a', state: 'exited' }));
     part.fleet.takeCounts({ ...NONE, failed: 1, working: 1, idle: 899 }, '4');
     expect([part.now().counts, part.now().countsAreOld]).toEqual([

@@ -17,7 +17,7 @@ import { NowProvider } from '@/components/ui/now';
 import { aMessage, aSession, aTask, aTurn } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';
 
-/** Counts how often each part is rendered, and what the transcript is given: without a layout it shows no rows. */
+/** Counts renders of each part. Without a layout, the transcript shows no rows. */
 let header: MockInstance<typeof headerPart.SessionHeader>;
 let transcript: MockInstance<typeof transcriptPart.Transcript>;
 const renders = () => ({ header: header.mock.calls.length, transcript: transcript.mock.calls.length });
@@ -41,7 +41,7 @@ function Beside() {
 }
 
 let script: ReturnType<typeof scriptedFetch>;
-/** What the server answers, by the path below its base. */
+/** Responses by path below the API. */
 let answers: Record<string, unknown>;
 beforeEach(() => {
   header = vi.spyOn(headerPart, 'SessionHeader');
@@ -61,7 +61,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The session's page beside the list of sessions, once it is live. */
+/** A live session page beside the list of sessions. */
 async function openPage() {
   await transcriptCode.load();
   const page = render(

@@ -12,13 +12,13 @@ import { NextPage } from '../support/next-page';
 import { aSession } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
-/** Idle sessions on the server: more than two of its pages. */
+/** Idle sessions on the server, more than two pages. */
 const SESSIONS = 23;
 const PAGE = 10;
 
 let all: SessionSummary[];
 let asked: URLSearchParams[];
-/** The status that every search is answered with instead, if any. */
+/** HTTP status that fails every search; null: none. */
 let refusal: number | null;
 
 beforeEach(() => {
@@ -42,7 +42,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** A page of the list, as the server answers it. */
+/** The server's page of the list. */
 function answerOf(params: URLSearchParams): SessionList {
   const [states, agent, words] = [params.getAll('state'), params.get('agent'), params.get('q')?.toLowerCase() ?? ''];
   const found = all.filter(
@@ -127,7 +127,7 @@ it('filters by state, and Back undoes a state but not each letter', async () => 
   expect(await screen.findByText('No sessions match “flooded”.')).toBeDefined();
   expect(history.length).toBe(steps + 2);
 
-  // The browser changes the address, and says so.
+  // Back changes the address and fires popstate.
   history.replaceState(null, '', '/?q=flooded&state=failed');
   fireEvent.popState(window);
   await waitFor(() => expect(ids()).toEqual(['broken']));
@@ -154,7 +154,7 @@ it('loads search results page by page with the server’s count', async () => {
 it('lists an agent’s sessions with counts until the filter is removed', async () => {
   open('?agent=loner');
   await waitFor(() => expect(ids()).toEqual(['broken']));
-  // Without states the server answers without counts.
+  // Without states, the server sends no counts.
   expect(asked[0]?.getAll('state')).toContain('idle');
   fireEvent.click(screen.getByRole('button', { name: 'Only sessions of “loner”: show all agents' }));
   await waitFor(() => expect(ids().length).toBeGreaterThan(2));

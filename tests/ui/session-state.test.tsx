@@ -12,11 +12,11 @@ import { StateWhy } from '@/components/sessions/state-why';
 import { NowProvider } from '@/components/ui/now';
 import { aSession } from './rows';
 
-/** What a page makes of a session's state as time passes, and says of its evidence. */
+/** Session states as time passes, and their evidence. */
 const NOW = 1_795_170_000_000;
 const session = { observedAt: NOW - 60_000, turnId: null, value: null };
 
-/** Its turn ended eight seconds ago, and it says that it works: two seconds from now it is idle. */
+/** Reports working, but its turn ended eight seconds ago: it is idle in two seconds. */
 function resting(fields: Partial<SessionSummary> = {}): SessionSummary {
   const turn = { observedAt: NOW - 8_000, turnId: 'r1', value: { state: 'finished' as const } };
   const value = { state: 'working' as const, summary: null, link: null };
@@ -106,7 +106,7 @@ const whole: SessionDelivery = {
   waiting: null,
 };
 
-/** @param delivery what the server says of it */
+/** @param delivery the server's response */
 function renderWhy(session: SessionSummary, delivery = whole): void {
   vi.stubGlobal('fetch', async () => Response.json(delivery));
   render(

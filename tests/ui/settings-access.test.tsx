@@ -13,7 +13,7 @@ const NOW = Date.UTC(2026, 0, 1);
 const MINUTE_MS = 60_000;
 const TOKEN = `ilt_${'t'.repeat(43)}`;
 
-/** The credentials that the server has. */
+/** The server's credentials. */
 let credentials: CredentialSummary[];
 let sent: { method: string; path: string; body: unknown }[];
 let answer: (method: string, body: Record<string, unknown>) => Response;
@@ -56,7 +56,7 @@ const press = (name: string | RegExp) =>
     fireEvent.click(button(name));
     await vi.advanceTimersByTimeAsync(50);
   });
-/** A field may have a hint below its label, which is part of its name. */
+/** The accessible name of a field includes its hint. */
 const field = (label: string) => screen.getByLabelText(new RegExp(`^${label}`));
 const enter = (label: string, value: string) => fireEvent.change(field(label), { target: { value } });
 const tokens = () => screen.queryByRole('table', { name: 'Tokens' })?.textContent ?? '';

@@ -35,7 +35,7 @@ function anEntry(number: number, fields: Partial<AuditEntry> = {}): AuditEntry {
 let entries: AuditEntry[];
 let removed: AuditRemoved | null;
 let check: AuditCheck;
-/** The query of every page that was asked for. */
+/** Queries of the requested pages. */
 let asked: string[];
 
 beforeEach(() => {

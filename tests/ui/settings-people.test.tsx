@@ -48,7 +48,7 @@ const aMember = (fields: Partial<MemberSummary> = {}): MemberSummary => ({
 });
 
 let sent: [method: string, path: string, body?: unknown][];
-/** What the server answers to a read, and to what is sent. */
+/** Responses to reads and to writes. */
 let read: unknown;
 let answer: (body: Record<string, unknown>) => Response;
 

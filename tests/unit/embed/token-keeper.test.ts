@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A keeper before a server that takes the tokens in `taken`, and what it told and asked. */
+/** A keeper, a server that accepts the tokens in `taken`, and a log of events. */
 function kept(checks: Record<string, Checked> = {}, fault: (limits: TokenLimits) => string | null = () => null) {
   const log: string[] = [];
   const taken = new Set<string>();
