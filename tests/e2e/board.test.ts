@@ -41,7 +41,7 @@ test('the page of agents charts what the fleet does and lists the agents that th
   await it.leave(page);
 });
 
-test('selected agents are retired and taken back, and an agent at work says why it is not', async () => {
+test('retires and unretires selected agents, and shows why a working agent is not retired', async () => {
   const page = await it.open('/agents?q=board-');
   const bar = page.getByRole('region', { name: 'Selected agents' });
   await page.getByRole('checkbox', { name: 'Select “board-busy”', exact: true }).check();

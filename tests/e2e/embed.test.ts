@@ -157,7 +157,7 @@ test('a shell outside a frame, or in a frame within a frame, says why it shows n
   const token = await embedToken(it, sessionId);
   const alone = await it.context.newPage();
   await alone.goto(`${it.origin}/embed/sessions/${sessionId}#token=${token}`);
-  await alone.getByText('This page is made to be shown in a frame').waitFor();
+  await alone.getByText('This page only works in a frame').waitFor();
   expect(alone.url()).toBe(`${it.origin}/embed/sessions/${sessionId}`);
   const around = await it.open('sameSite', `session=${sessionId}`, '/around');
   const nested = await embedIn(around, it.origin);

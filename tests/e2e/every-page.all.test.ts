@@ -188,7 +188,7 @@ describe('an embed', () => {
     'whose tokens are refused': (frame) => frame.getByText('hasn’t provided a valid token').waitFor(),
     'whose token is for another console': (frame) => frame.getByText('The token that came is for').waitFor(),
     'in a frame within a frame': (frame) => frame.getByText('inside another frame').waitFor(),
-    'outside a frame': (frame) => frame.getByText('This page is made to be shown in a frame').waitFor(),
+    'outside a frame': (frame) => frame.getByText('This page only works in a frame').waitFor(),
   };
 
   test.each(Object.keys(shells))('%s has no barrier in light or dark, and does not scroll sideways', async (name) => {
