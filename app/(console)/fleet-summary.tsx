@@ -1,7 +1,7 @@
 'use client';
 
 import { useFleet } from '@/components/live/use-fleet';
-import { needsLook } from '@/components/sessions/session-words';
+import { needsLook } from '@/components/sessions/session-labels';
 import { useServerNow } from '@/components/ui/now';
 
 /** `2 need you · 3 working · 4 tasks running`. Zero and partly known counts are left out. */

@@ -3,7 +3,7 @@
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import type { ReactNode } from 'react';
 import { RefusalsProvider } from '@/components/live/refusals';
-import { goneWord } from '@/components/sessions/session-words';
+import { goneWord } from '@/components/sessions/session-labels';
 import { LivenessProvider } from '@/components/ui/liveness';
 
 /**

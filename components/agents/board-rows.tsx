@@ -4,7 +4,7 @@ import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
 import { memo, type ReactNode, useEffect, useRef, useState } from 'react';
-import { glyphOf, STATE_WORD } from '@/components/sessions/session-words';
+import { glyphOf, STATE_WORD } from '@/components/sessions/session-labels';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';

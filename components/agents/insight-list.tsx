@@ -6,7 +6,7 @@ import type { Insight, SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { type ReactNode, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
-import { sessionTitle } from '@/components/sessions/session-words';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';

@@ -6,8 +6,8 @@ import type { AgentSummary, QuarantinedRecord, SessionSummary } from '@interlude
 import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { usePost } from '@/components/live/idempotent-post';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { SessionLink } from '@/components/sessions/session-link';
-import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Link } from '@/components/ui/link';

@@ -6,10 +6,10 @@ import { useInitialData } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
 import { FoldButton } from '@/components/ui/fold-button';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import type { RequestedItem } from './answer-stores';
-import { AnswerStoresProvider } from './answer-stores';
 import { itemsOf } from './inbox-items';
 import { InboxRows } from './inbox-rows';
+import type { RequestedItem } from './item-request';
+import { AnswerStoresProvider } from './item-request';
 
 /**
  * The inbox page.

@@ -20,11 +20,11 @@ import type { CodeOnDemand } from '@/components/ui/on-demand';
 import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
 import { useStored } from '@/components/ui/use-stored';
-import type { RequestedItem } from './answer-stores';
 import { sumOfItems, useMarks } from './inbox-items';
+import { KIND_WORD } from './inbox-labels';
 import { InboxRow, type RowActs } from './inbox-row';
-import { KIND_WORD } from './inbox-words';
 import { InboxBulk, type Mark, snoozeForAnHour } from './item-actions';
+import type { RequestedItem } from './item-request';
 import { useInboxKeys } from './use-inbox-keys';
 import { useShownItems } from './use-shown-items';
 

@@ -12,8 +12,8 @@ import { OVER } from '@/components/ui/in-view';
 import { useServerNow } from '@/components/ui/now';
 import { SettledButton } from '@/components/ui/settled-button';
 import { nameText } from '@/components/ui/verbatim';
-import { hasRequest, type RequestedItem } from './answer-stores';
-import { itemTitle } from './inbox-words';
+import { itemTitle } from './inbox-labels';
+import { hasRequest, type RequestedItem } from './item-request';
 
 /** A mark on items. `taken-over` claims items of someone else, too. */
 export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };

@@ -3,11 +3,11 @@ import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { sessionTitle } from '@/components/sessions/session-words';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { plainWords } from '@/components/ui/plain-words';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
-import { itemTitle, KIND_WORD } from './inbox-words';
+import { itemTitle, KIND_WORD } from './inbox-labels';
 
 /** Storage key of the settings. */
 export const SETTINGS_KEY = 'notices';

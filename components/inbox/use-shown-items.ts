@@ -9,7 +9,7 @@ import { useSearchParams } from 'next/navigation';
 import { type RefObject, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useListCounts, useListSearch } from '@/components/live/use-list';
-import { sessionTitle } from '@/components/sessions/session-words';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import type { RowGroup } from '@/components/ui/held-order';
 import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';

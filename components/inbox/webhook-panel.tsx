@@ -14,7 +14,7 @@ import { fetchJson } from '@/components/live/fetch-json';
 import { usePost } from '@/components/live/idempotent-post';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
-import { KIND_WORD } from './inbox-words';
+import { KIND_WORD } from './inbox-labels';
 
 const AGAIN_MS = 5_000;
 const SHOWN = 20;

@@ -39,9 +39,10 @@ interface ListOptions<List>
 }
 
 /**
- * Reads a list page by page.
+ * Reads a list page by page. `List` and `ListEnd` show it.
  *
- * The rows are the query's data, or in the fleet store, which follows the stream.
+ * Rows of live lists (sessions, agents, inbox) are in the fleet store, which follows the stream: see `useLiveList`. Rows
+ * of other lists (members, credentials, audit log) are the query's data.
  *
  * Failure: sets `error`. The rows stay, and `load` repeats the request.
  */

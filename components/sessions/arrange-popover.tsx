@@ -12,7 +12,7 @@ import { useSupportsCommand } from '@/components/live/refusals';
 import { SignOut } from '@/components/live/sign-out';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
-import { listedStateOf, sessionTitle } from './session-words';
+import { listedStateOf, sessionTitle } from './session-labels';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 

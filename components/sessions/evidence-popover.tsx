@@ -15,7 +15,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
-import { describeState } from './session-words';
+import { describeState } from './session-labels';
 
 /** The rule that decided a session's state, and each observation with its age. */
 export function EvidencePopover(props: {

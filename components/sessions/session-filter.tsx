@@ -10,7 +10,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import { glyphOf, STATE_WORD } from './session-words';
+import { glyphOf, STATE_WORD } from './session-labels';
 
 /** Filters by state, with the number of sessions in each, and by agent. */
 export function SessionFilter(props: {

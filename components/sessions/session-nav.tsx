@@ -20,8 +20,8 @@ import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useStored } from '@/components/ui/use-stored';
 import { EVERY_SESSION, paramsOf, passes, SessionFilter, searchQueryOf, useSessionQuery } from './session-filter';
+import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-labels';
 import { SessionRow } from './session-row';
-import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-words';
 import { useSessions } from './use-sessions';
 
 /** Not in the first load, which has a size limit. */

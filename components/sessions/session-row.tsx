@@ -19,7 +19,7 @@ import {
   needsLook,
   type SessionMark,
   sessionTitle,
-} from './session-words';
+} from './session-labels';
 
 /**
  * A session in the list: title, agent, state and last text, in one line where the list is wide, else in three.

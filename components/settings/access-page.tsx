@@ -12,9 +12,9 @@ import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { useServerNow } from '@/components/ui/now';
 import { quoted } from '@/components/ui/verbatim';
+import { ConfirmButton } from './confirm-button';
 import { type Column, FactTable, Section } from './fact-table';
-import { ROLE_WORD, scopeInWords } from './role-words';
-import { SureButton } from './sure-button';
+import { ROLE_WORD, scopeInWords } from './role-labels';
 import { NewTokenNotice, TokenForm } from './token-form';
 import { Until } from './until';
 
@@ -43,11 +43,11 @@ export function AccessPage({ initial, ownId }: { initial: CredentialList; ownId:
   const revoked = credentials.filter(({ kind, revokedAt }) => kind === 'token' && revokedAt !== null);
   const nameOf = (id: string | null) => credentials.find((one) => one.id === id)?.name ?? 'the server’s own token';
   const end = (id: string, name: string, word = 'End') => (
-    <SureButton
+    <ConfirmButton
       of={id}
       word={word}
       name={name}
-      onSure={async () => {
+      onConfirm={async () => {
         await deleteJson(`/credentials/${encodeURIComponent(id)}`);
         await refetch();
       }}

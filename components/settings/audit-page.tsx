@@ -16,7 +16,7 @@ import { Icon } from '@/components/ui/icon';
 import { type AuditFilter, filterIn, paramsOf } from './audit-filter';
 import { AuditFilterBar } from './audit-filter-bar';
 import { AuditRow } from './audit-row';
-import { useAct } from './sure-button';
+import { useAct } from './confirm-button';
 
 const PAGE = 50;
 const MOST_AT_ONCE = 1_000;

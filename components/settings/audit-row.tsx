@@ -11,7 +11,7 @@ import { Moment } from '@/components/ui/moment';
 import { Name, Words } from '@/components/ui/name';
 import type { AuditField } from './audit-filter';
 import { resultWord } from './audit-filter';
-import { ROLE_WORD } from './role-words';
+import { ROLE_WORD } from './role-labels';
 
 /** An audit entry as one line, with its details below. */
 export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {

@@ -9,9 +9,9 @@ import { Ago } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
+import { ConfirmButton, useAct } from './confirm-button';
 import { FactTable, Section } from './fact-table';
-import { ROLE_WORD } from './role-words';
-import { SureButton, useAct } from './sure-button';
+import { ROLE_WORD } from './role-labels';
 
 const REFRESH_MS = 10_000;
 const WIDTHS = '@3xl:grid-cols-[minmax(0,3fr)_minmax(0,2.4fr)_minmax(0,2.4fr)_88px_96px]';
@@ -60,11 +60,11 @@ export function MembersPage(props: { initial: MemberList; ownId: string; provide
                 name: 'Block',
                 className: 'text-right',
                 cell: ({ id, name, blockedAt }) => (
-                  <SureButton
+                  <ConfirmButton
                     of={`${id} ${blockedAt !== null}`}
                     word={blockedAt === null ? 'Block' : 'Unblock'}
                     name={quoted(name)}
-                    onSure={() => change(id, { blocked: blockedAt === null })}
+                    onConfirm={() => change(id, { blocked: blockedAt === null })}
                   />
                 ),
               },

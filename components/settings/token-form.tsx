@@ -9,8 +9,8 @@ import { postJson } from '@/components/live/fetch-json';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
 import { useHydrated } from '@/components/ui/now';
-import { ROLE_CAN } from './role-words';
-import { useAct } from './sure-button';
+import { useAct } from './confirm-button';
+import { ROLE_CAN } from './role-labels';
 
 type TokenRole = NewTokenRequest['role'];
 type Reach = 'agent' | 'prefix' | 'everything';

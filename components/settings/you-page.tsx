@@ -9,9 +9,9 @@ import { plural } from '@/components/ui/duration';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
+import { useAct } from './confirm-button';
 import { Section } from './fact-table';
-import { ROLE_CAN, ROLE_WORD } from './role-words';
-import { useAct } from './sure-button';
+import { ROLE_CAN, ROLE_WORD } from './role-labels';
 import { spanInWords, Until } from './until';
 
 const REFRESH_MS = 10_000;

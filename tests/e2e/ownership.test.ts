@@ -57,7 +57,7 @@ test('records of a task without a known session are assigned or discarded on the
     taskEnded('nightly-1', 'completed', { summary: 'All green' }),
     taskEnded('of-no-use', 'failed'),
   ]);
-  await row.getByText('3 parked').filter({ visible: true }).waitFor();
+  await row.getByText('3 unassigned').filter({ visible: true }).waitFor();
   await page.getByRole('heading', { name: 'Unassigned 3' }).waitFor();
 
   await page.getByLabel('Session of task “nightly-1”').selectOption('ownership-first');
@@ -72,7 +72,7 @@ test('records of a task without a known session are assigned or discarded on the
   expect((await agent('ownership-parks')).agent.parkedCount).toBe(1);
   await press(again);
   await page.getByRole('heading', { name: /^Unassigned/ }).waitFor({ state: 'detached' });
-  await expect.poll(() => row.getByText(/\d parked/).count()).toBe(0);
+  await expect.poll(() => row.getByText(/\d unassigned/).count()).toBe(0);
   await page.getByText('task_of_no_session').first().click();
   await page.getByText(/^Discarded by operator/).waitFor();
   await page.close();

@@ -7,8 +7,8 @@ import type { Obligation, SessionObligations, SessionSummary, TranscriptPage } f
 import { API_BASE } from '@interlude/protocol/version';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { RequestedItem } from '@/components/inbox/answer-stores';
 import { InboxPage } from '@/components/inbox/inbox-page';
+import type { RequestedItem } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';

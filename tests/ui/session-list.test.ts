@@ -2,8 +2,8 @@ import type { SessionList, SessionSummary } from '@interlude/protocol/read-model
 import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { describe, expect, it } from 'vitest';
 import { FleetStore, type ListedSessions } from '@/components/live/fleet-store';
+import { describeState, GROUPS, needsLook, sessionTitle } from '@/components/sessions/session-labels';
 import { groupSessions } from '@/components/sessions/session-nav';
-import { describeState, GROUPS, needsLook, sessionTitle } from '@/components/sessions/session-words';
 import { aSession } from './rows';
 
 const NONE = noSessions();

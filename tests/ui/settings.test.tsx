@@ -4,7 +4,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { isTrouble, SignInWays, WhySignedOut } from '@/app/signed-out/sign-in-ways';
 import { filterIn, paramsOf } from '@/components/settings/audit-filter';
-import { scopeInWords } from '@/components/settings/role-words';
+import { scopeInWords } from '@/components/settings/role-labels';
 import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenCommands, tokenRequest } from '@/components/settings/token-form';
 import { inWords, spanInWords } from '@/components/settings/until';
 import { MessageView } from '@/components/transcript/message-view';

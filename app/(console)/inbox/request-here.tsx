@@ -1,7 +1,7 @@
 'use client';
 
 import { useAgentSummary } from '@/components/agents/use-agents';
-import { type RequestedItem, useAnswerStore, useRequest } from '@/components/inbox/answer-stores';
+import { type RequestedItem, useAnswerStore, useRequest } from '@/components/inbox/item-request';
 import { ActionsProvider } from '@/components/live/actions';
 import { useFleet } from '@/components/live/use-fleet';
 import { renderRequest } from '../render-request';

@@ -3,7 +3,7 @@ import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
 import { readForPage, readInTurn } from '@/app/(console)/read-in-turn';
 import { pageNonce } from '@/app/page-nonce';
-import { sessionTitle } from '@/components/sessions/session-words';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { FIRST_PAGE, firstPageOf } from '@/components/transcript/first-page';
 import { nameText } from '@/components/ui/verbatim';
 import { readAgentRow } from '@/lib/server/queries/read-agents';

@@ -10,7 +10,7 @@ import {
   isTimed,
   listedStateOf,
   sessionTitle,
-} from '@/components/sessions/session-words';
+} from '@/components/sessions/session-labels';
 import { Evidence, StateWhy } from '@/components/sessions/state-why';
 import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';

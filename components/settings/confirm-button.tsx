@@ -25,14 +25,14 @@ export function useAct() {
  *
  * @param of subject of the action; a new subject starts again at the first press
  */
-export function SureButton(props: { of: string; word: string; name: string; onSure: () => Promise<unknown> }) {
-  const { of, word, name, onSure } = props;
+export function ConfirmButton(props: { of: string; word: string; name: string; onConfirm: () => Promise<unknown> }) {
+  const { of, word, name, onConfirm } = props;
   const { isSending, failure, act } = useAct();
   return (
     <>
       <PressTwice
         of={of}
-        onPress={() => void act(onSure)}
+        onPress={() => void act(onConfirm)}
         disabled={isSending}
         label={(isPressed) => (isPressed ? `${word} ${name}: sure?` : `${word} ${name}`)}
         className="min-h-6 whitespace-nowrap underline-offset-2"
