@@ -1,12 +1,13 @@
 import { GeistMono } from 'geist/font/mono';
 import { GeistSans } from 'geist/font/sans';
 import type { Metadata, Viewport } from 'next';
+import { headers } from 'next/headers';
 import { ThemeProvider } from 'next-themes';
 import type { ReactNode } from 'react';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
+import { EMBED_HEADER } from '@/lib/server/access/embeds';
 import './globals.css';
-import { isEmbed } from './is-embed';
 import { pageNonce } from './page-nonce';
 
 export const metadata: Metadata = {
@@ -24,7 +25,8 @@ export const viewport: Viewport = {
 
 export default async function RootLayout({ children }: { children: ReactNode }) {
   const nonce = await pageNonce();
-  const bare = await isEmbed();
+  // Embeds must not read browser storage or use the dashboard's cookie.
+  const bare = (await headers()).has(EMBED_HEADER);
   return (
     <html lang="en" suppressHydrationWarning className={`${GeistSans.variable} ${GeistMono.variable}`}>
       <body>

@@ -8,7 +8,7 @@ export default function NotFound() {
         <p className="mt-1 text-ink-2">
           No page, session or agent has this address. It may never have reached this server.
         </p>
-        {/* Not a Link: what is used here is loaded with every page. */}
+        {/* Not a Link, because every page would load its code. */}
         <a href={withBasePath('/')} className="mt-4 inline-block underline underline-offset-2">
           All sessions
         </a>

@@ -1,6 +1,6 @@
 import { headers } from 'next/headers';
 
-/** The nonce of this response's Content-Security-Policy, which every inline script of the page must carry. */
+/** The nonce of the response's content policy, needed by every inline script. */
 export async function pageNonce(): Promise<string | undefined> {
   return (await headers()).get('x-nonce') ?? undefined;
 }

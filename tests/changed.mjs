@@ -24,7 +24,7 @@ const EVERYTHING = [
  */
 const PARTS = [
   [
-    ['layout', 'globals', 'page-nonce', 'is-embed', 'not-found', 'global-error', 'icon'].map((name) => `app/${name}`),
+    ['layout', 'globals', 'page-nonce', 'not-found', 'global-error', 'icon'].map((name) => `app/${name}`),
     'layout words hostile keyboard widths-and-themes hover accessible-names',
   ],
   [

@@ -251,7 +251,7 @@ const MAY_BESIDES = {
   'components/agents': ['components/sessions', 'components/logs'],
   'components/agents/bar-chart.tsx': ['uplot'],
   // Loaded when a notification is due: in no page's bundle.
-  'components/inbox/notice-text.ts': ['lib/protocol/redaction'],
+  'components/inbox/notices.ts': ['lib/protocol/redaction'],
   'components/inbox': ['components/sessions', 'components/requests', 'components/obligations', 'components/tasks'],
   'components/tasks': ['components/sessions'],
   'components/transcript': ['components/sessions'],

@@ -1,10 +1,10 @@
 'use client';
 
 import { useFleet } from '@/components/live/use-fleet';
-import { needsLook } from '@/components/sessions/session-words';
+import { needsLook } from '@/components/sessions/session-labels';
 import { useServerNow } from '@/components/ui/now';
 
-/** `2 need you · 3 working · 4 tasks running`. What is zero is not said, nor what is known only of a part. */
+/** `2 need you · 3 working · 4 tasks running`. Zero and partly known counts are left out. */
 export function FleetSummary() {
   const list = useFleet(({ listedSessions }) => listedSessions);
   const urgent = useServerNow((now) => list?.sessions.filter((session) => needsLook(session, now)).length ?? 0);

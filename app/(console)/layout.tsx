@@ -8,14 +8,14 @@ import { readInTurn, visitor } from './read-in-turn';
 import { Shell } from './shell';
 import { TopLinks } from './top-links';
 
-/** What stands where others write to an agent. */
+/** Shown to viewers in place of the composer. */
 const MAY_READ = 'You can read here. To write, ask an admin for the operator role.';
 
-/** The first of the sessions are read with every page, so that they are there before any script runs. */
+/** Reads the first sessions with every page, so they show before any script runs. */
 export default async function ConsoleLayout({ children }: { children: ReactNode }) {
   const principal = await visitor();
   const mayAct = may(principal, 'act');
-  const sessions = await readInTurn((sight) => readSessionPage(sight, { after: null, limit: SESSIONS_IN_PAGE }));
+  const sessions = await readInTurn((scope) => readSessionPage(scope, { after: null, limit: SESSIONS_IN_PAGE }));
   return (
     <PagePerson id={principal.id}>
       <MayActProvider may={mayAct} why={mayAct ? null : MAY_READ} answersHere>

@@ -7,11 +7,11 @@ import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { SettingsLink } from './settings-link';
 
-/** A page of text and tables: its title, the way back, the connection. */
+/** A page with a title, a back link and the connection state. */
 export function PageFrame(props: {
   title: string;
   back: { href: string; label: string };
-  /** It has a table with many columns. */
+  /** For a table with many columns. */
   wide?: boolean;
   children: ReactNode;
 }) {
@@ -27,7 +27,7 @@ export function PageFrame(props: {
           <Name text={title} />
         </h1>
         <ConnectionBadge />
-        {/* Where there is room for the list of sessions, it stands above that. */}
+        {/* On wide screens, the link is above the list of sessions. */}
         <span className="flex lg:hidden">
           <SettingsLink />
         </span>

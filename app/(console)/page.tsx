@@ -1,4 +1,4 @@
-/** The list of sessions is the layout's own; there is nothing to add to it here. */
+/** Empty: the layout renders the list of sessions. */
 export default function SessionsPage() {
   return null;
 }

@@ -11,20 +11,19 @@ import { redactResponse } from '@/lib/server/queries/answer';
 import type { ServerParts } from '@/lib/server/server-parts';
 
 /**
- * Reads what a page shows once the reader's turn among all heavy reads has come.
+ * Reads a page's data in the queue of heavy reads.
  *
- * @throws AppError `unavailable` when too many wait
+ * @throws AppError `unavailable` if the queue is full
  */
-export async function readInTurn<T>(read: (sight: ReadScope) => Promise<T>): Promise<T> {
-  return readForPage((sight, _, { id }) => sight.reads.run(id, () => read(sight)));
+export async function readInTurn<T>(read: (scope: ReadScope) => Promise<T>): Promise<T> {
+  return readForPage((scope, _, { id }) => scope.reads.run(id, () => read(scope)));
 }
 
-/** One page reads several things, of one moment as far as time goes. */
 const partsOfRequest = cache(() => theServer().parts());
 
-/** As `readInTurn`, but at once: for one row. */
+/** Like `readInTurn`, but without the queue, for single rows. */
 export async function readForPage<T>(
-  read: (sight: ReadScope, parts: Pick<ServerParts, 'kept' | 'retention'>, reader: Principal) => Promise<T>,
+  read: (scope: ReadScope, parts: Pick<ServerParts, 'kept' | 'retention'>, reader: Principal) => Promise<T>,
 ): Promise<T> {
   try {
     const reader = await visitor();
@@ -42,7 +41,7 @@ export async function readForPage<T>(
 }
 
 /**
- * Who looks at the page. Pages ask for themselves, too: what stands before them may be left out by a change of paths.
+ * The signed-in principal. Pages check it themselves, because a changed path may bypass the proxy.
  */
 export async function visitor(): Promise<Principal> {
   const principal = await theServer().visitor(await headers());
@@ -50,7 +49,7 @@ export async function visitor(): Promise<Principal> {
   return principal;
 }
 
-/** Next logs whatever a page throws, each time, with its stack, its causes and the digest that it puts on it. */
+/** Shortens an error, because Next logs its stack and causes for each page. */
 function inOneLine({ code, message }: AppError): Error {
   const error = new AppError(code, message);
   error.stack = `AppError: ${message}`;

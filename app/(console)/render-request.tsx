@@ -4,14 +4,14 @@ import { RequestCard } from '@/components/requests/request-card';
 import { inputParts, inputSize } from '@/components/transcript/input-parts';
 import { InputParts } from '@/components/transcript/tool-input';
 
-/** A request with what it is about, shown as the transcript shows what tools are given. */
+/** A request with its tool input, as the transcript shows it. */
 export function renderRequest(item: RequestItem, pinned?: { onDismiss: () => void }) {
   return <Request item={item} pinned={pinned ?? null} />;
 }
 
 function Request({ item, pinned }: { item: RequestItem; pinned: { onDismiss: () => void } | null }) {
   const { input } = item;
-  // Of one that is over only its line is shown.
+  // Closed requests show only one line.
   const isShown = item.outcome === null || pinned !== null;
   const { shown, size } = useMemo(() => {
     const parts = isShown ? inputParts({ args: input, argsText: '' }) : [];

@@ -3,13 +3,13 @@
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import type { ReactNode } from 'react';
 import { RefusalsProvider } from '@/components/live/refusals';
-import { goneWord } from '@/components/sessions/session-words';
+import { goneWord } from '@/components/sessions/session-labels';
 import { LivenessProvider } from '@/components/ui/liveness';
 
 /**
- * Tells everything that shows a session whether what it shows still goes on, and what its agent does not act on.
+ * Provides a session's liveness and the commands that its agent refuses.
  *
- * @param session undefined until its row is known
+ * @param session undefined until its row is loaded
  */
 export function SessionLiveness(props: {
   session: Pick<SessionSummary, 'away' | 'lastHeardAt' | 'state' | 'stateSince'> | undefined;
@@ -18,7 +18,7 @@ export function SessionLiveness(props: {
 }) {
   const { session, agent, children } = props;
   const away = session?.away ?? null;
-  // A call whose result never came runs no more.
+  // After an exit, calls without a result are no longer running.
   const exitedAt = session?.state === 'exited' ? session.stateSince : null;
   return (
     <LivenessProvider

@@ -2,7 +2,7 @@ import { CircleUser } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
 
-/** To who is signed in, and to the way out. */
+/** Link to the settings, which include sign-out. */
 export function SettingsLink() {
   return (
     <Link

@@ -16,12 +16,11 @@ import type { CommandPlace } from '@/lib/server/access/command-place';
 import { transcriptCode } from './sessions/[sessionId]/transcript-on-demand';
 import { TopBar } from './top-bar';
 
-/** Seen once in the life of a server. */
 const welcomeCode = new CodeOnDemand(async () => (await import('./welcome')).Welcome);
 
 /**
- * The frame around every page. The list of sessions is one element for the browser's whole visit: on the start page it
- * is the page, beside a session it is the sidebar, and on a phone it steps aside.
+ * The frame around every page. The list of sessions is a single element for the whole visit: the start page's content,
+ * a sidebar beside other pages, and hidden there on a phone.
  */
 export function Shell(props: { sessions: SessionList; place: CommandPlace; links: ReactNode; children: ReactNode }) {
   const { sessions, place, links, children } = props;
@@ -32,7 +31,7 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; links
   usePreload(transcriptCode);
   useInitialData((fleet) => fleet.takeSessions(sessions));
   const router = useRouter();
-  // Esc leads one step out: from a field, an open list of shortcuts, else back to the sessions.
+  // Esc returns to the sessions, unless a field or dialog handles it.
   useShortcuts({ 'transcript.leave': home ? null : () => router.push('/') });
 
   return (
@@ -61,9 +60,9 @@ export function Shell(props: { sessions: SessionList; place: CommandPlace; links
             keysEverywhere={home}
             empty={
               home ? (
-                <OnDemand code={welcomeCode} name="What to do first" props={{ place }} />
+                <OnDemand code={welcomeCode} name="The introduction" props={{ place }} />
               ) : (
-                <p className="px-4 py-3 text-ink-3">No session has come in yet.</p>
+                <p className="px-4 py-3 text-ink-3">No sessions yet.</p>
               )
             }
           />

@@ -12,13 +12,11 @@ import { WhenIdlePart } from './when-idle-part';
 const themeCode = new CodeOnDemand<object>(async () => (await import('@/components/ui/theme-toggle')).ThemeToggle);
 
 /**
- * The name, and what belongs to no page in particular. On the start page it also says how the fleet stands.
- *
- * @param links to the other pages
+ * The logo and the links of every page. The start page adds a summary of the fleet.
  */
 export function TopBar({ home, links }: { home: boolean; links: ReactNode }) {
   const Title = home ? 'h1' : 'p';
-  // On the start page this is within the main part, elsewhere beside it.
+  // On the start page, the bar is inside `main`.
   const Bar = home ? 'div' : 'header';
   return (
     <Bar className="flex h-12 shrink-0 items-center gap-4 px-4">

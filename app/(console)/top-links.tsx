@@ -1,10 +1,10 @@
 import { Bot, Inbox } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
-import { InboxCount } from './inbox-count';
 import { SettingsLink } from './settings-link';
+import { InboxCount } from './when-idle-part';
 
-/** The ways to the other pages. Rendered by the server: no script draws them. */
+/** Links to the other pages. Server-rendered. */
 export function TopLinks() {
   return (
     <>

@@ -4,17 +4,16 @@ import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 import { CopyButton } from '@/components/ui/copy-button';
 import { useHydrated } from '@/components/ui/now';
 import type { CommandPlace } from '@/lib/server/access/command-place';
-import { waysToBegin } from './ways-to-begin';
 
-/** What to do when no session has ever come in. */
+/** Shown until the first session. */
 export function Welcome({ place }: { place: CommandPlace }) {
   const origin = useHydrated() ? location.origin + BASE_PATH : 'http://127.0.0.1:4319';
   return (
     <div className="mx-auto w-full max-w-xl px-4 py-[12vh]">
       <h2 className="font-medium text-xl tracking-tight">Nothing is running yet</h2>
       <p className="mt-1.5 text-ink-2 text-md">
-        Sessions appear here by themselves as soon as an agent sends its first event. Ways to see one, in a terminal on
-        this server’s machine, in Interlude’s folder
+        A session appears here when its agent sends the first event. To start one, open a terminal on this server’s
+        machine, in Interlude’s folder
         {place.token === null && (
           <>
             {' '}
@@ -24,7 +23,7 @@ export function Welcome({ place }: { place: CommandPlace }) {
         :
       </p>
       <ol className="mt-8">
-        {waysToBegin(origin, place).map(({ what, why, at, command }) => (
+        {firstSteps(origin, place).map(({ what, why, at, command }) => (
           <li key={what} className="border-line border-t py-4">
             <h3 className="font-medium">{what}</h3>
             <p className="text-ink-3">{why}</p>
@@ -44,4 +43,84 @@ export function Welcome({ place }: { place: CommandPlace }) {
       </ol>
     </div>
   );
+}
+
+interface FirstStep {
+  what: string;
+  why: string;
+  /** Path on this machine. */
+  at?: string;
+  command: string;
+}
+
+/**
+ * Ways to start a first session, each with a command that works as pasted in Interlude's folder. Agents found on this
+ * machine come first.
+ */
+function firstSteps(origin: string, { setting, token, found }: CommandPlace): FirstStep[] {
+  const ours = (command: string) => `${setting ?? `INTERLUDE_URL=${origin} `}npm run -s interlude -- ${command}`;
+  const isFound = (kind: string) => found.some((one) => one.kind === kind);
+  return [
+    ...found.map(({ title, why, commands, at }) => ({
+      what: `Connect ${title}`,
+      why,
+      at,
+      command: `${commands.some((one) => one.includes('~/my-project')) ? 'mkdir -p ~/my-project &&\n' : ''}${commands.map(ours).join(' &&\n')}`,
+    })),
+    ...(isFound('claude')
+      ? []
+      : [
+          {
+            what: 'Run Claude Code',
+            why: 'Your messages reach the agent, and its work appears here, in a turn and between turns. Use one of your projects, or start with an empty one.',
+            command: `mkdir -p ~/my-project &&\n${ours('runner claude --cwd ~/my-project')}`,
+          },
+        ]),
+    ...(isFound('hooks')
+      ? []
+      : [
+          {
+            what: 'Follow your terminals',
+            why: 'With hooks, Claude Code in your terminals appears here, too.',
+            command: `${ours('hooks install')} &&\n${ours('runner hooks')}`,
+          },
+        ]),
+    {
+      what: 'Watch a demo fleet',
+      why: 'Agents replay real work: background tasks end, and agents wake up on their own. One of them answers you.',
+      command: ours('demo'),
+    },
+    {
+      what: 'Replay a recording',
+      why: 'Replays a recorded Claude Code session as if it were live. Recordings of other agents work, too.',
+      command: ours('replay lib/runner/cli/demo/recordings/test-run.jsonl'),
+    },
+    {
+      what: 'Connect any other agent',
+      why: 'Runners exist for Codex, OpenCode, ACP, AG-UI and AgentAPI: see “runner --help”. Anything else can post events over HTTP. This posts a first turn.',
+      command: curl(origin, token ?? '$INTERLUDE_TOKEN'),
+    },
+  ];
+}
+
+/** Uses the time as epoch, so pasting the command again posts no duplicates. */
+function curl(origin: string, token: string): string {
+  const run = `"threadId":"s1","runId":"'$now'"`;
+  const events = [
+    `{"type":"RUN_STARTED",${run}}`,
+    `{"type":"TEXT_MESSAGE_CHUNK","role":"assistant",\n      "messageId":"'$now'","delta":"Hello."}`,
+    `{"type":"RUN_FINISHED",${run}}`,
+  ];
+  const records = events.map(
+    (event, at) =>
+      `    {"seq":${at + 1},"kind":"event","occurredAt":'$now',\n     "agentId":"my-agent","sessionId":"s1","event":\n     ${event}}`,
+  );
+  return [
+    'now=$(date +%s)000',
+    // piped, because other users of the machine can read arguments
+    `printf 'authorization: Bearer %s' "${token}" |`,
+    `curl -s ${origin}/api/v1/events -H @- -d '{`,
+    `  "producer":{"id":"my-agent","epoch":'$now'},`,
+    `  "records":[\n${records.join(',\n')}]}'`,
+  ].join('\n');
 }

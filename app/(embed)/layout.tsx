@@ -2,12 +2,12 @@ import type { ReactNode } from 'react';
 import { pageNonce } from '@/app/page-nonce';
 import { FIRST_SCRIPT } from '@/components/embed/first-script';
 
-/** Around what a console shows in a frame. */
+/** Layout of embeds. */
 export default async function EmbedLayout({ children }: { children: ReactNode }) {
   const nonce = await pageNonce();
   return (
     <>
-      {/* biome-ignore lint/security/noDangerouslySetInnerHtml: a constant of ours */}
+      {/* biome-ignore lint/security/noDangerouslySetInnerHtml: a constant */}
       <script nonce={nonce} suppressHydrationWarning dangerouslySetInnerHTML={{ __html: FIRST_SCRIPT }} />
       {children}
     </>

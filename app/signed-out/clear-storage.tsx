@@ -3,7 +3,7 @@
 import { useEffect } from 'react';
 import { clearStorage } from '@/components/ui/browser-storage';
 
-/** Clears what the dashboard stored in this browser, where `Clear-Site-Data` does not: on plain http, or beneath a path. */
+/** Clears browser storage where `Clear-Site-Data` doesn't work: on plain http, or below a base path. */
 export function ClearStorage(): null {
   useEffect(clearStorage, []);
   return null;

@@ -2,12 +2,12 @@ import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import type { ReactNode } from 'react';
 import type { SignInFailure } from '@/lib/server/access/sign-in';
 
-/** How to come in: with the provider that is set, else with what this machine knows. */
+/** Sign-in with the provider if one is set, else with a link or token of this machine. */
 export function SignInWays(props: { next: string; reason: SignInFailure | null; provider: string | null }) {
   const { next, reason, provider } = props;
   const local = (
     <>
-      <p className="mt-4 text-pretty text-ink-2">Get a sign-in link on the machine that Interlude runs on:</p>
+      <p className="mt-4 text-pretty text-ink-2">Get a sign-in link on the machine that runs Interlude:</p>
       <pre className="mt-2 whitespace-pre-wrap rounded-md bg-sunken px-3 py-2 text-ink text-xs">
         npm run -s interlude -- sign-in
       </pre>
@@ -23,9 +23,9 @@ export function SignInWays(props: { next: string; reason: SignInFailure | null; 
       >
         Sign in with {provider}
       </a>
-      {/* Who has just come this way sees why it did not do. */}
+      {/* Open after a failed attempt, to show its error. */}
       <details open={reason === 'wrong-token' || reason === 'old-link'} className="mt-5">
-        <summary className="w-fit text-ink-3 text-xs hover:text-ink">On the machine that Interlude runs on</summary>
+        <summary className="w-fit text-ink-3 text-xs hover:text-ink">On the machine that runs Interlude</summary>
         {local}
       </details>
     </>
@@ -52,7 +52,7 @@ function TokenForm({ next, isWrong }: { next: string; isWrong: boolean }): React
         />
         {isWrong && (
           <p id="wrong-token" role="alert" className="mt-2 text-failed text-xs">
-            That is not this server’s token. A new data directory makes a new one.
+            Wrong token. A new data directory has a new token.
           </p>
         )}
         <button type="submit" className="mt-4 h-8 rounded-md bg-ink px-4 text-ground hover:bg-ink-2">
@@ -60,9 +60,38 @@ function TokenForm({ next, isWrong }: { next: string; isWrong: boolean }): React
         </button>
       </form>
       <p className="mt-6 text-pretty text-ink-3 text-xs">
-        The token is in the file <code>token</code> of the data directory (<code>.interlude</code> unless{' '}
-        <code>INTERLUDE_DATA_DIR</code> says otherwise), or in <code>INTERLUDE_TOKEN</code> if you set it.
+        The token is in the file <code>token</code> of the data directory (<code>.interlude</code>, or{' '}
+        <code>INTERLUDE_DATA_DIR</code> if set), or in <code>INTERLUDE_TOKEN</code> if you set it.
       </p>
     </>
+  );
+}
+
+const WORDS: Record<SignInFailure, { what: string; todo: string } | null> = {
+  ended: {
+    what: 'You are signed out.',
+    todo: 'You signed out, an admin signed you out, or your sign-in expired.',
+  },
+  'old-link': {
+    what: 'This link no longer works.',
+    todo: 'It was used, is older than five minutes, or comes from a sign-in that has ended. Get a new one below.',
+  },
+  // shown at the field
+  'wrong-token': null,
+};
+
+export function isTrouble(reason: unknown): reason is SignInFailure {
+  return typeof reason === 'string' && Object.hasOwn(WORDS, reason);
+}
+
+/** Why the user is signed out or the sign-in failed. */
+export function WhySignedOut({ reason }: { reason: SignInFailure | null }) {
+  const words = reason === null ? null : WORDS[reason];
+  if (words === null) return null;
+  return (
+    <p role="status" className="mt-5 text-pretty text-ink-2">
+      <span className="block font-medium text-ink">{words.what}</span>
+      {words.todo}
+    </p>
   );
 }

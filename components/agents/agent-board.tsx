@@ -1,23 +1,170 @@
 'use client';
 
-import type { AgentList } from '@interlude/protocol/read-models';
+import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
+import { useSearchParams } from 'next/navigation';
+import { useCallback, useDeferredValue, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react';
+import { ListEnd } from '@/components/live/list';
+import type { ShownList } from '@/components/live/row-table';
 import { useInitialData } from '@/components/live/use-fleet';
-import { BoardTable } from './board-table';
+import { type ListState, useListSearch } from '@/components/live/use-list';
+import { FoldButton } from '@/components/ui/fold-button';
+import { HeldChanges } from '@/components/ui/held-changes';
+import { ListSearch } from '@/components/ui/list-search';
+import { useHydrated } from '@/components/ui/now';
+import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { useHeldOrder } from '@/components/ui/use-held-order';
+import { useMedia } from '@/components/ui/use-media';
+import { useNewest } from '@/components/ui/use-newest';
+import { useSelection } from '@/components/ui/use-selection';
+import { useStored } from '@/components/ui/use-stored';
+import { BoardSorter, SORT_WORD } from './board-columns';
+import { BoardFilter, boardParams, isOnBoard, useBoardQuery, WHOLE_BOARD } from './board-filter';
+import { BoardHead, BoardSort } from './board-head';
+import { BoardRows } from './board-rows';
+import { SelectionBar } from './selection-bar';
 import { useAgents } from './use-agents';
-import { useWholeBoard } from './use-whole-board';
 
-/** Every agent this server has heard of: what it does, where it runs, what it owes and what is missing of it. */
+/** All agents of this server with their state, host, pending replies and missing records. */
 export function AgentBoard({ initial }: { initial: AgentList }) {
   useInitialData((fleet) => fleet.takeAgents(initial));
-  const { list, more } = useAgents();
-  useWholeBoard(list, more);
-  if (list === undefined || list.rows.length === 0) {
-    return (
-      <p className="max-w-prose text-ink-2">
-        No agent has sent anything yet. One appears here by itself with its first event; the start page says how to
-        connect it.
+  const { list, state } = useAgents();
+  useWholeBoard(list, state);
+  if (list !== undefined && list.rows.length > 0) return <BoardTable list={list} state={state} />;
+  return (
+    <p className="max-w-prose text-ink-2">
+      No agents yet. An agent appears here with its first event. The start page shows how to connect one.
+    </p>
+  );
+}
+
+/** Agents loaded without a press, because only loaded agents can be sorted. */
+export const MOST_LOADED = 2_000;
+
+/**
+ * Loads page after page. After a failure, the user continues with a press.
+ *
+ * Ordering: call it in the component that made `state`, after it. In a child, `load` would read the previous page.
+ */
+function useWholeBoard(list: ShownList<AgentSummary> | undefined, state: ListState): void {
+  const { next = null, rows = [] } = list ?? {};
+  const { load, isLoading, error } = state;
+  const loads = next !== null && rows.length < MOST_LOADED && !isLoading && error === null;
+  const loadNext = useEffectEvent(load);
+  useEffect(() => {
+    if (loads && next !== null) loadNext();
+  }, [loads, next]);
+}
+
+/** The agents of a view. Their order holds while the user points at them. */
+function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: ListState }) {
+  const { rows, next } = list;
+  const [query, setQuery] = useBoardQuery(useSearchParams());
+  const wanted = useDeferredValue(query);
+  // The server finds nothing more once all agents are loaded.
+  const serverQuery =
+    next === null || query.text.trim() === '' ? '' : new URLSearchParams({ q: query.text.trim() }).toString();
+  const search = useListSearch<AgentList>({
+    path: '/agents',
+    query: serverQuery,
+    take: (fleet, page) => fleet.takeFoundAgents(page),
+  });
+  const field = useRef<HTMLInputElement>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const { selected, select, selectOnly } = useSelection();
+  const [sorter] = useState(() => new BoardSorter());
+  const order = useMemo(() => {
+    const shown = rows.filter((agent) => isOnBoard(agent, wanted));
+    return [{ name: 'agents', ids: sorter.sort(shown, wanted) }];
+  }, [rows, wanted, sorter]);
+  const held = useHeldOrder(box, order, `${next} ${boardParams(wanted)}`);
+  const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
+  const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
+  const chosen = agents.filter(({ id }) => selected.has(id));
+  const latest = useNewest(select);
+  const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
+  const isFiltered = agents.length < rows.length;
+  const isSearched = serverQuery !== '';
+  const loadsRest = next !== null && rows.length < MOST_LOADED && state.error === null;
+  const onClear = () => setQuery(query.text.trim() === '' ? WHOLE_BOARD : { ...query, text: '' });
+  return (
+    <div ref={box} className="@container">
+      <BoardActivity />
+      <div className="flex max-w-sm pb-2">
+        <ListSearch what="agents" field={field} value={query.text} onChange={(text) => setQuery({ ...query, text })} />
+      </div>
+      <BoardFilter agents={rows} query={query} onQuery={setQuery} />
+      <p className="flex min-h-[1lh] flex-wrap items-center gap-3 pb-1 text-2xs text-ink-3">
+        <span role="status" className="tabular">
+          {isFiltered && `${agents.length.toLocaleString('en')} of `}
+          {rows.length.toLocaleString('en')} {rows.length === 1 ? 'agent' : 'agents'}
+          {`, by ${query.sort === 'name' ? 'name' : SORT_WORD[query.sort].toLowerCase()}`}
+        </span>
+        <BoardSort
+          sort={query.sort}
+          isReversed={query.isReversed}
+          onSort={(sort, isReversed) => setQuery({ ...query, sort, isReversed })}
+        />
+        <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
       </p>
-    );
-  }
-  return <BoardTable list={list} more={more} />;
+      {/* biome-ignore lint/a11y/useSemanticElements: see its rows */}
+      <div role="table" aria-label="Agents" aria-rowcount={agents.length + 1}>
+        <BoardHead
+          query={query}
+          onSort={(sort) => setQuery({ ...query, sort, isReversed: query.sort === sort && !query.isReversed })}
+          isAll={chosen.length > 0 && chosen.length === agents.length}
+          onAll={(isAll) => selectOnly(isAll ? agents.map(({ id }) => id) : [])}
+        />
+        <BoardRows agents={agents} selected={selected} onSelect={onSelect} />
+      </div>
+      {loadsRest && (
+        <p role="status" className="py-3 text-2xs text-ink-3">
+          Loading the other agents: {rows.length.toLocaleString('en')} of {list.count.toLocaleString('en')}…
+        </p>
+      )}
+      {(isSearched || !loadsRest) && (
+        <ListEnd
+          state={isSearched ? search : state}
+          listed={isSearched || agents.length === 0 ? agents.length : rows.length}
+          count={isSearched ? (search.found?.count ?? 0) : agents.length === 0 ? undefined : list.count}
+          what="agents"
+          search={isSearched || agents.length === 0 ? { text: query.text, onClear } : undefined}
+        />
+      )}
+      {chosen.length > 0 && (
+        <SelectionBar
+          agents={chosen}
+          total={agents.length}
+          onAll={() => selectOnly(agents.map(({ id }) => id))}
+          onNone={() => selectOnly([])}
+        />
+      )}
+    </div>
+  );
+}
+
+const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts')).FleetCharts);
+
+/** The charts above the board. The browser remembers if they are folded. */
+function BoardActivity() {
+  const [chosen, choose] = useStored('fold-activity');
+  // On a phone they would push the agents out of sight.
+  const isWide = useMedia('(min-width: 640px)');
+  const isKnown = useHydrated();
+  const isOpen = chosen === null ? isWide : chosen === 'open';
+  return (
+    <section aria-label="Activity" className="pb-3">
+      <h2 className="pb-1 font-medium text-xs">
+        <FoldButton isOpen={isOpen} onToggle={() => choose(isOpen ? 'folded' : 'open')} className="hover:text-accent">
+          Activity
+        </FoldButton>
+      </h2>
+      {/* The server reserves the usual height, so nothing moves. */}
+      {!isKnown && <div className="hidden min-h-44 sm:block" />}
+      {isKnown && isOpen && (
+        <div className="min-h-44">
+          <OnDemand code={chartsCode} name="The charts" props={{}} />
+        </div>
+      )}
+    </section>
+  );
 }

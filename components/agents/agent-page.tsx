@@ -1,29 +1,30 @@
 'use client';
 
 import { commandsOf, limitsOf, outageOf, troubleOf } from '@interlude/protocol/agent-limits';
-import type { AgentDetail } from '@interlude/protocol/read-models';
+import type { AgentDetail, ProducerSummary } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
+import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
-import { MoreRows } from '@/components/live/more-rows';
+import { List } from '@/components/live/list';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { SessionRow } from '@/components/sessions/session-row';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
+import { nameText } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import { CommandList } from './command-list';
-import { DeliveryLedger } from './delivery-ledger';
-import { FailureList, MarkAsSeen } from './failure-list';
-import { InsightList } from './insight-list';
-import { ParkedList } from './parked-list';
-import { QuarantineList } from './quarantine-list';
-import { RunnerFacts } from './runner-facts';
+import { FailureList, InsightList, MarkAsSeen } from './insight-list';
+import { ParkedList, QuarantineList } from './parked-list';
+import { CommandList, RunnerFacts } from './runner-facts';
 import { TroubleLine } from './trouble-line';
 import { useAgent } from './use-agents';
 
-/** One agent: what it says of itself, its sessions, what was delivered and what was not. */
+/** An agent: its status, sessions, delivery and failures. */
 export function AgentPage({ initial }: { initial: AgentDetail }) {
-  const { detail, hasMore, more } = useAgent(initial, true);
+  const { detail, moreSessions } = useAgent(initial, true);
   const { agent, sessions, producers, producerCount, quarantine, parked, insights } = detail;
   const failures = insights.filter(({ isFailure }) => isFailure);
   const signals = insights.filter(({ isFailure }) => !isFailure);
@@ -37,10 +38,10 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           <Name text={agent.kind ?? 'unnamed kind'} />
         </span>
         <span>
-          first heard <TimeOfDay at={agent.firstSeenAt} />
+          first seen <TimeOfDay at={agent.firstSeenAt} />
         </span>
         <span>
-          last heard <Ago at={agent.lastSeenAt} />
+          last seen <Ago at={agent.lastSeenAt} />
         </span>
         <Link
           href={`/agents/${encodeURIComponent(agent.id)}/logs`}
@@ -49,34 +50,42 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           Log
         </Link>
       </p>
-      {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'it does not answer'}.`} />}
+      {outage !== null && <TroubleLine trouble={`Unreachable: ${outage.reason ?? 'no answer'}.`} />}
       {trouble !== null && <TroubleLine trouble={trouble} />}
       {failures.length > 0 && (
         <Section
           title="Failures"
           id="failures"
           count={agent.insightCount > 0 ? agent.insightCount : undefined}
-          // the count falls before the list is read again: both must go at once, or the button moves under the pointer
+          // The count changes before the list is read again. Both must go at once, or the button moves.
           action={agent.insightCount > 0 && <MarkAsSeen agentId={agent.id} insights={failures} />}
         >
           <FailureList agent={agent} insights={failures} sessions={sessions} />
         </Section>
       )}
       {parked.length > 0 && (
-        <Section title="Parked" id="parked" count={agent.parkedCount}>
+        <Section title="Unassigned" id="parked" count={agent.parkedCount}>
           <ParkedList agent={agent} records={parked} sessions={ordered} />
         </Section>
       )}
       <Section title="Sessions" count={Math.max(agent.sessionCount, sessions.length)}>
-        <ul className="@container -mx-4">
-          {ordered.map((session) => (
-            <li key={session.id}>
-              <SessionRow session={session} current={false} />
-            </li>
-          ))}
-        </ul>
-        {sessions.length === 0 && <p className="text-ink-3">No session yet.</p>}
-        {hasMore && <MoreRows {...more} listed={sessions.length} count={agent.sessionCount} what="sessions" />}
+        <List
+          rows={ordered}
+          count={agent.sessionCount}
+          what="sessions"
+          state={moreSessions}
+          empty={<p className="text-ink-3">No sessions yet.</p>}
+        >
+          {() => (
+            <ul className="@container -mx-4">
+              {ordered.map((session) => (
+                <li key={session.id}>
+                  <SessionRow session={session} current={false} />
+                </li>
+              ))}
+            </ul>
+          )}
+        </List>
       </Section>
       <Section title="Runner">
         <RunnerFacts agent={agent} />
@@ -87,7 +96,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
         )}
         {limits.length > 0 && (
           <>
-            <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">What it can’t tell</h3>
+            <h3 className="mt-4 mb-1.5 text-ink-3 text-xs">Limits</h3>
             <SentenceList sentences={limits} />
           </>
         )}
@@ -113,7 +122,7 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
         </Section>
       )}
       {quarantine.length > 0 && (
-        <Section title="Quarantine" count={agent.quarantinedCount}>
+        <Section title="Rejected records" count={agent.quarantinedCount}>
           <QuarantineList records={quarantine} total={agent.quarantinedCount} />
         </Section>
       )}
@@ -140,5 +149,91 @@ function Section(props: {
       </div>
       {children}
     </section>
+  );
+}
+
+const COLUMNS = ['Outbox', 'Verified', 'Sent twice', 'Gaps refused', 'Rejected', 'Lost', 'Clock', 'Last seen'];
+
+/**
+ * Delivery per outbox. Records are numbered without gaps, so the last number proves that all before it arrived.
+ */
+function DeliveryLedger({ producers, count }: { producers: readonly ProducerSummary[]; count: number }) {
+  const omitted = count - producers.length;
+  if (producers.length === 0) return <p className="text-ink-3">Nothing delivered for this agent yet.</p>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls sideways must be reachable by keyboard
+    <div className="overflow-x-auto" tabIndex={0}>
+      <table className="tabular w-full min-w-[640px] text-xs">
+        <thead className="text-left text-2xs text-ink-3">
+          <tr className="border-line-strong border-b">
+            {COLUMNS.map((name, at) => (
+              <th key={name} scope="col" className={clsx('py-1.5 pr-4 font-normal last:pr-0', at > 1 && 'text-right')}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {producers.map((producer) => (
+            <tr key={`${producer.id}:${producer.epoch}`} className="border-b align-baseline">
+              <td
+                className="max-w-[200px] truncate py-1.5 pr-4"
+                title={`${nameText(producer.id)}, epoch ${producer.epoch}`}
+              >
+                <Name text={producer.id} />
+              </td>
+              <td className="whitespace-nowrap py-1.5 pr-4">
+                <Verdict producer={producer} />
+              </td>
+              <Count value={producer.duplicates} />
+              <Count value={producer.gaps} />
+              <Count value={producer.rejected} alarming />
+              <Count value={producer.lost} alarming />
+              <td className="py-1.5 pr-4 text-right">
+                {producer.clockSkewMs === null ? (
+                  <span className="text-ink-3">in sync</span>
+                ) : (
+                  <span className="text-waiting">
+                    {formatDuration(Math.abs(producer.clockSkewMs))} {producer.clockSkewMs > 0 ? 'ahead' : 'behind'}
+                  </span>
+                )}
+              </td>
+              <td className="py-1.5 text-right text-ink-3">
+                <Ago at={producer.lastSeenAt} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {omitted > 0 && (
+        <p className="py-1.5 text-ink-3 text-xs">{plural(omitted, 'older outbox', 'older outboxes')} not listed.</p>
+      )}
+    </div>
+  );
+}
+
+function Verdict({ producer }: { producer: ProducerSummary }) {
+  const last = `#${producer.lastSeq.toLocaleString('en')}`;
+  if (producer.lost > 0) {
+    return (
+      <span className="flex items-baseline gap-1.5 text-waiting">
+        <Glyph name="lost" className="relative top-[1.5px]" />
+        {last}, {plural(producer.lost, 'record')} declared lost
+      </span>
+    );
+  }
+  return (
+    <span className="flex items-baseline gap-1.5">
+      <Glyph name="completed" className="relative top-[1.5px] text-working" />
+      Complete to {last}
+    </span>
+  );
+}
+
+function Count({ value, alarming = false }: { value: number; alarming?: boolean }) {
+  return (
+    <td className={`py-1.5 pr-4 text-right ${value === 0 ? 'text-ink-3' : alarming ? 'text-waiting' : ''}`}>
+      {value.toLocaleString('en')}
+    </td>
   );
 }

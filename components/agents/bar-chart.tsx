@@ -4,20 +4,36 @@ import { useTheme } from 'next-themes';
 import { useEffect, useRef } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { countTicks } from './count-ticks';
+
+/** Steps below the last tick; more labels don't fit. */
+const MOST_STEPS = 3;
+const LEADING = [1, 2, 5];
+
+/**
+ * Ticks of a count axis: whole steps from zero. The last tick is above the highest count, so no bar looks cut off.
+ */
+export function countTicks(most: number): number[] {
+  for (let power = 1; ; power *= 10) {
+    for (const leading of LEADING) {
+      const step = leading * power;
+      const steps = Math.floor(most / step) + 1;
+      if (steps <= MOST_STEPS) return Array.from({ length: steps + 1 }, (_, at) => at * step);
+    }
+  }
+}
 
 const HEIGHT = 110;
 /**
- * Counts as bars from zero on. It shows what the figures beside it say, so that nobody has to read it.
+ * Counts as bars. Hidden from screen readers, which get the table of values.
  *
- * @param labels what stands beneath each bar; where there are many, beneath some
- * @param lastIsOpen whether the last one still grows: it is drawn as an outline, so that it looks like no fall
+ * @param labels labels below the bars; empty for none
+ * @param lastIsOpen draws the last bar as an outline, because it is still growing
  */
 export function BarChart(props: { labels: readonly string[]; values: readonly number[]; lastIsOpen?: boolean }) {
   const { labels, values, lastIsOpen = false } = props;
   const box = useRef<HTMLDivElement>(null);
   const { resolvedTheme } = useTheme();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: drawn with the colours of the theme
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the chart uses the theme's colours
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
@@ -58,7 +74,7 @@ function optionsOf(element: HTMLElement, labels: readonly string[], ticks: numbe
     cursor: { show: false },
     scales: {
       x: { time: false, range: [-0.6, labels.length - 0.4] },
-      // An axis that begins above zero would make little differences look great.
+      // Starts at zero, so small differences don't look large.
       y: { range: [0, ticks.at(-1) ?? 1] },
     },
     axes: [

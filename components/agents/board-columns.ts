@@ -1,10 +1,9 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
 import { SESSION_STATES } from '@interlude/protocol/session-states';
-import { hostOf, missingOf, providerOf, urgentStanding } from './board-agent';
-import { byName } from './by-name';
+import { hostOf, missingOf, providerOf, urgentState } from './board-agent';
 
-/** What agents can be sorted by, in the order of the columns. */
+/** Sort keys, in column order. */
 export const SORTS = [
   'name',
   'state',
@@ -26,20 +25,20 @@ export const SORT_WORD: Record<Sort, string> = {
   host: 'Host',
   sessions: 'Sessions',
   tasks: 'Tasks',
-  owed: 'Owed',
+  owed: 'Replies due',
   level: 'Log level',
   ledger: 'Ledger',
-  seen: 'Last heard',
+  seen: 'Last seen',
 };
 
-/** Those by which the greatest comes first, unless it is turned round. */
+/** Keys that sort in descending order by default. */
 const GREATEST_FIRST: ReadonlySet<Sort> = new Set(['sessions', 'tasks', 'owed', 'ledger', 'seen']);
 
 export function isDescending(sort: Sort, isReversed: boolean): boolean {
   return GREATEST_FIRST.has(sort) !== isReversed;
 }
 
-/** What comes first is what one looks for: the most urgent, the most, the newest. */
+/** The most urgent, largest or newest first. */
 const COMPARE: Record<Sort, (a: AgentSummary, b: AgentSummary) => number> = {
   name: () => 0,
   state: (a, b) => rankOf(a) - rankOf(b),
@@ -54,8 +53,8 @@ const COMPARE: Record<Sort, (a: AgentSummary, b: AgentSummary) => number> = {
 };
 
 /**
- * Sorts agents again and again. Those that are alike in it stand by name, so that each has its place whichever was heard
- * last. To compare names takes long, and few agents move at a time: it begins with the order of the last time.
+ * Sorts agents repeatedly. Ties are ordered by name. Comparing names is slow and few agents move at a time, so each sort
+ * starts from the previous order.
  */
 export class BoardSorter {
   #before: readonly AgentSummary['id'][] = [];
@@ -75,7 +74,7 @@ export class BoardSorter {
 }
 
 function rankOf(agent: AgentSummary): number {
-  const state = urgentStanding(agent);
+  const state = urgentState(agent);
   return state === null ? SESSION_STATES.length : SESSION_STATES.indexOf(state);
 }
 
@@ -88,8 +87,15 @@ function textOf(agent: AgentSummary): string | null {
   return name === null ? null : `${name} ${version ?? ''}`;
 }
 
-/** What says nothing stands last. */
+/** Nulls last. */
 function byText(a: string | null, b: string | null): number {
   if (a === null || b === null) return Number(a === null) - Number(b === null);
   return byName(a, b);
+}
+
+const collator = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
+
+/** Natural order: `runner-2` before `Runner-10`. Names that differ only in case have a fixed order. */
+export function byName(a: string, b: string): number {
+  return collator.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
 }

@@ -1,15 +1,16 @@
 'use client';
 
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
+import { agentText, searchWords } from '@interlude/protocol/list-search';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
-import { useMemo } from 'react';
-import { StateChips } from '@/components/sessions/state-chips';
+import { useEffect, useMemo, useState } from 'react';
+import { StateChips } from '@/components/sessions/session-filter';
 import { nameText } from '@/components/ui/verbatim';
-import { hostOf, providerOf, standingCounts } from './board-agent';
-import type { BoardQuery } from './board-query';
-import { byName } from './by-name';
+import { hostOf, providerOf, stateCounts } from './board-agent';
+import { byName, SORTS, type Sort } from './board-columns';
 
-/** Which agents are shown: of a state, a provider, a host; and those that are retired. */
+/** Filters agents by session state, provider, host and retirement. */
 export function BoardFilter(props: {
   agents: readonly AgentSummary[];
   query: BoardQuery;
@@ -57,19 +58,19 @@ export function BoardFilter(props: {
   );
 }
 
-/** How many are not retired and have a session that stands so, and how many are retired. */
+/** Counts active agents by session state, and retired agents. */
 function tally(agents: readonly AgentSummary[]): { counts: Record<SessionState, number>; retired: number } {
   const counts = noSessions();
   let retired = 0;
   for (const agent of agents) {
-    const standing = standingCounts(agent);
+    const listedState = stateCounts(agent);
     if (agent.retiredAt !== null) retired += 1;
-    else for (const state of SESSION_STATES) if (standing[state] > 0) counts[state] += 1;
+    else for (const state of SESSION_STATES) if (listedState[state] > 0) counts[state] += 1;
   }
   return { counts, retired };
 }
 
-/** One of what is there. With less than two there is nothing to pick. */
+/** Picks one of the given values. Hidden if there are fewer than two. */
 function Pick(props: {
   label: string;
   all: string;
@@ -78,8 +79,8 @@ function Pick(props: {
   onPick: (value: string | null) => void;
 }) {
   const { label, all, value, values, onPick } = props;
-  const there = [...new Set([...values, value].filter((one) => one !== null))].sort(byName);
-  if (there.length < 2 && value === null) return null;
+  const options = [...new Set([...values, value].filter((one) => one !== null))].sort(byName);
+  if (options.length < 2 && value === null) return null;
   return (
     <select
       aria-label={label}
@@ -88,11 +89,95 @@ function Pick(props: {
       className="h-6 max-w-44 rounded border border-line bg-ground px-1 text-ink-2"
     >
       <option value="">{all}</option>
-      {there.map((one) => (
+      {options.map((one) => (
         <option key={one} value={one}>
           {nameText(one)}
         </option>
       ))}
     </select>
   );
+}
+
+/** A view of the board. The address contains it, so a link is a saved view. */
+export interface BoardQuery {
+  text: string;
+  /** Agents with a session in any of these; empty: all agents. */
+  states: readonly SessionState[];
+  provider: string | null;
+  host: string | null;
+  showsRetired: boolean;
+  sort: Sort;
+  isReversed: boolean;
+}
+
+export const WHOLE_BOARD: BoardQuery = {
+  text: '',
+  states: [],
+  provider: null,
+  host: null,
+  showsRetired: false,
+  sort: 'name',
+  isReversed: false,
+};
+
+export function boardParams({ text, states, provider, host, showsRetired, sort, isReversed }: BoardQuery): string {
+  const params = new URLSearchParams();
+  if (text.trim()) params.set('q', text.trim());
+  for (const state of states) params.append('state', state);
+  if (provider !== null) params.set('provider', provider);
+  if (host !== null) params.set('host', host);
+  if (showsRetired) params.set('retired', '1');
+  if (sort !== 'name' || isReversed) params.set('sort', `${isReversed ? '-' : ''}${sort}`);
+  return params.toString();
+}
+
+function boardQuery(params: URLSearchParams): BoardQuery {
+  const sorted = params.get('sort') ?? '';
+  return {
+    text: params.get('q') ?? '',
+    states: SESSION_STATES.filter((state) => params.getAll('state').includes(state)),
+    provider: params.get('provider'),
+    host: params.get('host'),
+    showsRetired: params.get('retired') === '1',
+    sort: SORTS.find((sort) => sort === sorted.replace(/^-/, '')) ?? 'name',
+    isReversed: sorted.startsWith('-'),
+  };
+}
+
+export function isOnBoard(agent: AgentSummary, query: BoardQuery): boolean {
+  const { text, states, provider, host, showsRetired } = query;
+  if (agent.retiredAt !== null && !showsRetired) return false;
+  if (states.length > 0 && !isInAny(agent, states)) return false;
+  if (provider !== null && providerOf(agent).name !== provider) return false;
+  if (host !== null && hostOf(agent) !== host) return false;
+  const searched = `${agentText(agent)}\n${[providerOf(agent).name, hostOf(agent)].join('\n').toLowerCase()}`;
+  return searchWords(text).every((word) => searched.includes(word));
+}
+
+function isInAny(agent: AgentSummary, states: readonly SessionState[]): boolean {
+  const counts = stateCounts(agent);
+  return states.some((state) => counts[state] > 0);
+}
+
+/** Keeps the view in the address. Back undoes a filter, but not each letter. */
+export function useBoardQuery(first: URLSearchParams) {
+  const [query, setQuery] = useState(() => boardQuery(first));
+  const params = boardParams(query);
+  useEffect(() => {
+    const follow = () => setQuery(boardQuery(new URLSearchParams(location.search)));
+    addEventListener('popstate', follow);
+    return () => removeEventListener('popstate', follow);
+  }, []);
+  useEffect(() => {
+    if (location.search.slice(1) !== params) history.replaceState(null, '', addressOf(params));
+  }, [params]);
+  const change = (next: BoardQuery) => {
+    if (next.text === query.text) history.pushState(null, '', addressOf(boardParams(next)));
+    setQuery(next);
+  };
+  return [query, change] as const;
+}
+
+function addressOf(params: string): string {
+  return withBasePath(params === '' ? '/agents' : `/agents?${params}`);
 }

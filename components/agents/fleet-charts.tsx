@@ -9,10 +9,10 @@ import { plural } from '@/components/ui/duration';
 import { BarChart } from './bar-chart';
 
 const AGAIN_MS = 15_000;
-/** A time beneath every so many minutes. */
+/** Minutes between time labels. */
 const LABEL_EVERY = 15;
 
-/** What the fleet did lately: events per minute, how long tasks ran, and how long answers took. */
+/** Recent activity: events per minute, task durations and reply times. */
 export function FleetCharts() {
   const { data, error } = useQuery({
     queryKey: ['activity'],
@@ -22,21 +22,15 @@ export function FleetCharts() {
   if (data === undefined) {
     return (
       <p role="status" className="min-h-44 py-2 text-2xs text-ink-3">
-        {error === null ? 'Loading…' : `The activity could not be loaded: ${error.message}`}
+        {error === null ? 'Loading…' : `Activity could not be loaded: ${error.message}`}
       </p>
     );
   }
   return (
     <div className="grid min-h-44 gap-x-8 gap-y-4 @2xl:grid-cols-2 @5xl:grid-cols-[2fr_1fr_1fr] @2xl:@max-5xl:[&>:first-child]:col-span-2">
       <EventsPerMinute activity={data} />
-      <Durations title="How long tasks ran" steps={data.tasks} one="task" none="No task has ended yet." />
-      <Durations
-        title="Time to answer"
-        steps={data.answers}
-        one="reply"
-        many="replies"
-        none="No reply was given yet."
-      />
+      <Durations title="How long tasks ran" steps={data.tasks} one="task" none="No tasks have ended yet." />
+      <Durations title="Time to answer" steps={data.answers} one="reply" many="replies" none="No replies yet." />
     </div>
   );
 }
@@ -47,10 +41,11 @@ function EventsPerMinute({ activity: { events, since } }: { activity: Activity }
   const total = events.reduce((sum, count) => sum + count, 0);
   const most = Math.max(...events);
   const now = events.length - 1;
-  // The last minute is not over: what it has by now is no measure of it.
+  // The last minute is still open.
   const names = useMemo(() => times.map((time, at) => (at === now ? `${time}, so far` : time)), [times, now]);
-  const soFar = `${(events[now] ?? 0).toLocaleString('en')} so far in the one that goes on`;
-  const summary = `${plural(total, 'event')} in ${events.length} minutes, at most ${most.toLocaleString('en')} in one; ${soFar}`;
+  const span = events.length === 60 ? 'hour' : plural(events.length, 'minute');
+  const soFar = (events[now] ?? 0).toLocaleString('en');
+  const summary = `${plural(total, 'event')} in the last ${span} · peak ${most.toLocaleString('en')}/min · ${soFar} this minute`;
   return (
     <Chart title="Events per minute" summary={summary} head={['Minute', 'Events']} names={names} values={events}>
       <BarChart labels={labels} values={events} lastIsOpen />
@@ -85,7 +80,7 @@ function Durations(props: { title: string; steps: readonly DurationStep[]; one: 
   );
 }
 
-/** A chart with its figures, which say the same. */
+/** A chart with its values as a table. */
 function Chart(props: {
   title: string;
   summary: string;

@@ -1,21 +1,26 @@
+'use client';
+
 import { isHookSignal } from '@interlude/protocol/insight';
+import type { Position } from '@interlude/protocol/position';
 import type { Insight, SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
-import { type ReactNode, useRef } from 'react';
-import { sessionTitle } from '@/components/sessions/session-words';
+import { type ReactNode, useRef, useState } from 'react';
+import { useMayAct } from '@/components/access/may-act';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { useTellInSight } from '@/components/ui/rows-in-sight';
+import { SeenWhileShown, seeFailures, unseenOf } from './seen-while-shown';
 import type { LiveAgent } from './use-agents';
 
-/** Of what was said with it. What nobody has to look at takes no more room than a paragraph: the log has all of it. */
+/** Shown characters of the detail text; the log has all. */
 const MOST_OF_FAILURE = 4_000;
 const MOST_OF_SIGNAL = 400;
-/** Of a value: it stands beside its name. */
+/** Shown characters of a value. */
 const MOST_OF_VALUE = 120;
 
-/** What an agent's log lines tell beside their words, the newest first. */
+/** Insights from an agent's log lines, newest first. */
 export function InsightList({ insights, sessions }: Pick<LiveAgent, 'insights' | 'sessions'>) {
   return (
     <ul>
@@ -30,7 +35,7 @@ export function InsightList({ insights, sessions }: Pick<LiveAgent, 'insights' |
   );
 }
 
-/** What a log line told of an agent, with the way to that line and to its session. */
+/** An insight with links to its log line and session. */
 export function InsightItem({ insight, session }: { insight: Insight; session: SessionSummary | null }) {
   const { position, agentId, detail, isFailure, occurredAt, seenAt } = insight;
   const isNew = isFailure && seenAt === null;
@@ -46,7 +51,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
           <Name text={detail.trim()} most={isFailure ? MOST_OF_FAILURE : MOST_OF_SIGNAL} />
         </span>
         <span className="tabular text-2xs text-ink-3">
-          {/* stays in the layout once seen: the text beside it must not rewrap */}
+          {/* Stays in the layout once seen, so the text beside it doesn't rewrap. */}
           {isFailure && <span className={isNew ? 'text-failed' : 'invisible'}>new · </span>}
           <Ago at={occurredAt} className="inline-block min-w-[4ch] text-right" />
         </span>
@@ -74,14 +79,14 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
             <Name text={sessionTitle(session)} />
           </Link>
         ) : (
-          isFailure && <span>No session is named</span>
+          isFailure && <span>No session</span>
         )}
       </p>
     </li>
   );
 }
 
-/** A hook that died is known by the hook's name, everything else by its own. */
+/** The hook's name for a hook signal, else the signal's own name. */
 function InsightName({ insight }: { insight: Insight }): ReactNode {
   if (!isHookSignal(insight)) return <Name text={insight.signal} />;
   return (
@@ -112,5 +117,39 @@ function Subject({ insight }: { insight: Insight }): ReactNode {
         </>
       )}
     </>
+  );
+}
+
+/** An agent's failures, newest first. Failures shown here are marked as seen. */
+export function FailureList({ agent, insights, sessions }: Pick<LiveAgent, 'agent' | 'insights' | 'sessions'>) {
+  return (
+    <SeenWhileShown agent={agent} insights={insights}>
+      <InsightList insights={insights} sessions={sessions} />
+    </SeenWhileShown>
+  );
+}
+
+/** Marks all failures as seen. Place it beside a heading: it may disappear, and nothing below may move. */
+export function MarkAsSeen({ agentId, insights }: { agentId: string; insights: readonly Insight[] }) {
+  const mayAct = useMayAct();
+  const newest = unseenOf(insights).at(-1);
+  return mayAct && newest !== undefined && <MarkUpTo agentId={agentId} upTo={newest.position} />;
+}
+
+function MarkUpTo({ agentId, upTo }: { agentId: string; upTo: Position }) {
+  const [failure, setFailure] = useState<string | null>(null);
+  const mark = async () => {
+    setFailure(null);
+    await seeFailures(agentId, upTo).catch((error) => setFailure(String(error?.message ?? error)));
+  };
+  return (
+    <p className="flex min-w-0 flex-wrap gap-x-3 text-xs">
+      <button type="button" onClick={mark} className="text-ink-2 underline underline-offset-2 hover:text-ink">
+        Mark as seen
+      </button>
+      <span aria-live="polite" className="text-failed">
+        {failure !== null && `Not marked: ${failure}`}
+      </span>
+    </p>
   );
 }

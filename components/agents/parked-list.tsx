@@ -1,20 +1,21 @@
 'use client';
 
 import type { ParkedAnswer } from '@interlude/protocol/commands';
+import { fieldsOf, textOf, textsOf } from '@interlude/protocol/fields';
 import type { AgentSummary, QuarantinedRecord, SessionSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { usePost } from '@/components/live/idempotent-post';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { SessionLink } from '@/components/sessions/session-link';
-import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
+import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
 import { SettledButton } from '@/components/ui/settled-button';
 import { nameText, quoted } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import { groupParked, type ParkedGroup } from './parked-groups';
 
 interface ParkedListProps {
   agent: Pick<AgentSummary, 'id' | 'parkedCount'>;
@@ -23,16 +24,16 @@ interface ParkedListProps {
   sessions: readonly SessionSummary[];
 }
 
-/** What was told of tasks of which nothing proves whose they are, until somebody says so. */
+/** Records of tasks whose session can't be determined, until an operator assigns or discards them. */
 export function ParkedList({ agent, records, sessions }: ParkedListProps) {
   const mayAct = useMayAct();
   return (
     <>
       <p className="mb-1 max-w-prose text-ink-3 text-xs">
-        Nothing proves to which session these tasks belong.{' '}
+        The session of these tasks is unknown.{' '}
         {mayAct
-          ? 'Assign each to the one that started it, or discard it.'
-          : 'Somebody who may act assigns each to the one that started it, or discards it.'}
+          ? 'Assign each task to the session that started it, or discard it.'
+          : 'An operator can assign each task to the session that started it, or discard it.'}
       </p>
       <ul>
         {groupParked(records).map((group) => (
@@ -50,12 +51,12 @@ export function ParkedList({ agent, records, sessions }: ParkedListProps) {
 
 function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly SessionSummary[] }) {
   const { agentId, group, sessions } = props;
-  const { first, records, taskId, says } = group;
+  const { first, records, taskId, summary } = group;
   const mayAct = useMayAct();
   const [state, ask] = usePost<ParkedAnswer>();
   const path = `/agents/${encodeURIComponent(agentId)}/parked/${first.position}`;
   const [chosen, setChosen] = useState('');
-  // The agent's row, which changes, takes off the list what was settled whole.
+  // Once the agent's row changes, the list drops the group.
   const isBusy = state.kind === 'sending' || (state.kind === 'answered' && state.answer.left === 0);
   const name = `task ${quoted(taskId)}`;
   return (
@@ -65,7 +66,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
           <Name text={taskId} />
         </span>
         <span className="wrap-anywhere min-w-0 flex-1 text-ink-2 text-xs">
-          <Name text={says} most={400} />
+          <Name text={summary} most={400} />
         </span>
         <span className="tabular text-2xs text-ink-3">
           {plural(records.length, 'record')} ·{' '}
@@ -75,7 +76,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
       <div className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1.5 text-ink-3 text-xs">
         {first.sessionId !== null && (
           <span>
-            told by <SessionLink id={first.sessionId} />
+            from <SessionLink id={first.sessionId} />
           </span>
         )}
         {mayAct && (
@@ -121,13 +122,13 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
           </>
         )}
         <span aria-live="polite">
-          {isBusy && 'On its way…'}
-          {state.kind === 'failed' && <span className="text-failed">Not done: {state.reason}</span>}
+          {isBusy && 'Sending…'}
+          {state.kind === 'failed' && <span className="text-failed">Failed: {state.reason}</span>}
         </span>
       </div>
       <details className="mt-1 text-xs">
         <summary className="w-fit cursor-pointer text-ink-3 hover:text-ink">
-          What was told<span className="sr-only"> of {name}</span>
+          Records<span className="sr-only"> of {name}</span>
         </summary>
         {records.map((record) => (
           <VerbatimText
@@ -139,5 +140,103 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
         ))}
       </details>
     </li>
+  );
+}
+
+/** Records of one task run from one session, assigned or discarded together. */
+interface ParkedGroup {
+  taskId: string;
+  /** The oldest record, which identifies the group. */
+  first: QuarantinedRecord;
+  records: QuarantinedRecord[];
+  /** The last description and status of the task. */
+  summary: string;
+}
+
+/** @param records oldest first */
+export function groupParked(records: readonly QuarantinedRecord[]): ParkedGroup[] {
+  const groups = new Map<string, ParkedGroup>();
+  for (const record of records) {
+    const { taskId = '', taskRunId = null } = record.parked ?? {};
+    const key = JSON.stringify([record.sessionId, taskId, taskRunId]);
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, { taskId, first: record, records: [record], summary: wordsOf(record) });
+    else {
+      known.records.push(record);
+      known.summary = wordsOf(record) || known.summary;
+    }
+  }
+  return [...groups.values()];
+}
+
+function wordsOf({ record }: QuarantinedRecord): string {
+  const { event } = fieldsOf(record);
+  const { name, value } = fieldsOf(event);
+  const { description, status, summary } = fieldsOf(value);
+  const what = typeof status === 'string' ? status : textOf(name)?.replace(/^task:/, '');
+  return textsOf([what, description, summary]).join(' · ');
+}
+
+/**
+ * Records that the server rejected, with the reason. Long records are cut.
+ * @param total number of unsettled records
+ */
+export function QuarantineList({ records, total }: { records: readonly QuarantinedRecord[]; total: number }) {
+  const unsettled = records.filter(({ parked }) => parked === null || parked.settledAt === null).length;
+  return (
+    <>
+      <ul>
+        {records.map((entry) => (
+          <li key={entry.position} className="border-line border-b py-2">
+            <details>
+              <summary className="flex list-none flex-wrap items-baseline gap-x-3 [&::-webkit-details-marker]:hidden">
+                <span className="font-mono text-waiting text-xs">
+                  <Name text={entry.code} />
+                </span>
+                <span className="min-w-0 flex-1 text-ink-2 text-xs">
+                  <Name text={entry.message} />
+                </span>
+                <span className="tabular text-2xs text-ink-3">
+                  <Name text={entry.producerId} /> #{entry.seq} · <Ago at={entry.receivedAt} />
+                </span>
+              </summary>
+              <VerbatimText
+                text={entry.excerpt ?? JSON.stringify(entry.record, null, 2)}
+                label="record"
+                className="mt-2 text-ink-2"
+              />
+              {entry.excerpt !== null && (
+                <p className="text-ink-3 text-xs">Cut from {entry.size.toLocaleString('en')} bytes.</p>
+              )}
+              {entry.parked !== null && entry.parked.settledAt !== null && (
+                <p className="text-ink-2 text-xs">
+                  {entry.parked.state === 'assigned' ? 'Assigned to ' : 'Discarded'}
+                  {entry.parked.assignedSessionId !== null && <SessionLink id={entry.parked.assignedSessionId} />} by{' '}
+                  {entry.parked.settledBy}, <Ago at={entry.parked.settledAt} />
+                  {entry.parked.reason !== null && (
+                    <>
+                      : <Name text={entry.parked.reason} most={2_000} />
+                    </>
+                  )}
+                </p>
+              )}
+              {entry.sessionId !== null && (
+                <Link
+                  href={`/sessions/${encodeURIComponent(entry.sessionId)}`}
+                  className="text-ink-3 text-xs underline hover:text-ink"
+                >
+                  Intended session
+                </Link>
+              )}
+            </details>
+          </li>
+        ))}
+      </ul>
+      {total > unsettled && (
+        <p className="mt-2 text-ink-3 text-xs">
+          The newest {unsettled} of {total.toLocaleString('en')}.
+        </p>
+      )}
+    </>
   );
 }

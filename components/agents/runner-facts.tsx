@@ -1,19 +1,22 @@
 'use client';
 
-import { modeAndModelOf } from '@interlude/protocol/agent-limits';
+import { modeAndModelOf, type NamedCommand } from '@interlude/protocol/agent-limits';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
+import { ChevronRight } from 'lucide';
 import { Fragment, type ReactNode } from 'react';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
-import { Name } from '@/components/ui/name';
+import { Icon } from '@/components/ui/icon';
+import { Name, Words } from '@/components/ui/name';
+import { useDisclosure } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
-import { outboxFacts, versionsOf } from './status-facts';
+import { outboxFacts, versionsOf } from './board-agent';
 
 const MOST_OF_VERSION = 80;
 
-/** Whether the agent's runner listens, and what its outbox has not delivered yet, as it says itself. */
+/** The agent's runner: its connection, versions and outbox, as it reports them. */
 export function RunnerFacts({ agent }: { agent: AgentSummary }) {
   const outbox = outboxFacts(agent.status);
   const versions = versionsOf(agent.status);
@@ -49,26 +52,26 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
         </Fact>
       ))}
       {agent.owedCount > 0 && (
-        <Fact name="Owes">
-          {plural(agent.owedCount, 'reply', 'replies')}
+        <Fact name="Pending replies">
+          {agent.owedCount.toLocaleString('en')}
           {agent.overdueCount > 0 && `, ${agent.overdueCount} overdue`}
         </Fact>
       )}
       {outbox !== null && (
         <>
-          <Fact name="In its outbox">
+          <Fact name="Unsent records">
             {outbox.depth === 0
-              ? 'nothing left to deliver'
-              : `${plural(outbox.depth, 'record')}${outbox.oldestAgeMs === null ? '' : `, the oldest ${formatDuration(outbox.oldestAgeMs)} old`}`}
+              ? 'none'
+              : `${outbox.depth.toLocaleString('en')}${outbox.oldestAgeMs === null ? '' : `, the oldest ${formatDuration(outbox.oldestAgeMs)} old`}`}
           </Fact>
           <Fact name="Refused" alarming={outbox.poisoned > 0}>
-            {outbox.poisoned === 0 ? 'none' : `${plural(outbox.poisoned, 'record')} set aside`}
+            {outbox.poisoned === 0 ? 'none' : `${plural(outbox.poisoned, 'record')}, kept on its disk`}
           </Fact>
           <Fact name="Lost" alarming={outbox.lost > 0}>
-            {outbox.lost === 0 ? 'none' : `${plural(outbox.lost, 'record')} declared lost`}
+            {outbox.lost === 0 ? 'none' : plural(outbox.lost, 'record')}
           </Fact>
           {agent.statusAt !== null && (
-            <Fact name="As of">
+            <Fact name="Updated">
               <Ago at={agent.statusAt} />
             </Fact>
           )}
@@ -88,11 +91,46 @@ function Fact({ name, alarming = false, children }: { name: string; alarming?: b
 }
 
 function Connection({ agent }: { agent: AgentSummary }) {
-  if (agent.connectedSince === null) return 'no runner has ever listened for messages';
+  if (agent.connectedSince === null) return 'no runner has connected yet';
   return (
     <>
       {agent.connection} since <TimeOfDay at={agent.connectedSince} />{' '}
       <Ago at={agent.connectedSince} className="ml-2 text-2xs text-ink-3" />
+    </>
+  );
+}
+
+/** The agent's slash commands, folded. */
+export function CommandList({ commands }: { commands: readonly NamedCommand[] }) {
+  const { open, id, button } = useDisclosure();
+  return (
+    <>
+      <button type="button" {...button} className="-ml-0.5 flex items-center gap-1 text-ink-2 text-xs hover:text-ink">
+        <Icon
+          of={ChevronRight}
+          size={12}
+          aria-hidden="true"
+          className={clsx('transition-transform', open && 'rotate-90')}
+        />
+        {plural(commands.length, 'command')}
+      </button>
+      {open && (
+        <dl
+          id={id}
+          className="mt-1.5 grid grid-cols-[fit-content(40%)_minmax(0,1fr)] gap-x-6 gap-y-1 border-line border-l pl-4 text-xs"
+        >
+          {commands.map(({ name, description }) => (
+            <div key={name} className="contents">
+              <dt className="min-w-0 font-mono text-ink-2 [overflow-wrap:anywhere]">
+                /<Name text={name} layout="tool" />
+              </dt>
+              <dd dir="auto" className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
+                <Words text={description} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
     </>
   );
 }

@@ -7,15 +7,15 @@ import { useMayAct } from '@/components/access/may-act';
 import { postJson } from '@/components/live/fetch-json';
 import { RowsInSight, RowsInSightContext } from '@/components/ui/rows-in-sight';
 
-/** A failure has been seen when it stood there at two looks, one so long after the other. */
-const LOOK_MS = 1_000;
+/** A failure counts as seen when it was visible at two checks this far apart. */
+const CHECK_MS = 1_000;
 
 /**
- * Marks failures as seen once somebody sees them: they stand in the window, uncovered, in a tab that is looked at. The
- * rows in here that show one report whether they are in sight.
+ * Marks failures as seen once they are uncovered in the window of a visible tab. The rows inside report when they are
+ * in sight.
  *
- * Ordering: only what has nothing unseen before it is marked, as the server marks all up to a position.
- * Failure: a mark that did not arrive is sent again at the next look.
+ * Ordering: the server marks everything up to a position, so a failure is marked only after all earlier ones were seen.
+ * Failure: a mark that failed is sent again at the next check.
  */
 export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & { children: ReactNode }) {
   const { agent, insights, children } = props;
@@ -32,17 +32,17 @@ export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & 
     const seen = new Set<Position>();
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isSending = false;
-    const look = async () => {
+    const check = async () => {
       clearTimeout(timer);
-      const isLookedAt = document.visibilityState === 'visible';
-      // No event tells when something that covers a row goes away.
-      if (isLookedAt && rows.isAnyInWindow) timer = setTimeout(look, LOOK_MS);
-      const shown = isLookedAt ? rows.uncovered() : new Set<Position>();
+      const isVisible = document.visibilityState === 'visible';
+      // No event fires when whatever covers a row goes away.
+      if (isVisible && rows.isAnyInWindow) timer = setTimeout(check, CHECK_MS);
+      const shown = isVisible ? rows.uncovered() : new Set<Position>();
       const now = performance.now();
       for (const position of positions) {
         if (!shown.has(position)) since.delete(position);
         else if (!since.has(position)) since.set(position, now);
-        else if (now - (since.get(position) ?? now) >= LOOK_MS) seen.add(position);
+        else if (now - (since.get(position) ?? now) >= CHECK_MS) seen.add(position);
       }
       const first = positions.findIndex((position) => !seen.has(position));
       const upTo = first < 0 ? positions.at(-1) : positions[first - 1];
@@ -51,18 +51,18 @@ export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & 
       await seeFailures(agentId, upTo).catch(() => undefined);
       isSending = false;
     };
-    const stop = rows.watch(new Set(positions), look);
-    document.addEventListener('visibilitychange', look);
+    const stop = rows.watch(new Set(positions), check);
+    document.addEventListener('visibilitychange', check);
     return () => {
       clearTimeout(timer);
-      document.removeEventListener('visibilitychange', look);
+      document.removeEventListener('visibilitychange', check);
       stop();
     };
   }, [agentId, unseen, rows, mayAct]);
   return <RowsInSightContext value={rows}>{children}</RowsInSightContext>;
 }
 
-/** Tells the server that a person has looked at an agent's failures up to this one. */
+/** Marks an agent's failures up to a position as seen. */
 export function seeFailures(agentId: string, upTo: Position): Promise<InsightsSeen> {
   return postJson(`/agents/${encodeURIComponent(agentId)}/insights/seen`, { upTo });
 }

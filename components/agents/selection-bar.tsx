@@ -1,17 +1,23 @@
 'use client';
 
-import type { AgentSummary } from '@interlude/protocol/read-models';
+import type { CommandAnswer, RetireAnswer } from '@interlude/protocol/commands';
+import type { InboxList, InboxMarked } from '@interlude/protocol/inbox';
+import type { AgentSummary, SessionList, SessionSummary } from '@interlude/protocol/read-models';
+import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
+import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
+import { forEachLimited } from '@/components/live/for-each-limited';
+import { IdempotentPost } from '@/components/live/idempotent-post';
+import { asShown, SOMETHING_NEW } from '@/components/live/mark-items';
 import { BulkLevel } from '@/components/logs/bulk-level';
+import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
-import { interruptAll, markSeen, retire, takeBack } from './agent-jobs';
-import { type AgentJob, useEachAgent } from './use-each-agent';
 
 const QUIET = 'min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
 const LOOKS = [QUIET, 'min-h-6 font-medium text-failed underline underline-offset-2 aria-disabled:text-ink-3'] as const;
 
-/** What can be done with all agents that are selected, and what came of it for each. */
+/** Actions on all selected agents, with the outcome for each. */
 export function SelectionBar(props: {
   agents: readonly AgentSummary[];
   total: number;
@@ -45,7 +51,9 @@ export function SelectionBar(props: {
               onPress={() => start('Interrupt', interruptAll)}
               looks={LOOKS}
             >
-              {(isPressed) => (isPressed ? 'Press again: interrupt' : working ? 'Interrupt' : 'Interrupt: none works')}
+              {(isPressed) =>
+                isPressed ? 'Press again: interrupt' : working ? 'Interrupt' : 'Interrupt: none working'
+              }
             </PressTwice>
             <button type="button" disabled={isBusy} onClick={() => start('Mark seen', markSeen)} className={QUIET}>
               Mark seen
@@ -55,13 +63,13 @@ export function SelectionBar(props: {
                 {(isPressed) => (isPressed ? 'Press again: retire' : 'Retire')}
               </PressTwice>
             ) : (
-              <button type="button" disabled={isBusy} onClick={() => start('Take back', takeBack)} className={QUIET}>
-                Take back
+              <button type="button" disabled={isBusy} onClick={() => start('Unretire', unretire)} className={QUIET}>
+                Unretire
               </button>
             )}
           </>
         ) : (
-          <span className="text-ink-2">You can look here, and ask nothing of them.</span>
+          <span className="text-ink-2">You can view agents, but not change them.</span>
         )}
       </div>
       {mayAct && (
@@ -70,7 +78,7 @@ export function SelectionBar(props: {
         </div>
       )}
       {state !== null && (
-        <ul aria-label={`${state.what}: what came of it`} className="mt-2 max-h-32 overflow-y-auto text-xs">
+        <ul aria-label={`${state.what}: results`} className="mt-2 max-h-32 overflow-y-auto text-xs">
           {[...state.outcomes].map(([id, outcome]) => (
             <li key={id} className="flex gap-x-3 py-0.5">
               <span className="w-40 shrink-0 truncate font-medium">
@@ -85,4 +93,95 @@ export function SelectionBar(props: {
       )}
     </section>
   );
+}
+
+/** The outcome for one agent, in words. */
+interface Outcome {
+  words: string;
+  hasFailed: boolean;
+}
+
+/** An action on one agent. @returns the outcome in words. @throws with the words of a failure */
+export type AgentJob = (agent: AgentSummary) => Promise<string>;
+
+/** Runs an action for several agents, and keeps the outcome for each. */
+function useEachAgent() {
+  const [state, setState] = useState<{ what: string; outcomes: ReadonlyMap<string, Outcome | null> } | null>(null);
+  const run = async (what: string, agents: readonly AgentSummary[], job: AgentJob) => {
+    const outcomes = new Map<string, Outcome | null>(agents.map(({ id }) => [id, null]));
+    const publish = () => setState({ what, outcomes: new Map(outcomes) });
+    publish();
+    await forEachLimited(agents, async (agent) => {
+      outcomes.set(
+        agent.id,
+        await job(agent).then(
+          (words) => ({ words, hasFailed: false }),
+          (error: Error) => ({ words: error.message, hasFailed: true }),
+        ),
+      );
+      publish();
+    });
+  };
+  const isBusy = state !== null && [...state.outcomes.values()].includes(null);
+  return { state, isBusy, run: (...of: Parameters<typeof run>) => void run(...of) };
+}
+
+const PAGE = 100;
+
+/** Interrupts every open turn of the agent. */
+const interruptAll: AgentJob = async ({ id }) => {
+  const open: SessionSummary[] = [];
+  for await (const { sessions } of pagesOf<SessionList>('/sessions', [
+    ['agent', id],
+    ['state', 'working'],
+  ])) {
+    open.push(...sessions.filter(({ openTurnId }) => openTurnId !== null));
+  }
+  if (open.length === 0) return 'no open turns';
+  const refused: string[] = [];
+  for (const session of open) {
+    const path = `/sessions/${encodeURIComponent(session.id)}/interrupt`;
+    await new IdempotentPost()
+      .post<CommandAnswer>(path, { turnId: session.openTurnId })
+      .catch((error: Error) => refused.push(error.message));
+  }
+  const interrupted = open.length - refused.length;
+  if (interrupted === 0) throw new Error(refused[0]);
+  const also = refused.length === 0 ? '' : `; ${refused.length} refused: ${refused[0]}`;
+  return `interrupting ${plural(interrupted, 'turn')}${also}`;
+};
+
+/** Marks the agent's inbox items as seen, except those that wait for an answer. */
+export const markSeen: AgentJob = async ({ id }) => {
+  let [seen, left] = [0, 0];
+  const kinds = SEEN_KINDS.map((kind) => ['kind', kind]);
+  for await (const { items } of pagesOf<InboxList>('/inbox', [['agent', id], ...kinds])) {
+    const shown = asShown(items.filter(({ seenAt }) => seenAt === null));
+    if (shown.length === 0) continue;
+    const { changed } = await postJson<InboxMarked>('/inbox/marks', { items: shown, mark: 'seen' });
+    left += changed.length;
+    seen += shown.length - changed.length;
+  }
+  const marked = seen === 0 ? 'nothing' : plural(seen, 'item');
+  if (left > 0) return `${marked} seen; ${SOMETHING_NEW}`;
+  return seen === 0 ? 'nothing new' : `${marked} seen`;
+};
+const SEEN_KINDS = ['failure', 'lost-contact', 'hook-failure', 'delivery-gap'];
+
+const retire: AgentJob = ({ id }) => setRetired(id, true);
+const unretire: AgentJob = ({ id }) => setRetired(id, false);
+
+async function setRetired(id: string, retired: boolean): Promise<string> {
+  await putJson<RetireAnswer>(`/agents/${encodeURIComponent(id)}/retirement`, { retired });
+  return retired ? 'retired' : 'active again';
+}
+
+/** Reads a list page by page to its end. */
+async function* pagesOf<Page extends { next: string | null }>(path: string, filter: string[][]): AsyncGenerator<Page> {
+  for (let after: string | null = '0'; after !== null; ) {
+    const params = new URLSearchParams([...filter, ['after', after], ['limit', String(PAGE)]]);
+    const page: Page = await fetchJson<Page>(`${path}?${params}`);
+    yield page;
+    after = page.next;
+  }
 }

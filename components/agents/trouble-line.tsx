@@ -4,7 +4,7 @@ import { Words } from '@/components/ui/name';
 
 const MOST_CHARACTERS = 1_000;
 
-/** What is wrong between an agent and its runner, in the runner's words. */
+/** A problem between an agent and its runner, in the runner's words. */
 export function TroubleLine({ trouble }: { trouble: string }) {
   return (
     <p role="status" className="flex items-start gap-2 text-waiting text-xs">

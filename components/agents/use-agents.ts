@@ -12,50 +12,33 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
-import {
-  applyUnlessReset,
-  useFleet,
-  useFleetQuery,
-  useFleetStores,
-  useInitialData,
-  useMorePages,
-} from '@/components/live/use-fleet';
+import { applyUnlessReset, useFleet, useFleetQuery, useFleetStores, useInitialData } from '@/components/live/use-fleet';
+import { PAGE, useLiveList, useMorePage } from '@/components/live/use-list';
 
-/** Its rows as they are now, the rest as it was read. */
+/** An agent with live rows; the rest is as last read. */
 export type LiveAgent = Omit<AgentDetail, 'sessions'> & { sessions: readonly SessionSummary[] };
 
-const PAGE = 100;
-/** The ledger is read again at most this often while its agent is at work. */
+/** Shortest time between reads of the ledger. */
 const LEDGER_MS = 5_000;
 
-const pageAfter = (after: string, signal?: AbortSignal) =>
-  fetchJson<AgentList>(`/agents?${new URLSearchParams({ after, limit: String(PAGE) })}`, signal);
-
-/** The agents that are loaded, and the way to the others. */
+/** The loaded agents, and the request for further ones. */
 export function useAgents() {
   const list = useFleet(({ agents }) => agents.list(ALL));
-  useFleetQuery({
+  const state = useLiveList<AgentList>({
     table: 'agents',
-    kind: 'list',
-    of: ALL,
-    load: (signal) => pageAfter('0', signal),
-    take: (fleet, page) => fleet.takeAgents(page),
-  });
-  const more = useMorePages({
-    of: 'agents',
+    path: '/agents',
     next: list?.next,
-    load: (after) => pageAfter(after),
+    limit: PAGE,
     take: (fleet, page, after) => fleet.takeAgents(page, after),
   });
-  return { list, more };
+  return { list, state };
 }
 
 /**
- * One agent with its sessions, and the way to those that are not loaded. The ledger of its outboxes changes with every
- * request and is no row of the fleet: it is as old as `position`. Its failures and what is parked are read again as soon
- * as their number is another.
+ * An agent with its sessions. The delivery ledger changes with every request and is not streamed: it is as old as
+ * `position`. Failures and unassigned records are read again when their count changes.
  *
- * @param showsLedger then that is read again when the agent or one of its sessions has changed
+ * @param showsLedger reads the ledger again when the agent or one of its sessions has changed
  */
 export function useAgent(initial: AgentDetail, showsLedger: boolean) {
   const { fleet } = useFleetStores();
@@ -67,8 +50,8 @@ export function useAgent(initial: AgentDetail, showsLedger: boolean) {
   const { data, refetch } = useQuery({
     queryKey: ['fleet', 'ledger', 'agents', id],
     queryFn: async ({ signal }) => {
-      const asked = fetchJson<AgentDetail>(`/agents/${encodeURIComponent(id)}`, signal);
-      return applyUnlessReset(fleet, asked, (detail) => fleet.takeAgentDetail(detail));
+      const reading = fetchJson<AgentDetail>(`/agents/${encodeURIComponent(id)}`, signal);
+      return applyUnlessReset(fleet, reading, (detail) => fleet.takeAgentDetail(detail));
     },
     initialData: initial,
     refetchInterval: ({ state }) => {
@@ -82,22 +65,20 @@ export function useAgent(initial: AgentDetail, showsLedger: boolean) {
   useEffect(() => {
     if (known !== read) void refetch();
   }, [known, read, refetch]);
-  const more = useMorePages({
-    of: `agent ${id}`,
-    next: list?.next,
-    load: (after) =>
-      fetchJson<SessionList>(`/sessions?${new URLSearchParams({ agent: id, after, limit: String(PAGE) })}`),
-    take: (fleet, page, after) => fleet.takeAgentSessions(id, page, after),
+  const moreSessions = useMorePage(['agent', id], list?.next ?? null, async (after) => {
+    const params = new URLSearchParams({ agent: id, after, limit: String(PAGE) });
+    const page = fetchJson<SessionList>(`/sessions?${params}`);
+    await applyUnlessReset(fleet, page, (page) => fleet.takeAgentSessions(id, page, after));
   });
   const detail: LiveAgent = { ...ledger, agent, sessions };
-  return { detail, hasMore: list?.next != null, more };
+  return { detail, moreSessions };
 }
 
 function countsOf({ insightCount, parkedCount }: AgentSummary): string {
   return `${insightCount} ${parkedCount}`;
 }
 
-/** One agent's row; null until it is known. */
+/** An agent's row; null until it is loaded. */
 export function useAgentSummary(agentId: string): AgentSummary | null {
   useFleetQuery({
     table: 'agents',

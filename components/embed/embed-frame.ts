@@ -1,15 +1,21 @@
 import { page } from '@/components/live/api-fetch';
 import { Store } from '@/components/live/store';
 import { newId } from '@/components/ui/new-id';
-import { applyNamedTheme, applyTheme } from './embed-theme';
 import { takeFragmentToken } from './first-script';
-import { judgeAnswer, placeFault } from './handshake';
-import { consoleMessage, EMBED_VERSION, type EmbedState, type FrameMessage, type ReadyMessage } from './port-messages';
-import { TokenKeeper } from './token-keeper';
-import { checkToken, type TokenLimits } from './token-limits';
+import { placeFault, validateAnswer } from './handshake';
+import {
+  consoleMessage,
+  EMBED_VERSION,
+  type EmbedState,
+  type EmbedTheme,
+  type FrameMessage,
+  isTheme,
+  type ReadyMessage,
+} from './port-messages';
+import { checkToken, TokenKeeper, type TokenLimits } from './token-keeper';
 
 export type EmbedPhase =
-  /** `words`: what it waits for, once that takes long. */
+  /** `words`: shown after a long wait. */
   | { kind: 'waiting'; words: string | null }
   | { kind: 'refused'; why: string }
   | { kind: 'open'; limits: TokenLimits; isSignedOut: boolean };
@@ -17,44 +23,44 @@ export type EmbedPhase =
 const READY_AGAIN_MS = 500;
 const ANSWERS_WITHIN_MS = 10_000;
 const NO_ANSWER =
-  'The page around this frame has not answered. Mount the frame with embed.js, or answer its "ready" message with "connect" as docs/embedding.md says.';
+  'The page around this frame hasn’t answered. Mount the frame with embed.js, or answer its "ready" message with "connect" as described in docs/embedding.md.';
 const NO_TOKEN =
-  'The page around this frame has given no token that this server takes. See that its backend asks POST /api/v1/embed-tokens for one, and reload.';
+  'The page around this frame hasn’t provided a valid token. Make sure that its backend requests one with POST /api/v1/embed-tokens, and reload.';
 
 /**
- * This page as an embed: connects with the page around it, holds the token that gives, and tells it what happens here.
+ * Connects an embed with the page around it: receives tokens, and reports state, height and navigation.
  *
- * Ordering: the page's own way to ask the server stands before anything is asked.
+ * Ordering: the constructor replaces the page's fetch before the first request.
  */
 export class EmbedFrame extends Store {
   readonly #origins: readonly string[];
   readonly #keeper: TokenKeeper;
   #phase: EmbedPhase = { kind: 'waiting', words: null };
   #port: MessagePort | null = null;
-  /** Of the page around this one; null until it is known. */
+  /** Origin of the page around this one; null until known. */
   #parentOrigin: string | null = null;
   #stop: () => void = () => {};
   #wantsHeight = false;
-  /** Told of each token that is taken: what was refused may be asked again. */
+  /** Called after each accepted token, so that refused requests can be repeated. */
   #onToken: () => void = () => {};
 
-  /** @param origins those that may embed this server. `offsetMs`: by how much the server's clock is ahead */
+  /** @param origins allowed to embed this server. `offsetMs`: how far the server's clock is ahead */
   constructor(origins: readonly string[], offsetMs: number) {
     super();
     this.#origins = origins;
     this.#keeper = new TokenKeeper({
-      ask: (why) => this.tell({ type: 'need-token', why }),
+      request: (why) => this.post({ type: 'need-token', why }),
       check: checkToken,
       fault: ({ parentOrigin }) => originFault(parentOrigin, this.#parentOrigin),
       onGood: (limits) => {
         this.#set({ kind: 'open', limits, isSignedOut: false });
-        this.#tellState('connected', null);
+        this.#postState('connected', null);
         this.#onToken();
       },
       onNone: () => {
         if (this.#phase.kind === 'open') this.#set({ ...this.#phase, isSignedOut: true });
         else if (this.#phase.kind === 'waiting') this.#set({ kind: 'waiting', words: NO_TOKEN });
-        this.#tellState('signed-out', NO_TOKEN);
+        this.#postState('signed-out', NO_TOKEN);
       },
       onFault: (why) => this.#refuse(why),
       now: () => Date.now() + offsetMs,
@@ -66,12 +72,12 @@ export class EmbedFrame extends Store {
     return this.#phase;
   }
 
-  /** Whether the page around this one asked how high it would like to be. */
+  /** True if the page around this one wants height reports. */
   get wantsHeight(): boolean {
     return this.#wantsHeight;
   }
 
-  whenTaken(listener: () => void): void {
+  onTokenAccepted(listener: () => void): void {
     this.#onToken = listener;
   }
 
@@ -84,40 +90,40 @@ export class EmbedFrame extends Store {
       this.#refuse(why);
       return () => {};
     }
-    // Only browsers that keep this list know who is around; that it is one of those that may be, all of them see to.
+    // Not in all browsers. The content policy enforces the allowed origins in any case.
     this.#parentOrigin = location.ancestorOrigins?.[0] ?? null;
     if (token !== null) void this.#keeper.give(token);
     this.#connect(token === null);
     return () => this.#stop();
   }
 
-  tell(message: FrameMessage): void {
+  post(message: FrameMessage): void {
     this.#port?.postMessage(message);
   }
 
-  /** Somebody asks for another token. */
+  /** Requests another token. */
   askAgain(): void {
-    this.tell({ type: 'need-token', why: 'refused' });
+    this.post({ type: 'need-token', why: 'refused' });
   }
 
-  #connect(isAwaited: boolean): void {
+  #connect(needsAnswer: boolean): void {
     const { parent } = window;
     const ready: ReadyMessage = { interlude: 'ready', version: EMBED_VERSION, nonce: newId() };
     const call = () => parent.postMessage(ready, '*');
     const calls = setInterval(call, READY_AGAIN_MS);
     const late = setTimeout(() => {
       clearInterval(calls);
-      if (isAwaited && this.#phase.kind === 'waiting') this.#set({ kind: 'waiting', words: NO_ANSWER });
+      if (needsAnswer && this.#phase.kind === 'waiting') this.#set({ kind: 'waiting', words: NO_ANSWER });
     }, ANSWERS_WITHIN_MS);
     const listen = (event: MessageEvent) => {
-      const verdict = judgeAnswer(event, { parent, nonce: ready.nonce, origins: this.#origins });
-      if (verdict.kind === 'ignored') return;
+      const result = validateAnswer(event, { parent, nonce: ready.nonce, origins: this.#origins });
+      if (result.kind === 'ignored') return;
       this.#stop();
-      if (verdict.kind === 'refused') return this.#refuse(verdict.why);
-      this.#parentOrigin = verdict.origin;
-      if (verdict.theme !== null) applyTheme(verdict.theme);
-      this.#wantsHeight = verdict.wantsHeight;
-      this.#open(verdict.port);
+      if (result.kind === 'refused') return this.#refuse(result.why);
+      this.#parentOrigin = result.origin;
+      if (result.theme !== null) applyTheme(result.theme);
+      this.#wantsHeight = result.wantsHeight;
+      this.#open(result.port);
     };
     addEventListener('message', listen);
     this.#stop = () => {
@@ -135,19 +141,19 @@ export class EmbedFrame extends Store {
       if (message?.type === 'token') void this.#keeper.give(message.token);
       else if (message?.type === 'theme') applyTheme(message.theme);
       else if (message?.type === 'no-token' && this.#phase.kind === 'waiting')
-        this.#set({ kind: 'waiting', words: `${NO_TOKEN} It says: ${message.reason || 'nothing'}` });
+        this.#set({ kind: 'waiting', words: `${NO_TOKEN} Its reason: ${message.reason || 'none'}` });
     };
-    if (this.#phase.kind === 'open') this.#tellState('connected', null);
+    if (this.#phase.kind === 'open') this.#postState('connected', null);
     else this.#keeper.begin();
   }
 
   #refuse(why: string): void {
     this.#set({ kind: 'refused', why });
-    this.#tellState('error', why);
+    this.#postState('error', why);
   }
 
-  #tellState(state: EmbedState, message: string | null): void {
-    this.tell({ type: 'state', state, message });
+  #postState(state: EmbedState, message: string | null): void {
+    this.post({ type: 'state', state, message });
   }
 
   #set(phase: EmbedPhase): void {
@@ -156,7 +162,34 @@ export class EmbedFrame extends Store {
   }
 }
 
-function originFault(made: string | null, parent: string | null): string | null {
-  if (made === null || parent === null || made === parent) return null;
-  return `The token that came is for frames in pages of ${made}, and this one is in a page of ${parent}. Ask POST /api/v1/embed-tokens for one with "parentOrigin": "${parent}".`;
+function originFault(allowed: string | null, parent: string | null): string | null {
+  if (allowed === null || parent === null || allowed === parent) return null;
+  return `The token is for pages of ${allowed}, but this frame is in a page of ${parent}. Request one with POST /api/v1/embed-tokens and "parentOrigin": "${parent}".`;
+}
+
+const DARK = '(prefers-color-scheme: dark)';
+
+let chosen: EmbedTheme = 'system';
+let isFollowing = false;
+
+/** Applies the theme from the address, until the page around this one sets another. */
+function applyNamedTheme(): void {
+  const named = new URLSearchParams(location.search).get('theme');
+  applyTheme(isTheme(named) ? named : 'system');
+}
+
+/** Applies a theme without storing it. */
+function applyTheme(theme: EmbedTheme): void {
+  chosen = theme;
+  const system = matchMedia(DARK);
+  const paint = () => {
+    const isDark = chosen === 'dark' || (chosen === 'system' && system.matches);
+    const { classList } = document.documentElement;
+    classList.toggle('dark', isDark);
+    classList.toggle('light', !isDark);
+  };
+  paint();
+  if (isFollowing) return;
+  isFollowing = true;
+  system.addEventListener('change', paint);
 }

@@ -1,11 +1,13 @@
-import { clsx } from 'clsx';
+'use client';
 
-/** Stands in the place of what an embed is of: what is the matter and, where that needs saying, why and what to do. */
+import { clsx } from 'clsx';
+import { RequestError } from '@/components/live/fetch-json';
+
+/** A notice in place of the embed, with the reason and what to do. */
 export function EmbedNotice(props: {
   title: string;
   why?: string | null;
   isFailure?: boolean;
-  /** Tries once more what failed. */
   retry?: (() => void) | undefined;
 }) {
   const { title, why = null, isFailure = false, retry } = props;
@@ -26,4 +28,12 @@ export function EmbedNotice(props: {
       </div>
     </main>
   );
+}
+
+/** Shown until a session is loaded, and if it can't be. */
+export function EmbedWait({ error, retry }: { error: Error | null; retry: () => void }) {
+  if (error === null) return <EmbedNotice title="Loading the session…" />;
+  const isMissing = error instanceof RequestError && error.status === 404;
+  const why = isMissing ? 'The session doesn’t exist, or this frame’s token doesn’t cover it.' : error.message;
+  return <EmbedNotice title="The session can’t be shown" why={why} isFailure retry={retry} />;
 }

@@ -1,9 +1,9 @@
-/** Where the script below leaves what it found, for the one who takes it. */
+/** Window property with the token that the script found. */
 const LEFT = 'interludeToken';
 
 /**
- * Runs before everything else in the page: a token in the fragment leaves the address before anybody can read it there,
- * and the first paint is in the theme that the address names.
+ * Runs before everything else in the page: removes a token from the address before other code can read it, and applies
+ * the address's theme before the first paint.
  */
 export const FIRST_SCRIPT = `(()=>{
 const found=/^#token=(.+)$/.exec(location.hash);
@@ -16,7 +16,7 @@ const dark=theme==='dark'||(theme!=='light'&&matchMedia('(prefers-color-scheme: 
 document.documentElement.classList.add(dark?'dark':'light');
 })()`;
 
-/** The token that came in the fragment, once. Null if none did. */
+/** Returns the token from the fragment once; null if there was none. */
 export function takeFragmentToken(): string | null {
   const found: unknown = Reflect.get(window, LEFT);
   Reflect.deleteProperty(window, LEFT);

@@ -1,60 +1,60 @@
 import { type ConnectMessage, type EmbedTheme, isTheme } from './port-messages';
 
-/** Where this page is shown. */
-export interface Surroundings {
-  /** Whether anything is around it. */
+/** The frames around this page. */
+interface Framing {
+  /** The page is in a frame. */
   hasParent: boolean;
-  /** Whether that stands in a frame itself. */
+  /** The page around it is in a frame, too. */
   isNested: boolean;
 }
 
-/** Why this page shows nothing where it is, in words for who builds the page around it; null if it may. */
-export function placeFault({ hasParent, isNested }: Surroundings): string | null {
+/** Why this page can't be shown here, for the developer of the page around it; null if it can. */
+export function placeFault({ hasParent, isNested }: Framing): string | null {
   if (!hasParent) {
-    return 'This page is made to be shown in a frame of another one, and shows nothing by itself. Mount it with embed.js, or open the dashboard instead.';
+    return 'This page only works in a frame. Mount it with embed.js, or open the dashboard instead.';
   }
   if (isNested) {
-    return 'This frame stands in a page that is a frame itself. Interlude connects only to the page at the top of the window: mount it there.';
+    return 'This frame is inside another frame. Interlude connects only to the top page of the window: mount it there.';
   }
   return null;
 }
 
-interface Heard<Port> {
+interface Message<Port> {
   source: unknown;
   origin: string;
   data: unknown;
   ports: readonly Port[];
 }
 
-export type Verdict<Port> =
-  /** Not meant for this, or not from where an answer comes from. */
+export type AnswerResult<Port> =
+  /** Another message, or from another window. */
   | { kind: 'ignored' }
   | { kind: 'refused'; why: string }
   | { kind: 'connected'; port: Port; origin: string; theme: EmbedTheme | null; wantsHeight: boolean };
 
 /**
- * Judges a message to this window as the answer to its `ready`.
+ * Validates a message to this window as the answer to its `ready`.
  *
- * Ordering: from whom it is comes before what it says: what another frame or window posts changes nothing and is told nothing.
+ * Ordering: checks the source before the content, so other windows can't change or learn anything.
  */
-export function judgeAnswer<Port>(
-  { source, origin, data, ports }: Heard<Port>,
+export function validateAnswer<Port>(
+  { source, origin, data, ports }: Message<Port>,
   expected: { parent: unknown; nonce: string; origins: readonly string[] },
-): Verdict<Port> {
+): AnswerResult<Port> {
   if (source !== expected.parent) return { kind: 'ignored' };
   const answer = Object(data) as Partial<Record<keyof ConnectMessage, unknown>>;
   if (answer.interlude !== 'connect') return { kind: 'ignored' };
   if (origin === 'null') {
     return refused(
-      'The page around this frame has no origin: it is sandboxed, or comes from a file or a data: address. Serve it from one of the origins that may embed this server.',
+      'The page around this frame has no origin: it is sandboxed, or a file or data: page. Serve it from an origin that may embed this server.',
     );
   }
   if (!expected.origins.includes(origin)) {
     return refused(
-      `The page around this frame is of ${origin}, which may not embed this server. An admin allows it by adding exactly that origin to INTERLUDE_EMBED_ORIGINS.`,
+      `The origin ${origin} may not embed this server. Ask an admin to add it to INTERLUDE_EMBED_ORIGINS.`,
     );
   }
-  // an answer to this frame as it was before it was loaded anew
+  // an answer from before a reload of this frame
   if (answer.nonce !== expected.nonce) return { kind: 'ignored' };
   const [port] = ports;
   if (port === undefined) {

@@ -1,36 +1,36 @@
-/** Counted up when a console that speaks the old messages would misread the new ones. docs/embedding.md has them all. */
+/** Raised when a message changes incompatibly. docs/embedding.md lists the messages. */
 export const EMBED_VERSION = 1;
 
 export type EmbedTheme = 'light' | 'dark' | 'system';
 
-/** Posted by the frame to whoever is around it, until that answers. There is nothing secret in it. */
+/** Posted by the frame to its parent until that answers. Contains no secrets. */
 export interface ReadyMessage {
   interlude: 'ready';
   version: typeof EMBED_VERSION;
   nonce: string;
 }
 
-/** The answer, with one end of a MessageChannel: everything else goes over that. */
+/** The answer, with one end of a MessageChannel for all further messages. */
 export interface ConnectMessage {
   interlude: 'connect';
-  /** Of the frame's `ready`. */
+  /** From the frame's `ready`. */
   nonce: string;
   theme?: EmbedTheme;
-  /** Whether to tell how high the content is. */
+  /** True to get height reports. */
   height?: boolean;
 }
 
-/** Why the frame asks for a token. */
+/** Reason for a token request. */
 export type TokenNeed = 'first' | 'expiring' | 'refused';
 
 /** From the console, over the port. */
 export type ConsoleMessage =
   | { type: 'token'; token: string }
-  /** There is none now. The frame goes on with the one it has; another may follow unasked. */
+  /** No token is available. The frame keeps its current one; a new one may follow at any time. */
   | { type: 'no-token'; reason: string }
   | { type: 'theme'; theme: EmbedTheme };
 
-/** What a link in the frame leads to. */
+/** Target of a link in the frame. */
 export type EmbedPlace =
   | { fleet: true }
   | { session: string; anchor: string | null }
@@ -42,17 +42,17 @@ export type EmbedState = 'connected' | 'signed-out' | 'error';
 /** From the frame, over the port. */
 export type FrameMessage =
   | { type: 'need-token'; why: TokenNeed }
-  /** How high the content is, in CSS pixels. */
+  /** Height of the content in CSS pixels. */
   | { type: 'height'; height: number }
-  /** A link was followed. `path` is the dashboard's own page of it. What comes of it is the console's to decide. */
+  /** The user followed a link. `path`: the dashboard's page. The console decides what to do. */
   | { type: 'navigate'; to: EmbedPlace; path: string }
-  /** `message`: in words for the console's developer, where something is wrong. */
+  /** `message`: a problem, for the console's developer. */
   | { type: 'state'; state: EmbedState; message: string | null };
 
-/** @returns null if it is none: nothing that comes over the port is taken on trust */
+/** Parses a message from the port. @returns null if it is invalid */
 export function consoleMessage(data: unknown): ConsoleMessage | null {
   const { type, token, reason, theme } = Object(data) as Record<string, unknown>;
-  // what is no token is one that no server takes
+  // an invalid token becomes one that the server refuses
   if (type === 'token') return { type, token: typeof token === 'string' ? token : '' };
   if (type === 'no-token') return { type, reason: typeof reason === 'string' ? reason : '' };
   if (type === 'theme' && isTheme(theme)) return { type, theme };

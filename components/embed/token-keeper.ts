@@ -1,27 +1,28 @@
+import type { Me } from '@interlude/protocol/access';
 import { retryDelayMs } from '@interlude/protocol/sse';
+import { API_ADDRESS } from '@interlude/protocol/version';
 import type { TokenNeed } from './port-messages';
-import type { Checked, TokenLimits } from './token-limits';
 
-/** A token that is to come is waited for so long before a request gives up. */
+/** Longest wait of a request for a token. */
 const COMES_WITHIN_MS = 15_000;
-/** The next one is asked for so long before one ends; of one that lasts minutes a quarter of its time would be too early. */
+/** Longest lead before expiry to request the next token. */
 const LONGEST_LEAD_MS = 30_000;
-/** A console that gives the same token again is not asked without a pause. */
+/** Shortest pause between requests, for consoles that repeat the same token. */
 const SOONEST_MS = 1_000;
-/** Above this timers fire at once. */
+/** Longer timers fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const AGAIN = { firstMs: 500, longestMs: 10_000 };
-/** So many tokens in a row that the server refuses are no accident. */
+/** Refused tokens in a row before giving up. */
 const MOST_REFUSED = 3;
 
 interface Options {
-  /** Asks the console for a token. */
-  ask: (why: TokenNeed) => void;
+  /** Requests a token from the console. */
+  request: (why: TokenNeed) => void;
   check: (token: string) => Promise<Checked>;
-  /** Why a token is not to be used here, though the server takes it; null if it is. */
+  /** Why a valid token can't be used here; null if it can. */
   fault: (limits: TokenLimits) => string | null;
   onGood: (limits: TokenLimits) => void;
-  /** No token came. One that comes later is taken all the same. */
+  /** No token came. A later one is still accepted. */
   onNone: () => void;
   onFault: (why: string) => void;
   fetch?: typeof fetch;
@@ -30,10 +31,10 @@ interface Options {
 }
 
 /**
- * Holds the one token of an embed, in memory only, and has it renewed.
+ * Keeps the token of an embed in memory, and renews it.
  *
- * Ordering: no token is used before the server has said what it is for, and of two that come the later one counts.
- * Failure: a request that is refused waits for the next token and is sent once more. Where none comes, it stays refused.
+ * Ordering: a token is used only after the server has described it. Of two tokens, the later one wins.
+ * Failure: a refused request waits for the next token and is sent once more. Without a new token, it stays refused.
  */
 export class TokenKeeper {
   readonly #options: Options;
@@ -47,7 +48,7 @@ export class TokenKeeper {
     this.#options = options;
   }
 
-  /** The console has given one. */
+  /** Accepts a token from the console. */
   async give(token: string): Promise<void> {
     this.#serial += 1;
     const serial = this.#serial;
@@ -61,12 +62,12 @@ export class TokenKeeper {
     }
   }
 
-  /** Asks for the first one. */
+  /** Requests the first token. */
   begin(): void {
     void this.#next(null);
   }
 
-  /** As the browser's own, with the token and without any cookie. */
+  /** Like the browser's fetch, but with the token and without cookies. */
   readonly fetch: typeof fetch = async (input, init) => {
     const token = this.#token ?? (await this.#next(null));
     if (token === null) return new Response(null, { status: 401 });
@@ -102,7 +103,7 @@ export class TokenKeeper {
   #refuse(): void {
     this.#refused += 1;
     if (this.#refused < MOST_REFUSED) {
-      this.#options.ask('refused');
+      this.#options.request('refused');
       return;
     }
     this.#refused = 0;
@@ -110,7 +111,7 @@ export class TokenKeeper {
     this.#options.onNone();
   }
 
-  /** A token other than the one that was refused. @returns null if none came */
+  /** A token other than the refused one. @returns null if none came */
   async #next(refused: string | null): Promise<string | null> {
     if (this.#token !== null && this.#token !== refused) return this.#token;
     this.#token = null;
@@ -126,7 +127,7 @@ export class TokenKeeper {
         this.#drop();
         this.#options.onNone();
       }, COMES_WITHIN_MS);
-      this.#options.ask(refused === null ? 'first' : 'refused');
+      this.#options.request(refused === null ? 'first' : 'refused');
     }
     return this.#awaited.promise;
   }
@@ -143,6 +144,52 @@ export class TokenKeeper {
     if (expiresAt === null) return;
     const left = Math.max(0, expiresAt - this.#options.now());
     const inMs = Math.min(LONGEST_TIMER_MS, Math.max(SOONEST_MS, left - Math.min(LONGEST_LEAD_MS, left / 4)));
-    this.#renewal = setTimeout(() => this.#options.ask('expiring'), inMs);
+    this.#renewal = setTimeout(() => this.#options.request('expiring'), inMs);
   }
+}
+
+/** The server's description of an embed token. */
+export interface TokenLimits {
+  /** The only origin that may use it; null: any that may embed this server. */
+  parentOrigin: string | null;
+  /** Epoch milliseconds by the server's clock; null if unknown. */
+  expiresAt: number | null;
+  mayAct: boolean;
+}
+
+export type Checked =
+  | { kind: 'good'; limits: TokenLimits }
+  /** Expired, revoked or from another server. */
+  | { kind: 'refused' }
+  | { kind: 'away' };
+
+const WITHIN_MS = 10_000;
+
+/** Reads a token's description from the server. Never throws. */
+export async function checkToken(token: string): Promise<Checked> {
+  if (!isHeaderText(token)) return { kind: 'refused' };
+  try {
+    const answer = await fetch(`${API_ADDRESS}/me`, {
+      credentials: 'omit',
+      cache: 'no-store',
+      headers: { accept: 'application/json', authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(WITHIN_MS),
+    });
+    if (answer.status === 401 || answer.status === 403) return { kind: 'refused' };
+    if (!answer.ok) return { kind: 'away' };
+    const me = (await answer.json()) as Me;
+    // other tokens may allow more than the frame shows
+    return me.kind === 'embed' ? { kind: 'good', limits: limitsOf(me) } : { kind: 'refused' };
+  } catch {
+    return { kind: 'away' };
+  }
+}
+
+/** Valid header characters. Other tokens would fail each request with an error that contains them. */
+function isHeaderText(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text);
+}
+
+function limitsOf({ parentOrigin, expiresAt, role }: Me): TokenLimits {
+  return { parentOrigin, expiresAt, mayAct: role === 'operator' };
 }

@@ -1,28 +1,41 @@
 'use client';
 
 import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
+import type { InboxList } from '@interlude/protocol/inbox';
+import { comparePositions } from '@interlude/protocol/position';
+import { useQuery } from '@tanstack/react-query';
 import { useRouter } from 'next/navigation';
-import { useEffect, useEffectEvent, useRef } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
 import { useConnectionState } from '@/components/live/live-provider';
-import { useFleet, useFleetStores } from '@/components/live/use-fleet';
+import { applyUnlessReset, useFleet, useFleetStores } from '@/components/live/use-fleet';
+import { storageKey } from '@/components/ui/browser-storage';
 import { onLeave } from '@/components/ui/leave-page';
 import { useServerNow } from '@/components/ui/now';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
-import { LOOK_KEY, lookOf, nextLook } from './notice-look';
-import { noteRefusal } from './notice-refusal';
-import { noticeText } from './notice-text';
-import { isQuiet, type Notice, noticeSettings, SETTINGS_KEY, standingNotices } from './notices';
-import { useLateItems } from './use-late-items';
-import { useLeads } from './use-leads';
+import { itemsOf } from './inbox-items';
+import {
+  canNotify,
+  currentNotices,
+  isQuiet,
+  LOOK_KEY,
+  lookOf,
+  type Notice,
+  nextLook,
+  noteRefusal,
+  noticeSettings,
+  noticeText,
+  SETTINGS_KEY,
+} from './notices';
 
-/** More at once are told in one. */
+/** More at once are merged into one. */
 const MOST_AT_ONCE = 3;
 
 /**
- * Notifies the desktop of what comes up while nobody looks at it: once, whatever tabs there are, and takes it back when
- * it needs nobody any more. Only where somebody has asked for it.
+ * Shows desktop notifications for new items, once for all tabs, and closes them when an item is done. Only if the user
+ * turned them on.
  */
 export function DesktopNotices() {
   const { fleet } = useFleetStores();
@@ -32,14 +45,14 @@ export function DesktopNotices() {
   const [stored] = useStoredAnywhere(SETTINGS_KEY);
   const isWhole = useLateItems(leads && noticeSettings(stored).isOn);
   const { status } = useConnectionState();
-  // Where it is not known how things stand, nothing is told, and nothing counts as told.
+  // While the page is out of date, nothing is notified or recorded.
   const isKnown = isWhole && (status === 'live' || status === 'gap');
   const shown = useRef(new Map<string, Notification>());
   const now = useServerNow((at) => at - (at % 1_000));
-  const tell = async (notice: Notice) => {
+  const show = async (notice: Notice) => {
     const { key, href } = notice;
     const { title, body } = await noticeText(notice);
-    const notification = shownBy(
+    const notification = tryToShow(
       () => new Notification(title, { body, tag: key, icon: withBasePath('/icon-news.svg') }),
     );
     if (notification === null) return;
@@ -50,33 +63,33 @@ export function DesktopNotices() {
     };
     shown.current.set(key, notification);
   };
-  const look = useEffectEvent((now: number, isKnown: boolean) => {
+  const update = useEffectEvent((now: number, isKnown: boolean) => {
     const settings = noticeSettings(readStored(SETTINGS_KEY));
     if (!settings.isOn) {
       for (const notice of shown.current.values()) notice.close();
       shown.current.clear();
-      // what stands when it is turned on is no news
+      // items that exist when notifications are turned on are not new
       if (readStored(LOOK_KEY)) writeStored(LOOK_KEY, '');
       return;
     }
-    // Both as they are by now, whatever was rendered.
+    // The current values, which may be newer than the render.
     const [upTo, items] = [fleet.position, fleet.inbox.list(ALL)?.rows];
     if (!isKnown || upTo === null || items === undefined || !fleet.inbox.isRead(ALL)) return;
     const sessions = [...fleet.sessions.rows()].map(({ row }) => row);
-    const standing = standingNotices({ items, sessions }, settings, now);
-    const keys = new Set(standing.map(({ key }) => key));
+    const current = currentNotices({ items, sessions }, settings, now);
+    const keys = new Set(current.map(({ key }) => key));
     for (const [key, notice] of shown.current) {
       if (keys.has(key)) continue;
       notice.close();
       shown.current.delete(key);
     }
-    const { look, fresh } = nextLook(lookOf(readStored(LOOK_KEY)), standing, now, upTo);
+    const { look, fresh } = nextLook(lookOf(readStored(LOOK_KEY)), current, now, upTo);
     writeStored(LOOK_KEY, JSON.stringify(look));
     const time = new Date().toTimeString().slice(0, 5);
     if (Notification.permission !== 'granted' || isQuiet(settings, time)) return;
-    const unseen = fresh.filter(({ href }) => !isBeforeTheirEyes(href));
-    if (unseen.length > MOST_AT_ONCE) void tell(summaryOf(unseen));
-    else for (const notice of unseen) void tell(notice);
+    const unseen = fresh.filter(({ href }) => !isOnScreen(href));
+    if (unseen.length > MOST_AT_ONCE) void show(summaryOf(unseen));
+    else for (const notice of unseen) void show(notice);
   });
   useEffect(
     () =>
@@ -86,13 +99,13 @@ export function DesktopNotices() {
     [],
   );
   useEffect(() => {
-    if (leads && list !== undefined) look(now, isKnown);
+    if (leads && list !== undefined) update(now, isKnown);
   }, [leads, now, list, isKnown]);
   return null;
 }
 
-/** Null where the browser knows notifications, and yet lets no page show any, as on phones. */
-function shownBy(show: () => Notification): Notification | null {
+/** @returns null if the browser refuses, as phones do */
+function tryToShow(show: () => Notification): Notification | null {
   try {
     return show();
   } catch (error) {
@@ -104,11 +117,67 @@ function shownBy(show: () => Notification): Notification | null {
 function summaryOf(notices: readonly Notice[]): Notice {
   const [first] = notices as [Notice];
   const body = notices.map(({ title }) => title).join('\n');
-  return { ...first, title: `${notices.length} things need you`, body, href: '/inbox' };
+  return { ...first, title: `${notices.length} items need you`, body, href: '/inbox' };
 }
 
-/** The reader looks at the very page that it is about. */
-function isBeforeTheirEyes(href: string): boolean {
+/** True if the user is looking at the notification's page. */
+function isOnScreen(href: string): boolean {
   const path = href.split('#')[0];
   return document.visibilityState === 'visible' && document.hasFocus() && withoutBasePath(location.pathname) === path;
+}
+
+/** True in the one tab that notifies for all tabs of this user. When it closes, another tab takes over. */
+function useLeads(): boolean {
+  const [leads, setLeads] = useState(false);
+  useEffect(() => {
+    if (!canNotify()) return;
+    const left = new AbortController();
+    const lead = async () => {
+      try {
+        await navigator.locks.request(storageKey('notices'), { signal: left.signal }, async () => {
+          setLeads(true);
+          await new Promise((resolve) => left.signal.addEventListener('abort', resolve));
+        });
+      } catch (error) {
+        if (!left.signal.aborted) noteRefusal(error);
+      }
+    };
+    void lead();
+    return () => left.abort();
+  }, []);
+  return leads;
+}
+
+/** Pages of a thousand items. */
+const MOST_PAGES = 10;
+
+/**
+ * Loads items that are newer than the last check but not among the loaded ones, which are the oldest of each kind. The
+ * stream brings later items.
+ *
+ * @returns true once they are loaded, or can't be
+ */
+function useLateItems(isWanted: boolean): boolean {
+  const { fleet } = useFleetStores();
+  const resets = useFleet((fleet) => fleet.resets);
+  const next = useFleet(({ inbox }) => (inbox.isRead(ALL) ? inbox.list(ALL)?.next : undefined));
+  const late = useQuery({
+    queryKey: ['late-items', resets],
+    queryFn: async ({ signal }) => {
+      const since = lookOf(readStored(LOOK_KEY))?.upTo;
+      let after = since === undefined ? null : (next ?? null);
+      for (let page = 0; page < MOST_PAGES && after !== null; page++) {
+        const reading = fetchJson<InboxList>(`/inbox?${new URLSearchParams({ after })}`, signal);
+        const list: InboxList = await applyUnlessReset(fleet, reading, (list) => {
+          const items = list.items.filter((item) => comparePositions(item.updatedPosition, since ?? '') > 0);
+          itemsOf(fleet).takeFound({ ...list, items });
+        });
+        after = list.next;
+      }
+      return resets;
+    },
+    enabled: isWanted && next != null,
+    retry: 1,
+  });
+  return next === null || !late.isPending;
 }

@@ -1,5 +1,6 @@
 'use client';
 
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
@@ -8,14 +9,13 @@ import { useEffect, useState } from 'react';
 import { useServerNow } from '@/components/ui/now';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { DesktopNotices } from './desktop-notices';
-import { markTab } from './mark-tab';
-import { useInbox } from './use-inbox';
+import { useInbox } from './inbox-items';
 
 const NOTHING: readonly InboxItem[] = [];
 
 /**
- * How much in the inbox nobody has seen, beside the way there, in the title of the page and on its icon. Where there is
- * a request, "r" leads to it from any page, and from one to the next.
+ * The number of unseen items beside the inbox link, in the page title and on its icon. "r" goes to the next request from
+ * any page.
  */
 export function InboxBadge() {
   const { list } = useInbox();
@@ -31,7 +31,7 @@ export function InboxBadge() {
       {notices}
       <span
         aria-hidden="true"
-        // beside the icon, in room that is kept for it: whenever it comes, nothing moves
+        // in reserved room, so nothing moves
         className="tabular absolute right-[17px] rounded-full bg-waiting px-1 font-medium text-[10px] text-ground leading-[14px]"
       >
         {text}
@@ -47,17 +47,53 @@ function useNextRequest(rows: readonly InboxItem[]): void {
   const [lastId, setLastId] = useState<string | null>(null);
   useShortcuts({
     'inbox.next-request': () => {
-      const asking = rows
+      const requests = rows
         .filter(({ doneAt, request }) => doneAt === null && request !== null)
         .sort((a, b) => INBOX_KINDS.indexOf(a.kind) - INBOX_KINDS.indexOf(b.kind) || a.since - b.since);
       const isHere = (item: InboxItem) => inboxItemPath(item).split('#')[0] === path;
-      const last = asking.findIndex(({ id }) => id === lastId);
-      // What was gone to last may have been left since by another way.
-      const from = last >= 0 && isHere(asking[last] as InboxItem) ? last : -1;
-      const next = asking[(from + 1) % Math.max(1, asking.length)];
+      const last = requests.findIndex(({ id }) => id === lastId);
+      // The user may have left the last one by other means.
+      const from = last >= 0 && isHere(requests[last] as InboxItem) ? last : -1;
+      const next = requests[(from + 1) % Math.max(1, requests.length)];
       if (next === undefined) return false;
       setLastId(next.id);
       router.push(inboxItemPath(next));
     },
   });
+}
+
+/** The app's icon with a dot. */
+const NEWS_ICON = withBasePath('/icon-news.svg');
+
+/**
+ * Adds a count to the page's title and a dot to its icon, until the returned function is called. Survives navigation,
+ * which sets a new title.
+ *
+ * @param count `3`, `100+`
+ */
+function markTab(count: string): () => void {
+  let title = document.title;
+  let marked: string | null = null;
+  const icons = new Map<HTMLLinkElement, string>();
+  const mark = () => {
+    if (document.title !== marked) {
+      title = document.title;
+      marked = `(${count}) ${title}`;
+      document.title = marked;
+    }
+    for (const icon of document.head.querySelectorAll<HTMLLinkElement>('link[rel="icon"]')) {
+      const href = icon.getAttribute('href') ?? '';
+      if (href === NEWS_ICON) continue;
+      icons.set(icon, href);
+      icon.setAttribute('href', NEWS_ICON);
+    }
+  };
+  mark();
+  const watch = new MutationObserver(mark);
+  watch.observe(document.head, { subtree: true, childList: true, characterData: true });
+  return () => {
+    watch.disconnect();
+    if (document.title === marked) document.title = title;
+    for (const [icon, href] of icons) icon.setAttribute('href', href);
+  };
 }

@@ -1,35 +1,43 @@
+'use client';
+
+import type { MarkInbox } from '@interlude/protocol/commands';
 import type { InboxItem, InboxList, InboxMarked } from '@interlude/protocol/inbox';
 import { type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
+import { useState } from 'react';
+import { postJson } from '@/components/live/fetch-json';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
+import { SOMETHING_NEW } from '@/components/live/mark-items';
 import { RowCounts } from '@/components/live/row-counts';
+import { useFleet, useFleetStores } from '@/components/live/use-fleet';
+import { useLiveList } from '@/components/live/use-list';
 
-/** What needs a person, as far as it is loaded, with what is done of it; and how much there is. */
+/** The loaded items, including done ones, and the counts of all. */
 export interface ListedItems {
   rows: readonly InboxItem[];
-  /** Where the next page begins; null if all of it is loaded. */
+  /** Cursor of the next page; null if all items are loaded. */
   next: string | null;
-  /** Of each kind what is not done, loaded or not. */
+  /** Open items by kind, including those not loaded. */
   counts: Record<InboxKind, number>;
   count: number;
-  /** Something has changed that is not loaded: `counts` are from before. */
+  /** `counts` may be outdated, because an item that is not loaded has changed. */
   countsAreOld: boolean;
 }
 
-/** So many of them are remembered: longer than anything takes that was asked for before. */
-const MOST_LET_GO = 10_000;
+/** Dropped items remembered, so that a slow response can't restore them. */
+const MOST_DROPPED = 10_000;
 
 /**
- * The items of the inbox that a page knows, and how many there are of each kind, loaded or not.
+ * The inbox of a page: the loaded items, and the counts of all.
  *
- * Failure: what is done, and no list shows, is let go of: a page that is open for days would have all that was ever asked.
+ * Done items that no list shows are dropped, so a page that is open for days doesn't grow.
  */
 class InboxItems {
   readonly #fleet: FleetStore;
   readonly #counts = new RowCounts(noItems);
   readonly #held = new Set<ReadonlySet<string>>();
-  /** Items that were let go of, up to where each was known: what was read before does not bring them back. */
-  readonly #letGo = new Map<string, Position>();
+  /** Dropped items with their last known position. Older responses don't restore them. */
+  readonly #dropped = new Map<string, Position>();
   #listed: ListedItems | undefined;
   #resets = 0;
 
@@ -37,11 +45,11 @@ class InboxItems {
     this.#fleet = fleet;
     fleet.onItem = (row, known) => {
       this.#count(row, known);
-      if (row.doneAt !== null) queueMicrotask(() => this.#letGoDone([row.id]));
+      if (row.doneAt !== null) queueMicrotask(() => this.#dropDone([row.id]));
     };
   }
 
-  /** Undefined until some was read. The same object until something of it changes. */
+  /** Undefined until a page is loaded. Stable until it changes. */
   get listed(): ListedItems | undefined {
     const list = this.#fleet.inbox.list(ALL);
     if (list === undefined) return undefined;
@@ -54,64 +62,64 @@ class InboxItems {
     return this.#listed;
   }
 
-  /** A page of the whole inbox, and how much there is of each kind. */
+  /** Applies a page with its counts. */
   take({ items, position, next, counts }: InboxList, after?: string): void {
     const { inbox } = this.#fleet;
-    const rows = this.#news(items, position);
+    const rows = this.#withoutDropped(items, position);
     this.#fleet.read('inbox', ALL, position, () => inbox.takeList(ALL, { rows, position, next, after }));
     this.takeCounts({ counts, position });
   }
 
-  /** How much there is of the whole inbox. */
+  /** Applies counts. */
   takeCounts({ counts, position }: Pick<InboxList, 'counts' | 'position'>): void {
-    this.#seeResets();
+    this.#handleResets();
     this.#fleet.read('inbox', null, position, () => this.#counts.take(counts, position));
     this.#listed = undefined;
   }
 
-  /** Items from anywhere in the inbox: its list goes on where it did. */
+  /** Applies items from anywhere in the inbox; its cursor stays. */
   takeFound({ items, position }: Pick<InboxList, 'items' | 'position'>): void {
-    const rows = this.#news(items, position);
+    const rows = this.#withoutDropped(items, position);
     this.#fleet.read('inbox', ALL, position, () => this.#fleet.inbox.takeSome(ALL, rows, position));
   }
 
-  /** Items as a mark has left them. */
+  /** Applies the result of a mark. */
   takeMarked({ items, position }: InboxMarked): void {
     this.#fleet.read('inbox', null, position, () => {
-      for (const item of this.#news(items, position)) this.#fleet.inbox.take(item, position);
+      for (const item of this.#withoutDropped(items, position)) this.#fleet.inbox.take(item, position);
     });
   }
 
-  /** These are shown: they stay, though they may be done, until the returned function is called. */
+  /** Keeps items, even done ones, until the returned function is called. */
   hold(ids: ReadonlySet<string>): () => void {
     this.#held.add(ids);
-    // What is shown from now on is held first: most of it was shown before.
+    // Later, so that the next list can hold them first.
     return () =>
       queueMicrotask(() => {
         this.#held.delete(ids);
-        this.#letGoDone(ids);
+        this.#dropDone(ids);
       });
   }
 
-  #letGoDone(ids: Iterable<string>): void {
+  #dropDone(ids: Iterable<string>): void {
     const { inbox } = this.#fleet;
     for (const id of ids) {
       const isDone = (inbox.get(id)?.doneAt ?? null) !== null;
       if (!isDone || [...this.#held].some((held) => held.has(id))) continue;
-      this.#letGo.set(id, inbox.letGo(id) ?? ORIGIN);
-      const [first] = this.#letGo.keys();
-      if (this.#letGo.size > MOST_LET_GO && first !== undefined) this.#letGo.delete(first);
+      this.#dropped.set(id, inbox.letGo(id) ?? ORIGIN);
+      const [first] = this.#dropped.keys();
+      if (this.#dropped.size > MOST_DROPPED && first !== undefined) this.#dropped.delete(first);
     }
   }
 
-  #news(items: readonly InboxItem[], position: Position): InboxItem[] {
-    this.#seeResets();
-    return items.filter(({ id }) => comparePositions(position, this.#letGo.get(id) ?? ORIGIN) > 0);
+  #withoutDropped(items: readonly InboxItem[], position: Position): InboxItem[] {
+    this.#handleResets();
+    return items.filter(({ id }) => comparePositions(position, this.#dropped.get(id) ?? ORIGIN) > 0);
   }
 
-  /** What comes up anew can't be told from what was counted and is not loaded: the server counts them again. */
+  /** A new item may have been counted before it was loaded; then the server counts again. */
   #count(row: InboxItem, known: { row: InboxItem; at: Position } | undefined): void {
-    this.#seeResets();
+    this.#handleResets();
     const { countedAt } = this.#counts;
     const isSure = [known?.at, this.#fleet.start?.after].some(
       (at) => at !== undefined && comparePositions(countedAt, at) <= 0,
@@ -120,25 +128,25 @@ class InboxItems {
     this.#counts.change({ at: row.updatedPosition, from, to: countedAs(row) });
   }
 
-  /** Frames were missed for good: what was counted, and what was let go of, is of before. */
-  #seeResets(): void {
+  /** After a gap, counts and dropped items are outdated. */
+  #handleResets(): void {
     if (this.#resets === this.#fleet.resets) return;
     this.#resets = this.#fleet.resets;
     this.#counts.reset();
-    this.#letGo.clear();
+    this.#dropped.clear();
   }
 }
 
 const known = new WeakMap<FleetStore, InboxItems>();
 
-/** The items of a page's fleet. */
+/** The inbox of a fleet store. */
 export function itemsOf(fleet: FleetStore): InboxItems {
   const items = known.get(fleet) ?? new InboxItems(fleet);
   known.set(fleet, items);
   return items;
 }
 
-/** What counts as one of its kind: what is not done. */
+/** The kind an item counts for; null if it is done. */
 function countedAs({ kind, doneAt }: InboxItem): InboxKind | null {
   return doneAt === null ? kind : null;
 }
@@ -149,8 +157,38 @@ function countByKind(items: readonly InboxItem[]): Record<InboxKind, number> {
   return counts;
 }
 
-/** @param kinds those that count; none for all */
+/** @param kinds counted kinds; none for all */
 export function sumOfItems(counts: Record<InboxKind, number>, kinds: readonly InboxKind[] = []): number {
   const counted = kinds.length === 0 ? Object.values(counts) : kinds.map((kind) => counts[kind]);
   return counted.reduce((sum, count) => sum + count, 0);
+}
+
+/** The loaded items, including those completed during this visit, and the request for further ones. */
+export function useInbox() {
+  const list = useFleet((fleet) => itemsOf(fleet).listed);
+  const state = useLiveList<InboxList>({
+    table: 'inbox',
+    path: '/inbox',
+    next: list?.next,
+    take: (fleet, page, after) => itemsOf(fleet).take(page, after),
+  });
+  return { list, state };
+}
+
+/** Marks items as shown. Reports failures, and items that have changed since. */
+export function useMarks() {
+  const { fleet } = useFleetStores();
+  const [failure, setFailure] = useState<string | null>(null);
+  const mark = async (body: MarkInbox) => {
+    setFailure(null);
+    try {
+      const marked = await postJson<InboxMarked>('/inbox/marks', body);
+      itemsOf(fleet).takeMarked(marked);
+      const [left, of] = [marked.changed.length, body.items?.length ?? 0];
+      if (left > 0) setFailure(of === 1 ? SOMETHING_NEW : `${left} of ${of}: ${SOMETHING_NEW}`);
+    } catch (error) {
+      setFailure((error as Error).message);
+    }
+  };
+  return { mark, failure };
 }

@@ -5,34 +5,34 @@ import type { InboxItem } from '@interlude/protocol/inbox';
 import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { clsx } from 'clsx';
-import { memo } from 'react';
+import { memo, useLayoutEffect, useRef } from 'react';
 import { useMayAct } from '@/components/access/may-act';
+import { useFleet } from '@/components/live/use-fleet';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { Ago } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
-import { Name, Words } from '@/components/ui/name';
+import { Name, Quoted, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { nameText, quoted } from '@/components/ui/verbatim';
-import { itemTitle, KIND_GLYPH } from './inbox-words';
+import { itemTitle, KIND_GLYPH } from './inbox-labels';
 import { ItemActions, type Mark } from './item-actions';
-import { ItemOwner } from './item-owner';
-import { asksSomething, type RequestedItem } from './use-request';
-import { useRowFocus } from './use-row-focus';
+import { hasRequest, type RequestedItem } from './item-request';
 
-const owedCode = new CodeOnDemand(async () => (await import('./owed-here')).OwedHere);
+const owedCode = new CodeOnDemand(async () => (await import('./retry-here')).OwedHere);
 const wakeCode = new CodeOnDemand(async () => (await import('@/components/tasks/wake-here')).WakeHere);
 const retryCode = new CodeOnDemand(async () => (await import('./retry-here')).RetryHere);
 
-/** What a row asks of its page. The same object as long as the page is there. */
+/** Callbacks of a row. Stable, so rows stay memoized. */
 export interface RowActs {
   select: (id: string, isSelected: boolean) => void;
   unfold: (id: string, isUnfolded: boolean) => void;
   mark: (item: InboxItem, mark: Mark) => void;
-  /** Something was done here that takes the item away. */
-  say: (words: string) => void;
+  /** Confirms an action that removed an item. */
+  notify: (words: string) => void;
 }
 
-/** One thing that needs a person: what it is, whose it is, since when, who takes care of it, and what can be done. */
+/** An item: its title, agent, age, claim and actions. */
 export const InboxRow = memo(function InboxRow(props: {
   item: InboxItem;
   person: string | null;
@@ -47,8 +47,8 @@ export const InboxRow = memo(function InboxRow(props: {
   const title = itemTitle(item);
   const { row, handlers } = useRowFocus();
   const mayAct = useMayAct();
-  const unfolds = unfoldingOf(item, mayAct);
-  const onSent = ({ reason }: Sending) => acts.say(`Sent to ${quoted(item.agentId)}. ${reason ?? ''}`);
+  const unfolds = unfoldLabel(item, mayAct);
+  const onSent = ({ reason }: Sending) => acts.notify(`Sent to ${quoted(item.agentId)}. ${reason ?? ''}`);
   return (
     <li
       ref={row}
@@ -56,10 +56,10 @@ export const InboxRow = memo(function InboxRow(props: {
       tabIndex={-1}
       data-inbox-row={item.id}
       className={clsx(
-        // room for the frame of the focus, which must not cut through what stands at the edges
+        // room for the focus ring
         'group/answer -mx-2 border-line border-b px-2 py-2 -outline-offset-2',
         (seenAt !== null || isDone) && 'text-ink-3',
-        // what is out of sight is not laid out; what is read there is
+        // rows out of sight skip layout, except unfolded ones
         !isUnfolded && '[contain-intrinsic-size:auto_56px] [content-visibility:auto]',
       )}
     >
@@ -113,8 +113,8 @@ export const InboxRow = memo(function InboxRow(props: {
       </div>
       {isUnfolded && unfolds !== null && (
         <div className="pl-7 text-ink">
-          {asksSomething(item) ? (
-            <OnDemand code={requestCode} name="What it asks" props={{ item }} />
+          {hasRequest(item) ? (
+            <OnDemand code={requestCode} name="The request" props={{ item }} />
           ) : kind === 'overdue-reply' ? (
             <OnDemand
               code={owedCode}
@@ -140,15 +140,58 @@ export const InboxRow = memo(function InboxRow(props: {
   );
 });
 
-/** What can be done about an item in its row, besides marking it; null if nothing can. */
-function unfoldingOf(item: InboxItem, mayAct: boolean): string | null {
-  if (asksSomething(item)) return mayAct ? 'Answer' : 'Show';
+/** Label of the action that unfolds an item; null if it has none. */
+function unfoldLabel(item: InboxItem, mayAct: boolean): string | null {
+  if (hasRequest(item)) return mayAct ? 'Answer' : 'Show';
   if (item.sessionId === null || !mayAct) return null;
-  return UNFOLDING[item.kind] ?? null;
+  return UNFOLD_LABEL[item.kind] ?? null;
 }
 
-const UNFOLDING: Partial<Record<InboxKind, string>> = {
+const UNFOLD_LABEL: Partial<Record<InboxKind, string>> = {
   failure: 'Retry',
   undelivered: 'Wake the agent',
   'overdue-reply': 'Settle',
 };
+
+/** The item's agent and session. */
+function ItemOwner({ item: { agentId, sessionId, from } }: { item: InboxItem }) {
+  const session = useFleet(({ sessions }) => (sessionId === null ? undefined : sessions.get(sessionId)));
+  return (
+    <span className="wrap-break-word block pl-5 text-ink-3 text-xs">
+      <Name text={agentId} />
+      {sessionId !== null && (
+        <>
+          {' · '}
+          <bdi>
+            <Words text={sessionTitle(session ?? { id: sessionId, title: null })} />
+          </bdi>
+        </>
+      )}
+      {from !== null && (
+        <>
+          {' · '}
+          <Quoted text={from.id} /> is waiting
+        </>
+      )}
+    </span>
+  );
+}
+
+/** Keeps the focus in the row when its focused button disappears. */
+function useRowFocus() {
+  const row = useRef<HTMLLIElement>(null);
+  const hasFocus = useRef(false);
+  useLayoutEffect(() => {
+    if (hasFocus.current && document.activeElement === document.body) row.current?.focus();
+  });
+  const handlers = {
+    onFocus: () => {
+      hasFocus.current = true;
+    },
+    // Removing a focused element fires no blur event.
+    onBlur: () => {
+      hasFocus.current = false;
+    },
+  };
+  return { row, handlers };
+}

@@ -2,21 +2,27 @@
 
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
+import { clsx } from 'clsx';
 import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
+import { useAllowable } from '@/components/requests/request-board';
 import { ButtonPopover } from '@/components/ui/button-popover';
+import { plural } from '@/components/ui/duration';
+import { OVER } from '@/components/ui/in-view';
 import { useServerNow } from '@/components/ui/now';
+import { SettledButton } from '@/components/ui/settled-button';
 import { nameText } from '@/components/ui/verbatim';
-import { itemTitle } from './inbox-words';
+import { itemTitle } from './inbox-labels';
+import { hasRequest, type RequestedItem } from './item-request';
 
-/** What a person makes of items; of `claimed`, also those that somebody else has. */
+/** A mark on items. `taken-over` claims items of someone else, too. */
 export type Mark = 'seen' | 'unseen' | 'claimed' | 'taken-over' | 'released' | 'unsnoozed' | { snoozedUntil: number };
 
-/** What can be made of one item. */
+/** Actions on one item. */
 export function ItemActions(props: {
   item: InboxItem;
   person: string | null;
-  /** Shows or hides what can be done here besides; null if nothing can. */
+  /** Unfolds the row; null if there is nothing to unfold. */
   unfold: { label: string; isUnfolded: boolean; onUnfold: (isUnfolded: boolean) => void } | null;
   onMark: (mark: Mark) => void;
 }) {
@@ -40,7 +46,7 @@ export function ItemActions(props: {
         <>
           <ActionButton
             about={about}
-            label={seenAt === null ? 'Seen' : 'Not seen'}
+            label={seenAt === null ? 'Seen' : 'Unseen'}
             onPress={() => onMark(seenAt === null ? 'seen' : 'unseen')}
           />
           {claimed === 'none' && <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />}
@@ -84,7 +90,7 @@ export function snoozeForAnHour(now: number): Mark {
   return { snoozedUntil: now + HOUR_MS };
 }
 
-/** Until when not to be told of it. */
+/** Hides items for a while. */
 export function SnoozeMenu({ about, onSnooze }: { about: string; onSnooze: (until: number) => void }) {
   const now = useServerNow((at) => at - (at % 60_000));
   const morning = () => {
@@ -128,6 +134,93 @@ export function SnoozeMenu({ about, onSnooze }: { about: string; onSnooze: (unti
             </button>
           ))}
         </ButtonPopover>
+      )}
+    </>
+  );
+}
+
+const STRONG =
+  'inline-flex min-h-6 items-center rounded-sm font-medium underline decoration-line-strong underline-offset-2 hover:text-accent';
+
+/** Actions on all selected items. */
+export function InboxBulk(props: {
+  items: readonly InboxItem[];
+  isUnfolded: (id: string) => boolean;
+  onUnfold: (ids: string[]) => void;
+  onMark: (mark: Mark) => void;
+  onNone: () => void;
+}) {
+  const { items, isUnfolded, onUnfold, onMark, onNone } = props;
+  const mayAct = useMayAct();
+  const about = `${plural(items.length, 'item')} selected`;
+  const permissions = items.filter((item) => item.kind === 'permission').filter(hasRequest);
+  return (
+    <section
+      {...OVER}
+      aria-label={about}
+      className="sticky bottom-0 z-10 -mx-2 flex flex-wrap items-baseline gap-x-5 gap-y-1 border-line-strong border-t bg-ground px-2 py-3 text-xs"
+    >
+      <span className="tabular font-medium">{about}</span>
+      {mayAct ? (
+        <>
+          {permissions.length > 0 && <AllowThese items={permissions} isUnfolded={isUnfolded} onUnfold={onUnfold} />}
+          <ActionButton about={about} label="Seen" onPress={() => onMark('seen')} />
+          <ActionButton about={about} label="Claim" onPress={() => onMark('claimed')} />
+          <SnoozeMenu about={about} onSnooze={(snoozedUntil) => onMark({ snoozedUntil })} />
+        </>
+      ) : (
+        <span className="text-ink-2">You can view the inbox, but not change it.</span>
+      )}
+      <ActionButton about={about} label="Select none" onPress={onNone} />
+    </section>
+  );
+}
+
+/**
+ * Allows several permissions with one press, once each card is unfolded and scrolled to its end. Each answer is for what
+ * its card shows.
+ */
+function AllowThese(props: {
+  items: readonly RequestedItem[];
+  isUnfolded: (id: string) => boolean;
+  onUnfold: (ids: string[]) => void;
+}) {
+  const { items, isUnfolded, onUnfold } = props;
+  const allowable = useAllowable();
+  const [allowed, setAllowed] = useState<ReadonlySet<string>>(new Set());
+  // A permission whose answer failed can be allowed again.
+  const open = items
+    .map(({ id, request: { digest } }) => ({ id, digest: digest ?? '' }))
+    .filter(({ digest }) => !allowed.has(digest) || allowable.has(digest));
+  const these = open.length === 1 ? 'this one' : `these ${open.length.toLocaleString('en')}`;
+  const folded = open.filter(({ id }) => !isUnfolded(id));
+  if (open.length === 0) return <span role="status">Allowed. Sending to the agents.</span>;
+  if (folded.length > 0) {
+    return (
+      <button type="button" onClick={() => onUnfold(folded.map(({ id }) => id))} className={STRONG}>
+        Review {these}
+      </button>
+    );
+  }
+  const ready = open.filter(({ digest }) => allowable.has(digest));
+  const left = open.length - ready.length;
+  return (
+    <>
+      <SettledButton
+        of={open.map(({ id, digest }) => `${id} ${digest}`).join('\n')}
+        disabled={left > 0}
+        onPress={() => {
+          setAllowed(new Set([...allowed, ...ready.map(({ digest }) => digest)]));
+          for (const { digest } of ready) allowable.get(digest)?.();
+        }}
+        className={clsx(STRONG, 'disabled:text-ink-3 aria-disabled:text-ink-3')}
+      >
+        Allow {these}
+      </SettledButton>
+      {left > 0 && (
+        <span role="status" className="text-ink-2">
+          Scroll through the last {left.toLocaleString('en')} to enable Allow.
+        </span>
       )}
     </>
   );

@@ -3,12 +3,21 @@
 import { useState } from 'react';
 import { Words } from '@/components/ui/name';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
-import { canNotify, noteRefusal, REFUSAL_KEY } from './notice-refusal';
-import { NOTICE_KINDS, NOTICE_WORD, type NoticeSettings, noticeSettings, SETTINGS_KEY, storedNotices } from './notices';
+import {
+  canNotify,
+  NOTICE_KINDS,
+  NOTICE_WORD,
+  type NoticeSettings,
+  noteRefusal,
+  noticeSettings,
+  REFUSAL_KEY,
+  SETTINGS_KEY,
+  storedNotices,
+} from './notices';
 
 const NIGHT = { from: '22:00', to: '07:00' };
 
-/** Whether this browser notifies the desktop, of what, and when not. It is asked for on a press, and never before. */
+/** Settings of desktop notifications. The browser asks for permission only after a press. */
 export function NoticePanel() {
   const [stored, store] = useStoredAnywhere(SETTINGS_KEY);
   const [refusal, setRefusal] = useStoredAnywhere(REFUSAL_KEY);
@@ -18,14 +27,13 @@ export function NoticePanel() {
   if (permission === null) {
     return (
       <p className="max-w-prose py-2 text-ink-2 text-xs">
-        This browser can’t notify here. It needs a browser with notifications, and an address that begins with https, or
-        127.0.0.1.
+        This browser can’t show notifications here. They need a supporting browser and an https or 127.0.0.1 address.
       </p>
     );
   }
   const turnOn = async () => {
     try {
-      // Where no page may show one, this throws; where one may, nothing is shown before somebody has allowed it.
+      // Throws in browsers that never show page notifications; shows nothing before permission.
       if (permission !== 'granted') new Notification('').close();
       const answer = permission === 'granted' ? permission : await Notification.requestPermission();
       setPermission(answer);
@@ -41,11 +49,11 @@ export function NoticePanel() {
       <p className="flex max-w-prose flex-wrap items-baseline gap-x-3 gap-y-1 py-2 text-ink-2 text-xs">
         {refusal && (
           <span>
-            This browser can’t show notifications for this page: <Words text={refusal} />
+            This browser can’t show notifications: <Words text={refusal} />
           </span>
         )}
         {permission === 'denied' ? (
-          'This browser was told not to notify for this page. Allow it in the settings of the page, beside its address.'
+          'Notifications are blocked for this page. Allow them in the site settings next to the address.'
         ) : (
           <button
             type="button"
@@ -61,7 +69,7 @@ export function NoticePanel() {
   return (
     <div className="flex flex-col gap-2 py-2 text-xs">
       <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
-        <legend className="pb-1 text-ink-3">Notify of</legend>
+        <legend className="pb-1 text-ink-3">Notify about</legend>
         {NOTICE_KINDS.map((kind) => (
           <label key={kind} className="flex min-h-6 items-center gap-1.5 text-ink-2">
             <input

@@ -1,14 +1,15 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
-import type { Position } from '@interlude/protocol/position';
+import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { sessionTitle } from '@/components/sessions/session-words';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { plainWords } from '@/components/ui/plain-words';
+import { readStored, writeStored } from '@/components/ui/use-stored';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
-import { itemTitle, KIND_WORD } from './inbox-words';
+import { itemTitle, KIND_WORD } from './inbox-labels';
 
-/** What a browser is told of them is kept under this name. */
+/** Storage key of the settings. */
 export const SETTINGS_KEY = 'notices';
 
 /** Off by default: these need no action. */
@@ -39,9 +40,9 @@ const TITLE_WORD: Record<InboxKind, string> = {
 
 export interface NoticeSettings {
   isOn: boolean;
-  /** Kinds that nobody wants to be notified of. */
+  /** Disabled kinds. */
   off: readonly NoticeKind[];
-  /** From when to when to be quiet, as `22:00`, by the reader's own clock; over midnight too. Null: never. */
+  /** Local times as `22:00`; may span midnight. Null: no quiet hours. */
   quiet: { from: string; to: string } | null;
 }
 
@@ -52,7 +53,7 @@ export function storedNotices({ isOn, off, quiet }: NoticeSettings): string {
   return JSON.stringify({ isOn, off, on: OPTIONAL_KINDS.filter((kind) => !off.includes(kind)), quiet });
 }
 
-/** @param stored as `storedNotices` wrote it; anything else counts as nothing */
+/** @param stored from `storedNotices`; anything else gives the defaults */
 export function noticeSettings(stored: string | null): NoticeSettings {
   try {
     const { isOn, off, on, quiet } = JSON.parse(stored ?? '') as Partial<NoticeSettings & { on: NoticeKind[] }>;
@@ -77,23 +78,23 @@ export function isQuiet({ quiet }: NoticeSettings, time: string): boolean {
 }
 
 export interface Notice {
-  /** The same for the same thing: nobody is notified of it twice. */
+  /** Identifies a notification, so it is shown once. */
   key: string;
-  /** Milliseconds since the epoch at which it came up, on the server's clock. */
+  /** Epoch milliseconds by the server's clock. */
   at: number;
-  /** Position at which it came up; null if only the time is known. */
+  /** Position of its cause; null if only the time is known. */
   position: Position | null;
   title: string;
   body: string;
   href: string;
 }
 
-/** Requests are told at once; of what else comes up, what stands for so long: turn and tasks have settled by then. */
+/** Delay for everything but requests, until turns and tasks have settled. */
 const SETTLE_MS = 3_000;
 const AT_ONCE: ReadonlySet<InboxKind> = new Set(['permission', 'question']);
 
-/** Everything that stands now and is to be notified of, whether somebody was or not. */
-export function standingNotices(
+/** All notifications for the current state, including those shown already. */
+export function currentNotices(
   rows: { items: readonly InboxItem[]; sessions: Iterable<SessionSummary> },
   settings: NoticeSettings,
   now: number,
@@ -124,7 +125,7 @@ export function standingNotices(
   return found;
 }
 
-/** `Permission needed · builder`: the agent's name is the only text of others, and comes last. */
+/** `Permission needed · builder`. The agent's name, the only foreign text, comes last. */
 function titled(word: string, agentId: string): string {
   return `${word} · ${nameText(agentId)}`;
 }
@@ -163,4 +164,88 @@ function failedTaskNotice({ id, agentId, failedTask }: SessionSummary, now: numb
       href: `/sessions/${encodeURIComponent(id)}#task-${position}`,
     },
   ];
+}
+
+/** Storage key of the last check. */
+export const LOOK_KEY = 'notices-look';
+
+/** The last check by any tab. Later notifications are shown once. */
+interface Look {
+  /** Epoch milliseconds by the server's clock. */
+  at: number;
+  /** Position up to which everything was known. */
+  upTo: Position;
+  /** Keys of notifications that are not shown again. */
+  told: readonly string[];
+}
+
+/** Notifications without a position may appear this much later than their time, because they settle first. */
+const SETTLING_MS = 15_000;
+/** Keys kept. Position and time identify older ones. */
+const MOST_TOLD = 500;
+
+/**
+ * Finds new notifications. The first check, and the first after a server reset, finds none.
+ *
+ * @param before the last check; null at the first one
+ * @param upTo position up to which everything is known
+ */
+export function nextLook(
+  before: Look | null,
+  current: readonly Notice[],
+  now: number,
+  upTo: Position,
+): { look: Look; fresh: Notice[] } {
+  const told = new Set(before?.told);
+  const since = before !== null && comparePositions(before.upTo, upTo) <= 0 ? before : null;
+  const isAfter = ({ at, position }: Notice, { upTo, at: lookedAt }: Look) =>
+    (position !== null && comparePositions(position, upTo) > 0) || at > lookedAt - SETTLING_MS;
+  const isFresh = (notice: Notice) => since !== null && !told.has(notice.key) && isAfter(notice, since);
+  const newestFirst = current.length <= MOST_TOLD ? current : current.toSorted((a, b) => b.at - a.at);
+  const kept = newestFirst.filter(({ at }, place) => place < MOST_TOLD || at > now - 2 * SETTLING_MS);
+  const keys = [...new Set([...kept.map(({ key }) => key), ...told])].slice(0, Math.max(MOST_TOLD, kept.length));
+  return { look: { at: now, upTo, told: keys }, fresh: current.filter(isFresh) };
+}
+
+/** @param stored JSON of a `Look`; anything else counts as null */
+export function lookOf(stored: string | null): Look | null {
+  try {
+    const { at, upTo, told } = JSON.parse(stored ?? '') as Look;
+    return typeof at === 'number' && typeof upTo === 'string' && Array.isArray(told) ? { at, upTo, told } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Storage key of the browser's reason for refusing notifications; empty if it doesn't. */
+export const REFUSAL_KEY = 'notices-refused';
+
+/** True if this browser has the needed features. Browser only. */
+export function canNotify(): boolean {
+  return 'Notification' in window && window.isSecureContext && 'locks' in navigator;
+}
+
+/** Turns notifications off after the browser refused one, and keeps the reason. */
+export function noteRefusal(error: unknown): void {
+  writeStored(SETTINGS_KEY, JSON.stringify({ ...noticeSettings(readStored(SETTINGS_KEY)), isOn: false }));
+  writeStored(REFUSAL_KEY, error instanceof Error && error.message !== '' ? error.message : String(error));
+}
+
+/**
+ * The words of a desktop notification without secrets: it may appear on a lock screen or a shared one. Loads the rules
+ * when the first notification is due, so that they are in no page's bundle.
+ */
+export async function noticeText({ title, body }: Pick<Notice, 'title' | 'body'>): Promise<NoticeText> {
+  try {
+    const { redactedFor } = await import('@interlude/protocol/redaction/outlets');
+    return { title: redactedFor('desktop-notice', title), body: redactedFor('desktop-notice', body) };
+  } catch {
+    // Without the rules, the notification may name nothing.
+    return { title: 'Something needs you', body: 'Open Interlude to see it.' };
+  }
+}
+
+interface NoticeText {
+  title: string;
+  body: string;
 }

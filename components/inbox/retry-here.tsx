@@ -1,27 +1,33 @@
 'use client';
 
 import type { Sending } from '@interlude/protocol/commands';
+import type { Position } from '@interlude/protocol/position';
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
+import { AcceptReply } from '@/components/obligations/accept-reply';
+import { useSessionObligations } from '@/components/obligations/use-session-obligations';
+import { Waive } from '@/components/obligations/waive';
 import { SendHere } from '@/components/sessions/send-here';
+import { Words } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-words';
 
-const NOT_KNOWN = 'What it was asked last is not among its newest turns. Write what to send:';
-const TOO_LONG = 'What it was asked last is too long to be shown whole here. Write what to send:';
+const NOT_KNOWN = 'The last message is not among the newest turns. Write a message to send:';
+const TOO_LONG = 'The last message is too long to show here. Write a message to send:';
 
-/** Turns that are looked through for what the agent was last asked. */
+/** Turns searched for the last user message. */
 const TURNS = 20;
 
 /**
- * Asks a session that failed once more for what it was asked last; what is sent stands here before it is.
+ * Sends the last user message of a failed session again, after the user has reviewed it.
  *
- * @param onSent told what becomes of it: with that the session has failed no more, and its item goes
+ * @param onSent called with the delivery; the session is then no longer failed, and its item goes
  */
 export function RetryHere({ sessionId, onSent }: { sessionId: string; onSent: (sending: Sending) => void }) {
   const { data, error, isPending } = useQuery({
     queryKey: ['asked-last', sessionId],
     queryFn: async ({ signal }) =>
-      askedLast(
+      lastUserMessage(
         await fetchJson<TranscriptPage>(`/sessions/${encodeURIComponent(sessionId)}/transcript?limit=${TURNS}`, signal),
       ),
     gcTime: 0,
@@ -29,7 +35,7 @@ export function RetryHere({ sessionId, onSent }: { sessionId: string; onSent: (s
   if (isPending) {
     return (
       <p role="status" className="py-2 text-2xs text-ink-3">
-        Looking up what it was asked…
+        Loading the last message…
       </p>
     );
   }
@@ -43,11 +49,42 @@ export function RetryHere({ sessionId, onSent }: { sessionId: string; onSent: (s
   );
 }
 
-/** The newest message of a person; null where the turns have none. */
-function askedLast({ turns }: TranscriptPage): { text: string; isCut: boolean } | null {
+/** The newest user message; null if the turns have none. */
+function lastUserMessage({ turns }: TranscriptPage): { text: string; isCut: boolean } | null {
   for (const { items } of turns.toReversed()) {
-    const said = items.findLast((item) => item.kind === 'message' && item.role === 'user');
-    if (said?.kind === 'message') return { text: said.text, isCut: said.cut !== undefined };
+    const message = items.findLast((item) => item.kind === 'message' && item.role === 'user');
+    if (message?.kind === 'message') return { text: message.text, isCut: message.cut !== undefined };
   }
   return null;
+}
+
+/** An overdue reply: the message, a candidate for its reply, and “No reply needed”. */
+export function OwedHere(props: { sessionId: string; messageId: string; updatedPosition: Position }) {
+  const { sessionId, messageId, updatedPosition } = props;
+  const { data, error, refetch } = useSessionObligations({ id: sessionId, updatedPosition });
+  if (data === undefined) {
+    return (
+      <p role="status" className="py-2 text-2xs text-ink-3">
+        {error === null ? 'Loading…' : `The pending reply could not be loaded: ${error.message}`}{' '}
+        {error !== null && (
+          <button type="button" onClick={() => void refetch()} className="underline hover:text-ink">
+            Try again
+          </button>
+        )}
+      </p>
+    );
+  }
+  const owed = data.owed.find((one) => one.messageId === messageId);
+  if (owed === undefined) return <p className="py-2 text-ink-3 text-xs">No reply is pending here anymore.</p>;
+  return (
+    <div className="flex max-w-prose flex-col gap-2 py-2">
+      <p dir="auto" className="wrap-break-word line-clamp-6 text-xs">
+        <Words text={plainWords(owed.text)} />
+      </p>
+      {owed.candidate !== null && (
+        <AcceptReply sessionId={sessionId} messageId={messageId} candidate={owed.candidate} />
+      )}
+      <Waive sessionId={sessionId} messageId={messageId} />
+    </div>
+  );
 }

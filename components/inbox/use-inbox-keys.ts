@@ -7,7 +7,7 @@ import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const ROW = '[data-inbox-row]';
 
-/** What the letters do with the row that has the focus. */
+/** Actions of keys on the focused row. */
 interface RowActs {
   unfold: (item: InboxItem) => void;
   select: (item: InboxItem) => void;
@@ -17,16 +17,15 @@ interface RowActs {
 }
 
 /**
- * j/k and the arrows move through the inbox, and letters act on the row they led to. "r" leads to the next request, from
- * one to the other and round.
+ * j/k and the arrows move through the inbox, and letters act on the focused row. "r" cycles through the requests.
  */
 export function useInboxKeys(options: {
   list: RefObject<HTMLElement | null>;
   find: (id: string) => InboxItem | undefined;
   acts: RowActs;
-  /** Shows what it asks. */
+  /** Unfolds the item. */
   open: (item: InboxItem) => void;
-  /** Presses a key of the card that shows what it asks. @returns whether there is one */
+  /** Presses a button of the item's card. @returns false if there is no card */
   answer: (item: InboxItem, key: keyof CardKeys) => boolean;
 }): void {
   const { list, find, acts, open, answer } = options;
@@ -52,11 +51,11 @@ export function useInboxKeys(options: {
     return item !== undefined && item.doneAt === null && answer(item, key);
   };
   const nextRequest = () => {
-    const asking = rows().filter(({ dataset }) => {
+    const requests = rows().filter(({ dataset }) => {
       const item = find(dataset.inboxRow ?? '');
       return item?.doneAt === null && item.request !== null;
     });
-    const next = asking[(asking.indexOf(focusedRow() as HTMLElement) + 1) % Math.max(1, asking.length)];
+    const next = requests[(requests.indexOf(focusedRow() as HTMLElement) + 1) % Math.max(1, requests.length)];
     const item = find(next?.dataset.inboxRow ?? '');
     if (item !== undefined) open(item);
     return go(next);

@@ -3,48 +3,40 @@
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
-import { searchWords } from '@interlude/protocol/list-search';
+import { inboxText, searchWords, sessionText } from '@interlude/protocol/list-search';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { useSearchParams } from 'next/navigation';
 import { type RefObject, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
-import { useListSearch } from '@/components/live/use-list-search';
+import { useListCounts, useListSearch } from '@/components/live/use-list';
+import { sessionTitle } from '@/components/sessions/session-labels';
+import type { RowGroup } from '@/components/ui/held-order';
 import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import { itemsOf } from './inbox-items';
-import { inboxOrder, isFound } from './inbox-order';
-import { useInbox, useItemCounts } from './use-inbox';
+import { itemsOf, useInbox } from './inbox-items';
 
 const NOTHING: readonly InboxItem[] = [];
 
-interface Found {
-  asked: string;
-  ids: ReadonlySet<string>;
-}
-const NONE: Found = { asked: '', ids: new Set() };
-
-/** The items of the inbox as its page shows them: of the kinds in the address, found by what is typed, held in place. */
+/** The items to show: filtered by the address and the typed text, in a held order. */
 export function useShownItems(box: RefObject<HTMLElement | null>) {
   const { fleet } = useFleetStores();
-  const { list, more } = useInbox();
-  useItemCounts(list?.countsAreOld ?? false);
+  const { list, state } = useInbox();
+  useListCounts<InboxList>('/inbox', list?.countsAreOld ?? false, (fleet, page) => itemsOf(fleet).takeCounts(page));
   const params = useSearchParams();
   const wanted = INBOX_KINDS.filter((kind) => params.getAll('kind').includes(kind));
   const [text, setText] = useState('');
   const isSearched = text.trim() !== '';
-  // Of a kind, where some of it may not be loaded. What is typed is looked for by the server in any case, which knows
-  // every session that an item is about.
+  // The server searches any typed text, because it knows the session of every item. It also reads a kind that may not be
+  // fully loaded.
   const isPart = wanted.length > 0 && list?.next != null;
-  const asked = isSearched || isPart ? paramsOf(wanted, text.trim()).toString() : '';
-  const [foundThere, setFoundThere] = useState<Found>(NONE);
+  const serverQuery = isSearched || isPart ? paramsOf(wanted, text.trim()).toString() : '';
   const search = useListSearch<InboxList>({
     path: '/inbox',
-    asked,
-    take: (fleet, page) => {
-      itemsOf(fleet).takeFound(page);
-      const ids = page.items.map(({ id }) => id);
-      setFoundThere((before) => ({ asked, ids: new Set(before.asked === asked ? [...before.ids, ...ids] : ids) }));
-    },
+    query: serverQuery,
+    take: (fleet, page) => itemsOf(fleet).takeFound(page),
+    join: (found, page) => ({ ...found, items: [...found.items, ...page.items], next: page.next }),
   });
+  const foundIds = useMemo(() => new Set(search.found?.items.map(({ id }) => id)), [search.found]);
   const rows = list?.rows ?? NOTHING;
   const open = useMemo(() => rows.filter(({ doneAt }) => doneAt === null), [rows]);
   const snoozed = useServerNow((now) =>
@@ -56,14 +48,12 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
   const order = useMemo(() => {
     const words = searchWords(sought);
     const found = open.filter(
-      (item) =>
-        (foundThere.asked === asked && foundThere.ids.has(item.id)) ||
-        isFound(words, item, sessions.get(item.sessionId ?? '')),
+      (item) => foundIds.has(item.id) || isFound(words, item, sessions.get(item.sessionId ?? '')),
     );
     const kinds = INBOX_KINDS.filter((kind) => shown.split(' ').includes(kind));
     return inboxOrder(found, { kinds, snoozed: new Set<string>(JSON.parse(snoozed)) });
-  }, [open, snoozed, shown, sought, sessions, foundThere, asked]);
-  // What is done stays where it is until the reader has left: the next row must not come under their hand.
+  }, [open, snoozed, shown, sought, sessions, foundIds]);
+  // Done items stay until the user has left, so the next row doesn't move under the pointer.
   const byId = useMemo(() => new Map(rows.map((item) => [item.id, item])), [rows]);
   const held = useHeldOrder(box, order, `${shown} ${sought}`, (id) => byId.has(id));
   const shownIds = useMemo(() => new Set(held.order.flatMap(({ ids }) => ids)), [held.order]);
@@ -71,7 +61,7 @@ export function useShownItems(box: RefObject<HTMLElement | null>) {
   const groups = held.order
     .map(({ name, ids }) => ({ name, items: ids.flatMap((id) => byId.get(id) ?? []) }))
     .filter(({ items }) => items.length > 0);
-  return { list, more, open, byId, groups, held, wanted, search, text, setText, isSearched, isPart };
+  return { list, state, open, byId, groups, held, wanted, search, text, setText, isSearched, isPart };
 }
 
 function paramsOf(kinds: readonly InboxKind[], text: string): URLSearchParams {
@@ -79,4 +69,27 @@ function paramsOf(kinds: readonly InboxKind[], text: string): URLSearchParams {
   for (const kind of kinds) params.append('kind', kind);
   if (text !== '') params.set('q', text);
   return params;
+}
+
+const GROUPS = [...INBOX_KINDS, 'snoozed'] as const;
+
+/** Groups the shown open items by kind, longest waiting first. */
+function inboxOrder(
+  open: readonly InboxItem[],
+  shown: { kinds: readonly InboxKind[]; snoozed: ReadonlySet<string> },
+): RowGroup[] {
+  const { kinds, snoozed } = shown;
+  const sorted = [...open].sort((a, b) => a.since - b.since || (a.id < b.id ? -1 : 1));
+  const ofGroup = new Map<string, string[]>(GROUPS.map((name) => [name, []]));
+  for (const { id, kind } of sorted) {
+    if (kinds.length === 0 || kinds.includes(kind)) ofGroup.get(snoozed.has(id) ? 'snoozed' : kind)?.push(id);
+  }
+  return GROUPS.map((name) => ({ name, ids: ofGroup.get(name) ?? [] }));
+}
+
+/** True if an item or its session matches all words. */
+function isFound(words: readonly string[], item: InboxItem, session: SessionSummary | undefined): boolean {
+  if (words.length === 0) return true;
+  const text = `${inboxText(item)}\n${session === undefined ? '' : `${sessionText(session)}\n${sessionTitle(session)}`}`;
+  return words.every((word) => text.includes(word));
 }

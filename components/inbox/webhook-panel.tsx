@@ -14,18 +14,18 @@ import { fetchJson } from '@/components/live/fetch-json';
 import { usePost } from '@/components/live/idempotent-post';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
-import { KIND_WORD } from './inbox-words';
+import { KIND_WORD } from './inbox-labels';
 
 const AGAIN_MS = 5_000;
 const SHOWN = 20;
 const STATE_WORD: Record<WebhookDeliveryState, string> = {
   waiting: 'waiting',
   delivered: 'delivered',
-  withdrawn: 'withdrawn: it needed nobody any more',
-  'gave-up': 'given up',
+  withdrawn: 'withdrawn: no longer needed',
+  'gave-up': 'gave up',
 };
 
-/** Who is told of the inbox besides those who look at it, and what came of each call. */
+/** The webhook and its newest deliveries. */
 export function WebhookPanel() {
   const mayAct = useMayAct();
   const status = useQuery({
@@ -42,7 +42,7 @@ export function WebhookPanel() {
   if (status.data === undefined || log.data === undefined) {
     return (
       <p role="status" className="py-2 text-2xs text-ink-3">
-        {error === null ? 'Loading…' : `The webhook could not be looked up: ${error.message}`}
+        {error === null ? 'Loading…' : `The webhook could not be loaded: ${error.message}`}
       </p>
     );
   }
@@ -51,22 +51,22 @@ export function WebhookPanel() {
     return (
       <p className="max-w-prose py-2 text-ink-2 text-xs">
         {problem ?? 'No webhook is set.'} Start the server with <code>INTERLUDE_WEBHOOK_URL</code>, and with{' '}
-        <code>INTERLUDE_WEBHOOK_SECRET</code> to have it signed: it is then told what comes up here. The address of a
-        Slack webhook will do.
+        <code>INTERLUDE_WEBHOOK_SECRET</code> to sign its calls. It is then called for new inbox items. A Slack webhook
+        URL works.
       </p>
     );
   }
   return (
     <div className="flex max-w-prose flex-col gap-2 py-2 text-xs">
       <p className="text-ink-2">
-        {webhook.host} is told of{' '}
-        {webhook.kinds.length === INBOX_KINDS.length ? 'everything' : plural(webhook.kinds.length, 'kind')},{' '}
+        {webhook.host} is called for{' '}
+        {webhook.kinds.length === INBOX_KINDS.length ? 'all kinds of items' : plural(webhook.kinds.length, 'kind')},{' '}
         {webhook.signed ? 'signed' : 'not signed'}.
         {waiting > 0 && ` ${plural(waiting, 'delivery', 'deliveries')} waiting.`}
       </p>
       {mayAct && <TestCall />}
       {log.data.deliveries.length === 0 ? (
-        <p className="text-ink-3">Nothing has come up since it was set.</p>
+        <p className="text-ink-3">No deliveries yet.</p>
       ) : (
         <ul aria-label="Newest deliveries">
           {log.data.deliveries.map((delivery) => (
@@ -90,10 +90,10 @@ function TestCall() {
         onClick={() => void ask('/webhook/test')}
         className="underline decoration-line-strong underline-offset-2 hover:text-accent"
       >
-        {state.kind === 'sending' ? 'Calling it…' : 'Call it now'}
+        {state.kind === 'sending' ? 'Sending…' : 'Send a test'}
       </button>
       <span role="status" className={failure == null ? 'text-ink-2' : 'text-failed'}>
-        {failure == null ? test !== null && 'It took the test.' : `It did not take the test: ${failure}.`}
+        {failure == null ? test !== null && 'Test delivered.' : `Test failed: ${failure}.`}
       </span>
     </p>
   );

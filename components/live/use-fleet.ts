@@ -73,38 +73,6 @@ export function useFleetQuery<Answer>({ kind, table, of, load, take, enabled = t
   });
 }
 
-export interface MorePages {
-  /** Loads the next page. */
-  load: () => void;
-  isLoading: boolean;
-  error: Error | null;
-}
-
-/**
- * Loads further pages of a list.
- *
- * Failure: sets `error`; the next `load` repeats the page.
- */
-export function useMorePages<Page>(options: {
-  of: string;
-  next: string | null | undefined;
-  load: (after: string) => Promise<Page>;
-  take: (fleet: FleetStore, page: Page, after: string) => void;
-}): MorePages {
-  const { fleet } = useFleetStores();
-  const { of, next, load, take } = options;
-  const page = useQuery({
-    queryKey: ['more', of, next],
-    queryFn: async () => {
-      if (next != null) await applyUnlessReset(fleet, load(next), (page) => take(fleet, page, next));
-      return fleet.resets;
-    },
-    enabled: false,
-    retry: false,
-  });
-  return { load: () => void page.refetch({ cancelRefetch: false }), isLoading: page.isFetching, error: page.error };
-}
-
 /** @throws if the request was sent before a gap */
 export async function applyUnlessReset<Answer>(
   fleet: FleetStore,

@@ -1,22 +1,22 @@
 'use client';
 
-import type { Arrange } from '@interlude/protocol/commands';
+import type { Arrange, CommandAnswer, WakeRule, WakeRuleAnswer } from '@interlude/protocol/commands';
 import { MAX_SESSION_NAME } from '@interlude/protocol/limits';
 import type { ArrangementAnswer, SessionSummary } from '@interlude/protocol/read-models';
 import { isSeen, reviewedSince } from '@interlude/protocol/session-predicates';
-import { type FormEvent, type RefObject, useState } from 'react';
+import { clsx } from 'clsx';
+import { type FormEvent, type RefObject, useEffect, useRef, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
+import { usePost } from '@/components/live/idempotent-post';
 import { useSupportsCommand } from '@/components/live/refusals';
 import { SignOut } from '@/components/live/sign-out';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
-import { EndSession } from './end-session';
-import { sessionTitle, standingOf } from './session-words';
-import { WakeSwitch } from './wake-switch';
+import { listedStateOf, sessionTitle } from './session-labels';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 
-/** To name a session, pin, archive or end it, to say that its failure has been seen, and when its agent is to be woken. */
+/** Renames, pins, archives or ends a session, marks its failure as seen and sets its wake rule. */
 export function ArrangePopover(props: {
   session: SessionSummary;
   button: RefObject<HTMLElement | null>;
@@ -28,11 +28,11 @@ export function ArrangePopover(props: {
   const [isAsking, setAsking] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const canWake = useSupportsCommand('wake-rule.set');
-  const isTaken = useSupportsCommand('session.end');
+  const supportsEnd = useSupportsCommand('session.end');
   const { stopped, isAway } = useLiveness();
-  const canEnd = isTaken && stopped === null && !isAway && session.state !== 'exited';
-  const standing = standingOf(session);
-  const hasFailed = standing === 'failed' || standing === 'lost';
+  const canEnd = supportsEnd && stopped === null && !isAway && session.state !== 'exited';
+  const listedState = listedStateOf(session);
+  const hasFailed = listedState === 'failed' || listedState === 'lost';
 
   const arrange = async (change: Arrange) => {
     setAsking(true);
@@ -83,7 +83,7 @@ export function ArrangePopover(props: {
           onClick={() => void arrange({ archived: archivedAt === null })}
           className={ACTION}
         >
-          {archivedAt === null ? 'Archive' : 'Take out of the archive'}
+          {archivedAt === null ? 'Archive' : 'Unarchive'}
         </button>
         {hasFailed && (
           <button
@@ -92,12 +92,12 @@ export function ArrangePopover(props: {
             onClick={() => void arrange({ seenState: isSeen(session) ? null : reviewedSince(session) })}
             className={ACTION}
           >
-            {isSeen(session) ? 'Mark as not seen' : 'Mark as seen'}
+            {isSeen(session) ? 'Mark as unseen' : 'Mark as seen'}
           </button>
         )}
       </div>
       {canWake && <WakeSwitch session={session} />}
-      {canEnd && <EndSession sessionId={session.id} onAsked={onClose} />}
+      {canEnd && <EndSession sessionId={session.id} onEnded={onClose} />}
       <SignOut
         label="Sign out of Interlude"
         className={ACTION}
@@ -109,5 +109,104 @@ export function ArrangePopover(props: {
         </p>
       )}
     </ButtonPopover>
+  );
+}
+
+/** Wakes the agent when a background command ends, for agents that are not notified otherwise. */
+export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | 'wakeRule'> }) {
+  const { id, wakeRule } = session;
+  /** The requested rule, until the session's row changes. */
+  const [requested, setRequested] = useState<{ when: WakeRule; before: WakeRule | null } | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  if (requested !== null && requested.before !== wakeRule) setRequested(null);
+  const isOn = (requested?.when ?? wakeRule) === 'command-ended';
+  const set = async (when: WakeRule) => {
+    setRequested({ when, before: wakeRule });
+    setError(null);
+    try {
+      await putJson<WakeRuleAnswer>(`/sessions/${encodeURIComponent(id)}/wake-rule`, { when });
+    } catch (failure) {
+      setRequested(null);
+      setError((failure as Error).message);
+    }
+  };
+  return (
+    <div className="border-line border-t px-3 pt-2 pb-1.5 text-xs">
+      <button
+        type="button"
+        role="switch"
+        aria-checked={isOn}
+        onClick={() => void set(isOn ? 'never' : 'command-ended')}
+        className="flex w-full items-center gap-2.5 text-left hover:text-ink"
+      >
+        <span
+          aria-hidden="true"
+          className={clsx(
+            'flex h-4 w-7 shrink-0 items-center rounded-full border px-[2px] transition-colors',
+            isOn ? 'justify-end border-ink bg-ink' : 'border-line-strong',
+          )}
+        >
+          <span className={clsx('size-2.5 rounded-full', isOn ? 'bg-ground' : 'bg-ink-3')} />
+        </span>
+        Wake it when a background command ends
+      </button>
+      <p className="mt-1 pl-[38px] text-2xs text-ink-3">
+        This agent isn’t notified when one ends. Interlude can start a turn with the result.
+      </p>
+      {error !== null && (
+        <p role="alert" className="mt-1 pl-[38px] text-failed">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+const END_ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
+
+/** Ends the session with its agent and runner, after a confirmation in place. */
+export function EndSession({ sessionId, onEnded }: { sessionId: string; onEnded: () => void }) {
+  const [isSure, setSure] = useState<boolean | null>(null);
+  const [state, ask] = usePost<CommandAnswer>();
+  const button = useRef<HTMLButtonElement>(null);
+  // The pressed button is gone; its replacement takes the focus.
+  useEffect(() => {
+    if (isSure !== null) button.current?.focus();
+  }, [isSure]);
+  useEffect(() => {
+    if (state.kind === 'answered') onEnded();
+  }, [state, onEnded]);
+  const isSending = state.kind === 'sending';
+  return (
+    <div className="border-line border-t px-3 pt-2 pb-1.5 text-xs">
+      {isSure === true ? (
+        <>
+          <p className="mb-1.5">This ends its agent and runner. Anything still running after 5 seconds is stopped.</p>
+          <div className="flex flex-wrap gap-2">
+            <button
+              ref={button}
+              type="button"
+              disabled={isSending}
+              onClick={() => void ask(`/sessions/${encodeURIComponent(sessionId)}/end`)}
+              className={`${END_ACTION} text-failed`}
+            >
+              End it now
+            </button>
+            <button type="button" disabled={isSending} onClick={() => setSure(false)} className={END_ACTION}>
+              Keep it
+            </button>
+          </div>
+        </>
+      ) : (
+        <button ref={button} type="button" onClick={() => setSure(true)} className={END_ACTION}>
+          End session…
+        </button>
+      )}
+      {state.kind === 'failed' && (
+        <p role="alert" className="mt-1 text-failed">
+          {state.reason}
+        </p>
+      )}
+    </div>
   );
 }

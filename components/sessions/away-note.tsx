@@ -7,10 +7,10 @@ import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Quoted } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import { Evidence } from './away-evidence';
 import { useCommandSetting } from './command-setting';
+import { Evidence } from './state-why';
 
-/** What it means that a session's runner has gone, on what evidence, and what to do about it. */
+/** Explains a silent or gone runner: the evidence, the consequence and the command to continue. */
 export function AwayNote({ session, agent }: { session: SessionSummary; agent: AgentSummary | null }) {
   const { away } = session;
   const setting = useCommandSetting();
@@ -35,7 +35,7 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
         </p>
         {command !== null && (
           <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2 pl-5 text-ink-2">
-            {away.agentGoesOn ? 'To watch it again' : 'To go on'}, on its machine, in Interlude’s folder:
+            {away.agentGoesOn ? 'To watch it again' : 'To continue'}, run this on its machine, in Interlude’s folder:
             <code className="min-w-0 break-all font-mono text-2xs text-ink">
               <Name text={command} most={Number.POSITIVE_INFINITY} signs={Number.POSITIVE_INFINITY} />
             </code>
@@ -47,44 +47,44 @@ export function AwayNote({ session, agent }: { session: SessionSummary; agent: A
   );
 }
 
-/** Hooks only: their runner watches terminals and needs no arguments to be started again. */
+/** The runner of hooks watches terminals, and restarts without arguments. */
 function isInTerminal(agent: AgentSummary | null): boolean {
   return agent?.kind === 'hooks';
 }
 
 function titleOf({ agentGoesOn, isSilent, isUnreachable }: SessionAway, agent: AgentSummary | null): string {
   if (isUnreachable) return 'Agent unreachable';
-  if (agentGoesOn && isInTerminal(agent)) return 'Its terminal is not watched';
-  return isSilent ? 'Its agent is silent' : 'Its runner has gone';
+  if (agentGoesOn && isInTerminal(agent)) return 'Terminal not watched';
+  return isSilent ? 'No signal' : 'Runner gone';
 }
 
 function meaningOf(session: SessionSummary, away: SessionAway): string {
   const { agentGoesOn, isSilent, isUnreachable } = away;
   if (isUnreachable) {
-    const closed = wentSilent(session) ? 'What was running has been closed. ' : '';
+    const closed = wentSilent(session) ? 'Running items were closed. ' : '';
     return `${closed}Restart the agent where it runs. The session continues once it answers.`;
   }
-  if (agentGoesOn) return 'The agent goes on unseen. Start its runner again to see what it does.';
+  if (agentGoesOn) return 'The agent keeps running unseen. Restart its runner to see it again.';
   if (hasOpenWork(session)) {
-    return `${isSilent ? 'It may have ended.' : 'The agent most likely ended with it.'} What is shown as under way may be over.`;
+    return `${isSilent ? 'The agent may have stopped;' : 'The agent most likely stopped with it;'} running items may be out of date.`;
   }
-  return isSilent ? 'Nothing was under way.' : 'Nothing was under way. What is written here waits until it is back.';
+  return isSilent ? 'Nothing was running.' : 'Nothing was running. Your messages will be delivered when it is back.';
 }
 
-/** How our own runners are started again; of others only their people know. */
+/** The command that restarts the runner; null for runners that Interlude didn’t start. */
 function commandOf(session: SessionSummary, agent: AgentSummary | null, setting: string): string | null {
   const program = `${setting}npm run -s interlude --`;
   if (isInTerminal(agent)) return `${program} runner hooks`;
-  // A demo agent goes on with the demo, or not at all.
+  // Only the demo itself can continue a demo agent.
   if (agent?.kind !== 'claude' || agent.status?.source === 'demo') return null;
-  // By its name, as which it has the session, and in its own folder, not in the one where the command is pasted.
+  // The session is resumed under the agent's name and in its folder.
   const folder = agent.status?.cwd;
   const words = ['--agent', agent.id, ...(typeof folder === 'string' ? ['--cwd', folder] : []), '--resume', session.id];
-  if (!words.every((word, at) => at % 2 === 0 || canBeWritten(word))) return null;
+  if (!words.every((word, at) => at % 2 === 0 || isSafeWord(word))) return null;
   return `${program} runner claude ${words.map(shellWord).join(' ')}`;
 }
 
-/** What comes from elsewhere, in a command for a shell: it may be a word there, but no option and no key press. */
-function canBeWritten(word: string): boolean {
+/** True for text from outside that is safe in a shell command: no option, no control character. */
+function isSafeWord(word: string): boolean {
   return !word.startsWith('-') && nameText(word) === word;
 }

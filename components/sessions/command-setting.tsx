@@ -6,12 +6,12 @@ import { useHydrated } from '@/components/ui/now';
 
 const SettingContext = createContext<string | null>('');
 
-/** @param props.setting what finds this server where a command is pasted; null if nobody knows */
+/** @param props.setting environment that lets a pasted command find this server; null if unknown */
 export function CommandSettingProvider(props: { setting: string | null; children: ReactNode }) {
   return <SettingContext value={props.setting}>{props.children}</SettingContext>;
 }
 
-/** What is written before a command of ours; empty if it finds this server by itself. */
+/** Prefix for Interlude’s commands; empty if they find this server by themselves. */
 export function useCommandSetting(): string {
   const setting = useContext(SettingContext);
   const origin = useHydrated() ? location.origin + BASE_PATH : 'http://127.0.0.1:4319';

@@ -2,18 +2,22 @@
 
 import { limitsOf, modeAndModelOf } from '@interlude/protocol/agent-limits';
 import type { EvidenceSource, Observations, StateRule } from '@interlude/protocol/agent-state';
-import type { SessionSummary } from '@interlude/protocol/read-models';
+import type { MissingRecords, ProducerSummary, SessionDelivery, SessionSummary } from '@interlude/protocol/read-models';
+import { useQuery } from '@tanstack/react-query';
 import { clsx } from 'clsx';
 import type { ReactNode, RefObject } from 'react';
+import { fetchJson } from '@/components/live/fetch-json';
 import { useRunnerStatus } from '@/components/live/refusals';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { Ago } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
+import { Glyph } from '@/components/ui/glyph';
+import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
-import { DeliveryVerdict } from './delivery-verdict';
-import { describeState } from './session-words';
+import { describeState } from './session-labels';
 
-/** The rule that decided a session's state, and everything observed of it, each with its age. */
+/** The rule that decided a session's state, and each observation with its age. */
 export function EvidencePopover(props: {
   session: SessionSummary;
   button: RefObject<HTMLElement | null>;
@@ -32,14 +36,14 @@ export function EvidencePopover(props: {
           <span className="whitespace-nowrap text-2xs text-ink-3">(rule {evidence.rule})</span>
         </p>
         <table className="mt-2 w-full text-left align-baseline">
-          <caption className="sr-only">What was observed</caption>
+          <caption className="sr-only">Observations</caption>
           <thead className="text-2xs text-ink-3">
             <tr>
               <th scope="col" className="pr-3 font-normal">
                 Source
               </th>
               <th scope="col" className="w-full pr-3 font-normal">
-                What it says
+                Observation
               </th>
               <th scope="col" className="text-right font-normal">
                 Age
@@ -52,8 +56,8 @@ export function EvidencePopover(props: {
                 {away.isUnreachable
                   ? 'its runner can’t reach it'
                   : away.isSilent
-                    ? 'nothing heard for too long'
-                    : 'its runner has gone'}
+                    ? 'no signal for too long'
+                    : 'its runner is gone'}
               </Row>
             )}
             {SOURCES.map((source) => {
@@ -61,12 +65,12 @@ export function EvidencePopover(props: {
               if (observed === undefined) return null;
               return (
                 <Row key={source} source={source} decided={evidence.source} at={observed.observedAt}>
-                  <Told of={observations} source={source} />
+                  <Observed of={observations} source={source} />
                 </Row>
               );
             })}
             <Row source="last word" decided={null} at={session.lastHeardAt}>
-              the agent last told something
+              last record from the agent
             </Row>
           </tbody>
         </table>
@@ -83,7 +87,7 @@ export function EvidencePopover(props: {
         )}
         {limits.length > 0 && (
           <>
-            <h3 className="mt-2 mb-0.5 text-2xs text-ink-3">What it can’t tell</h3>
+            <h3 className="mt-2 mb-0.5 text-2xs text-ink-3">Limits</h3>
             <SentenceList sentences={limits} />
           </>
         )}
@@ -124,7 +128,7 @@ const SOURCE_WORDS: Record<string, string> = {
   'last word': 'Last word',
 };
 
-function Told({ of, source }: { of: Observations; source: keyof Observations }) {
+function Observed({ of, source }: { of: Observations; source: keyof Observations }) {
   switch (source) {
     case 'process': {
       const { code, signal, reason } = of.process?.value ?? { code: null, signal: null, reason: null };
@@ -139,7 +143,7 @@ function Told({ of, source }: { of: Observations; source: keyof Observations }) 
     case 'request':
       return <Words text={of.request?.value ?? ''} />;
     case 'message':
-      return 'is on its way to the agent';
+      return 'on its way to the agent';
     case 'report': {
       const { report } = of;
       if (report === undefined) return null;
@@ -160,7 +164,7 @@ function Told({ of, source }: { of: Observations; source: keyof Observations }) 
               </a>
             </>
           )}
-          {report.isOutdated && ' (a message came after it)'}
+          {report.isOutdated && ' (a newer message exists)'}
         </>
       );
     }
@@ -170,8 +174,8 @@ function Told({ of, source }: { of: Observations; source: keyof Observations }) 
       const { state, message, isSilent } = turn.value;
       return (
         <>
-          {state === 'running' ? 'is open' : state}
-          {isSilent && ', without a word'}
+          {state === 'running' ? 'open' : state}
+          {isSilent && ', without output'}
           {message && (
             <>
               : <Words text={message} />
@@ -181,30 +185,109 @@ function Told({ of, source }: { of: Observations; source: keyof Observations }) 
       );
     }
     case 'agent':
-      return `sees it ${of.agent?.value}`;
+      return `reports ${of.agent?.value}`;
     case 'task':
       return `${of.task?.value} running`;
     case 'session':
-      return 'is known';
+      return 'known';
   }
 }
 
-/** Why each rule decides as it does. */
+/** Reasons, by rule. */
 const RULE_WORDS: Record<StateRule, string> = {
   1: 'because its process has ended.',
   2: 'because it waits for an answer.',
-  3: 'because nothing is heard of it any more.',
-  4: 'because a message is newer than everything the agent told.',
-  5: 'because the agent, or its last turn, has failed.',
-  6: 'because the agent says so, and is still.',
-  7: 'because the agent says so; it has not run on for long enough to count as resumed.',
-  8: 'because it runs, though it had said that it was done.',
-  9: 'because it runs, though it said that it was idle.',
-  10: 'because it is still, and its tasks run.',
-  11: 'because the agent says so, and is still.',
-  12: 'because the agent says so, and was not still for long.',
-  13: 'because it is still, though it said that it worked.',
-  14: 'because that is what is seen of it.',
-  15: 'because nothing has been observed yet of what it does.',
-  16: 'because it works, and has told nothing for ten minutes.',
+  3: 'because there is no signal from it.',
+  4: 'because a message is newer than the agent’s last record.',
+  5: 'because the agent or its last turn failed.',
+  6: 'because the agent reports it and is idle.',
+  7: 'because the agent reports it and has not run long enough to count as resumed.',
+  8: 'because it is running, although it reported that it was done.',
+  9: 'because it is running, although it reported that it was idle.',
+  10: 'because it is idle while its tasks run.',
+  11: 'because the agent reports it and is idle.',
+  12: 'because the agent reports it and was active until recently.',
+  13: 'because it is idle, although it reported that it was working.',
+  14: 'because its records show it.',
+  15: 'because nothing has been observed yet.',
+  16: 'because it is working but has sent nothing for ten minutes.',
 };
+
+/** Most losses listed here; the agent's page lists all. */
+const SHOWN = 5;
+
+/** The delivery of a session's records: `Complete to #812, nothing missing`, or the missing ones. */
+function DeliveryVerdict({ session }: { session: SessionSummary }) {
+  const { data, error } = useQuery({
+    // read again whenever the session's row changes
+    queryKey: ['delivery', session.id, session.updatedPosition],
+    queryFn: ({ signal }) => fetchJson<SessionDelivery>(`/sessions/${encodeURIComponent(session.id)}/delivery`, signal),
+    placeholderData: (before) => before,
+  });
+  if (error !== null) return <p className="text-failed">{error.message}</p>;
+  if (data === undefined) return <p className="text-ink-3">Loading delivery…</p>;
+  const { producers, missing, lostCount, quarantinedCount, unnamedCount, waiting } = data;
+  const isWhole = lostCount === 0 && quarantinedCount === 0;
+  return (
+    <>
+      <p className="flex items-baseline gap-1.5">
+        <Glyph
+          name={isWhole && unnamedCount === 0 ? 'completed' : 'lost'}
+          className={isWhole && unnamedCount === 0 ? 'relative top-[1.5px] text-working' : 'relative top-[1.5px]'}
+        />
+        <span>
+          {completeTo(producers)}
+          {isWhole ? unnamedCount === 0 && ', nothing missing' : `, ${lackOf(lostCount, quarantinedCount)} missing`}
+        </span>
+      </p>
+      {unnamedCount > 0 && (
+        <p className="pl-[18px]">
+          {plural(unnamedCount, 'rejected record')} of its {producers.length === 1 ? 'outbox' : 'outboxes'}{' '}
+          {unnamedCount === 1 ? 'names' : 'name'} no session and may belong to this one (
+          <Link
+            prefetch={false}
+            href={`/agents/${encodeURIComponent(session.agentId)}`}
+            className="underline hover:text-ink"
+          >
+            show
+          </Link>
+          )
+        </p>
+      )}
+      {waiting !== null && waiting.count > 0 && (
+        <p className="pl-[18px] text-ink-3">
+          {plural(waiting.count, 'record')} not sent yet (reported <Ago at={waiting.at} />)
+        </p>
+      )}
+      {missing.length > 0 && (
+        <ul className="pl-[18px] text-ink-2">
+          {missing.slice(0, SHOWN).map((one) => (
+            <Missing key={one.position} missing={one} />
+          ))}
+        </ul>
+      )}
+      {missing.length > SHOWN && <p className="pl-[18px] text-ink-3">Earlier ones are in the transcript.</p>}
+    </>
+  );
+}
+
+/** `Complete to #812`, with one number per outbox. */
+function completeTo(producers: readonly ProducerSummary[]): string {
+  if (producers.length === 0) return 'Nothing delivered yet';
+  return `Complete to ${producers.map(({ lastSeq }) => `#${lastSeq.toLocaleString('en')}`).join(', ')}`;
+}
+
+function lackOf(lost: number, quarantined: number): string {
+  const parts = [lost > 0 && `${plural(lost, 'record')} lost`, quarantined > 0 && `${quarantined} rejected`];
+  return parts.filter(Boolean).join(' and ');
+}
+
+function Missing({ missing: { kind, at, count, seq, reason } }: { missing: MissingRecords }) {
+  return (
+    <li>
+      {kind === 'lost' ? `${plural(count, 'record')} lost` : seq === null ? 'A record' : <Name text={`#${seq}`} />}
+      {kind === 'quarantined' && ' rejected'} (<Ago at={at} />
+      ): <Words text={reason} />
+    </li>
+  );
+}

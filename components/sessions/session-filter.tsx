@@ -1,14 +1,18 @@
 'use client';
 
+import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
+import type { SessionSummary } from '@interlude/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { X } from 'lucide';
+import { useEffect, useState } from 'react';
 import type { CountsByState } from '@/components/live/row-counts';
+import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import type { SessionQuery } from './session-query';
-import { StateChips } from './state-chips';
+import { glyphOf, STATE_WORD } from './session-labels';
 
-/** Which states are shown, with how many sessions there are in each, and of which agent. */
+/** Filters by state, with the number of sessions in each, and by agent. */
 export function SessionFilter(props: {
   query: SessionQuery;
   counts: CountsByState;
@@ -27,7 +31,7 @@ export function SessionFilter(props: {
       {agentId !== null && (
         <button
           type="button"
-          aria-label={`Sessions of ${quoted(agentId)} only: show those of every agent`}
+          aria-label={`Only sessions of ${quoted(agentId)}: show all agents`}
           onClick={() => onQuery({ ...query, agentId: null })}
           className="hit flex h-6 min-w-0 items-center gap-1 rounded-full border border-ink bg-raised px-2"
         >
@@ -39,4 +43,101 @@ export function SessionFilter(props: {
       )}
     </div>
   );
+}
+
+/** Toggles for states, with counts. States without rows are left out. */
+export function StateChips(props: {
+  legend: string;
+  states: readonly SessionState[];
+  counts: Record<SessionState, number>;
+  onStates: (states: SessionState[]) => void;
+}) {
+  const { legend, states, counts, onStates } = props;
+  const toggle = (state: SessionState) => {
+    const isOn = states.includes(state);
+    onStates(SESSION_STATES.filter((one) => (one === state ? !isOn : states.includes(one))));
+  };
+  return (
+    <fieldset className="contents">
+      <legend className="sr-only">{legend}</legend>
+      {SESSION_STATES.filter((state) => counts[state] > 0 || states.includes(state)).map((state) => (
+        <label
+          key={state}
+          className="hit flex h-6 items-center gap-1 rounded-full border border-line px-2 text-ink-2 hover:text-ink has-checked:border-ink has-focus-visible:outline-2 has-checked:bg-raised"
+        >
+          <input type="checkbox" checked={states.includes(state)} onChange={() => toggle(state)} className="sr-only" />
+          <Glyph name={glyphOf(state)} />
+          {STATE_WORD[state]}
+          <span className="tabular text-ink-3">{counts[state].toLocaleString('en')}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** A filter of sessions. No states: all of them. */
+interface SessionQuery {
+  text: string;
+  states: readonly SessionState[];
+  agentId: string | null;
+}
+
+export const EVERY_SESSION: SessionQuery = { text: '', states: [], agentId: null };
+
+/** The query string for `GET /sessions` and the start page; empty without a filter. */
+export function paramsOf({ text, states, agentId }: SessionQuery): string {
+  const params = new URLSearchParams();
+  const words = text.trim();
+  if (words) params.set('q', words);
+  for (const state of states) params.append('state', state);
+  if (agentId !== null) params.set('agent', agentId);
+  return params.toString();
+}
+
+/** The query string of a search. Naming all states makes the server count an agent’s sessions. */
+export function searchQueryOf(query: SessionQuery): string {
+  const isOfAgent = query.agentId !== null && query.states.length === 0;
+  return paramsOf(isOfAgent ? { ...query, states: SESSION_STATES } : query);
+}
+
+function queryOf(params: URLSearchParams): SessionQuery {
+  const states = SESSION_STATES.filter((state) => params.getAll('state').includes(state));
+  return { text: params.get('q') ?? '', states, agentId: params.get('agent') };
+}
+
+/** True if a session matches the filter, apart from its text. */
+export function passes({ state, agentId }: SessionSummary, query: SessionQuery): boolean {
+  return (
+    (query.states.length === 0 || query.states.includes(state)) && (query.agentId === null || query.agentId === agentId)
+  );
+}
+
+/**
+ * The filter, kept from page to page. The start page has it in its address, so it can be linked. Back undoes a filter,
+ * but not each letter.
+ */
+export function useSessionQuery(home: boolean, first: URLSearchParams) {
+  const [query, setQuery] = useState(() => (home ? queryOf(first) : EVERY_SESSION));
+  const params = paramsOf(query);
+  useEffect(() => {
+    if (!home) return;
+    const follow = () => {
+      if (withoutBasePath(location.pathname) === '/') setQuery(queryOf(new URLSearchParams(location.search)));
+    };
+    addEventListener('popstate', follow);
+    return () => removeEventListener('popstate', follow);
+  }, [home]);
+  useEffect(() => {
+    if (home && location.search.slice(1) !== params) history.replaceState(null, '', pathOf(params));
+  }, [home, params]);
+  const change = (next: SessionQuery) => {
+    const isTyped = paramsOf({ ...next, text: '' }) === paramsOf({ ...query, text: '' });
+    if (home && !isTyped) history.pushState(null, '', pathOf(paramsOf(next)));
+    setQuery(next);
+  };
+  return [query, change] as const;
+}
+
+function pathOf(params: string): string {
+  return withBasePath(params === '' ? '/' : `/?${params}`);
 }

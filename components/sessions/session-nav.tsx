@@ -1,11 +1,13 @@
 'use client';
 
+import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
-import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, type RefObject, useDeferredValue, useMemo, useRef, useState } from 'react';
 import type { CountsByState } from '@/components/live/row-counts';
-import { useListSearch } from '@/components/live/use-list-search';
+import { useListSearch } from '@/components/live/use-list';
 import { Boundary } from '@/components/ui/boundary';
 import { FoldButton } from '@/components/ui/fold-button';
 import { HeldChanges } from '@/components/ui/held-changes';
@@ -13,34 +15,34 @@ import { NEW_ROWS } from '@/components/ui/held-order';
 import { ListSearch } from '@/components/ui/list-search';
 import { useServerNow } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
+import { plainWords } from '@/components/ui/plain-words';
+import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useStored } from '@/components/ui/use-stored';
-import { SessionFilter } from './session-filter';
-import { groupSessions, type SessionGroup } from './session-groups';
-import { askedOf, EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';
+import { EVERY_SESSION, paramsOf, passes, SessionFilter, searchQueryOf, useSessionQuery } from './session-filter';
+import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-labels';
 import { SessionRow } from './session-row';
-import { GROUP_WORD, type Group as GroupName } from './session-words';
-import { useListKeys } from './use-list-keys';
 import { useSessions } from './use-sessions';
 
-const endCode = new CodeOnDemand(async () => (await import('./session-list-end')).SessionListEnd);
+/** Not in the first load, which has a size limit. */
+const endCode = new CodeOnDemand(async () => (await import('@/components/live/list')).ListEnd);
 
-/** More sessions than this that need no look start out folded. */
+/** Quiet groups with more sessions than this start folded. */
 const QUIET_SHOWN = 5;
-const QUIET: ReadonlySet<string> = new Set(['seen', 'unknown', 'exited', 'archived'] satisfies GroupName[]);
+const QUIET: ReadonlySet<string> = new Set(['seen', 'unknown', 'exited', 'archived'] satisfies Group[]);
 
 /**
- * The list of sessions, grouped by what needs a look. The same element is the start page and, beside a session, the
- * sidebar; it lays itself out by its own width.
+ * The list of sessions, grouped by urgency. The same element is the start page and the sidebar of a session; its
+ * layout follows its width.
  */
 export function SessionNav(props: {
   currentId: string | null;
-  /** Whether j and k move in the list wherever the focus is. */
+  /** j and k move in the list wherever the focus is. */
   keysEverywhere: boolean;
   empty: React.ReactNode;
 }) {
   const { currentId, keysEverywhere, empty } = props;
-  const { list, more } = useSessions();
+  const { list, state } = useSessions();
   const box = useRef<HTMLElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [query, setQuery] = useSessionQuery(keysEverywhere, useSearchParams());
@@ -48,7 +50,7 @@ export function SessionNav(props: {
   const isFiltered = paramsOf(query) !== '';
   const search = useListSearch<SessionList>({
     path: '/sessions',
-    asked: askedOf(query),
+    query: searchQueryOf(query),
     take: (fleet, page) => fleet.takeFoundSessions(page),
   });
   const sessions = list?.sessions;
@@ -66,11 +68,12 @@ export function SessionNav(props: {
     byId.has(id),
   );
   const counts = isFiltered ? search.found?.counts : list?.counts;
+  const end = isFiltered ? search : state;
   const [lastId, setLastId] = useState(currentId);
   if (currentId !== null && currentId !== lastId) setLastId(currentId);
   useListKeys({ list: box, search: field, everywhere: keysEverywhere, startId: lastId });
 
-  // Esc leads one step out: from the search to what it found, from there to the whole list, then out of the list.
+  // Esc leaves the search field, then clears the filter, then leaves the rows.
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Escape' || event.defaultPrevented) return;
     const { activeElement } = document;
@@ -106,63 +109,58 @@ export function SessionNav(props: {
         <SessionFilter query={query} counts={list.counts} onQuery={setQuery} />
       )}
       <div className="min-h-0 flex-1 overflow-y-auto overscroll-contain pb-6">
-        {sessions === undefined && <p className="px-4 py-3 text-ink-3">Loading sessions…</p>}
         {sessions?.length === 0 && empty}
         {order.map(({ name, ids }) => {
           const rows = ids.flatMap((id) => byId.get(id) ?? []);
           const group = groups.find(({ group }) => group === name);
           return (
-            <Group
+            <GroupSection
               key={name}
-              name={name as GroupName | typeof NEW_ROWS}
+              name={name as Group | typeof NEW_ROWS}
               rows={rows}
               listed={name === NEW_ROWS ? rows.length : (group?.sessions.length ?? 0)}
               count={group === undefined || (list?.next == null && !search.hasMore) ? null : countOf(group, counts)}
               currentId={currentId}
-              // What was searched for is shown, and so is what is all there is.
               unfolds={isFiltered || order.length === 1}
             />
           );
         })}
-        <div className="px-4 pt-1">
-          {list !== undefined && (isFiltered || list.next != null) && (
-            <OnDemand
-              code={endCode}
-              name="The end of the list"
-              props={{
-                search: isFiltered ? search : null,
-                states: query.states,
-                more,
-                counts: list.counts,
-                listed: isFiltered
-                  ? groups.reduce((sum, group) => sum + group.sessions.length, 0)
-                  : list.sessions.length,
-                onAll: () => setQuery(EVERY_SESSION),
-              }}
-            />
-          )}
-        </div>
+        {(isFiltered || end.hasMore || end.isLoading || end.error !== null) && (
+          <OnDemand
+            code={endCode}
+            name="The end of the list"
+            props={{
+              state: end,
+              listed: groups.reduce((sum, group) => sum + group.sessions.length, 0),
+              count: (query.states.length === 0 ? SESSION_STATES : query.states).reduce(
+                (sum, state) => sum + (counts?.[state] ?? 0),
+                0,
+              ),
+              what: 'sessions',
+              search: isFiltered ? { text: query.text, onClear: () => setQuery(EVERY_SESSION) } : undefined,
+              className: 'px-4 pt-4 pb-3',
+            }}
+          />
+        )}
       </div>
     </nav>
   );
 }
 
-/** @param states those that count; none for all */
-
-/** How many there are of a group, listed or not; null if no count tells. */
+/** Size of a group, including sessions that are not loaded; null if the server doesn’t count it. */
 function countOf({ group, sessions }: SessionGroup, counts: CountsByState | undefined): number | null {
-  // The server counts states. Of some of them a group has only a part.
+  // The server counts by state. Other groups contain only part of a state.
   const isWhole = group === 'needs-input' || group === 'working' || group === 'idle' || group === 'complete';
   return counts === undefined || !isWhole ? null : Math.max(sessions.length, counts[group]);
 }
 
-function Group(props: {
-  name: GroupName | typeof NEW_ROWS;
-  /** What is shown of it: while its order is held, what was in it then. */
+function GroupSection(props: {
+  name: Group | typeof NEW_ROWS;
+  /** The rows shown: while the order is held, those of that moment. */
   rows: readonly SessionSummary[];
-  /** How many of those that are loaded are in it. */
+  /** Number of loaded sessions in the group. */
   listed: number;
-  /** Null if all of them are loaded. */
+  /** Null if all are loaded. */
   count: number | null;
   currentId: string | null;
   unfolds: boolean;
@@ -197,7 +195,7 @@ function Group(props: {
       </h2>
       <ul>
         {(open ? rows : []).map((session) => (
-          // what is out of sight is not laid out: a fleet changes rows of it many times a second
+          // Rows out of sight skip layout: a fleet updates rows many times a second.
           <li key={session.id} className="[contain-intrinsic-size:auto_72px] [content-visibility:auto]">
             <Boundary
               of={session}
@@ -209,5 +207,96 @@ function Group(props: {
         ))}
       </ul>
     </section>
+  );
+}
+
+interface SessionGroup {
+  group: Group;
+  sessions: SessionSummary[];
+}
+
+/**
+ * Groups sessions by urgency, newest first within a group. Empty groups are left out.
+ *
+ * @param now by the server's clock, because failures age
+ */
+export function groupSessions(sessions: readonly SessionSummary[], search: string, now: number): SessionGroup[] {
+  const words = searchWords(search);
+  const found = sessions.filter((session) => matches(session, words, now));
+  return GROUPS.map((group) => ({
+    group,
+    sessions: found.filter((session) => groupOf(session, now) === group).sort((a, b) => rank(b) - rank(a)),
+  })).filter(({ sessions }) => sessions.length > 0);
+}
+
+const AT_REST: ReadonlySet<SessionState> = new Set(['idle', 'complete', 'exited', 'unknown']);
+
+/** Working sessions keep their place: a list that re-sorts with every word can't be clicked. */
+function rank(session: SessionSummary): number {
+  return AT_REST.has(session.state) ? session.lastEventAt : session.stateSince;
+}
+
+function matches(session: SessionSummary, words: string[], now: number): boolean {
+  if (words.length === 0) return true;
+  // not cached: the group changes with time
+  const text = `${textOf(session)}\n${GROUP_WORD[groupOf(session, now)].toLowerCase()}`;
+  return words.every((word) => text.includes(word));
+}
+
+/** Cached, because each key press searches the list again. */
+const texts = new WeakMap<SessionSummary, string>();
+
+/** Everything that the row shows, and the texts that it shortens. */
+function textOf(session: SessionSummary): string {
+  const known = texts.get(session);
+  if (known !== undefined) return known;
+  const text = [
+    sessionText(session),
+    sessionTitle(session),
+    describeState(session),
+    ...marksOf(session).map((mark) => mark.text),
+    plainWords(session.stateReason ?? ''),
+    plainWords(session.lastText ?? ''),
+  ]
+    .join('\n')
+    .toLowerCase();
+  texts.set(session, text);
+  return text;
+}
+
+const ROWS = '[data-session-row], [data-more-rows]';
+
+/** j/k and the arrows move through the list, and "/" focuses the search field. Enter follows the focused link. */
+function useListKeys(options: {
+  list: RefObject<HTMLElement | null>;
+  search: RefObject<HTMLInputElement | null>;
+  /** j and k work wherever the focus is. */
+  everywhere: boolean;
+  /** The session viewed last, where the keys start. */
+  startId: string | null;
+}): void {
+  const { list, search, everywhere, startId } = options;
+  const move = (step: 1 | -1) => {
+    const rows = [...(list.current?.querySelectorAll<HTMLElement>(ROWS) ?? [])];
+    const focused = rows.indexOf(document.activeElement as HTMLElement);
+    const at = focused >= 0 ? focused : rows.findIndex((row) => row.dataset.sessionRow === startId);
+    const next = at < 0 ? (step > 0 ? rows[0] : rows.at(-1)) : rows[Math.min(rows.length - 1, Math.max(0, at + step))];
+    if (next === undefined) return false;
+    next.focus();
+    next.scrollIntoView({ block: 'nearest' });
+  };
+  useShortcuts(
+    {
+      'sessions.search': () => {
+        // On a phone the list is hidden.
+        if (list.current === null || list.current.offsetParent === null) return false;
+        search.current?.focus();
+        search.current?.select();
+      },
+      'sessions.first-found': ({ target }) => (target === search.current ? move(1) : false),
+      'sessions.next': () => move(1),
+      'sessions.previous': () => move(-1),
+    },
+    { area: list, leads: everywhere },
   );
 }

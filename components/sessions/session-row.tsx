@@ -14,16 +14,15 @@ import {
   glyphOf,
   isTimed,
   lastLine,
+  listedStateOf,
   marksOf,
   needsLook,
   type SessionMark,
   sessionTitle,
-  standingOf,
-} from './session-words';
+} from './session-labels';
 
 /**
- * One session in the list: what it is, whose, in what state, and what was said last. Narrow it takes three lines, in a
- * wide list one.
+ * A session in the list: title, agent, state and last text, in one line where the list is wide, else in three.
  */
 export const SessionRow = memo(function SessionRow({
   session,
@@ -51,14 +50,14 @@ export const SessionRow = memo(function SessionRow({
       )}
     >
       <Glyph
-        name={glyphOf(standingOf(session))}
+        name={glyphOf(listedStateOf(session))}
         className={clsx('relative top-[1.5px] row-start-1', isUrgent && 'scale-110')}
       />
       <span
         dir="auto"
         className={clsx(
           'col-start-2 row-start-1 max-w-full justify-self-start truncate',
-          standingOf(session) === 'exited' ? 'text-ink-2' : 'font-medium text-ink',
+          listedStateOf(session) === 'exited' ? 'text-ink-2' : 'font-medium text-ink',
         )}
       >
         <Words text={sessionTitle(session)} />
@@ -73,14 +72,14 @@ export const SessionRow = memo(function SessionRow({
         )}
       </span>
       <span className="col-start-2 col-end-4 row-start-2 flex min-w-0 items-baseline gap-2 text-ink-3 text-xs @3xl:col-start-4 @3xl:col-end-5 @3xl:row-start-1">
-        {/* Whose it is comes first: what is told besides takes what room it leaves, and at least two fifths. */}
+        {/* The marks take the room that the agent's name leaves, at least two fifths. */}
         <span data-agent-name className={clsx('shrink-0 truncate', isAlone ? 'max-w-full' : 'max-w-3/5')}>
           <Name text={session.agentId} />
         </span>
         <span className="sr-only">, {describeState(session)}</span>
         {!isAlone && <Marks marks={marks} lastHeard={lastHeard} />}
       </span>
-      {/* Its height stays when its first words come: the rows below must not move under a pointer. */}
+      {/* The height stays when the first text arrives: rows below must not move under the pointer. */}
       <span
         dir="auto"
         className="col-start-2 col-end-4 row-start-3 min-h-[1lh] max-w-full justify-self-start truncate text-ink-2 text-xs @3xl:col-start-3 @3xl:col-end-4 @3xl:row-start-1"
@@ -91,7 +90,7 @@ export const SessionRow = memo(function SessionRow({
   );
 });
 
-/** One line of it, the most urgent first; what it has no room for is in its title. */
+/** The marks in one line; the title has them in full. */
 function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard: string }) {
   return (
     <span
@@ -100,7 +99,7 @@ function Marks({ marks, lastHeard }: { marks: readonly SessionMark[]; lastHeard:
     >
       {marks.map(({ kind, text, title, since }) => (
         <Fragment key={kind}>
-          {/* The state in words has said the tasks already. */}
+          {/* Screen readers get the tasks from the state in words. */}
           <span className={clsx('mr-1', COLOUR[kind])} title={title} aria-hidden={kind === 'tasks'}>
             {GLYPH[kind] && (
               <Glyph name={GLYPH[kind]} className="relative top-[1.5px] mr-1 inline-block scale-90 align-baseline" />

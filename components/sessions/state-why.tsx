@@ -1,15 +1,16 @@
 'use client';
 
-import type { SessionSummary } from '@interlude/protocol/read-models';
+import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
 import { CircleQuestionMark } from 'lucide';
 import { useCallback, useRef, useState } from 'react';
+import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { Icon } from '@/components/ui/icon';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const popoverCode = new CodeOnDemand(async () => (await import('./evidence-popover')).EvidencePopover);
 
-/** Why a session counts as being in its state: a press or a key away. */
+/** Opens the evidence for a session's state. */
 export function StateWhy({ session }: { session: SessionSummary }) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
@@ -35,5 +36,15 @@ export function StateWhy({ session }: { session: SessionSummary }) {
         <OnDemand code={popoverCode} name="The evidence" props={{ session, button, onClose: () => setOpen(false) }} />
       )}
     </>
+  );
+}
+
+/** `since 12:03 (4m), last signal 12:02:58` */
+export function Evidence({ away }: { away: SessionAway }) {
+  return (
+    <span className="tabular text-ink-2">
+      since <TimeOfDay at={away.since} /> (<Ago at={away.since} />
+      ), last signal <TimeOfDay at={away.lastHeardAt} seconds />
+    </span>
   );
 }

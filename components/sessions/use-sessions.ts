@@ -1,54 +1,28 @@
 'use client';
 
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
-import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
-import { ALL } from '@/components/live/fleet-store';
-import { useFleet, useFleetQuery, useFleetStores, useMorePages } from '@/components/live/use-fleet';
+import { useFleet, useFleetQuery } from '@/components/live/use-fleet';
+import { PAGE, useListCounts, useLiveList } from '@/components/live/use-list';
 
-/** Sessions of one page, and those that are added with each asking. */
-const PAGE = 100;
-/** Most sessions of one answer. */
-const MOST_AT_ONCE = 1_000;
-/** Of what is not listed only the server knows how much there is: it is asked again at most this often. */
-const COUNT_AGAIN_MS = 5_000;
-
-const pageAfter = (after: string, limit = PAGE, signal?: AbortSignal) =>
-  fetchJson<SessionList>(`/sessions?${new URLSearchParams({ after, limit: String(limit) })}`, signal);
-
-/** The sessions that are loaded, the most urgent ones first, and the way to the others. */
+/** The loaded sessions, and the request for further ones. */
 export function useSessions() {
-  const { fleet } = useFleetStores();
   const list = useFleet(({ listedSessions }) => listedSessions);
-  useFleetQuery({
+  const state = useLiveList<SessionList>({
     table: 'sessions',
-    kind: 'list',
-    of: ALL,
-    // What was listed before a gap is listed after it.
-    load: (signal) =>
-      pageAfter('0', Math.min(MOST_AT_ONCE, Math.max(PAGE, fleet.listedSessions?.sessions.length ?? 0)), signal),
-    take: (fleet, page) => fleet.takeSessions(page),
-  });
-  useQuery({
-    queryKey: ['session-counts'],
-    queryFn: async ({ signal }) => {
-      const { counts, position } = await pageAfter('0', 1, signal);
-      fleet.takeCounts(counts, position);
-      return position;
-    },
-    enabled: list?.countsAreOld ?? false,
-    refetchInterval: COUNT_AGAIN_MS,
-  });
-  const more = useMorePages({
-    of: 'sessions',
+    path: '/sessions',
     next: list?.next,
-    load: (after) => pageAfter(after),
+    limit: PAGE,
+    listed: list?.sessions.length,
     take: (fleet, page, after) => fleet.takeSessions(page, after),
   });
-  return { list, more };
+  useListCounts<SessionList>('/sessions', list?.countsAreOld ?? false, (fleet, { counts, position }) =>
+    fleet.takeCounts(counts, position),
+  );
+  return { list, state };
 }
 
-/** One session, whose page this is. */
+/** The session of the page. */
 export function useSession(sessionId: string): SessionSummary {
   useFleetQuery({
     table: 'sessions',
@@ -58,6 +32,6 @@ export function useSession(sessionId: string): SessionSummary {
     take: (fleet, detail) => fleet.takeSession(detail),
   });
   const session = useFleet(({ sessions }) => sessions.get(sessionId));
-  if (session === undefined) throw new Error('No row of this session');
+  if (session === undefined) throw new Error('The session’s row is not loaded');
   return session;
 }

@@ -4,15 +4,14 @@ import type { Content, JsonSchema, OpenApiDocument, Operation } from '@interlude
 import { API_ADDRESS, API_BASE } from '@interlude/protocol/version';
 import { ChevronRight } from 'lucide';
 import { type ReactNode, useEffect, useState } from 'react';
+import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
-import { Fields, LINK, SchemaFields, TypeText } from './api-schema';
-import { CopyText } from './copy-text';
-import { Section } from './section';
-import { WithCode } from './with-code';
+import { Fields, LINK, SchemaFields, TypeText, WithCode } from './api-schema';
+import { Section } from './fact-table';
 
 /**
- * The API reference, rendered from the OpenAPI document. Operations are linked to by id, types by name. Details are
- * rendered when opened: all at once would block the server for longer than any page may.
+ * The API reference, rendered from the OpenAPI document. Anchors are operation ids and type names. Details are rendered
+ * when opened, because rendering all of them would block the server.
  */
 export function ApiReference({ document, origin }: { document: OpenApiDocument; origin: string }) {
   const { info, tags, components } = document;
@@ -92,7 +91,7 @@ function anchorOf(group: string): string {
   return group.toLowerCase();
 }
 
-/** Opens the entry that the address names, now and whenever the address changes. */
+/** Opens the entry in the address, now and after changes. */
 function openTarget(): () => void {
   const open = () => {
     if (!/^#\w+$/.test(location.hash)) return;
@@ -109,7 +108,7 @@ function Entry({ id, label, children }: { id: string; label: ReactNode; children
   return (
     <li id={id} className="scroll-mt-16 border-line border-b">
       <details
-        // opened before the page was live
+        // opened before hydration
         ref={(details) => {
           if (details?.open) setIsOpen(true);
         }}
@@ -286,4 +285,9 @@ function sampleOf(schema: JsonSchema, name = ''): unknown {
   if (type === 'string') return name === '' ? '…' : placeholder(name);
   const required = (schema.required ?? []) as string[];
   return Object.fromEntries(required.map((field) => [field, sampleOf(fields[field] ?? {}, field)]));
+}
+
+/** A `CopyButton` for a fixed text. */
+function CopyText({ label, text }: { label: string; text: string }) {
+  return <CopyButton label={label} text={() => text} className="mt-px shrink-0" />;
 }

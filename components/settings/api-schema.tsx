@@ -1,6 +1,5 @@
 import type { JsonSchema } from '@interlude/protocol/open-api';
 import { Fragment, type ReactNode } from 'react';
-import { WithCode } from './with-code';
 
 export const LINK = 'underline decoration-line-strong underline-offset-2 hover:decoration-ink';
 
@@ -139,4 +138,12 @@ function AnonymousTypes({ schema, label }: { schema: JsonSchema; label: string }
         </div>
       ),
   );
+}
+
+/** Renders text between backquotes as code. */
+export function WithCode({ text }: { text: string }) {
+  return text.split('`').map((part, at) => {
+    const key = `${at} ${part}`;
+    return at % 2 === 1 ? <code key={key}>{part}</code> : <Fragment key={key}>{part}</Fragment>;
+  });
 }

@@ -3,9 +3,9 @@
 import type { AuditEntry } from '@interlude/protocol/access';
 import { useId } from 'react';
 import type { AuditField, AuditFilter } from './audit-filter';
-import { RESULTS, resultWord } from './audit-words';
+import { RESULTS, resultWord } from './audit-filter';
 
-/** Which entries are shown. What can be typed is completed from those that are there. */
+/** Filters the entries. Text fields suggest values of the loaded entries. */
 export function AuditFilterBar(props: {
   filter: AuditFilter;
   onFilter: (filter: AuditFilter) => void;

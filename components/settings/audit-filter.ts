@@ -1,5 +1,5 @@
-/** What an entry must be, each of them exactly; empty for whatever. */
-export const AUDIT_FIELDS = ['actor', 'action', 'agent', 'session', 'result', 'credential'] as const;
+/** Filter fields. Values match exactly; empty matches everything. */
+const AUDIT_FIELDS = ['actor', 'action', 'agent', 'session', 'result', 'credential'] as const;
 export type AuditField = (typeof AUDIT_FIELDS)[number];
 export type AuditFilter = Record<AuditField, string>;
 
@@ -9,4 +9,21 @@ export function filterIn(params: { get(name: string): string | null }): AuditFil
 
 export function paramsOf(filter: AuditFilter): URLSearchParams {
   return new URLSearchParams(AUDIT_FIELDS.flatMap((field) => (filter[field] === '' ? [] : [[field, filter[field]]])));
+}
+
+/** Words for results: `done`, or the code of a refusal. */
+const RESULT_WORD: Record<string, string> = {
+  done: 'done',
+  forbidden: 'refused: not allowed for this role',
+  not_found: 'refused: not found',
+  conflict: 'refused: conflict',
+  cross_origin: 'refused: from another site',
+  too_many_requests: 'refused: too many requests',
+  unsupported_encoding: 'refused: unsupported encoding',
+};
+
+export const RESULTS = Object.keys(RESULT_WORD);
+
+export function resultWord(result: string): string {
+  return RESULT_WORD[result] ?? `refused: ${result.replaceAll('_', ' ')}`;
 }

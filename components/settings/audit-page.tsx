@@ -1,33 +1,40 @@
 'use client';
 
-import type { AuditPage as Page } from '@interlude/protocol/access';
+import type { AuditCheck, AuditPage as Page } from '@interlude/protocol/access';
 import { API_ADDRESS } from '@interlude/protocol/version';
+import { keepPreviousData, useQueryClient } from '@tanstack/react-query';
 import { clsx } from 'clsx';
-import { Download } from 'lucide';
+import { Download, ShieldCheck } from 'lucide';
 import { useSearchParams } from 'next/navigation';
-import { useDeferredValue, useRef } from 'react';
+import { useDeferredValue, useRef, useState } from 'react';
+import { fetchJson } from '@/components/live/fetch-json';
+import { List } from '@/components/live/list';
+import { useList } from '@/components/live/use-list';
 import { CalendarDay } from '@/components/ui/calendar-day';
+import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
-import { AuditCheckButton } from './audit-check';
-import { filterIn, paramsOf } from './audit-filter';
+import { type AuditFilter, filterIn, paramsOf } from './audit-filter';
 import { AuditFilterBar } from './audit-filter-bar';
 import { AuditRow } from './audit-row';
-import { useAudit } from './use-audit';
-import { useAuditFilter } from './use-audit-filter';
+import { useAct } from './confirm-button';
 
-const NOTHING = filterIn(new URLSearchParams());
+const PAGE = 50;
+const MOST_AT_ONCE = 1_000;
+const LINK = 'underline decoration-line-strong underline-offset-2 hover:text-ink';
+const BUTTON = 'flex h-8 items-center gap-1.5 rounded-md border border-line-strong px-3 hover:bg-raised';
 
-/** What people and programs did, and what they were refused. */
+/** Actions of people and programs, including refused ones. */
 export function AuditPage({ first, actions }: { first: { query: string; page: Page }; actions: readonly string[] }) {
   const [filter, setFilter] = useAuditFilter(useSearchParams());
   const query = useDeferredValue(paramsOf(filter).toString());
-  const { entries, removed, hasMore, more, again, isLoading, isOld, error } = useAudit(query, first);
+  const { list, first: reading, ...state } = useAudit(query, first);
+  const { entries, removed } = list ?? { entries: [], removed: null };
   const isFiltered = query !== '';
-  const lookAgain = useRef<HTMLButtonElement>(null);
-  const showAll = () => {
-    setFilter(NOTHING);
-    // this button goes, and the focus stays beside it
-    lookAgain.current?.focus();
+  const refresh = useRef<HTMLButtonElement>(null);
+  const onClear = () => {
+    setFilter(filterIn(new URLSearchParams()));
+    // The pressed button goes, and its focus with it.
+    refresh.current?.focus();
   };
   return (
     <section aria-labelledby="audit">
@@ -35,15 +42,15 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
         Audit
       </h2>
       <p className="mt-0.5 max-w-prose text-pretty text-ink-3 text-xs">
-        Everything that people and programs did here, and what they were refused. Each entry has the hash of the one
-        before it, so that none can be changed or taken out unseen. What agents say is in their logs and sessions.
+        Everything people and programs did here, including what was refused. Each entry contains the hash of the
+        previous one, so a changed or removed entry can be detected. For what agents say, see their logs and sessions.
       </p>
       <div className="mt-3 flex flex-wrap gap-x-3 gap-y-2">
         <AuditCheckButton />
         <a
           href={`${API_ADDRESS}/audit/export${isFiltered ? `?${query}` : ''}`}
           download
-          className="order-first flex h-8 items-center gap-1.5 rounded-md border border-line-strong px-3 hover:bg-raised"
+          className={clsx('order-first', BUTTON)}
         >
           <Icon of={Download} size={13} />
           {isFiltered ? 'Export these as JSON lines' : 'Export as JSON lines'}
@@ -51,68 +58,141 @@ export function AuditPage({ first, actions }: { first: { query: string; page: Pa
       </div>
       <AuditFilterBar filter={filter} onFilter={setFilter} actions={actions} entries={entries} />
       <p className="flex min-h-6 items-baseline gap-3 pb-1 text-2xs text-ink-3">
-        <button
-          ref={lookAgain}
-          type="button"
-          onClick={again}
-          className="underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
-          Look again
+        <button ref={refresh} type="button" onClick={() => void reading.refetch()} className={LINK}>
+          Refresh
         </button>
         <span role="status">
-          {isLoading
-            ? 'Looking…'
-            : entries.length === 0
-              ? ''
-              : `the newest ${entries.length.toLocaleString('en')}${isFiltered ? ' that match' : ''}`}
+          {reading.isFetching
+            ? 'Loading…'
+            : entries.length > 0 && `Newest ${entries.length.toLocaleString('en')}${isFiltered ? ' matches' : ''}`}
         </span>
         {isFiltered && (
-          <button
-            type="button"
-            onClick={showAll}
-            className="underline decoration-line-strong underline-offset-2 hover:text-ink"
-          >
+          <button type="button" onClick={onClear} className={LINK}>
             Show all
           </button>
         )}
-        <span role="alert" className="text-failed">
-          {error?.message}
-        </span>
       </p>
-      {entries.length > 0 && (
-        <ol aria-label="Entries" className={clsx('@container border-line border-t', isOld && 'opacity-60')}>
-          {entries.map((entry) => (
-            <AuditRow
-              key={entry.number}
-              entry={entry}
-              onOnly={(field, value) => setFilter({ ...filter, [field]: value })}
-            />
-          ))}
-        </ol>
-      )}
-      {entries.length === 0 && !isLoading && error === null && (
-        <p className="border-line border-t py-3 text-ink-3">
-          {isFiltered
-            ? `${removed === null ? 'Nothing like this was done' : 'No entry that is left is like this'}. Each value must be given in full, letter by letter.`
-            : 'Nothing has been done here yet: no message sent, nothing decided, nobody signed in.'}
-        </p>
-      )}
-      {removed !== null && !hasMore && !isLoading && (
+      <List
+        rows={entries}
+        what="entries"
+        state={state}
+        empty={
+          <p className="border-line border-t py-3 text-ink-3">
+            {isFiltered
+              ? `No ${removed === null ? '' : 'remaining '}entries match. Enter each value in full.`
+              : 'No entries yet. Sign-ins, messages, decisions and other actions will appear here.'}
+          </p>
+        }
+      >
+        {() => (
+          <ol
+            aria-label="Entries"
+            className={clsx('@container border-line border-t', reading.isPlaceholderData && 'opacity-60')}
+          >
+            {entries.map((entry) => (
+              <AuditRow
+                key={entry.number}
+                entry={entry}
+                onOnly={(field, value) => setFilter({ ...filter, [field]: value })}
+              />
+            ))}
+          </ol>
+        )}
+      </List>
+      {removed !== null && !state.hasMore && !state.isLoading && (
         <p className="py-3 text-2xs text-ink-3">
-          Entries up to number {removed.upTo.toLocaleString('en')} were removed by their age, the last on{' '}
+          Entries up to number {removed.upTo.toLocaleString('en')} were removed because of their age, most recently on{' '}
           <CalendarDay at={removed.at} />.
         </p>
       )}
-      {hasMore && (
-        <button
-          type="button"
-          onClick={more}
-          aria-disabled={isLoading}
-          className="mt-3 min-h-6 text-ink-2 text-xs underline decoration-line-strong underline-offset-2 hover:text-ink"
-        >
-          {isLoading ? 'Loading…' : 'Show older ones'}
-        </button>
-      )}
     </section>
+  );
+}
+
+/** Keeps the filter in the address, so that it can be shared. */
+function useAuditFilter(params: URLSearchParams) {
+  const [filter, setFilter] = useState(() => filterIn(params));
+  const change = (wanted: AuditFilter) => {
+    setFilter(wanted);
+    const query = paramsOf(wanted).toString();
+    window.history.replaceState(null, '', query === '' ? location.pathname : `?${query}`);
+  };
+  return [filter, change] as const;
+}
+
+/** The matching entries, newest first. */
+function useAudit(query: string, first: { query: string; page: Page }) {
+  const queries = useQueryClient();
+  const key = ['access', 'audit', query];
+  return useList<Page>({
+    key,
+    read: (before, signal) => {
+      const params = new URLSearchParams(query);
+      const loaded = before === null ? (queries.getQueryData<Page>(key)?.entries.length ?? 0) : 0;
+      params.set('limit', String(Math.min(MOST_AT_ONCE, Math.max(PAGE, loaded))));
+      if (before !== null) params.set('before', before);
+      return fetchJson(`/audit?${params}`, signal);
+    },
+    next: (list) => (list?.next == null ? null : String(list.next)),
+    join: (list, page) => ({ ...page, entries: [...list.entries, ...page.entries] }),
+    initialData: query === first.query ? first.page : undefined,
+    placeholderData: keepPreviousData,
+    gcTime: 0,
+  });
+}
+
+/** Verifies the hash chain on the server. */
+function AuditCheckButton() {
+  const [check, setCheck] = useState<AuditCheck | null>(null);
+  const { isSending, failure, act } = useAct();
+  return (
+    <>
+      <button
+        type="button"
+        aria-disabled={isSending}
+        onClick={() => void act(async () => setCheck(await fetchJson<AuditCheck>('/audit/check')))}
+        className={BUTTON}
+      >
+        <Icon of={ShieldCheck} size={13} />
+        {isSending ? 'Checking…' : 'Check the chain'}
+      </button>
+      <div role="status" className="basis-full text-xs">
+        {failure !== null && <p className="text-failed">The check failed: {failure}</p>}
+        {failure === null && check !== null && <CheckResult check={check} />}
+      </div>
+    </>
+  );
+}
+
+function CheckResult({ check: { entries, head, brokenAt, removed } }: { check: AuditCheck }) {
+  if (brokenAt !== null) {
+    return (
+      <p className="max-w-prose rounded-md bg-failed-soft px-3 py-2 text-failed">
+        The chain breaks at entry {brokenAt.toLocaleString('en')}, which doesn’t match the one before it. An entry was
+        changed or removed there. The {entries.toLocaleString('en')} entries before it are unchanged.
+      </p>
+    );
+  }
+  if (entries === 0) return <p className="text-ink-2">There are no entries to check yet.</p>;
+  const newest = ((removed?.upTo ?? 0) + entries).toLocaleString('en');
+  return (
+    <div className="max-w-prose rounded-md bg-sunken px-3 py-2 text-ink-2">
+      <p>
+        <span className="font-medium text-working">The chain is intact.</span>{' '}
+        {entries === 1 ? 'It has one entry,' : `It has ${entries.toLocaleString('en')} entries. The newest is`} number{' '}
+        {newest}, with the hash below. Store the hash elsewhere to prove later that nothing up to this entry was
+        changed:
+      </p>
+      <p className="mt-1 flex items-start gap-3">
+        <code className="min-w-0 flex-1 text-ink [overflow-wrap:anywhere]">{head}</code>
+        <CopyButton label="Copy hash" text={() => head} className="mt-0.5 shrink-0" />
+      </p>
+      {removed?.upTo !== undefined && (
+        <p className="mt-1">
+          It starts at number {(removed.upTo + 1).toLocaleString('en')}: older entries were removed because of their
+          age, most recently on <CalendarDay at={removed.at} />.
+        </p>
+      )}
+    </div>
   );
 }

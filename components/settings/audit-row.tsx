@@ -10,10 +10,10 @@ import { Icon } from '@/components/ui/icon';
 import { Moment } from '@/components/ui/moment';
 import { Name, Words } from '@/components/ui/name';
 import type { AuditField } from './audit-filter';
-import { resultWord } from './audit-words';
-import { ROLE_WORD } from './role-words';
+import { resultWord } from './audit-filter';
+import { ROLE_WORD } from './role-labels';
 
-/** One entry on a line, and all of it beneath. */
+/** An audit entry as one line, with its details below. */
 export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {
   const { number, at, actor, action, agentId, sessionId, target, result, times } = entry;
   const isDone = result === 'done';
@@ -45,13 +45,13 @@ export function AuditRow({ entry, onOnly }: { entry: AuditEntry; onOnly: (field:
             className="self-center text-ink-3 group-open/entry:rotate-90 @max-3xl:order-2"
           />
         </summary>
-        <Whole entry={entry} onOnly={onOnly} />
+        <Details entry={entry} onOnly={onOnly} />
       </details>
     </li>
   );
 }
 
-function Whole({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {
+function Details({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditField, value: string) => void }) {
   const { number, actor, actorKind, role, credentialId, agentId, sessionId } = entry;
   const { target, digest, origin, times, hash } = entry;
   return (
@@ -73,8 +73,8 @@ function Whole({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditFiel
           <Name text={sessionId} />
         </Fact>
       )}
-      {times > 1 && <Fact name="Times">{times}, and this is the newest of them</Fact>}
-      <Fact name="Asked for">
+      {times > 1 && <Fact name="Times">{times}; this is the newest</Fact>}
+      <Fact name="Request">
         <code>
           <Name text={target} />
         </code>
@@ -85,7 +85,7 @@ function Whole({ entry, onOnly }: { entry: AuditEntry; onOnly: (field: AuditFiel
         </Fact>
       )}
       {digest !== '' && (
-        <Fact name="Digest of what was sent">
+        <Fact name="Body digest">
           <code>{digest}</code>
         </Fact>
       )}
@@ -109,7 +109,7 @@ function Fact({ name, only, children }: { name: string; only?: () => void; child
             onClick={only}
             className="text-2xs text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
           >
-            only these
+            only this
           </button>
         )}
       </dd>

@@ -3,35 +3,35 @@ import type { ReactNode } from 'react';
 
 export interface Column<Row> {
   name: string;
-  /** Where there is no room for columns, it is said before the value. */
+  /** Label before the value where the columns are stacked. */
   before?: string;
   cell: (row: Row) => ReactNode;
   className?: string;
 }
 
-/** Rows of facts: columns where there is room for them, else lines below a name. */
+/** A table that stacks its columns below the row's name on narrow screens. */
 export function FactTable<Row extends { id: string }>(props: {
   label: string;
   rows: readonly Row[];
-  /** The first of them is what a row is called by, and the last what can be done with it. */
+  /** The first column names the row, and the last one has its actions. */
   columns: readonly Column<Row>[];
-  /** Of the grid, where there is room. */
+  /** Grid columns on wide screens. */
   widths: string;
 }) {
   const { label, rows, columns, widths } = props;
   const grid = clsx('@3xl:grid @3xl:items-baseline @3xl:gap-x-4', widths);
   return (
     <div className="@container">
-      {/* biome-ignore lint/a11y/useSemanticElements: what is laid out as a grid is no table to a reader any more */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a grid layout would remove the table semantics */}
       <div role="table" aria-label={label}>
         {/* biome-ignore lint/a11y/useSemanticElements: as the table */}
         <div role="rowgroup" className="@max-3xl:sr-only">
           {/* biome-ignore lint/a11y/useSemanticElements: as the table */}
-          {/* biome-ignore lint/a11y/useFocusableInteractive: there is nothing to do with it */}
+          {/* biome-ignore lint/a11y/useFocusableInteractive: it is not interactive */}
           <div role="row" className={clsx(grid, 'border-line-strong border-b py-1 text-2xs text-ink-3')}>
             {columns.map(({ name, className }) => (
               // biome-ignore lint/a11y/useSemanticElements: as the table
-              // biome-ignore lint/a11y/useFocusableInteractive: there is nothing to do with it
+              // biome-ignore lint/a11y/useFocusableInteractive: it is not interactive
               <span key={name} role="columnheader" className={className}>
                 {name}
               </span>
@@ -42,7 +42,7 @@ export function FactTable<Row extends { id: string }>(props: {
         <div role="rowgroup">
           {rows.map((row) => (
             // biome-ignore lint/a11y/useSemanticElements: as the table
-            // biome-ignore lint/a11y/useFocusableInteractive: there is nothing to do with it
+            // biome-ignore lint/a11y/useFocusableInteractive: it is not interactive
             <div
               key={row.id}
               role="row"
@@ -82,5 +82,20 @@ function Fact<Row>(props: { column: Column<Row>; row: Row; isFirst: boolean; isL
       {before !== undefined && <span className="@3xl:hidden text-ink-3">{before} </span>}
       {cell(row)}
     </div>
+  );
+}
+
+/** A section of a settings page. */
+export function Section(props: { title: string; count?: number | undefined; about?: ReactNode; children: ReactNode }) {
+  const { title, count, about, children } = props;
+  return (
+    <section>
+      <h2 className="flex items-baseline gap-1.5 font-medium text-md">
+        {title}
+        {count !== undefined && <span className="tabular font-normal text-ink-3 text-xs">{count}</span>}
+      </h2>
+      {about !== undefined && <p className="mt-0.5 max-w-prose text-pretty text-ink-3 text-xs">{about}</p>}
+      <div className="mt-3">{children}</div>
+    </section>
   );
 }

@@ -1,75 +1,83 @@
 'use client';
 
-import type { MemberList, MemberSummary } from '@interlude/protocol/access';
+import type { ChangeMemberRequest, MemberList, MemberSummary } from '@interlude/protocol/access';
+import { MEMBER_ROLES, type MemberRole } from '@interlude/protocol/scope';
+import { fetchJson, putJson } from '@/components/live/fetch-json';
+import { List } from '@/components/live/list';
+import { useList } from '@/components/live/use-list';
 import { Ago } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
-import { BlockMember } from './block-member';
-import { FactTable } from './fact-table';
-import { MemberRolePick } from './member-role-pick';
-import { Section } from './section';
-import { useMembers } from './use-members';
+import { quoted } from '@/components/ui/verbatim';
+import { ConfirmButton, useAct } from './confirm-button';
+import { FactTable, Section } from './fact-table';
+import { ROLE_WORD } from './role-labels';
 
+const REFRESH_MS = 10_000;
 const WIDTHS = '@3xl:grid-cols-[minmax(0,3fr)_minmax(0,2.4fr)_minmax(0,2.4fr)_88px_96px]';
 
-/** People who come by the identity provider, and what they may. */
-export function MembersPage({
-  initial,
-  ownId,
-  provider,
-}: {
-  initial: MemberList;
-  ownId: string;
-  provider: string | null;
-}) {
-  const { members, hasMore, error, change } = useMembers(initial);
-  if (members.length === 0) return <NoMembers provider={provider} />;
+/** People who sign in with the identity provider, and their roles. */
+export function MembersPage(props: { initial: MemberList; ownId: string; provider: string | null }) {
+  const { initial, ownId, provider } = props;
+  const {
+    list: { members, hasMore } = initial,
+    update,
+    ...state
+  } = useList<MemberList>({
+    key: ['access', 'members'],
+    read: (_, signal) => fetchJson('/members', signal),
+    initialData: initial,
+    refetchInterval: REFRESH_MS,
+    refetchOnMount: 'always',
+  });
+  const change = async (id: string, wanted: ChangeMemberRequest) => {
+    const { member } = await putJson<{ member: MemberSummary }>(`/members/${encodeURIComponent(id)}`, wanted);
+    update((list) => ({ ...list, members: list.members.map((one) => (one.id === id ? member : one)) }));
+  };
+  const isEmpty = members.length === 0;
+  const about = `People who have signed in with ${provider ?? 'an identity provider'}. Their groups there set their role, unless an admin sets another one here. Changes take effect within two seconds, even for people who are signed in. Blocking doesn’t revoke the tokens they created: do that under Access.`;
   return (
-    <Section
-      title="Members"
-      count={members.length}
-      about={
-        <>
-          Who has signed in with {provider ?? 'an identity provider'}. Their groups there make their role, unless an
-          admin gives another. Changes hold within two seconds, also for who is signed in. Tokens that somebody made go
-          on: revoke them under Access.
-        </>
-      }
-    >
-      {error !== null && (
-        <p role="alert" className="pb-2 text-failed text-xs">
-          This may be old: it could not be looked up again. {error.message}
-        </p>
-      )}
-      <FactTable<MemberSummary>
-        label="Members"
-        rows={members}
-        widths={WIDTHS}
-        columns={[
-          { name: 'Name', cell: (member) => <Who member={member} isYou={member.id === ownId} /> },
-          {
-            name: 'Role',
-            cell: (member) => <MemberRolePick member={member} onChange={(role) => change(member.id, { role })} />,
-          },
-          { name: 'Standing', cell: (member) => <Standing member={member} /> },
-          {
-            name: 'Last sign-in',
-            before: 'last sign-in',
-            cell: ({ lastSignInAt }) => <Ago at={lastSignInAt} />,
-          },
-          {
-            name: 'Block',
-            className: 'text-right',
-            cell: (member) => <BlockMember member={member} onChange={(blocked) => change(member.id, { blocked })} />,
-          },
-        ]}
-      />
-      {hasMore && <p className="mt-2 text-ink-3 text-xs">There are more: the first {members.length} are listed.</p>}
+    <Section title="Members" count={isEmpty ? undefined : members.length} about={isEmpty ? undefined : about}>
+      <List rows={members} what="members" state={state} empty={<NoMembers provider={provider} />}>
+        {() => (
+          <FactTable<MemberSummary>
+            label="Members"
+            rows={members}
+            widths={WIDTHS}
+            columns={[
+              { name: 'Name', cell: (member) => <MemberName member={member} isYou={member.id === ownId} /> },
+              {
+                name: 'Role',
+                cell: (member) => <RolePick member={member} onChange={(role) => change(member.id, { role })} />,
+              },
+              { name: 'Status', cell: (member) => <MemberStatus member={member} /> },
+              {
+                name: 'Last sign-in',
+                before: 'last sign-in',
+                cell: ({ lastSignInAt }) => <Ago at={lastSignInAt} />,
+              },
+              {
+                name: 'Block',
+                className: 'text-right',
+                cell: ({ id, name, blockedAt }) => (
+                  <ConfirmButton
+                    of={`${id} ${blockedAt !== null}`}
+                    word={blockedAt === null ? 'Block' : 'Unblock'}
+                    name={quoted(name)}
+                    onConfirm={() => change(id, { blocked: blockedAt === null })}
+                  />
+                ),
+              },
+            ]}
+          />
+        )}
+      </List>
+      {hasMore && <p className="mt-2 text-ink-3 text-xs">Only the first {members.length} members are listed.</p>}
     </Section>
   );
 }
 
-function Who({ member, isYou }: { member: MemberSummary; isYou: boolean }) {
+function MemberName({ member, isYou }: { member: MemberSummary; isYou: boolean }) {
   return (
     <>
       <bdi>
@@ -83,44 +91,65 @@ function Who({ member, isYou }: { member: MemberSummary; isYou: boolean }) {
   );
 }
 
-/** Whether they are in, or come in at all. */
-function Standing({ member }: { member: MemberSummary }) {
-  const { blockedAt, signInCount } = member;
-  if (blockedAt !== null) {
-    return (
-      <span className="text-failed">
-        blocked since <Moment at={blockedAt} />
+/** The role that the member’s groups give, or one that an admin sets. */
+function RolePick(props: { member: MemberSummary; onChange: (role: MemberRole | null) => Promise<unknown> }) {
+  const { member, onChange } = props;
+  const { isSending, failure, act } = useAct();
+  return (
+    <>
+      <select
+        aria-label={`Role of ${quoted(member.name)}`}
+        value={member.givenRole ?? ''}
+        disabled={isSending}
+        onChange={({ target }) => void act(() => onChange(target.value === '' ? null : (target.value as MemberRole)))}
+        className="h-7 @max-3xl:mt-1 max-w-full rounded-md border border-line bg-ground px-1.5 text-ink hover:border-line-strong"
+      >
+        <option value="">{ROLE_WORD[member.groupRole]}, from groups</option>
+        {MEMBER_ROLES.map((role) => (
+          <option key={role} value={role}>
+            {ROLE_WORD[role]}, set here
+          </option>
+        ))}
+      </select>
+      <span role="alert" className="block max-w-[40ch] text-2xs text-failed">
+        {failure}
       </span>
-    );
-  }
-  return signInCount === 0 ? 'not signed in' : 'signed in';
+    </>
+  );
+}
+
+function MemberStatus({ member: { blockedAt, signInCount } }: { member: MemberSummary }) {
+  if (blockedAt === null) return signInCount === 0 ? 'not signed in' : 'signed in';
+  return (
+    <span className="text-failed">
+      blocked since <Moment at={blockedAt} />
+    </span>
+  );
 }
 
 function NoMembers({ provider }: { provider: string | null }) {
   return (
-    <Section title="Members">
-      <div className="max-w-prose space-y-3 text-ink-2">
-        {provider === null ? (
-          <>
-            <p>
-              No identity provider is set, so everybody signs in on this machine, as its admin. For a team, let people
-              sign in with the account that they have, in the roles that their groups give them.
-            </p>
-            <p>
-              Register Interlude with your provider (Keycloak, Entra ID, Okta, Google, GitLab, …), then start it with{' '}
-              <code className="text-ink">INTERLUDE_OIDC_ISSUER</code>,{' '}
-              <code className="text-ink">INTERLUDE_OIDC_CLIENT_ID</code> and{' '}
-              <code className="text-ink">INTERLUDE_OIDC_CLIENT_SECRET</code>. The file{' '}
-              <code className="text-ink">docs/sign-in.md</code> has the steps.
-            </p>
-          </>
-        ) : (
+    <div className="max-w-prose space-y-3 text-ink-2">
+      {provider === null ? (
+        <>
           <p>
-            People can sign in with <span className="text-ink">{provider}</span>, and nobody has yet. Whoever does is
-            listed here, with the role that their groups give them.
+            No identity provider is set, so everyone signs in on this machine as its admin. Set one for a team: people
+            sign in with the account they already have, and their groups set their roles.
           </p>
-        )}
-      </div>
-    </Section>
+          <p>
+            Register Interlude with your provider (Keycloak, Entra ID, Okta, Google, GitLab, …), then start it with{' '}
+            <code className="text-ink">INTERLUDE_OIDC_ISSUER</code>,{' '}
+            <code className="text-ink">INTERLUDE_OIDC_CLIENT_ID</code> and{' '}
+            <code className="text-ink">INTERLUDE_OIDC_CLIENT_SECRET</code>. See{' '}
+            <code className="text-ink">docs/sign-in.md</code> for the steps.
+          </p>
+        </>
+      ) : (
+        <p>
+          No one has signed in with <span className="text-ink">{provider}</span> yet. People appear here after their
+          first sign-in, with the role from their groups.
+        </p>
+      )}
+    </div>
   );
 }

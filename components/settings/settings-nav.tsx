@@ -4,7 +4,7 @@ import { clsx } from 'clsx';
 import { usePathname } from 'next/navigation';
 import { Link } from '@/components/ui/link';
 
-const PLACES = [
+const PAGES = [
   { href: '/settings', name: 'You', isForAdmins: false },
   { href: '/settings/access', name: 'Access', isForAdmins: true },
   { href: '/settings/members', name: 'Members', isForAdmins: true },
@@ -13,10 +13,10 @@ const PLACES = [
   { href: '/settings/api', name: 'API', isForAdmins: false },
 ] as const;
 
-/** The way between the pages of the settings. Who may not see the others is not led there. */
+/** Links between the settings pages. Only admins see admin pages. */
 export function SettingsNav({ isAdmin }: { isAdmin: boolean }) {
   const path = usePathname();
-  const shown = PLACES.filter(({ isForAdmins }) => isAdmin || !isForAdmins);
+  const shown = PAGES.filter(({ isForAdmins }) => isAdmin || !isForAdmins);
   const isHere = (href: string) => path === href || (href !== '/settings' && path.startsWith(`${href}/`));
   return (
     <nav aria-label="Settings" className="mb-6 flex gap-x-5 border-line border-b sm:gap-x-6">

@@ -1,9 +1,8 @@
 'use client';
 
 import { useHydrated, useServerNow } from '@/components/ui/now';
-import { inWords } from './span-words';
 
-/** When something ends, by the server's clock, which ends it. */
+/** Time left, by the server’s clock. */
 export function Until({ at, className }: { at: number; className?: string }) {
   const words = useServerNow((now) => inWords(at - now));
   const isKnown = useHydrated();
@@ -16,4 +15,24 @@ export function Until({ at, className }: { at: number; className?: string }) {
       {words}
     </time>
   );
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Time left: `in 12 s`, `in 4 min`, `in 5 h`, `in 29 d`. */
+export function inWords(ms: number): string {
+  const span = Math.max(0, ms);
+  if (span < MINUTE) return `in ${Math.ceil(span / 1_000)} s`;
+  if (span < HOUR) return `in ${Math.floor(span / MINUTE)} min`;
+  if (span < 2 * DAY) return `in ${Math.floor(span / HOUR)} h`;
+  return `in ${Math.round(span / DAY)} d`;
+}
+
+/** A duration: `an hour`, `8 hours`, `7 days`. */
+export function spanInWords(ms: number): string {
+  const hours = Math.round(ms / HOUR);
+  if (hours < 48) return hours === 1 ? 'an hour' : `${hours} hours`;
+  return `${Math.round(hours / 24)} days`;
 }

@@ -1,21 +1,36 @@
 'use client';
 
 import type { CredentialSummary, Me, OwnSignIns } from '@interlude/protocol/access';
+import { deleteJson, fetchJson } from '@/components/live/fetch-json';
 import { SignOut } from '@/components/live/sign-out';
+import { useList } from '@/components/live/use-list';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
-import { ROLE_MAY, ROLE_WORD } from './role-words';
-import { Section } from './section';
-import { spanInWords } from './span-words';
-import { Until } from './until';
-import { useOwnSignIns } from './use-own-sign-ins';
+import { useAct } from './confirm-button';
+import { Section } from './fact-table';
+import { ROLE_CAN, ROLE_WORD } from './role-labels';
+import { spanInWords, Until } from './until';
 
-/** Who is signed in, what that lets them do, and the ways out. */
+const REFRESH_MS = 10_000;
+
+/** The signed-in user: role, sign-ins and sign-out. */
 export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask: string }) {
-  const { signIns, endOthers, isSending, failure } = useOwnSignIns(initial);
+  const { list: { signIns } = initial, update } = useList<OwnSignIns>({
+    key: ['access', 'own'],
+    read: (_, signal) => fetchJson('/me/sign-ins', signal),
+    initialData: initial,
+    refetchInterval: REFRESH_MS,
+    refetchOnMount: 'always',
+  });
+  const { isSending, failure, act } = useAct();
+  const endOthers = () =>
+    act(async () => {
+      const left = await deleteJson<OwnSignIns>('/me/sign-ins');
+      update(() => left);
+    });
   const here = signIns.find(({ id }) => id === me.credentialId);
   const others = signIns.filter(({ id }) => id !== me.credentialId);
   const isAdmin = me.role === 'admin';
@@ -28,7 +43,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
           </bdi>
         </h2>
         <p className="mt-1 max-w-prose text-ink-2">
-          <span className="text-ink">{ROLE_WORD[me.role]}</span>: may {ROLE_MAY[me.role]}.{!isAdmin && ` ${ask}`}
+          <span className="text-ink">{ROLE_WORD[me.role]}</span>: can {ROLE_CAN[me.role]}.{!isAdmin && ` ${ask}`}
         </p>
         {here !== undefined && <Since signIn={here} />}
         <div className="mt-4">
@@ -70,7 +85,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
           </>
         )}
         <p role="alert" className="text-failed text-xs">
-          {failure !== null && `Not ended: ${failure}`}
+          {failure !== null && `Sign-out failed: ${failure}`}
         </p>
       </Section>
     </div>
@@ -80,7 +95,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
 function Since({ signIn }: { signIn: CredentialSummary }) {
   const { createdAt, lastUsedAt, idleUntil, expiresAt } = signIn;
   const idleMs = idleUntil === null ? Number.POSITIVE_INFINITY : idleUntil - lastUsedAt;
-  // a longer one ends nothing
+  // An idle limit beyond the expiry has no effect.
   const isIdleShorter = idleMs < (expiresAt ?? Number.POSITIVE_INFINITY) - createdAt;
   return (
     <p className="mt-1 text-ink-3 text-xs">

@@ -27,9 +27,7 @@ test('the page of agents charts what the fleet does and lists the agents that th
   await expect.poll(names).toEqual(['board-idle', 'board-busy']);
 
   const chart = page.getByRole('region', { name: 'Events per minute' });
-  await chart
-    .getByText(/^[\d,]+ events in 60 minutes, at most [\d,]+ in one; [\d,]+ so far in the one that goes on$/)
-    .waitFor();
+  await chart.getByText(/^[\d,]+ events in the last hour · peak [\d,]+\/min · [\d,]+ this minute$/).waitFor();
   expect(await chart.locator('canvas').count()).toBe(1);
   await chart.getByText('Figures').click();
   expect(await chart.getByRole('row').count()).toBe(61);
@@ -43,7 +41,7 @@ test('the page of agents charts what the fleet does and lists the agents that th
   await it.leave(page);
 });
 
-test('selected agents are retired and taken back, and an agent at work says why it is not', async () => {
+test('retires and unretires selected agents, and shows why a working agent is not retired', async () => {
   const page = await it.open('/agents?q=board-');
   const bar = page.getByRole('region', { name: 'Selected agents' });
   await page.getByRole('checkbox', { name: 'Select “board-busy”', exact: true }).check();
@@ -52,7 +50,7 @@ test('selected agents are retired and taken back, and an agent at work says why 
   expect(await bar.getByRole('radio', { name: 'debug' }).getAttribute('aria-disabled')).toBe('true');
   await press(bar.getByRole('button', { name: 'Retire' }));
   await press(bar.getByRole('button', { name: 'Press again: retire' }));
-  const outcomes = bar.getByRole('list', { name: 'Retire: what came of it' });
+  const outcomes = bar.getByRole('list', { name: 'Retire: results' });
   await outcomes.getByText(/^The agent has 1 active session\./).waitFor();
   await outcomes.getByText('retired').waitFor();
   const retiredAt = async (id: string) => (await it.read<{ agent: AgentSummary }>(`/agents/${id}`)).agent.retiredAt;
@@ -61,7 +59,7 @@ test('selected agents are retired and taken back, and an agent at work says why 
 
   const again = await it.open('/agents?q=board-idle&retired=1');
   await again.getByRole('checkbox', { name: 'Select “board-idle”', exact: true }).check();
-  await bar.getByRole('button', { name: 'Take back' }).click();
+  await bar.getByRole('button', { name: 'Unretire' }).click();
   await expect.poll(() => retiredAt('board-idle')).toBe(null);
   await it.leave(again);
 });

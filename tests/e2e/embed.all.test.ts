@@ -50,7 +50,7 @@ test('a frame whose token is revoked asks for another, says so if none comes, an
   await showsTranscript(frame);
   it.console.refuses = true;
   await it.front.revoke(it.front.tokens.at(-1) ?? '');
-  const words = frame.getByRole('alert').filter({ hasText: 'has given no new token' });
+  const words = frame.getByRole('alert').filter({ hasText: 'hasn’t provided a new token' });
   await words.waitFor();
   await frame.getByText('Here I am').waitFor();
   expect(await embedStates(page)).toEqual(['connected', 'signed-out']);
@@ -73,7 +73,7 @@ test.each([
   const before = it.console.asked;
   const page = await it.open('crossSite', `session=${sessionId}&${rubbish}`);
   const frame = await embedIn(page, it.origin);
-  await frame.getByText('has given no token that this server takes').waitFor();
+  await frame.getByText('hasn’t provided a valid token').waitFor();
   expect(it.console.asked - before).toBe(3);
   expect(await frame.getByRole('log').count()).toBe(0);
   await page.close();
@@ -142,7 +142,7 @@ test('a frame does not use a token for another console’s pages, and says whose
   const { sessionId } = await newSession(it);
   const page = await it.open('crossSite', `session=${sessionId}&parentOrigin=${it.originOf('sameSite')}`);
   const frame = await embedIn(page, it.origin);
-  const words = `The token that came is for frames in pages of ${it.originOf('sameSite')}`;
+  const words = `The token is for pages of ${it.originOf('sameSite')}`;
   await frame.getByText(words).waitFor();
   expect(await frame.getByText('Here I am').count()).toBe(0);
   expect((await embedEvents(page)).at(-1)).toMatchObject({ type: 'state', state: 'error' });

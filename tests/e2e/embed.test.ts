@@ -157,11 +157,11 @@ test('a shell outside a frame, or in a frame within a frame, says why it shows n
   const token = await embedToken(it, sessionId);
   const alone = await it.context.newPage();
   await alone.goto(`${it.origin}/embed/sessions/${sessionId}#token=${token}`);
-  await alone.getByText('This page is made to be shown in a frame').waitFor();
+  await alone.getByText('This page only works in a frame').waitFor();
   expect(alone.url()).toBe(`${it.origin}/embed/sessions/${sessionId}`);
   const around = await it.open('sameSite', `session=${sessionId}`, '/around');
   const nested = await embedIn(around, it.origin);
-  await nested.getByText('This frame stands in a page that is a frame itself').waitFor();
+  await nested.getByText('This frame is inside another frame').waitFor();
   const used = it.front.passed.some(({ bearer }) => bearer === token);
   expect(used).toBe(false);
   for (const shell of [alone.mainFrame(), nested]) {

@@ -62,7 +62,7 @@ const PAGES: Record<string, Shown> = {
     path: '/settings/audit',
     until: async (page) => {
       await press(page, 'Check the chain');
-      await page.getByText('The chain is whole').waitFor();
+      await page.getByText('The chain is intact').waitFor();
       await page.locator('summary').first().click();
     },
   },
@@ -185,10 +185,10 @@ describe('an embed', () => {
     'of a session for an operator': (frame) => showsTranscript(frame),
     'of a log': (frame) => frame.getByText('A line of the log').waitFor(),
     'of all sessions': (frame) => frame.locator('[data-session-row]').first().waitFor(),
-    'whose tokens are refused': (frame) => frame.getByText('has given no token that this server takes').waitFor(),
+    'whose tokens are refused': (frame) => frame.getByText('hasn’t provided a valid token').waitFor(),
     'whose token is for another console': (frame) => frame.getByText('The token that came is for').waitFor(),
-    'in a frame within a frame': (frame) => frame.getByText('stands in a page that is a frame itself').waitFor(),
-    'outside a frame': (frame) => frame.getByText('This page is made to be shown in a frame').waitFor(),
+    'in a frame within a frame': (frame) => frame.getByText('inside another frame').waitFor(),
+    'outside a frame': (frame) => frame.getByText('This page only works in a frame').waitFor(),
   };
 
   test.each(Object.keys(shells))('%s has no barrier in light or dark, and does not scroll sideways', async (name) => {
@@ -213,7 +213,7 @@ describe('an embed', () => {
     await showsTranscript(frame);
     it.console.refuses = true;
     await it.front.revoke(it.front.tokens.at(-1) ?? '');
-    await frame.getByRole('alert').filter({ hasText: 'has given no new token' }).waitFor();
+    await frame.getByRole('alert').filter({ hasText: 'hasn’t provided a new token' }).waitFor();
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 700 });
       expect([width, await barriersInBothThemes(frame)]).toEqual([width, []]);

@@ -61,7 +61,7 @@ test('an overdue reply names who waits, and is settled by what the agent wrote i
   let page = await it.load('/inbox?kind=overdue-reply');
   await live(page);
   await group(page, 'Overdue replies')
-    .getByRole('link', { name: /“Which port is it\?” builder .* “Grace” waits/ })
+    .getByRole('link', { name: /“Which port is it\?” builder .* “Grace” is waiting/ })
     .waitFor();
   await page.getByRole('button', { name: 'Settle: “Which port is it?”' }).click();
   await page.locator('#content').getByText('It listens on port 8080.').waitFor();

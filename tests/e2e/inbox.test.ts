@@ -2,7 +2,7 @@ import type { InboxList } from '@interlude/protocol/inbox';
 import type { RequestDetail } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LOOK_KEY } from '@/components/inbox/notice-look';
+import { LOOK_KEY } from '@/components/inbox/notices';
 import { type ChromiumProfile, openProfile } from '../support/chromium';
 import type { EventWriter } from '../support/event-writer';
 import { asks, fails, starts, writeInbox } from '../support/inbox-scene';
@@ -86,12 +86,12 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await group(theirs, 'Failures').getByText('No credit left').waitFor();
   await page.getByRole('button', { name: 'Seen: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
-  await theirs.getByText(/^Nothing needs you\./).waitFor();
+  await theirs.getByText(/^You’re all caught up\./).waitFor();
   // The row keeps its place and the focus until the reader goes on.
   await group(page, 'Failures').getByText('Done').waitFor();
   expect(await page.evaluate(() => document.activeElement?.getAttribute('data-inbox-row'))).toBeTruthy();
   await page.getByRole('link', { name: /^Inbox/ }).focus();
-  await page.getByText(/^Nothing needs you\./).waitFor();
+  await page.getByText(/^You’re all caught up\./).waitFor();
   await theirs.close();
   await it.leave(page);
   const home = await it.open('/');
@@ -151,13 +151,13 @@ test('several permissions are allowed at one press, once each has been shown who
   const page = await it.load('/inbox');
   await live(page);
   for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select “Permission ${at}”` }).check();
-  await page.getByRole('button', { name: 'Show what these 3 ask' }).click();
+  await page.getByRole('button', { name: 'Review these 3' }).click();
   for (const at of [1, 2, 3]) {
     await page.getByRole('region', { name: `Permission: “Permission ${at}”` }).scrollIntoViewIfNeeded();
   }
   await press(page.getByRole('button', { name: 'Allow these 3' }));
   await expect.poll(() => page.getByText('Allowed, on its way to the agent…').count()).toBe(3);
-  await page.getByText('Allowed, on their way to the agents').waitFor();
+  await page.getByText('Allowed. Sending to the agents.').waitFor();
   const detail = await it.read<RequestDetail>('/sessions/asks/requests/m3');
   expect(detail.request.answer).toMatchObject({ behavior: 'allow' });
   await page.close();

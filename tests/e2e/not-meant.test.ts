@@ -105,7 +105,7 @@ test('parked task that moves up to the place of another ignores a click meant fo
   await takesPresses(assign);
   expect(posts).toEqual([]);
   await press(assign);
-  await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
+  await page.getByRole('heading', { name: 'Unassigned 1' }).waitFor();
   expect(posts).toHaveLength(1);
   stop();
   await it.leave(page);

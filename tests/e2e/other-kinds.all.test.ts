@@ -262,7 +262,7 @@ test('agent page shows its trouble, mode, commands and limits', async () => {
   const page = await it.open('/agents/other');
   await live(page);
   await page.getByText(/^The agent has not answered for 40 s/).waitFor();
-  await page.getByRole('heading', { name: 'What it can’t tell' }).waitFor();
+  await page.getByRole('heading', { name: 'Limits' }).waitFor();
   expect(await page.getByRole('listitem').filter({ hasText: 'token counts' }).count()).toBe(1);
   for (const text of ['Accept edits', 'gpt-5-codex']) await page.getByText(text, { exact: true }).first().waitFor();
   await page.getByRole('button', { name: '3 commands' }).click();
@@ -272,7 +272,7 @@ test('agent page shows its trouble, mode, commands and limits', async () => {
   await live(session);
   await session.getByText(/^The agent has not answered for 40 s/).waitFor();
   await session.getByRole('button', { name: 'Why this state?' }).click();
-  await session.getByRole('heading', { name: 'What it can’t tell' }).waitFor();
+  await session.getByRole('heading', { name: 'Limits' }).waitFor();
   await session.close();
 });
 

@@ -26,7 +26,7 @@ test('an agent’s page with parked records has no barrier axe knows of', async 
   await writer.write('owned-second', userTurn('r1', 'Something else', 'Gladly'));
   await writer.park('owned-second', [taskEnded('owned-nightly', 'completed', { summary: 'All green' })]);
   const page = await it.open('/agents/owned-parks');
-  await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
+  await page.getByRole('heading', { name: 'Unassigned 1' }).waitFor();
   expect(await barriersInBothThemes(page)).toEqual([]);
   await it.leave(page);
 });

@@ -36,7 +36,7 @@ test('a task card links to the session that reported its end and to the turn tha
   await turn.waitFor();
   expect(await turn.getByText(/Woken by/).count()).toBe(0);
   await turn.getByText(/Tells of the task “Build” \(failed\)/).waitFor();
-  expect(await owner.getByText('in quarantine').count()).toBe(0);
+  expect(await owner.getByText('rejected').count()).toBe(0);
   await turn.getByRole('link', { name: 'session ownership-owner' }).first().click();
   await owner.waitForURL(/\/sessions\/ownership-owner$/);
   await it.leave(owner);
@@ -50,19 +50,19 @@ test('records of a task without a known session are assigned or discarded on the
   const row = list.getByRole('row').filter({ hasText: 'ownership-parks' });
   await row.waitFor();
   const page = await it.load('/agents/ownership-parks');
-  expect(await page.getByRole('heading', { name: /^Parked/ }).count()).toBe(0);
+  expect(await page.getByRole('heading', { name: /^Unassigned/ }).count()).toBe(0);
 
   await writer.park('ownership-second', [
     { type: 'CUSTOM', name: 'task:progress', value: { task_id: 'nightly-1', summary: 'Half way' } },
     taskEnded('nightly-1', 'completed', { summary: 'All green' }),
     taskEnded('of-no-use', 'failed'),
   ]);
-  await row.getByText('3 parked').filter({ visible: true }).waitFor();
-  await page.getByRole('heading', { name: 'Parked 3' }).waitFor();
+  await row.getByText('3 unassigned').filter({ visible: true }).waitFor();
+  await page.getByRole('heading', { name: 'Unassigned 3' }).waitFor();
 
   await page.getByLabel('Session of task “nightly-1”').selectOption('ownership-first');
   await press(page.getByRole('button', { name: 'Assign task “nightly-1”' }));
-  await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
+  await page.getByRole('heading', { name: 'Unassigned 1' }).waitFor();
   expect(await tasksOf('ownership-first')).toMatchObject([
     { status: 'completed', assignedBy: 'operator', reportedBy: 'ownership-second' },
   ]);
@@ -71,8 +71,8 @@ test('records of a task without a known session are assigned or discarded on the
   await pressUntil(page.getByRole('button', { name: 'Discard task “of-no-use”', exact: true }), again);
   expect((await agent('ownership-parks')).agent.parkedCount).toBe(1);
   await press(again);
-  await page.getByRole('heading', { name: /^Parked/ }).waitFor({ state: 'detached' });
-  await expect.poll(() => row.getByText(/\d parked/).count()).toBe(0);
+  await page.getByRole('heading', { name: /^Unassigned/ }).waitFor({ state: 'detached' });
+  await expect.poll(() => row.getByText(/\d unassigned/).count()).toBe(0);
   await page.getByText('task_of_no_session').first().click();
   await page.getByText(/^Discarded by operator/).waitFor();
   await page.close();

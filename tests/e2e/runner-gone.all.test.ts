@@ -18,7 +18,7 @@ test('a session says within 30 s that its runner has gone, fits every width, and
   const page = await it.open('/sessions/went-session');
   await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
   runner.leave();
-  const note = page.getByRole('status').filter({ hasText: 'Its runner has gone' });
+  const note = page.getByRole('status').filter({ hasText: 'Runner gone' });
   await comesWithin(30_000, note.waitFor());
   expect(await barriersInBothThemes(page)).toEqual([]);
   for (const width of [360, 1024, 1680]) {

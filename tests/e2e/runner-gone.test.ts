@@ -38,9 +38,9 @@ test('every page that said working says that the runner has gone, and says worki
   runner.leave();
   // Until the runner is missed, an interrupt would wait for it.
   await page.getByRole('button', { name: 'Queue interrupt' }).waitFor();
-  const note = page.getByRole('status').filter({ hasText: 'Its runner has gone' });
+  const note = page.getByRole('status').filter({ hasText: 'Runner gone' });
   await note.waitFor();
-  expect(await note.textContent()).toMatch(/since \d\d:\d\d \(.*\), last heard \d\d:\d\d:\d\d/);
+  expect(await note.textContent()).toMatch(/since \d\d:\d\d \(.*\), last signal \d\d:\d\d:\d\d/);
   await transcriptOf(page).getByText('Runner gone, worked').waitFor();
   expect(await footer.count()).toBe(0);
   expect(await page.getByRole('button', { name: /nterrupt/ }).count()).toBe(0);

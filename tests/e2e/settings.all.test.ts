@@ -33,11 +33,13 @@ test('the audit page says which entries were removed once their age is up', asyn
   const page = await it.open('/settings/audit');
   await live(page);
   await removeAuditLater(it.server, 3);
-  await page.getByRole('button', { name: 'Look again' }).click();
-  await page.getByText(/^Entries up to number \d+ were removed by their age, the last on \d+ \w+ \d{4}\.$/).waitFor();
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await page
+    .getByText(/^Entries up to number \d+ were removed because of their age, most recently on \d+ \w+ \d{4}\.$/)
+    .waitFor();
   await page.getByRole('button', { name: 'Check the chain' }).click();
-  const checked = page.getByRole('status').filter({ hasText: 'The chain is whole' });
-  await checked.getByText(/^It begins with number \d+: older entries were removed by their age/).waitFor();
+  const checked = page.getByRole('status').filter({ hasText: 'The chain is intact' });
+  await checked.getByText(/^It starts at number \d+: older entries were removed because of their age/).waitFor();
   await it.leave(page);
 });
 

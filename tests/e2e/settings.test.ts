@@ -47,7 +47,7 @@ test('a token made on the page opens what its role may read, until it is revoked
   const page = await open('/settings/access');
   await button(page, 'Create a token').click();
   await page.getByLabel('Role').selectOption('viewer');
-  await page.getByLabel('Name, to know it by').fill('settings wall');
+  await page.getByLabel('Name', { exact: true }).fill('settings wall');
   await button(page, 'Create token').click();
   const notice = page.getByRole('region', { name: 'The new token' });
   await expect.poll(() => isFocused(notice)).toBe(true);
@@ -78,7 +78,7 @@ test('the audit page narrows to an action, exports what it shows, and checks the
   const exported = lines.map((line) => (JSON.parse(line) as AuditEntry).action);
   expect(new Set(exported)).toEqual(new Set(['revoke credential']));
   await button(page, 'Check the chain').click();
-  const checked = page.getByRole('status').filter({ hasText: 'The chain is whole' });
+  const checked = page.getByRole('status').filter({ hasText: 'The chain is intact' });
   await checked.waitFor();
   const { entries: newest } = await it.read<AuditPage>('/audit?limit=1');
   expect(await checked.textContent()).toContain(newest[0]?.hash);
@@ -103,7 +103,7 @@ test('the storage page lists the parts that the server measured', async () => {
   const storage = await it.read<Storage>('/storage');
   expect(storage.parts.reduce((sum, { bytes }) => sum + bytes, storage.freeBytes)).toBe(storage.bytes);
   expect(storage.method).toBe('measured');
-  await page.getByText(`${bytesInWords(storage.bytes)} in all`).waitFor();
+  await page.getByText(`${bytesInWords(storage.bytes)} in total`).waitFor();
   expect(await table.getByRole('row').count()).toBe(storage.parts.length + 2);
   await it.leave(page);
 });
@@ -157,7 +157,7 @@ test('a viewer sees their role and whom to ask, and none of the admins’ pages'
   const page = await context.newPage();
   await page.goto(`${it.server.url}/settings`);
   await page.getByRole('heading', { name: 'Tom' }).waitFor();
-  await page.getByText('Viewer: may read everything here, and change nothing. For more, ask an admin: Lena.').waitFor();
+  await page.getByText('Viewer: can read everything, but change nothing. For more, ask an admin: Lena.').waitFor();
   const places = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
   expect(await places.allTextContents()).toEqual(['You', 'API']);
   await page.goto(`${it.server.url}/sessions/settings-work`);

@@ -51,7 +51,7 @@ test('a browser at a loopback address signs in under the server’s local name, 
   await page.goto(`${own}/signed-out?next=/inbox`);
   await page.getByLabel('Token').fill('not the right one');
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.getByText('That is not this server’s token').waitFor();
+  await page.getByText('Wrong token').waitFor();
   await page.getByLabel('Token').fill(it.server.token);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL(`${own}/inbox`);

@@ -43,7 +43,7 @@ test('shades and shows the lines of a turn or a task that is chosen, until it is
   await card.scrollIntoViewIfNeeded();
   await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
   await expectShaded(page, watch.startedAt, watch.endedAt ?? 0);
-  await panelOf(page).getByRole('button', { name: 'Let go of Task “Watch the rollout”' }).click();
+  await panelOf(page).getByRole('button', { name: 'Release Task “Watch the rollout”' }).click();
   await expect.poll(async () => (await ticks(page)).some(({ shaded }) => shaded)).toBe(false);
 
   // a click on the turn chooses it too, and a second one changes nothing
@@ -172,7 +172,7 @@ test('the panel is resized by mouse and by keys, and keeps its height over a rel
   await logOf(page).waitFor();
   expect(await percent()).toBe(drawn);
   expect(await isFocused(logOf(page))).toBe(false);
-  expect(await panelOf(page).getByRole('link', { name: 'Open the whole log' }).getAttribute('href')).toBe(
+  expect(await panelOf(page).getByRole('link', { name: 'Open full log' }).getAttribute('href')).toBe(
     `/agents/${RECORDED}-deployer/logs`,
   );
   await page.getByRole('button', { name: 'Close the log' }).click();

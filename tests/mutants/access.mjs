@@ -269,8 +269,8 @@ export const ACCESS = [
   {
     name: 'sends the cookie along with the token of an embed',
     file: 'components/embed/token-keeper.ts',
-    find: "credentials: 'omit'",
-    replace: "credentials: 'same-origin'",
+    find: "headers, credentials: 'omit'",
+    replace: "headers, credentials: 'same-origin'",
     test: 'tests/unit/embed/token-keeper.test.ts',
   },
 ];

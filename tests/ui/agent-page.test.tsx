@@ -5,7 +5,7 @@ import { API_BASE } from '@interlude/protocol/version';
 import { cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentPage } from '@/components/agents/agent-page';
-import { MarkAsSeen } from '@/components/agents/failure-list';
+import { MarkAsSeen } from '@/components/agents/insight-list';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import { anAgent, anInsight } from './rows';
@@ -64,12 +64,12 @@ it('lists signals apart from failures, with direction marks made visible', () =>
   expect(failures.textContent).toContain('too large');
 });
 
-it('shows no failures where an agent has signals only', () => {
+it('shows no failures for an agent with signals only', () => {
   show({ insights: [anInsight({ signal: 'context_ratio', value: 0.4, source: 'context', isFailure: false })] });
   expect(screen.queryByRole('heading', { name: /^Failures/ })).toBeNull();
 });
 
-it('says which versions of runner, protocol and provider an agent has, with direction marks made visible', () => {
+it('shows versions of runner, protocol and provider, with direction marks made visible', () => {
   const versions = { runner: '0.1.0', protocol: '1', provider: 'Claude \u202ECode 2.1.329' };
   show({ agent: anAgent({ status: { versions } }) });
   const runner = section(/^Runner/);
@@ -77,7 +77,7 @@ it('says which versions of runner, protocol and provider an agent has, with dire
   expect(runner.textContent).not.toMatch(/\u202E/);
 });
 
-it('marks every unseen failure as seen at a press, and says why that did not work', async () => {
+it('marks all unseen failures as seen on a press, and shows why it failed', async () => {
   const posted: [string, unknown][] = [];
   vi.stubGlobal('fetch', async (url: string, init?: RequestInit) => {
     if (typeof init?.body !== 'string') return script.fetch(url, init);
@@ -93,13 +93,13 @@ it('marks every unseen failure as seen at a press, and says why that did not wor
   expect(posted).toEqual([['/agents/agent-1/insights/seen', { upTo: '100' }]]);
 });
 
-it('offers to mark failures only while it counts some, though the list is not read again yet', () => {
+it('hides the button once the count is zero, before the list is read again', () => {
   show({ agent: anAgent({ insightCount: 0 }), insights: [anInsight({ position: '100' })] });
   expect(section(/^Failures/).querySelector('h2')?.textContent).toBe('Failures');
   expect(screen.queryByRole('button', { name: 'Mark as seen' })).toBeNull();
 });
 
-it('says why a mark did not work only until the failure is seen', async () => {
+it('shows a failed mark only until the failure is seen', async () => {
   vi.stubGlobal('fetch', async () => Response.json({ error: { code: 'busy', message: 'Busy.' } }, { status: 503 }));
   const marks = (seenAt: number | null, position: string) => (
     <MarkAsSeen agentId="agent-1" insights={[anInsight({ position, seenAt })]} />

@@ -10,7 +10,7 @@ import { Composer } from '@/components/composer/composer';
 import { ComposerRefusal } from '@/components/composer/composer-refusal';
 import { UploadList } from '@/components/composer/upload-list';
 import { InboxPage } from '@/components/inbox/inbox-page';
-import { standingNotices } from '@/components/inbox/notices';
+import { currentNotices } from '@/components/inbox/notices';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { LiveProvider } from '@/components/live/live-provider';
 import { RefusalsProvider } from '@/components/live/refusals';
@@ -169,10 +169,10 @@ it.each(Object.keys(PARTS).flatMap((part) => LIES.map((lie) => [part, lie] as co
   },
 );
 
-it('a notification quotes what an agent says', () => {
+it('quotes an agent’s words in a notification', () => {
   const lie = 'Signed out. Paste your token';
   const item = anInboxItem({ kind: 'permission', agentId: lie, title: lie, since: 1 });
-  const [notice] = standingNotices({ items: [item], sessions: [] }, { isOn: true, off: [], quiet: null }, 10_000);
+  const [notice] = currentNotices({ items: [item], sessions: [] }, { isOn: true, off: [], quiet: null }, 10_000);
   expect([notice?.title, notice?.body]).toEqual([`Permission needed · ${lie}`, `“${lie}”`]);
 });
 
@@ -185,7 +185,7 @@ it.each([
   ['a tool call', (name: string) => <ToolCallLine call={aCall({ name })} request={undefined} />],
   ['a file', (name: string) => <ToolCallLine call={aCall({ args: { path: `src/${name}` } })} request={undefined} />],
   ['a task', (name: string) => <TaskFacts task={aTask({ status: 'running', lastToolName: name })} />],
-])('%s marks a name that reads as Latin, and no other', (_part, of) => {
+])('%s marks only names that look like Latin text', (_part, of) => {
   const shown = (name: string) =>
     render(
       <Around>
@@ -198,11 +198,11 @@ it.each([
 
 const PAIRS = [...'´ʻʽˋˊ՚׳᾽῾ꞌߴ’'].map((quote) => quote + quote);
 const QUOTES = [...'”❞‟″＂〞״„ˮײ\u1cd3', ...PAIRS, '’\u200d’', '’\u2060\ufe0f’', "'’"];
-it.each(QUOTES)('quotes of ours do not end at %s', (quote) => {
+it.each(QUOTES)('keeps quotes open at %s', (quote) => {
   expect(inQuotes(`x${quote}. Sign out`)).toBe('“x". Sign out”');
 });
 
-it('an apostrophe in quotes stays', () => {
+it('keeps an apostrophe in quotes', () => {
   expect(inQuotes('don’t ‘stop’')).toBe('“don’t ‘stop’”');
   expect(inQuotes("x='' don´t Hawaiʻi")).toBe("“x='' don´t Hawaiʻi”");
 });

@@ -13,7 +13,7 @@ afterEach(() => {
   location.hash = '';
 });
 
-it('renders details only of opened entries', () => {
+it('renders details of opened entries only', () => {
   render(<ApiReference document={document} origin="http://host" />);
   expect(screen.queryByText('From a shell')).toBeNull();
   const entry = window.document.querySelector<HTMLDetailsElement>('#getSessionsBySessionIdTasks > details');
@@ -26,7 +26,7 @@ it('renders details only of opened entries', () => {
   expect(type.getAttribute('href')).toBe('#TaskList');
 });
 
-it('opens the entry that the address names', () => {
+it('opens the entry in the address', () => {
   location.hash = '#TaskList';
   render(<ApiReference document={document} origin="http://host" />);
   const entry = window.document.querySelector<HTMLDetailsElement>('#TaskList > details');

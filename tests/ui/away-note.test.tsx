@@ -3,15 +3,15 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, test } from 'vitest';
 import { AwayNote } from '@/components/sessions/away-note';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
+import { describeState, marksOf } from '@/components/sessions/session-labels';
 import { SessionRow } from '@/components/sessions/session-row';
-import { describeState, marksOf } from '@/components/sessions/session-words';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import { aSession } from './rows';
 
 const away = { since: 1_000, lastHeardAt: 1_000, agentGoesOn: false };
 
-/** What is said to run, as it is shown. */
+/** The command as shown. */
 function commandFor(
   agent: Partial<AgentSummary>,
   id = 'session-1',
@@ -35,14 +35,14 @@ function commandFor(
   return /<code[^>]*>(.*?)<\/code>/.exec(markup)?.[1]?.replaceAll('&#x27;', "'");
 }
 
-test('a session is gone on with by its own agent, in its own folder, wherever the command is pasted', () => {
+test('the command resumes a session with its agent in its folder', () => {
   expect(commandFor({ status: { cwd: "/home/me/it's mine" } })).toBe(
     `npm run -s interlude -- runner claude --agent shop@vm --cwd '/home/me/it'\\''s mine' --resume session-1`,
   );
   expect(commandFor({})).toBe('npm run -s interlude -- runner claude --agent shop@vm --resume session-1');
 });
 
-test('terminals are watched again by the companion of their hooks', () => {
+test('the command for hooks restarts their runner', () => {
   expect(commandFor({ kind: 'hooks' }, 'session-1', true)).toBe('npm run -s interlude -- runner hooks');
 });
 
@@ -50,7 +50,7 @@ test.each(['opencode', 'agentapi', 'agui', 'codex'])('%s gets no advice meant fo
   expect(commandFor({ kind }, 'session-1', true)).toBeUndefined();
 });
 
-test('the server is found by what it was started with', () => {
+test('the command names the server', () => {
   const setting = 'INTERLUDE_DATA_DIR=/srv/kept ';
   expect(commandFor({ kind: 'hooks' }, 'session-1', true, setting)).toBe(
     `${setting}npm run -s interlude -- runner hooks`,
@@ -66,11 +66,11 @@ test.each([
   ['an agent that is an option', { id: '-x' }, 'session-1'],
   ['a folder that moves the cursor', { status: { cwd: '/tmp/\u001b[2K' } }, 'session-1'],
   ['a folder that breaks the line', { status: { cwd: '/tmp/\nrm' } }, 'session-1'],
-])('of %s no command is shown', (_what, agent, id) => {
+])('shows no command for %s', (_what, agent, id) => {
   expect(commandFor(agent, id)).toBeUndefined();
 });
 
-test('an agent that can’t be reached is shown with since when and why, as text', () => {
+test('shows since when and why an agent is unreachable, as text', () => {
   const outage = { ...away, isUnreachable: true as const, reason: 'no answer at http://h/a_b_c: ECONNREFUSED' };
   const evidence = { rule: 3, source: 'connection', observedAt: 1_000, last: 'working' } as const;
   const session = aSession({ state: 'unknown', away: outage, evidence });
@@ -85,9 +85,7 @@ test('an agent that can’t be reached is shown with since when and why, as text
   );
   const text = markup.replaceAll(/<[^>]*>/g, '');
   expect(text).toContain('Agent unreachable since ');
-  expect(text).toContain(
-    '“no answer at http://h/a_b_c: ECONNREFUSED”. What was running has been closed. Restart the agent',
-  );
+  expect(text).toContain('“no answer at http://h/a_b_c: ECONNREFUSED”. Running items were closed. Restart the agent');
   expect(describeState(session)).toBe('Unreachable (last: working)');
   const row = renderToStaticMarkup(<SessionRow session={session} current={false} />).replaceAll(/<[^>]*>/g, '');
   expect(row).toContain('Unreachable since ');

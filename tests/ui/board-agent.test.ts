@@ -1,20 +1,20 @@
 import { noSessions } from '@interlude/protocol/session-states';
 import { expect, it } from 'vitest';
-import { standingCounts, urgentStanding } from '@/components/agents/board-agent';
+import { stateCounts, urgentState } from '@/components/agents/board-agent';
 import { BoardSorter } from '@/components/agents/board-columns';
-import { isOnBoard, WHOLE_BOARD } from '@/components/agents/board-query';
+import { isOnBoard, WHOLE_BOARD } from '@/components/agents/board-filter';
 import { anAgent } from './rows';
 
 const killed = anAgent({ id: 'killed', sessionStates: { ...noSessions(), exited: 2 }, brokenOffCount: 1 });
 const ended = anAgent({ id: 'ended', sessionStates: { ...noSessions(), exited: 1 } });
 const works = anAgent({ id: 'works', sessionStates: { ...noSessions(), working: 1 } });
 
-it('an agent of which a session broke off stands as failed, as that session does in the list', () => {
-  expect([killed, ended, works].map(urgentStanding)).toEqual(['failed', 'exited', 'working']);
-  expect(standingCounts(killed)).toEqual({ ...noSessions(), failed: 1, exited: 1 });
+it('counts a crashed session as failed', () => {
+  expect([killed, ended, works].map(urgentState)).toEqual(['failed', 'exited', 'working']);
+  expect(stateCounts(killed)).toEqual({ ...noSessions(), failed: 1, exited: 1 });
 });
 
-it('is sorted and found by that', () => {
+it('sorts and filters by that state', () => {
   const byState = new BoardSorter().sort([ended, works, killed], { sort: 'state', isReversed: false });
   expect(byState).toEqual(['killed', 'works', 'ended']);
   const failed = { ...WHOLE_BOARD, states: ['failed' as const] };

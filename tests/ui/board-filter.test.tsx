@@ -11,7 +11,7 @@ import { NextPage } from '../support/next-page';
 import { anAgent } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
-/** More than one page, and no more than are laid out at once. */
+/** More than a page, but few enough to render at once. */
 const AGENTS = 24;
 const PAGE = 10;
 const ROW_PX = 49;
@@ -19,7 +19,7 @@ const ROW_PX = 49;
 let all: AgentSummary[];
 beforeEach(() => {
   history.replaceState(null, '', '/agents');
-  // Rows without a height would all stand at one place, and the table would start anywhere.
+  // Rows without a height would overlap.
   vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(ROW_PX);
   all = Array.from({ length: AGENTS }, (_, at) =>
     anAgent({
@@ -63,13 +63,13 @@ const names = () => screen.getAllByRole('rowheader').map((one) => within(one).ge
 const header = (name: string) => screen.getByRole('columnheader', { name: new RegExp(`^${name}`) });
 const working = () => screen.getByRole<HTMLInputElement>('checkbox', { name: /^Working/ });
 
-it('loads every agent by itself, and sorts names as people count', async () => {
+it('loads all agents and sorts names in natural order', async () => {
   await open();
   expect(screen.getByText('24 agents, by name')).toBeDefined();
   expect([names()[0], names()[2], names()[10]]).toEqual(['runner-0', 'runner-2', 'runner-10']);
 });
 
-it('sorts by a column at a press, the other way round at the next, and says so in the address', async () => {
+it('sorts by a column on a press, reverses on the next, and updates the address', async () => {
   await open();
   fireEvent.click(within(header('Sessions')).getByRole('button'));
   await waitFor(() => expect(names().slice(0, 2)).toEqual(['runner-7', 'runner-0']));
@@ -79,7 +79,7 @@ it('sorts by a column at a press, the other way round at the next, and says so i
   expect([header('Sessions').getAttribute('aria-sort'), location.search]).toEqual(['ascending', '?sort=-sessions']);
 });
 
-it('filters by state, host and provider, one step back at a time', async () => {
+it('filters by state, host and provider, and Back undoes one at a time', async () => {
   await open();
   fireEvent.change(screen.getByLabelText('Host'), { target: { value: 'build-1' } });
   expect(await screen.findByText('8 of 24 agents, by name')).toBeDefined();
@@ -87,26 +87,26 @@ it('filters by state, host and provider, one step back at a time', async () => {
   expect(await screen.findByText('1 of 24 agents, by name')).toBeDefined();
   expect([names(), location.search]).toEqual([['runner-7'], '?state=working&host=build-1']);
 
-  // The browser changes the address, and says so.
+  // Back changes the address and fires popstate.
   history.replaceState(null, '', '/agents?host=build-1');
   fireEvent.popState(window);
   expect(await screen.findByText('8 of 24 agents, by name')).toBeDefined();
   expect(working().checked).toBe(false);
 });
 
-it('shows the view that the address names', async () => {
+it('shows the view in the address', async () => {
   await open('?state=working&host=build-1&sort=sessions');
   expect(screen.getByText('1 of 24 agents, by sessions')).toBeDefined();
   expect([names(), working().checked]).toEqual([['runner-7'], true]);
 });
 
-it('says how many of an agent’s sessions are in its most urgent state', async () => {
+it('shows how many sessions are in the most urgent state', async () => {
   all = [anAgent({ id: 'crowd', sessionStates: { ...noSessions(), failed: 1, idle: 230 } }), anAgent({ id: 'loner' })];
   await open();
   expect(screen.getByText('1 of 231')).toBeDefined();
 });
 
-it('finds agents by name, and shows all again where none is found', async () => {
+it('finds agents by name, and clears a search without matches', async () => {
   all = [anAgent({ id: 'crowd' }), anAgent({ id: 'loner' })];
   await open();
   const search = (value: string) =>
@@ -114,6 +114,6 @@ it('finds agents by name, and shows all again where none is found', async () => 
   search('LON');
   await waitFor(() => expect(names()).toEqual(['loner']));
   search('nobody');
-  fireEvent.click(await screen.findByRole('button', { name: 'Show every agent' }));
+  fireEvent.click(await screen.findByText('Clear search'));
   await waitFor(() => expect(names()).toEqual(['crowd', 'loner']));
 });

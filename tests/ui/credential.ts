@@ -1,7 +1,7 @@
 import type { CredentialSummary } from '@interlude/protocol/access';
 import { EVERYTHING } from '@interlude/protocol/scope';
 
-/** When the credentials of page tests were made: epoch milliseconds. */
+/** Creation time of test credentials: epoch milliseconds. */
 const NOW = Date.UTC(2026, 0, 1);
 
 /** A viewer's token that does not expire. */

@@ -4,7 +4,7 @@ import type { Storage } from '@interlude/protocol/storage';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { DatabaseSize } from '@/components/settings/database-size';
+import { DatabaseSize } from '@/components/settings/storage';
 import { NowProvider } from '@/components/ui/now';
 
 const MB = 1_000_000;
@@ -42,24 +42,24 @@ const open = (initial: Storage | null) =>
     </NowProvider>,
   );
 const rows = () => screen.getAllByRole('row').map(({ textContent }) => textContent);
-const lookAgain = () => act(async () => fireEvent.click(screen.getByRole('button', { name: 'Look again' })));
+const lookAgain = () => act(async () => fireEvent.click(screen.getByRole('button', { name: 'Refresh' })));
 
-it('lists what takes the room and what is free, the whole of which is the size in all', () => {
+it('lists parts and free space that add up to the total', () => {
   open(storage());
-  screen.getByText('10.0 MB in all');
+  screen.getByText('10.0 MB in total');
   expect(rows()).toHaveLength(4);
   expect(rows()[1]).toMatch(/^Events.*indexes 2.0 MB.*60 %.*6.0 MB/);
   expect(rows().at(-1)).toMatch(/^Free.*10 %.*1.0 MB/);
-  expect(screen.getByRole('status').textContent).toMatch(/^as of [^;]+$/);
+  expect(screen.getByRole('status').textContent).toMatch(/^Updated [^;]+$/);
 });
 
-it('looks the size up after the page, where the page did not wait for it', async () => {
+it('loads the sizes after the page if they came too late', async () => {
   open(null);
-  expect(screen.getByRole('status').textContent).toBe('Looking through it…');
-  await screen.findByText('10.0 MB in all');
+  expect(screen.getByRole('status').textContent).toBe('Measuring…');
+  await screen.findByText('10.0 MB in total');
 });
 
-it('says that sizes are estimated, and keeps them with the reason if they can’t be looked up again', async () => {
+it('marks estimated sizes, and keeps them if a refresh fails', async () => {
   open(storage({ method: 'estimated' }));
   expect(screen.getByRole('status').textContent).toContain('estimated from samples');
   expect(rows()[1]).toContain('about 6.0 MB');
@@ -69,5 +69,5 @@ it('says that sizes are estimated, and keeps them with the reason if they can’
   expect(rows()).toHaveLength(4);
   answer = () => Response.json(storage({ bytes: 20 * MB }));
   await lookAgain();
-  await screen.findByText('20.0 MB in all');
+  await screen.findByText('20.0 MB in total');
 });

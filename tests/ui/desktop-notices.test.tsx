@@ -7,9 +7,8 @@ import { act, cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DesktopNotices } from '@/components/inbox/desktop-notices';
 import { itemsOf } from '@/components/inbox/inbox-items';
-import { LOOK_KEY } from '@/components/inbox/notice-look';
 import { NoticePanel } from '@/components/inbox/notice-panel';
-import { NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
+import { LOOK_KEY, NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
 import { storageKey } from '@/components/ui/browser-storage';
@@ -21,7 +20,7 @@ import { type ScriptedStream, scriptedFetch } from './scripted-stream';
 let script: ReturnType<typeof scriptedFetch>;
 let told: string[];
 
-/** The browser's part. */
+/** Stands in for the browser. */
 class Told {
   static permission = 'granted';
   static requestPermission = async () => 'granted';
@@ -37,7 +36,7 @@ class Throws {
     throw new TypeError('Illegal constructor. Use ServiceWorkerRegistration.showNotification() instead.');
   }
 }
-/** One lock, and whoever waits for it. */
+/** A lock with its waiting requests. */
 function oneLock() {
   let last: Promise<unknown> = Promise.resolve();
   return {
@@ -66,7 +65,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** @param items what was read of the inbox; null: nothing yet */
+/** @param items the loaded inbox; null: not loaded yet */
 function Page({
   position,
   items,
@@ -116,10 +115,10 @@ const comesUp = (id: string, fields: Partial<InboxItem> = {}): Frame => {
     data: anInboxItem({ id: `item ${id}`, title: `Asked at ${id}`, since, updatedPosition: id, ...fields }),
   };
 };
-/** Lets a look at what is new pass: notices look once a second. */
+/** Waits for a check, which runs once a second. */
 const looks = () => act(() => vi.advanceTimersByTimeAsync(1_500));
 
-it('a browser that lets no page show notifications says so in the panel, and nothing else breaks', async () => {
+it('shows in the panel that the browser refuses notifications', async () => {
   vi.stubGlobal('Notification', Throws);
   const { stream } = await openPage('10', []);
   stream.accept().send(upToDate('10'));
@@ -130,7 +129,7 @@ it('a browser that lets no page show notifications says so in the panel, and not
   await screen.findByRole('checkbox', { name: 'Permissions' });
 });
 
-it('a browser without leave is asked whether it can before it is asked whether it may', async () => {
+it('checks support before requesting permission', async () => {
   localStorage.clear();
   const asked = vi.fn(async () => 'granted');
   vi.stubGlobal(
@@ -143,7 +142,7 @@ it('a browser without leave is asked whether it can before it is asked whether i
   expect(asked).not.toHaveBeenCalled();
 });
 
-it('a browser whose tabs can’t agree which of them notifies says so in the panel', async () => {
+it('shows in the panel that tabs can’t elect a notifier', async () => {
   Object.defineProperty(navigator, 'locks', {
     configurable: true,
     value: { request: () => Promise.reject(new DOMException('no storage here', 'SecurityError')) },
@@ -152,7 +151,7 @@ it('a browser whose tabs can’t agree which of them notifies says so in the pan
   await screen.findByText(/^This browser can’t show notifications/);
 });
 
-it('what comes up while the connection is broken is told once it is whole again, however late', async () => {
+it('notifies after reconnecting, however late', async () => {
   const { stream } = await openPage('10', [anInboxItem({ id: 'old', title: 'Stood before' })]);
   stream.accept().send(upToDate('10'));
   await looks();
@@ -163,7 +162,7 @@ it('what comes up while the connection is broken is told once it is whole again,
   await vi.waitFor(() => expect(told).toEqual(['“Asked at 11”']));
 });
 
-it('desktop notices skip a failure that comes back unchanged after its retry was not delivered', async () => {
+it('skips a failure that returns unchanged after an undelivered retry', async () => {
   const { stream } = await openPage('10', []);
   stream.accept().send(upToDate('10'));
   await looks();
@@ -174,7 +173,7 @@ it('desktop notices skip a failure that comes back unchanged after its retry was
   expect(told).toEqual(['“Asked at 12”']);
 });
 
-it('what came up before the inbox was read is told after it, and nothing at the first visit of all', async () => {
+it('notifies after reading the inbox, but not on the first visit', async () => {
   const late = { since: Date.now() - 600_000 };
   const first = await openPage('10', [
     anInboxItem({ id: 'old', title: 'Stood before', updatedPosition: '9', ...late }),
@@ -186,7 +185,7 @@ it('what came up before the inbox was read is told after it, and nothing at the 
 
   Object.defineProperty(navigator, 'locks', { configurable: true, value: oneLock() });
   script.streams.length = 0;
-  // Meanwhile something came up; this page has yet to read the inbox.
+  // A new item arrives before the page has read the inbox.
   const { stream } = await openPage('20', null);
   stream.accept().send(upToDate('20'));
   await looks();
@@ -212,7 +211,7 @@ it('what came up before the inbox was read is told after it, and nothing at the 
   expect(told).toEqual(['“Came up meanwhile”']);
 });
 
-it('what came up meanwhile is told though it is not among the first of the inbox', async () => {
+it('notifies about new items outside the first page of the inbox', async () => {
   localStorage.setItem(storageKey(LOOK_KEY), JSON.stringify({ at: Date.now() - 600_000, upTo: '10', told: [] }));
   const late = { since: Date.now() - 700_000 };
   const asked: string[] = [];

@@ -1,7 +1,7 @@
 import type { Item, Task } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
+import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/session-transcript';
 import { QuestionAnswer } from '@/components/requests/question-answer';
 import { RequestHead } from '@/components/requests/request-head';
 import { RequestOutcome } from '@/components/requests/request-outcome';

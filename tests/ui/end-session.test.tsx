@@ -4,8 +4,7 @@ import type { SessionSummary } from '@interlude/protocol/read-models';
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RefusalsProvider } from '@/components/live/refusals';
-import { ArrangePopover } from '@/components/sessions/arrange-popover';
-import { EndSession } from '@/components/sessions/end-session';
+import { ArrangePopover, EndSession } from '@/components/sessions/arrange-popover';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { aSession } from './rows';
 
@@ -20,40 +19,40 @@ const press = (name: string) => act(async () => fireEvent.click(button(name)));
 describe('ending a session', () => {
   let asked: unknown[];
   let answer: () => Response;
-  const onAsked = vi.fn();
+  const onEnded = vi.fn();
   beforeEach(() => {
     asked = [];
-    onAsked.mockReset();
+    onEnded.mockReset();
     answer = () => Response.json({ commandId: 'c', state: 'queued' }, { status: 202 });
     vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
       asked.push([url, init.method]);
       return answer();
     });
-    render(<EndSession sessionId="s/1" onAsked={onAsked} />);
+    render(<EndSession sessionId="s/1" onEnded={onEnded} />);
   });
 
-  it('is asked of the server only once it was confirmed, where it stands', async () => {
+  it('requests the end only after confirmation', async () => {
     await press('End session…');
     expect(asked).toEqual([]);
     expect(document.activeElement).toBe(button('End it now'));
     await press('End it now');
     expect(asked).toEqual([['/api/v1/sessions/s%2F1/end', 'POST']]);
-    expect(onAsked).toHaveBeenCalledOnce();
+    expect(onEnded).toHaveBeenCalledOnce();
   });
 
-  it('can be left, and the keys go on where they were', async () => {
+  it('can be cancelled, and keeps the focus', async () => {
     await press('End session…');
     await press('Keep it');
     expect(document.activeElement).toBe(button('End session…'));
     expect(asked).toEqual([]);
   });
 
-  it('says why the server refuses, and can be tried again', async () => {
+  it('shows why the server refused, and can be retried', async () => {
     answer = () => Response.json({ error: { code: 'conflict', message: 'The session has ended.' } }, { status: 409 });
     await press('End session…');
     await press('End it now');
     expect(screen.getByRole('alert').textContent).toBe('The session has ended.');
-    expect(onAsked).not.toHaveBeenCalled();
+    expect(onEnded).not.toHaveBeenCalled();
     await press('End it now');
     expect(asked).toHaveLength(2);
   });
@@ -78,11 +77,11 @@ describe('the menu of a session', () => {
     return found;
   };
 
-  it('offers to end it where its runner says that it does', () => {
+  it('offers to end a session if its runner supports it', () => {
     expect(offers({ takes: ['message', 'session.end'] })).toBe(true);
   });
 
-  it('does not offer that once it has ended, though its runner is there for others', () => {
+  it('doesn’t offer to end an ended session', () => {
     expect(offers({ takes: ['session.end'] }, null, false, { state: 'exited' })).toBe(false);
   });
 

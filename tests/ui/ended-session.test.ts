@@ -1,6 +1,6 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { expect, test } from 'vitest';
-import { endOf } from '@/app/(console)/sessions/[sessionId]/end-of';
+import { endOf } from '@/app/(console)/sessions/[sessionId]/session-foot';
 import { aSession } from './rows';
 
 const words = (status: object | null) =>
@@ -11,7 +11,7 @@ const observations = {
   process: { observedAt: 5, turnId: null, value: { code: 0, signal: null, reason: 'stopped' } },
 };
 
-test('an ended session is resumed by its runner, but for one of the demo: that begins another', () => {
-  expect(words(null)).toBe('This session can be written to once its runner resumes it. Its agent has ended: stopped.');
+test('an ended session waits for its runner, except in the demo', () => {
+  expect(words(null)).toBe('You can write again once the runner resumes this session. Its agent has ended: stopped.');
   expect(words({ source: 'demo' })).toBe('This session accepts no more messages. Its agent has ended: stopped.');
 });

@@ -13,7 +13,7 @@ describe('a session in the list', () => {
     [12, 0, '12 hooks failed'],
     [1, 1, '1 failure'],
     [3, 1, '3 failures'],
-  ])('around which %i failures, %i not of hooks, are unseen says %j', (insightCount, otherFailureCount, words) => {
+  ])('with %i unseen failures, %i not from hooks, shows %j', (insightCount, otherFailureCount, words) => {
     const session = aSession({ insightCount, otherFailureCount });
     const html = renderToStaticMarkup(<SessionRow session={session} current={false} />);
     if (words === null) expect(html).not.toMatch(/fail(ed|ure)/);
@@ -21,7 +21,7 @@ describe('a session in the list', () => {
   });
 });
 
-test('what is unseen is told oldest first, by position and not by its text', () => {
+test('orders unseen failures by position', () => {
   const all = [insight('100'), insight('99'), insight('20', 5_000), insight('9')];
   expect(unseenOf(all).map(({ position }) => position)).toEqual(['9', '99', '100']);
 });

@@ -5,7 +5,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
 import * as barChart from '@/components/agents/bar-chart';
-import { countTicks } from '@/components/agents/count-ticks';
+import { countTicks } from '@/components/agents/bar-chart';
 import { FleetCharts } from '@/components/agents/fleet-charts';
 
 afterEach(() => {
@@ -14,8 +14,8 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-it('the chart of events marks the current minute as so far, in its bar, figure and summary', async () => {
-  // There is no canvas to draw on.
+it('marks the current minute as open in bar, value and summary', async () => {
+  // The test DOM has no canvas.
   const drawn = vi.spyOn(barChart, 'BarChart').mockReturnValue(null as never);
   const since = Date.UTC(2026, 0, 1, 12, 0);
   const activity: Activity = {
@@ -32,9 +32,7 @@ it('the chart of events marks the current minute as so far, in its bar, figure a
       <FleetCharts />
     </QueryClientProvider>,
   );
-  expect(
-    await screen.findByText('107 events in 3 minutes, at most 60 in one; 7 so far in the one that goes on'),
-  ).toBeDefined();
+  expect(await screen.findByText('107 events in the last 3 minutes · peak 60/min · 7 this minute')).toBeDefined();
   const figures = screen.getAllByRole('row').map(({ textContent }) => textContent);
   expect(figures.slice(1, 4).map((text) => text?.replace(/^\d\d:\d\d/, ''))).toEqual(['40', '60', ', so far7']);
   const bars = drawn.mock.calls.map(([{ values, lastIsOpen }]) => [values.length, lastIsOpen]);
@@ -42,7 +40,7 @@ it('the chart of events marks the current minute as so far, in its bar, figure a
   expect(bars).not.toContainEqual([durationSteps([]).length, true]);
 });
 
-it('the axis of counts ends with a tick above the greatest of them', () => {
+it('ends the axis with a tick above the highest count', () => {
   expect([0, 1, 3, 4, 7, 11, 16, 230, 1_234].map((most) => countTicks(most))).toEqual([
     [0, 1],
     [0, 1, 2],

@@ -54,7 +54,7 @@ function Page({ store }: { store: TranscriptStore }) {
 }
 const notice = () => screen.getByRole('status').textContent;
 
-test('shows an old turn named by the address, and says that it is loading', async () => {
+test('loads and shows an old turn from the address', async () => {
   let answer = () => {};
   open('turn-r20', (older) => {
     return new Promise((resolve) => {
@@ -67,7 +67,7 @@ test('shows an old turn named by the address, and says that it is loading', asyn
   expect([scrolledTo, notice()]).toEqual([['turn 20'], '']);
 });
 
-test('says why older turns could not be loaded, and retries the link', async () => {
+test('shows why older turns could not be loaded, and retries', async () => {
   let isDown = true;
   open('turn-r20', async (older) => {
     if (isDown) throw new Error('The database does not answer.');
@@ -83,7 +83,7 @@ test('says why older turns could not be loaded, and retries the link', async () 
   expect(notice()).toBe('');
 });
 
-test('says that a link leads nowhere, and shows the end', async () => {
+test('shows the end with a note for a broken link', async () => {
   open('turn-nowhere');
   await vi.waitFor(() => expect(notice()).toMatch(/^The linked turn is not in this session\./));
   expect(scrolledTo).toEqual(['the end']);
@@ -91,7 +91,7 @@ test('says that a link leads nowhere, and shows the end', async () => {
   expect(notice()).toBe('');
 });
 
-test('ignores an address that names no part of a session', async () => {
+test('ignores an address without an anchor of the session', async () => {
   open('elsewhere');
   await new Promise((resolve) => requestAnimationFrame(resolve));
   expect([scrolledTo, notice()]).toEqual([[], '']);

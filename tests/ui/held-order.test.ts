@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { byName } from '@/components/agents/by-name';
+import { byName } from '@/components/agents/board-columns';
 import { heldOrder, NEW_ROWS, type RowOrder } from '@/components/ui/held-order';
 
 const order = (groups: Record<string, string[]>): RowOrder =>

@@ -8,7 +8,7 @@ import { API_BASE } from '@interlude/protocol/version';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
-import type { RequestedItem } from '@/components/inbox/use-request';
+import type { RequestedItem } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';
@@ -17,9 +17,9 @@ import { layOut } from './laid-out';
 import { aMessage, anAgent, anInboxItem, aSession, aTask, aTurn } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
-/** What was posted, by its path. */
+/** Posted bodies by path. */
 let posted: { path: string; body: Record<string, unknown> }[];
-/** What the server answers, by its path. */
+/** Responses by path. */
 let answers: Record<string, object | ((body: never) => object)>;
 
 beforeEach(() => {
@@ -66,7 +66,7 @@ const permissions = [0, 1, 2, 3].map((at) =>
   anInboxItem({ id: `p${at}`, title: `Permission ${at}`, updatedPosition: `${at + 5}` }),
 );
 
-it('marks all selected items at once, each as it is shown', async () => {
+it('marks all selected items as shown', async () => {
   answers['/inbox/marks'] = ({ items = [] }: MarkInbox): InboxMarked => ({
     items: permissions
       .filter(({ id }) => items.some((one) => one.id === id))
@@ -77,20 +77,20 @@ it('marks all selected items at once, each as it is shown', async () => {
   open([...permissions, failure]);
   for (const at of [0, 1, 2]) fireEvent.click(screen.getByRole('checkbox', { name: `Select “Permission ${at}”` }));
   press('Seen: 3 items selected');
-  expect(await screen.findByRole('button', { name: 'Not seen: “Permission 2”' })).toBeDefined();
+  expect(await screen.findByRole('button', { name: 'Unseen: “Permission 2”' })).toBeDefined();
   const items = [0, 1, 2].map((at) => ({ id: `p${at}`, updatedPosition: `${at + 5}` }));
   expect(posted).toEqual([{ path: '/inbox/marks', body: { items, mark: 'seen' } }]);
   expect(screen.getByRole('button', { name: 'Seen: “Permission 3”' })).toBeDefined();
 });
 
-it('says how many items were left unmarked because new items arrived', async () => {
+it('shows how many items stayed unmarked because new items arrived', async () => {
   answers['/inbox/marks'] = { items: [], changed: ['p0'], position: '20' } satisfies InboxMarked;
   open(permissions);
   press('Seen: “Permission 0”');
   expect(await screen.findByText(/^Not marked: new items arrived/)).toBeDefined();
 });
 
-it('retries a failed session with what it was asked last, and says what becomes of the message', async () => {
+it('retries a failed session with its last message, and shows the delivery', async () => {
   const said = [aMessage({ role: 'user', text: 'Mend the login test' }), aMessage({ id: 'm2', text: 'Trying.' })];
   answers['/sessions/s1/transcript'] = {
     turns: [aTurn({ items: [aMessage({ role: 'user', text: 'Before that' })] }), aTurn({ id: 'r2', items: said })],
@@ -130,7 +130,7 @@ describe('a result that was not delivered', () => {
     answers['/sessions/s1'] = { position: '10', session: aSession({ id: 's1', state: 'idle', ...fields }) };
   };
 
-  it('is written out as a message that wakes the agent and names the task', async () => {
+  it('becomes a message that wakes the agent and names the task', async () => {
     here({});
     answers['/sessions/s1/messages'] = {
       messageId: 'm9',
@@ -151,7 +151,7 @@ describe('a result that was not delivered', () => {
     ]);
   });
 
-  it('can not be sent to a session that has exited, and says so', async () => {
+  it('can’t be sent to an exited session', async () => {
     here({
       state: 'exited',
       observations: {
@@ -167,7 +167,7 @@ describe('a result that was not delivered', () => {
     expect(screen.queryByRole('button', { name: 'Send' })).toBeNull();
   });
 
-  it('has the runner begin a turn where that can', async () => {
+  it('lets the runner start a turn if it can', async () => {
     here({});
     const agent = anAgent({ connection: 'connected', connectedSince: 1, status: { takes: ['message', 'task.wake'] } });
     answers['/agents/builder'] = { position: '10', agent };
@@ -179,7 +179,7 @@ describe('a result that was not delivered', () => {
     expect(posted).toEqual([{ path: '/sessions/s1/tasks/b1/wake', body: { clientId: expect.any(String) } }]);
   });
 
-  it('warns where an idle agent does not listen', async () => {
+  it('warns if an idle agent is not connected', async () => {
     here({ wakeable: false });
     open([item]);
     press('Wake the agent: “npm test”: failed, exit code 3');
@@ -187,7 +187,7 @@ describe('a result that was not delivered', () => {
   });
 });
 
-it('shows only what a search finds, and all of it once the search is cleared', async () => {
+it('shows only search results until the search is cleared', async () => {
   open([...permissions, failure]);
   const search = screen.getByRole('searchbox', { name: 'Search the inbox' });
   answers['/inbox'] = { items: [failure], position: '10', next: null, counts: { ...noItems(), failure: 1 } };
@@ -209,7 +209,7 @@ it('folds a kind, and keeps it folded on the next visit', () => {
   expect([fold().getAttribute('aria-expanded'), links()]).toEqual(['false', 0]);
 });
 
-it('shows who waits for an overdue reply, and settles it with the text the agent wrote', async () => {
+it('shows who waits for an overdue reply, and settles it with the agent’s text', async () => {
   layOut();
   const from = { kind: 'person' as const, id: 'Grace' };
   const title = 'Which **port** is it?';
@@ -222,7 +222,7 @@ it('shows who waits for an overdue reply, and settles it with the text the agent
   answers['/sessions/s1/obligations'] = { position: '10', owed: [owed], settled: [] } satisfies SessionObligations;
   answers['/sessions/s1/obligations/w1/accept'] = { messageId: 'w1', position: '11' };
   open([anInboxItem({ id: 'o', kind: 'overdue-reply', sessionId: 's1', messageId: 'w1', from, title })]);
-  expect(screen.getByRole('link', { name: /^“Which port is it\?” builder .* “Grace” waits$/ })).toBeDefined();
+  expect(screen.getByRole('link', { name: /^“Which port is it\?” builder .* “Grace” is waiting$/ })).toBeDefined();
   press('Settle: “Which port is it?”');
   expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
   const accept = screen.getByRole('button', { name: 'That is the reply' });
@@ -232,7 +232,7 @@ it('shows who waits for an overdue reply, and settles it with the text the agent
   expect(posted[0]?.body).toMatchObject({ candidateId: 'm9', candidatePosition: '7' });
 });
 
-it('says how to set a webhook where none is set', async () => {
+it('explains how to set a webhook', async () => {
   const nothing = { webhook: null, problem: null, waiting: 0, last: null, position: '10' };
   answers['/webhook'] = nothing satisfies WebhookStatus;
   answers['/webhook/deliveries'] = { deliveries: [], next: null, position: '10' } satisfies WebhookDeliveries;

@@ -7,7 +7,7 @@ import { anInboxItem } from './rows';
 
 const NEXT = 'permission.1.i';
 
-/** What a page shows that began with this list. */
+/** A page with this initial list. */
 function shown(list: Partial<InboxList>) {
   const fleet = new FleetStore();
   itemsOf(fleet).take({ position: '10', items: [], next: null, counts: noItems(), ...list });
@@ -19,13 +19,13 @@ function shown(list: Partial<InboxList>) {
   };
 }
 
-it('counts the items of each kind that the server counted, however few are loaded', () => {
+it('uses the server’s counts while not all items are loaded', () => {
   const counts = { ...noItems(), permission: 230, 'delivery-gap': 6 };
   const { now } = shown({ items: [anInboxItem()], next: NEXT, counts });
   expect([now().counts, now().count, now().countsAreOld]).toEqual([counts, 236, false]);
 });
 
-it('counts what is done of what is loaded, and asks again about what is not', () => {
+it('counts done items, and refreshes counts for items that are not loaded', () => {
   const counts = { ...noItems(), permission: 230, 'delivery-gap': 6 };
   const { fleet, now, news } = shown({ items: [anInboxItem({ id: 'a' })], next: NEXT, counts });
   news('11', { id: 'a', seenAt: 5 });
@@ -37,7 +37,7 @@ it('counts what is done of what is loaded, and asks again about what is not', ()
   expect([now().counts['delivery-gap'], now().countsAreOld]).toEqual([7, false]);
 });
 
-it('counts what is there where all of it is loaded', () => {
+it('counts the items themselves once all are loaded', () => {
   const { now, news } = shown({
     items: [anInboxItem({ id: 'a' }), anInboxItem({ id: 'b', kind: 'failure' })],
     counts: { ...noItems(), permission: 1, failure: 1 },
@@ -47,7 +47,7 @@ it('counts what is there where all of it is loaded', () => {
   expect([now().counts, now().count]).toEqual([{ ...noItems(), failure: 2 }, 2]);
 });
 
-it('lets go of what is done, once nothing shows it', async () => {
+it('drops done items that are no longer shown', async () => {
   const { fleet, now, news } = shown({ items: [anInboxItem({ id: 'a' }), anInboxItem({ id: 'b' })] });
   const ids = () => now().rows.map(({ id }) => id);
   const first = itemsOf(fleet).hold(new Set(['a']));
@@ -65,7 +65,7 @@ it('lets go of what is done, once nothing shows it', async () => {
   expect([ids(), [...fleet.inbox.rows()]]).toEqual([[], []]);
 });
 
-it('does not take it for open by what was read before it was done, and takes it once it comes up again', async () => {
+it('ignores older reads of a dropped item, and restores it when it reopens', async () => {
   const { fleet, now, news } = shown({ items: [anInboxItem({ id: 'a' })], next: NEXT });
   news('20', { id: 'a', doneAt: 5 });
   await Promise.resolve();

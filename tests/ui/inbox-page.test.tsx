@@ -5,7 +5,7 @@ import { type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
-import type { RequestedItem } from '@/components/inbox/use-request';
+import type { RequestedItem } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useCardKeys } from '@/components/requests/card-keys';
 import { NowProvider } from '@/components/ui/now';
@@ -15,7 +15,7 @@ import { anInboxItem } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
 let asked: URLSearchParams[];
-/** What the server answers. */
+/** Response of the server. */
 let answer: (asked: URLSearchParams) => InboxList | Promise<InboxList>;
 
 beforeEach(() => {
@@ -40,7 +40,7 @@ const some = (kind: InboxKind, count: number, fields: Partial<InboxItem> = {}) =
   Array.from({ length: count }, (_, at) =>
     anInboxItem({ id: `${kind} ${at}`, kind, title: `${kind} ${at}`, ...fields }),
   );
-/** A card that takes whatever is pressed. */
+/** A card that records its presses. */
 function Card({ item }: { item: RequestedItem }) {
   useCardKeys(item.request.digest, {
     allow: () => pressed.push(`allow ${item.id}`),
@@ -51,7 +51,7 @@ function Card({ item }: { item: RequestedItem }) {
 const requestCode = new CodeOnDemand<{ item: RequestedItem }>(async () => Card);
 let pressed: string[];
 const counts = { ...noItems(), permission: 230, 'delivery-gap': 6 };
-/** The first items of many. */
+/** The first page of many items. */
 const first: InboxList = { items: some('permission', 3), position: '10', next: 'permission.1.i', counts };
 
 function open(initial: InboxList) {
@@ -70,13 +70,13 @@ const kinds = () =>
     .getAllByRole('link')
     .map(({ textContent }) => textContent);
 
-it('names every kind that the server has, with how many there are, and says of which not all are loaded', () => {
+it('lists every kind with its count, and marks partly loaded kinds', () => {
   open(first);
   expect(kinds()).toEqual(['All 236', 'Permissions 230', 'Missing records 6']);
   expect(screen.getByRole('heading', { name: 'Permissions 3 of 230' })).toBeDefined();
 });
 
-it('asks the server for a kind in the address, and does not say that there is none before it has answered', async () => {
+it('reads the kind in the address, and shows nothing as empty before the response', async () => {
   history.replaceState(null, '', '/inbox?kind=delivery-gap');
   let answered = (_list: InboxList) => {};
   answer = () =>
@@ -101,23 +101,23 @@ it('asks the server for a kind in the address, and does not say that there is no
   expect(kinds()).toContain('Permissions 230');
 });
 
-it('says that nothing of a kind needs anybody once the server has said so', async () => {
+it('shows that a kind is empty once the server has responded', async () => {
   history.replaceState(null, '', '/inbox?kind=failure');
   open(first);
   expect(screen.queryByText('Nothing of this kind needs you.')).toBeNull();
   expect(await screen.findByText('Nothing of this kind needs you.')).toBeDefined();
 });
 
-it('does not say that nothing needs anybody while there is more than is loaded', () => {
+it('doesn’t show an empty inbox while more items exist', () => {
   open({ ...first, items: [] });
-  expect(screen.queryByText(/^Nothing needs you/)).toBeNull();
+  expect(screen.queryByText(/caught up/)).toBeNull();
   expect(screen.getByRole('button', { name: 'Show more' })).toBeDefined();
 });
 
 const asks = (id: string) =>
   anInboxItem({ id, title: id, request: { id, digest: `of ${id}`, openedPosition: '1', answerBy: null } });
 
-it('a letter on the row of an open request acts on the card beneath it, and on no other one', async () => {
+it('keys on a request’s row act on its card only', async () => {
   open({ ...first, items: [asks('one'), asks('two')], next: null });
   const key = (key: string) => fireEvent.keyDown(document.activeElement ?? document.body, { key });
   key('r');
@@ -138,7 +138,7 @@ it('a letter on the row of an open request acts on the card beneath it, and on n
   expect(pressed).toEqual(['deny one', 'allow two', 'allow one']);
 });
 
-it('a whole group is selected by its head, which says whether none, some or all of it is', () => {
+it('the head of a group selects it and shows none, some or all', () => {
   open({ ...first, items: [...some('permission', 2), ...some('failure', 1)], next: null });
   const all = () => screen.getByRole<HTMLInputElement>('checkbox', { name: 'Select all of Permissions' });
   const stands = () => [all().checked, all().indeterminate];

@@ -1,11 +1,11 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { afterEach, expect, it, vi } from 'vitest';
-import { markSeen } from '@/components/agents/agent-jobs';
+import { markSeen } from '@/components/agents/selection-bar';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** A server with these items, of which some have come up again by the time they are marked. */
+/** A server with these items. Some have reopened by the time they are marked. */
 function inboxOf(items: Pick<InboxItem, 'id' | 'updatedPosition' | 'seenAt'>[], changed: string[]): unknown[] {
   const marks: unknown[] = [];
   vi.stubGlobal('fetch', (_url: string, { body }: { body?: string }) => {
@@ -19,14 +19,14 @@ function inboxOf(items: Pick<InboxItem, 'id' | 'updatedPosition' | 'seenAt'>[], 
 const item = (id: string, seenAt: number | null = null) => ({ id, updatedPosition: '5', seenAt });
 const agent = { id: 'a' } as AgentSummary;
 
-it('marks what was there when it was read, as it was then', async () => {
+it('marks items as they were read', async () => {
   const marks = inboxOf([item('x'), item('y'), item('z', 1)], []);
   expect(await markSeen(agent)).toBe('2 items seen');
   const items = ['x', 'y'].map((id) => ({ id, updatedPosition: '5' }));
   expect(marks).toEqual([{ items, mark: 'seen' }]);
 });
 
-it('says that new items arrived where that was left unseen', async () => {
+it('reports new items that stay unseen', async () => {
   inboxOf([item('x'), item('y')], ['y']);
   expect(await markSeen(agent)).toBe('1 item seen; new items arrived');
   inboxOf([item('y')], ['y']);

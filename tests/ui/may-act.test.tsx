@@ -5,8 +5,7 @@ import type { ReactNode } from 'react';
 import { afterEach, expect, test } from 'vitest';
 import { MayActProvider } from '@/components/access/may-act';
 import { SelectionBar } from '@/components/agents/selection-bar';
-import { InboxBulk } from '@/components/inbox/inbox-bulk';
-import { ItemActions } from '@/components/inbox/item-actions';
+import { InboxBulk, ItemActions } from '@/components/inbox/item-actions';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { AcceptReply } from '@/components/obligations/accept-reply';
@@ -35,7 +34,7 @@ function show(may: boolean, what: ReactNode, answersHere = true) {
     </NowProvider>,
   );
 }
-/** What of it can be pressed. A button that is only yet to stand still can; a radio that is off stays off. */
+/** Enabled controls. Buttons that only wait to settle count. */
 const pressable = () => [
   ...screen.queryAllByRole('button').filter((one) => !one.hasAttribute('disabled')),
   ...screen.queryAllByRole('radio').filter((one) => one.getAttribute('aria-disabled') !== 'true'),
@@ -55,7 +54,7 @@ const controls: [string, ReactNode][] = [
   ],
 ];
 
-test.each(controls)('%s is there for who may act, and not for who may not', (_what, control) => {
+test.each(controls)('%s is shown only to people who may act', (_what, control) => {
   show(true, control);
   expect(pressable()).not.toEqual([]);
   cleanup();
@@ -63,26 +62,26 @@ test.each(controls)('%s is there for who may act, and not for who may not', (_wh
   expect(pressable()).toEqual([]);
 });
 
-test('what was selected says why nothing can be done with it', () => {
+test('explains to viewers why a selection has no actions', () => {
   show(false, <SelectionBar agents={[anAgent()]} total={1} onAll={nothing} onNone={nothing} />);
-  screen.getByText('You can look here, and ask nothing of them.');
+  screen.getByText('You can view agents, but not change them.');
   expect(pressable().map((one) => one.textContent)).toEqual(['None']);
   cleanup();
   show(
     false,
     <InboxBulk items={[anInboxItem()]} isUnfolded={() => false} onUnfold={nothing} onMark={nothing} onNone={nothing} />,
   );
-  screen.getByText('You can look here, and change nothing.');
+  screen.getByText('You can view the inbox, but not change it.');
   expect(pressable().map((one) => one.textContent)).toEqual(['Select none']);
 });
 
-test('a request says that it can’t be answered by who only looks', () => {
+test('explains to viewers that they can’t answer a request', () => {
   show(false, <RequestCard item={aQuestion} input={null} size="" />);
   screen.getByText('You can look here, and not answer.');
   expect(pressable()).toEqual([]);
 });
 
-test('in a frame it is answered in a window of ours, also by who may act', () => {
+test('opens a window for answers in an embed', () => {
   show(true, <RequestCard item={aQuestion} input={null} size="" />, false);
   const link = screen.getByRole('link', { name: 'Answer in Interlude' });
   expect(link.getAttribute('href')).toBe('/sessions/s%2F1#request-q');

@@ -1,12 +1,12 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { expect, it } from 'vitest';
-import { nextLook } from '@/components/inbox/notice-look';
 import {
+  currentNotices,
   isQuiet,
   NO_NOTICES,
   type NoticeSettings,
+  nextLook,
   noticeSettings,
-  standingNotices,
   storedNotices,
 } from '@/components/inbox/notices';
 import { anInboxItem, aSession } from './rows';
@@ -15,15 +15,15 @@ const NOW = 100_000;
 const ON = { ...NO_NOTICES, isOn: true };
 const anItem = (fields: Partial<InboxItem>) => anInboxItem({ since: NOW, ...fields });
 const bodies = (item: Partial<InboxItem>, settings = ON) =>
-  standingNotices({ items: [anItem(item)], sessions: [] }, settings, NOW).map(({ body }) => body);
+  currentNotices({ items: [anItem(item)], sessions: [] }, settings, NOW).map(({ body }) => body);
 
-it('are of requests at once, and of a failure once it has stood', () => {
+it('include requests at once, and failures after settling', () => {
   expect(bodies({})).toEqual(['“Run make?”']);
   expect(bodies({ kind: 'failure', since: NOW - 2_999 })).toEqual([]);
   expect(bodies({ kind: 'failure', since: NOW - 3_000 })).toEqual(['“Run make?”']);
 });
 
-it('quote words of agents, and none of the server', () => {
+it('quote agents’ words, but not the server’s', () => {
   const since = NOW - 3_000;
   expect(bodies({ kind: 'undelivered', title: 'a: b: failed, exit code 3', since })).toEqual([
     '“a: b”: failed, exit code 3',
@@ -34,7 +34,7 @@ it('quote words of agents, and none of the server', () => {
   expect(bodies({ kind: 'lost-contact', title: 'ECONNREFUSED', sessionId: null, since })).toEqual(['“ECONNREFUSED”']);
 });
 
-it('are of nothing that somebody has seen, put off or claimed, that is done, or that nobody wants', () => {
+it('omit seen, snoozed, claimed, done and disabled items', () => {
   const claim = { by: { id: 'ada', name: 'Ada' }, at: NOW };
   for (const over of [{ seenAt: 1 }, { snoozedUntil: NOW + 1 }, { claim }, { doneAt: 1 }]) {
     expect(bodies(over)).toEqual([]);
@@ -42,10 +42,10 @@ it('are of nothing that somebody has seen, put off or claimed, that is done, or 
   expect(bodies({}, { ...ON, off: ['permission'] })).toEqual([]);
 });
 
-it('are of a session that has finished, once its tasks have too, where that is wanted', () => {
+it('include finished sessions without running tasks, if enabled', () => {
   const all: NoticeSettings = { ...ON, off: [] };
   const finished = (fields: object, settings = all) =>
-    standingNotices({ items: [], sessions: [aSession({ stateSince: NOW - 5_000, ...fields })] }, settings, NOW).length;
+    currentNotices({ items: [], sessions: [aSession({ stateSince: NOW - 5_000, ...fields })] }, settings, NOW).length;
   expect(finished({})).toBe(1);
   expect(finished({}, ON)).toBe(0);
   expect(finished({ runningTaskCount: 1 })).toBe(0);
@@ -53,44 +53,44 @@ it('are of a session that has finished, once its tasks have too, where that is w
   expect(finished({ stateSince: NOW - 1_000 })).toBe(0);
 });
 
-it('are of a task that has failed, where that is wanted, and not of one that failed in an archived session', () => {
+it('include failed tasks if enabled, except in archived sessions', () => {
   const all: NoticeSettings = { ...ON, off: [] };
   const failedTask = { id: 'b1', description: 'npm test', exitCode: 3, position: '7', at: NOW - 5_000 };
-  const standing = (fields: object, settings = all) =>
-    standingNotices({ items: [], sessions: [aSession({ state: 'working', failedTask, ...fields })] }, settings, NOW);
-  expect(standing({})).toMatchObject([
+  const listedState = (fields: object, settings = all) =>
+    currentNotices({ items: [], sessions: [aSession({ state: 'working', failedTask, ...fields })] }, settings, NOW);
+  expect(listedState({})).toMatchObject([
     { body: '“npm test” (exit code 3)', href: '/sessions/s#task-7', at: NOW - 5_000 },
   ]);
-  expect(standing({}, ON)).toEqual([]);
-  expect(standing({ arrangement: { name: null, pinnedAt: null, archivedAt: 1, seenState: null } })).toEqual([]);
+  expect(listedState({}, ON)).toEqual([]);
+  expect(listedState({ arrangement: { name: null, pinnedAt: null, archivedAt: 1, seenState: null } })).toEqual([]);
 });
 
-it('are of failed tasks only where somebody chose that, whatever an earlier version had stored', () => {
+it('include failed tasks only if chosen, whatever earlier versions stored', () => {
   expect(noticeSettings('{"isOn":true,"off":[],"quiet":null}').off).toEqual(['task-failed']);
   expect(noticeSettings('{"isOn":true,"off":["finished"],"quiet":null}').off).toEqual(['finished', 'task-failed']);
   const chosen: NoticeSettings = { ...ON, off: ['parked', 'finished'] };
   expect(noticeSettings(storedNotices(chosen))).toEqual(chosen);
 });
 
-it('nextLook passes over a session that finished before the last look and changed after it', () => {
+it('nextLook skips a session that finished before the last check and changed after it', () => {
   const all: NoticeSettings = { ...ON, off: [] };
   const before = { at: NOW, upTo: '10', told: [] };
   const freshAfter = (stateSince: number) => {
     const sessions = [aSession({ stateSince, updatedPosition: '12' })];
     const now = NOW + 5_000;
-    return nextLook(before, standingNotices({ items: [], sessions }, all, now), now, '12').fresh.length;
+    return nextLook(before, currentNotices({ items: [], sessions }, all, now), now, '12').fresh.length;
   };
   expect([freshAfter(NOW - 60_000), freshAfter(NOW + 1_000)]).toEqual([0, 1]);
 });
 
-it('are quiet for some hours, over midnight too', () => {
+it('respect quiet hours, also over midnight', () => {
   const night = { ...ON, quiet: { from: '22:00', to: '07:00' } };
   expect(['21:59', '22:00', '03:00', '07:00'].map((time) => isQuiet(night, time))).toEqual([false, true, true, false]);
   const noon = { ...ON, quiet: { from: '12:00', to: '13:00' } };
   expect(['11:59', '12:30', '13:00'].map((time) => isQuiet(noon, time))).toEqual([false, true, false]);
 });
 
-it('are off where nothing, or rubbish, was kept', () => {
+it('are off without valid settings', () => {
   for (const kept of [null, '', '{', 'null', '{"isOn":"yes"}', '{"isOn":true,"off":5}']) {
     expect(noticeSettings(kept).isOn && noticeSettings(kept).quiet !== null).toBe(false);
   }

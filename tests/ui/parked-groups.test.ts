@@ -1,6 +1,6 @@
 import type { QuarantinedRecord } from '@interlude/protocol/read-models';
 import { expect, test } from 'vitest';
-import { groupParked } from '@/components/agents/parked-groups';
+import { groupParked } from '@/components/agents/parked-list';
 
 function parked(position: string, sessionId: string, taskId: string, event: unknown, taskRunId: string | null = null) {
   const settled = { settledAt: null, settledBy: null, reason: null, assignedSessionId: null };
@@ -11,7 +11,7 @@ function parked(position: string, sessionId: string, taskId: string, event: unkn
   } satisfies QuarantinedRecord;
 }
 
-test('what one session told of one run of a task stands together, by the last it said', () => {
+test('groups a session’s records of a task run under the last summary', () => {
   const told = (name: string, value: object) => ({ type: 'CUSTOM', name, value });
   const groups = groupParked([
     parked('1', 'b', 't1', told('task:progress', { summary: 'Half way' })),
@@ -19,7 +19,7 @@ test('what one session told of one run of a task stands together, by the last it
     parked('3', 'b', 't1', told('task:completed', { status: 'completed', summary: 'All green' })),
     parked('4', 'b', 't1', null, 'run-2'),
   ]);
-  expect(groups.map(({ first, records, says }) => [first.position, records.length, says])).toEqual([
+  expect(groups.map(({ first, records, summary }) => [first.position, records.length, summary])).toEqual([
     ['1', 2, 'completed · All green'],
     ['2', 1, 'failed'],
     ['4', 1, ''],

@@ -1,11 +1,11 @@
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { quoteOf } from '@/app/(console)/sessions/[sessionId]/quote-of';
-import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
+import { quoteOf } from '@/app/(console)/sessions/[sessionId]/session-foot';
+import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/session-transcript';
 import { RequestOutcome } from '@/components/requests/request-outcome';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { SessionRow } from '@/components/sessions/session-row';
-import { sessionTitle } from '@/components/sessions/session-words';
 import { TaskSummary } from '@/components/tasks/task-summary';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { turnTitle } from '@/components/transcript/turn-cause';

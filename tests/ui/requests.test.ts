@@ -1,6 +1,6 @@
 import type { Obligation } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
-import { outboxFacts } from '@/components/agents/status-facts';
+import { outboxFacts } from '@/components/agents/board-agent';
 import { FleetStore } from '@/components/live/fleet-store';
 import { owedIn } from '@/components/obligations/use-obligations';
 import { answersOf, isLonger, questionsOf, shownOf } from '@/components/requests/questions';

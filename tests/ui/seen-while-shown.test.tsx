@@ -10,7 +10,7 @@ import { anInsight } from './rows';
 
 const ROW_PX = 40;
 
-/** The browser's part, which the test's DOM lacks: it tells where each row stands. */
+/** Layout of rows, which the test DOM lacks. */
 let watched: Map<Element, IntersectionObserverCallback>;
 let marked: string[];
 let isServerThere: boolean;
@@ -60,7 +60,7 @@ function Page({ insights, isCovered = false }: { insights: Insight[]; isCovered?
 
 const rowOf = (position: string) => screen.getByText(`failure ${position}`).closest('li') as HTMLElement;
 
-/** How much of a row the window shows, in pixels. */
+/** Visible pixels of a row. */
 function stands(position: string, shownPx: number) {
   const row = rowOf(position);
   const whole = new DOMRect(0, 0, 200, ROW_PX);
@@ -76,7 +76,7 @@ function look(visibility: DocumentVisibilityState) {
   document.dispatchEvent(new Event('visibilitychange'));
 }
 
-it('marks what has stood in the window for a second, and asks nothing of what nobody has to see', async () => {
+it('marks failures shown for a second, and ignores signals', async () => {
   render(<Page insights={[insight('5'), insight('3', { seenAt: 9 }), insight('2', { isFailure: false })]} />);
   expect(['5', '3', '2'].map((position) => watched.has(rowOf(position)))).toEqual([true, false, false]);
   stands('5', ROW_PX);
@@ -86,7 +86,7 @@ it('marks what has stood in the window for a second, and asks nothing of what no
   expect(marked).toEqual(['5']);
 });
 
-it('does not mark what passed by, nor what shows only its edge, and does not go on looking then', async () => {
+it('doesn’t mark rows that scroll by or show only an edge, and stops checking', async () => {
   render(<Page insights={[insight('5')]} />);
   const timers = vi.getTimerCount();
   stands('5', ROW_PX);
@@ -99,7 +99,7 @@ it('does not mark what passed by, nor what shows only its edge, and does not go 
   expect(vi.getTimerCount()).toBe(timers);
 });
 
-it('does not mark what something stands over until that has gone, nor what is in a tab that nobody looks at', async () => {
+it('doesn’t mark covered rows or rows in hidden tabs', async () => {
   const page = render(<Page insights={[insight('5')]} isCovered />);
   stands('5', ROW_PX);
   await pass(5_000);
@@ -113,7 +113,7 @@ it('does not mark what something stands over until that has gone, nor what is in
   expect(marked).toEqual(['5']);
 });
 
-it('marks up to what is unseen and was not shown, oldest first', async () => {
+it('marks up to the first failure that was not shown', async () => {
   render(<Page insights={[insight('9'), insight('5'), insight('2')]} />);
   stands('9', ROW_PX);
   stands('2', ROW_PX);
@@ -124,7 +124,7 @@ it('marks up to what is unseen and was not shown, oldest first', async () => {
   expect(marked.at(-1)).toBe('9');
 });
 
-it('marks again what did not arrive', async () => {
+it('repeats a failed mark', async () => {
   isServerThere = false;
   render(<Page insights={[insight('5')]} />);
   stands('5', ROW_PX);

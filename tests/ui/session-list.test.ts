@@ -2,13 +2,13 @@ import type { SessionList, SessionSummary } from '@interlude/protocol/read-model
 import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { describe, expect, it } from 'vitest';
 import { FleetStore, type ListedSessions } from '@/components/live/fleet-store';
-import { groupSessions } from '@/components/sessions/session-groups';
-import { describeState, GROUPS, needsLook, sessionTitle } from '@/components/sessions/session-words';
+import { describeState, GROUPS, needsLook, sessionTitle } from '@/components/sessions/session-labels';
+import { groupSessions } from '@/components/sessions/session-nav';
 import { aSession } from './rows';
 
 const NONE = noSessions();
 
-/** Silent since it was this. */
+/** A session that went silent in this state. */
 const unknown = (last: SessionState) => ({
   state: 'unknown' as const,
   evidence: { rule: 3 as const, source: 'connection' as const, observedAt: 4, last },
@@ -22,7 +22,7 @@ const exited = (code: number) => ({
 });
 
 describe('the session list', () => {
-  it('puts first what needs a person, and leaves out groups without sessions', () => {
+  it('orders groups by urgency and omits empty ones', () => {
     const states = [...SESSION_STATES].reverse();
     const groups = groupSessions(
       states.map((state) => aSession({ id: state, state })),
@@ -34,7 +34,7 @@ describe('the session list', () => {
     expect(groupSessions([aSession({ state: 'idle' })], '', 0)).toHaveLength(1);
   });
 
-  it('lists apart what went silent in the middle of something, and says of no task of theirs that it runs', () => {
+  it('groups sessions that went silent during work, without running tasks', () => {
     const away = { since: 5, lastHeardAt: 4, agentGoesOn: false };
     const sessions = [
       aSession({ id: 'a', state: 'failed' }),
@@ -67,7 +67,7 @@ describe('the session list', () => {
     ]);
   });
 
-  it('has what people arranged apart, unless it needs somebody, and failures that were seen or are a day old', () => {
+  it('groups pinned, archived and old failed sessions apart unless they are urgent', () => {
     const NOW = 1_795_170_000_000;
     const made = { name: null, pinnedAt: null, archivedAt: null, seenState: null };
     const failed = (id: string, fields: Partial<SessionSummary>) =>
@@ -94,11 +94,11 @@ describe('the session list', () => {
       ['archived', 'archived'],
     ]);
     expect(sessions.filter((session) => needsLook(session, NOW))).toHaveLength(4);
-    // found by what it is among by now
+    // found by its current group
     expect(groupSessions(sessions, 'failed, seen', NOW).map(({ group }) => group)).toEqual(['seen']);
   });
 
-  it('calls a session by the name that it was given', () => {
+  it('uses a session’s given name as title', () => {
     const named = aSession({
       arrangement: { name: 'The login test', pinnedAt: null, archivedAt: null, seenState: null },
     });
@@ -114,7 +114,7 @@ describe('the session list', () => {
     expect(groupSessions([b, a], '', 0)[0]?.sessions.map(({ id }) => id)).toEqual(['a', 'b']);
   });
 
-  it('finds whatever a row shows', () => {
+  it('finds everything that a row shows', () => {
     const away = { since: 5, lastHeardAt: 4, agentGoesOn: true };
     const sessions = [
       aSession({ id: 'x1', state: 'needs-input', stateReason: 'Allow Bash?', lastText: 'Let me look' }),
@@ -131,14 +131,14 @@ describe('the session list', () => {
     expect(found('2 hooks failed')).toEqual(['x2']);
     expect(found('woke by itself')).toEqual(['x3']);
     expect(found('3 tasks')).toEqual(['x3']);
-    expect(found('owes 4')).toEqual(['x3']);
+    expect(found('4 pending replies')).toEqual(['x3']);
     expect(found('unknown')).toEqual(['x4']);
-    expect(found('7 lost 8 quarantined')).toEqual(['x4']);
+    expect(found('7 lost 8 rejected')).toEqual(['x4']);
     expect(found('all green')).toEqual(['x5']);
     expect(found('**all**')).toEqual(['x5']);
   });
 
-  it('finds by every word, in title, agent, id or last words', () => {
+  it('matches every word in title, agent, id or last text', () => {
     const sessions = [
       aSession({ id: 'x1', title: 'Deploy staging', agentId: 'blue' }),
       aSession({ id: 'x2', title: 'Run tests', lastText: 'All staging checks pass' }),
@@ -151,7 +151,7 @@ describe('the session list', () => {
     expect(ids('nothing')).toEqual([]);
   });
 
-  it('says that an idle session has tasks running', () => {
+  it('describes an idle session with running tasks', () => {
     expect(describeState(aSession({ state: 'idle', runningTaskCount: 2 }))).toBe('Idle, 2 tasks running');
     expect(describeState(aSession({ state: 'idle', runningTaskCount: 1 }))).toBe('Idle, 1 task running');
     expect(describeState(aSession({ state: 'waiting-on-background', runningTaskCount: 2 }))).toBe(
@@ -160,7 +160,7 @@ describe('the session list', () => {
     expect(describeState(aSession({ state: 'needs-input' }))).toBe('Needs input');
   });
 
-  it('calls a session by its first words as they are, or by its id', () => {
+  it('uses a session’s first words or its id as title', () => {
     expect(sessionTitle(aSession({ title: 'Fix \u001b[31mthe\u202e bug' }))).toBe('Fix \u001b[31mthe\u202e bug');
     expect(sessionTitle(aSession({ title: null, id: '0123456789' }))).toBe('Session 0123456789');
     const untitled = ['bulk-session-of-monday-1', 'bulk-session-of-monday-2'];
@@ -171,7 +171,7 @@ describe('the session list', () => {
     expect(sessionTitle(aSession({ title: 'x'.repeat(120) }))).toMatch(/…$/);
   });
 
-  /** What a page shows that began with this list. */
+  /** A page with this initial list. */
   function shown(list: Pick<SessionList, 'sessions' | 'next' | 'counts' | 'position'>) {
     const fleet = new FleetStore();
     const page = (one: typeof list) => ({ ...one, hasMore: one.next !== null });
@@ -185,7 +185,7 @@ describe('the session list', () => {
     };
   }
 
-  it('takes a changed row for the old one, and a new row besides', () => {
+  it('replaces a changed row and adds a new one', () => {
     const sessions = [aSession({ id: 'a' }), aSession({ id: 'b' })];
     const { fleet, now, news } = shown({
       position: '1',
@@ -205,7 +205,7 @@ describe('the session list', () => {
     expect(now().sessions[0]).toBe(sessions[0]);
   });
 
-  it('counts what changes of what is loaded, and asks again about what is not', () => {
+  it('counts changes of loaded rows and refreshes counts for others', () => {
     const whole = {
       position: '1',
       sessions: [aSession({ id: 'a' })],
@@ -220,7 +220,7 @@ describe('the session list', () => {
     }
     expect([all.now().counts, all.now().countsAreOld]).toEqual([{ ...NONE, failed: 1, working: 1 }, false]);
     expect([part.now().counts, part.now().countsAreOld]).toEqual([{ ...NONE, failed: 1, idle: 899 }, true]);
-    // Counted before the last change of what is loaded, which it is told of besides.
+    // Counts from before the last change, which the stream also reports.
     part.news('5', aSession({ id: 'a', state: 'exited' }));
     part.fleet.takeCounts({ ...NONE, failed: 1, working: 1, idle: 899 }, '4');
     expect([part.now().counts, part.now().countsAreOld]).toEqual([
@@ -229,7 +229,7 @@ describe('the session list', () => {
     ]);
   });
 
-  it('takes in a further page, each session once, and of two that know it the one that knows later', () => {
+  it('adds a further page without duplicates and keeps the later version of a row', () => {
     const { now, news, more } = shown({
       position: '1',
       sessions: [aSession({ id: 'a' }), aSession({ id: 'b' })],

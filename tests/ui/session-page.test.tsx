@@ -17,7 +17,7 @@ import { NowProvider } from '@/components/ui/now';
 import { aMessage, aSession, aTask, aTurn } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';
 
-/** Counts how often each part is rendered, and what the transcript is given: without a layout it shows no rows. */
+/** Counts renders of each part. Without a layout, the transcript shows no rows. */
 let header: MockInstance<typeof headerPart.SessionHeader>;
 let transcript: MockInstance<typeof transcriptPart.Transcript>;
 const renders = () => ({ header: header.mock.calls.length, transcript: transcript.mock.calls.length });
@@ -41,7 +41,7 @@ function Beside() {
 }
 
 let script: ReturnType<typeof scriptedFetch>;
-/** What the server answers, by the path below its base. */
+/** Responses by path below the API. */
 let answers: Record<string, unknown>;
 beforeEach(() => {
   header = vi.spyOn(headerPart, 'SessionHeader');
@@ -61,7 +61,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The session's page beside the list of sessions, once it is live. */
+/** A live session page beside the list of sessions. */
 async function openPage() {
   await transcriptCode.load();
   const page = render(
@@ -86,7 +86,7 @@ async function nextStream(known: number): Promise<ScriptedStream> {
   return stream;
 }
 
-it('news of other sessions renders neither the transcript nor the header of the one that is shown, and each topic is read once', async () => {
+it('doesn’t render transcript or header for updates of other sessions, and reads each topic once', async () => {
   const subscribe = vi.spyOn(LiveConnection.prototype, 'subscribe');
   const { page, stream } = await openPage();
   const before = renders();
@@ -111,7 +111,7 @@ it('news of other sessions renders neither the transcript nor the header of the 
   expect(renders().transcript).toBe(before.transcript);
 });
 
-it('what the shown session says renders its transcript, and its header only for what that shows', async () => {
+it('renders the transcript for the session’s events, and the header only for what it shows', async () => {
   const { stream } = await openPage();
   const before = renders();
   for (let id = 11; id < 20; id++) {
@@ -124,7 +124,7 @@ it('what the shown session says renders its transcript, and its header only for 
   expect(renders().transcript).toBeGreaterThan(before.transcript);
 });
 
-it('after a gap all that is shown is read again, at whatever position, and the stream goes on from there', async () => {
+it('reads everything again after a gap and resumes the stream from there', async () => {
   const { page, stream } = await openPage();
   stream.send({ event: 'session', id: '20', data: { ...other, title: 'Gone with the disk', updatedPosition: '20' } });
   await page.findByText('Gone with the disk');

@@ -12,13 +12,13 @@ import { NextPage } from '../support/next-page';
 import { aSession } from './rows';
 import { scriptedFetch } from './scripted-stream';
 
-/** Idle sessions on the server: more than two of its pages. */
+/** Idle sessions on the server, more than two pages. */
 const SESSIONS = 23;
 const PAGE = 10;
 
 let all: SessionSummary[];
 let asked: URLSearchParams[];
-/** The status that every search is answered with instead, if any. */
+/** HTTP status that fails every search; null: none. */
 let refusal: number | null;
 
 beforeEach(() => {
@@ -42,7 +42,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** A page of the list, as the server answers it. */
+/** The server's page of the list. */
 function answerOf(params: URLSearchParams): SessionList {
   const [states, agent, words] = [params.getAll('state'), params.get('agent'), params.get('q')?.toLowerCase() ?? ''];
   const found = all.filter(
@@ -82,7 +82,7 @@ const search = (text: string) => fireEvent.change(field(), { target: { value: te
 const state = (name: RegExp) => screen.getByRole<HTMLInputElement>('checkbox', { name });
 const more = () => fireEvent.click(screen.getByRole('button', { name: 'Show more' }));
 
-it('shows further pages at a press, each session once, until all are there', async () => {
+it('loads further pages on a press, without duplicates', async () => {
   open();
   expect(ids()).toHaveLength(PAGE);
   expect(await screen.findByText(`${PAGE} of ${SESSIONS + 1} sessions`)).toBeDefined();
@@ -95,7 +95,7 @@ it('shows further pages at a press, each session once, until all are there', asy
   expect(screen.queryByRole('button', { name: 'Show more' })).toBeNull();
 });
 
-it('finds a session that is not loaded by the words in the address', async () => {
+it('finds a session that is not loaded by the query in the address', async () => {
   open('?q=flooded');
   expect(field().value).toBe('flooded');
   await waitFor(() => expect(ids()).toEqual(['broken']));
@@ -112,7 +112,7 @@ it('asks the server once typing pauses, and keeps the words in the address', asy
   expect(asked.map((params) => params.get('q'))).toEqual(['FLOODED']);
 });
 
-it('narrows the list by state, and a step back undoes a state but not each letter', async () => {
+it('filters by state, and Back undoes a state but not each letter', async () => {
   open();
   fireEvent.click(state(/^Failed/));
   expect(location.search).toBe('?state=failed');
@@ -124,24 +124,24 @@ it('narrows the list by state, and a step back undoes a state but not each lette
   expect(history.length).toBe(steps);
   fireEvent.click(state(/^Failed/));
   fireEvent.click(state(/^Idle/));
-  expect(await screen.findByText('No sessions match.')).toBeDefined();
+  expect(await screen.findByText('No sessions match “flooded”.')).toBeDefined();
   expect(history.length).toBe(steps + 2);
 
-  // The browser changes the address, and says so.
+  // Back changes the address and fires popstate.
   history.replaceState(null, '', '/?q=flooded&state=failed');
   fireEvent.popState(window);
   await waitFor(() => expect(ids()).toEqual(['broken']));
   expect([state(/^Failed/).checked, state(/^Idle/).checked, field().value]).toEqual([true, false, 'flooded']);
 });
 
-it('says that no session matches, and shows every session at a press', async () => {
+it('shows that no session matches, and clears the search on a press', async () => {
   open('?q=zanzibar');
-  fireEvent.click(await screen.findByRole('button', { name: 'Clear search' }));
+  fireEvent.click(await screen.findByText('Clear search'));
   await waitFor(() => expect(ids().length).toBeGreaterThan(2));
   expect([location.search, field().value]).toEqual(['', '']);
 });
 
-it('shows all that a search finds page by page, and counts it as the server does', async () => {
+it('loads search results page by page with the server’s count', async () => {
   open('?q=errand');
   expect(await screen.findByText(`${PAGE} of ${SESSIONS} sessions found`)).toBeDefined();
   more();
@@ -151,17 +151,17 @@ it('shows all that a search finds page by page, and counts it as the server does
   expect(screen.queryByText(/sessions found/)).toBeNull();
 });
 
-it('lists the sessions of one agent, counted, until its name is taken away', async () => {
+it('lists an agent’s sessions with counts until the filter is removed', async () => {
   open('?agent=loner');
   await waitFor(() => expect(ids()).toEqual(['broken']));
-  // Without states the server answers without counts.
+  // Without states, the server sends no counts.
   expect(asked[0]?.getAll('state')).toContain('idle');
-  fireEvent.click(screen.getByRole('button', { name: 'Sessions of “loner” only: show those of every agent' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Only sessions of “loner”: show all agents' }));
   await waitFor(() => expect(ids().length).toBeGreaterThan(2));
   expect(location.search).toBe('');
 });
 
-it('says why a search failed, and makes it again at a press', async () => {
+it('shows why a search failed and retries on a press', async () => {
   refusal = 503;
   open('?q=flooded');
   expect(await screen.findByText('Busy.')).toBeDefined();

@@ -12,11 +12,11 @@ import { StateWhy } from '@/components/sessions/state-why';
 import { NowProvider } from '@/components/ui/now';
 import { aSession } from './rows';
 
-/** What a page makes of a session's state as time passes, and says of its evidence. */
+/** Session states as time passes, and their evidence. */
 const NOW = 1_795_170_000_000;
 const session = { observedAt: NOW - 60_000, turnId: null, value: null };
 
-/** Its turn ended eight seconds ago, and it says that it works: two seconds from now it is idle. */
+/** Reports working, but its turn ended eight seconds ago: it is idle in two seconds. */
 function resting(fields: Partial<SessionSummary> = {}): SessionSummary {
   const turn = { observedAt: NOW - 8_000, turnId: 'r1', value: { state: 'finished' as const } };
   const value = { state: 'working' as const, summary: null, link: null };
@@ -63,7 +63,7 @@ describe('as time passes a page', () => {
     },
   );
 
-  it('counts a session as what the server told, until that tells otherwise', () => {
+  it('counts a session in the server’s state until the server reports another', () => {
     const fleet = fleetOf(resting());
     const before = fleet.listedSessions;
     fleet.passTime(NOW + 2_000, stateAt);
@@ -75,7 +75,7 @@ describe('as time passes a page', () => {
     expect([fleet.listedSessions?.counts, fleet.listedSessions?.countsAreOld]).toEqual([counts, false]);
   });
 
-  it('leaves alone what is not due', () => {
+  it('leaves sessions that are not due unchanged', () => {
     const fleet = fleetOf(resting(), aSession({ id: 'other' }));
     const other = fleet.sessions.get('other');
     fleet.passTime(NOW + 2_000, stateAt);
@@ -106,7 +106,7 @@ const whole: SessionDelivery = {
   waiting: null,
 };
 
-/** @param delivery what the server says of it */
+/** @param delivery the server's response */
 function renderWhy(session: SessionSummary, delivery = whole): void {
   vi.stubGlobal('fetch', async () => Response.json(delivery));
   render(
@@ -137,24 +137,24 @@ describe('why a session is in its state', () => {
       NOW,
     );
 
-  it('is told by its rule, and by each observation with its age, on a press', async () => {
+  it('shows its rule and each observation with its age on a press', async () => {
     vi.setSystemTime(NOW);
     renderWhy(shown());
     fireEvent.click(screen.getByRole('button', { name: 'Why this state?' }));
     const dialog = await screen.findByRole('dialog', { name: 'Why this state' });
     expect(dialog.textContent).toContain('Unknown (last: working)');
-    expect(dialog.textContent).toContain('nothing is heard of it any more. (rule 3)');
+    expect(dialog.textContent).toContain('there is no signal from it. (rule 3)');
     const rows = within(dialog).getAllByRole('row').slice(1);
     expect(rows.map((row) => row.textContent)).toEqual([
-      expect.stringMatching(/^Connection \(decided\)its runner has gone4m/),
+      expect.stringMatching(/^Connection \(decided\)its runner is gone4m/),
       expect.stringMatching(/^Self-reportcomplete: All \*\*green\*\* https:\/\/example.org\/pr\/79m/),
-      expect.stringMatching(/^Turnis open5m/),
-      expect.stringMatching(/^Sessionis known1m/),
+      expect.stringMatching(/^Turnopen5m/),
+      expect.stringMatching(/^Sessionknown1m/),
       expect.stringMatching(/^Last word.*4m/),
     ]);
   });
 
-  it('is told by a key, and put away by it', async () => {
+  it('opens and closes with a key', async () => {
     renderWhy(shown());
     fireEvent.keyDown(document.body, { key: 'E' });
     await screen.findByRole('dialog', { name: 'Why this state' });
@@ -162,7 +162,7 @@ describe('why a session is in its state', () => {
     await vi.waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   });
 
-  it('leads nowhere a report should not lead', async () => {
+  it('renders no unsafe link from a report', async () => {
     const observations = {
       session,
       report: {
@@ -190,15 +190,15 @@ describe('why a session is in its state', () => {
         lostCount: 12,
         quarantinedCount: 1,
       },
-      'Complete to #1,812, 12 records lost and 1 in quarantine missing#7 in quarantine (now): too large12 records lost (now): outbox-full',
+      'Complete to #1,812, 12 records lost and 1 rejected missing#7 rejected (now): too large12 records lost (now): outbox-full',
     ],
     [
       'may lack what names no session',
       { ...whole, unnamedCount: 3 },
-      'Complete to #1,8123 records of its outbox in quarantine name no session, and may be of this one (look)',
+      'Complete to #1,8123 rejected records of its outbox name no session and may belong to this one (show)',
     ],
-    ['has more to come', { ...whole, waiting: { count: 3, at: NOW } }, '3 records to come'],
-  ])('says whether what was told of it %s', async (_what, delivery, words) => {
+    ['has more to come', { ...whole, waiting: { count: 3, at: NOW } }, '3 records not sent yet'],
+  ])('shows a delivery that %s', async (_what, delivery, words) => {
     vi.setSystemTime(NOW);
     renderWhy(shown(), delivery);
     fireEvent.click(screen.getByRole('button', { name: 'Why this state?' }));

@@ -13,7 +13,7 @@ const NOW = Date.UTC(2026, 0, 1);
 const MINUTE_MS = 60_000;
 const TOKEN = `ilt_${'t'.repeat(43)}`;
 
-/** The credentials that the server has. */
+/** The server's credentials. */
 let credentials: CredentialSummary[];
 let sent: { method: string; path: string; body: unknown }[];
 let answer: (method: string, body: Record<string, unknown>) => Response;
@@ -56,7 +56,7 @@ const press = (name: string | RegExp) =>
     fireEvent.click(button(name));
     await vi.advanceTimersByTimeAsync(50);
   });
-/** A field may have a hint below its label, which is part of its name. */
+/** The accessible name of a field includes its hint. */
 const field = (label: string) => screen.getByLabelText(new RegExp(`^${label}`));
 const enter = (label: string, value: string) => fireEvent.change(field(label), { target: { value } });
 const tokens = () => screen.queryByRole('table', { name: 'Tokens' })?.textContent ?? '';
@@ -70,7 +70,7 @@ it('creates a token, shows it once with the focus, and lists it', async () => {
   await open();
   await press('Create a token');
   enter('Role', 'viewer');
-  enter('Name, to know it by', 'The wall');
+  enter('Name', 'The wall');
   enter('Expires', '30');
   await press('Create token');
   expect(sent).toEqual([
@@ -88,7 +88,7 @@ it('creates a token, shows it once with the focus, and lists it', async () => {
   expect(tokens()).toMatch(/The wall.*Viewer.*everything.*in 30 d/);
 });
 
-it('says why the server refuses a token, and creates it once that is put right', async () => {
+it('shows why the server refused a token, and creates the corrected one', async () => {
   answer = (_, { agentPrefix }) =>
     agentPrefix === ''
       ? Response.json({ error: { code: 'bad_request', message: 'agentPrefix is empty.' } }, { status: 400 })
@@ -96,12 +96,12 @@ it('says why the server refuses a token, and creates it once that is put right',
   await open();
   await press('Create a token');
   enter('Reaches', 'prefix');
-  enter('How their ids begin', '  ');
+  enter('Agent id prefix', '  ');
   await press('Create token');
   expect(screen.getByRole('form', { name: 'New token' }).querySelector('[role=alert]')?.textContent).toBe(
     'agentPrefix is empty.',
   );
-  enter('How their ids begin', 'ci-');
+  enter('Agent id prefix', 'ci-');
   await press('Create token');
   expect(sent.map(({ body }) => body)).toEqual([
     { role: 'runner', agentPrefix: '' },
@@ -110,7 +110,7 @@ it('says why the server refuses a token, and creates it once that is put right',
   expect(screen.getByRole('region', { name: 'The new token' }).textContent).toContain('--token-file runner.token');
 });
 
-it('closes the form on Escape, and gives the focus back to the button that opened it', async () => {
+it('closes the form on Escape, and returns the focus to its button', async () => {
   await open();
   await press('Create a token');
   expect(document.activeElement).toBe(field('Role'));
@@ -122,7 +122,7 @@ it('closes the form on Escape, and gives the focus back to the button that opene
   expect(document.activeElement).toBe(button('Create a token'));
 });
 
-it('revokes a token on a second press that comes late enough to be meant', async () => {
+it('revokes a token on a deliberate second press', async () => {
   credentials = [aCredential()];
   answer = () => {
     credentials = [aCredential({ revokedAt: NOW })];
@@ -143,7 +143,7 @@ it('revokes a token on a second press that comes late enough to be meant', async
   expect(screen.getByRole('table', { name: 'Revoked tokens', hidden: true }).textContent).toContain('The wall');
 });
 
-it('drops a token when it expires, and offers to end every sign-in but its own', async () => {
+it('drops an expired token, and offers to end every other sign-in', async () => {
   credentials = [
     aCredential({ expiresAt: NOW + 2 * MINUTE_MS }),
     aCredential({ id: 'own', kind: 'session', name: 'Local admin', idleUntil: NOW + 5 * 60 * MINUTE_MS }),

@@ -35,7 +35,7 @@ function anEntry(number: number, fields: Partial<AuditEntry> = {}): AuditEntry {
 let entries: AuditEntry[];
 let removed: AuditRemoved | null;
 let check: AuditCheck;
-/** The query of every page that was asked for. */
+/** Queries of the requested pages. */
 let asked: string[];
 
 beforeEach(() => {
@@ -85,7 +85,7 @@ const enter = (label: string, value: string) =>
 const press = (name: string) => act(async () => fireEvent.click(screen.getByRole('button', { name })));
 const exportPath = () => screen.getByRole('link', { name: /^Export/ }).getAttribute('href');
 
-it('narrows to an action, in the address and in the export too', async () => {
+it('filters by action, also in address and export', async () => {
   open();
   expect(rows()).toHaveLength(3);
   expect(exportPath()).toBe('/api/v1/audit/export');
@@ -97,16 +97,16 @@ it('narrows to an action, in the address and in the export too', async () => {
   expect(exportPath()).toBe('/api/v1/audit/export?action=revoke+credential');
 });
 
-it('begins with the filter of its address, and shows everything again with the focus beside the pressed button', async () => {
+it('starts with the filter in its address, and clears it without losing the focus', async () => {
   open('action=revoke+credential');
   expect(rows()).toHaveLength(1);
   await press('Show all');
   await waitFor(() => expect(rows()).toHaveLength(3));
-  expect(document.activeElement).toBe(screen.getByRole('button', { name: 'Look again' }));
+  expect(document.activeElement).toBe(screen.getByRole('button', { name: 'Refresh' }));
   expect(location.search).toBe('');
 });
 
-it('narrows to the person of an entry', async () => {
+it('filters by an entry’s actor', async () => {
   entries.push(anEntry(0, { actor: 'Lena' }));
   open();
   await act(async () =>
@@ -118,26 +118,26 @@ it('narrows to the person of an entry', async () => {
   expect(asked).toEqual(['?actor=Local+admin&limit=50']);
 });
 
-it('says that nothing matches, and whether older entries were removed', async () => {
+it('shows that nothing matches, and if older entries were removed', async () => {
   open();
   await enter('Who', 'Nobody');
-  await screen.findByText(/^Nothing like this was done/);
+  await screen.findByText(/^No entries match/);
   cleanup();
   removed = { upTo: 12, hash: 'hash-12', at: NOW };
   open();
   expect(document.body.textContent).toContain(
-    'Entries up to number 12 were removed by their age, the last on 1 Jan 2026.',
+    'Entries up to number 12 were removed because of their age, most recently on 1 Jan 2026.',
   );
   await enter('Who', 'Nobody');
-  await screen.findByText(/^No entry that is left is like this/);
+  await screen.findByText(/^No remaining entries match/);
 });
 
 it.each<[string, Partial<AuditCheck>, RegExp]>([
-  ['a whole chain', {}, /The chain is whole.*its 3 entries.*number 3.*hash-3/],
+  ['an intact chain', {}, /The chain is intact.*has 3 entries.*number 3.*hash-3/],
   [
     'a chain whose oldest entries were removed',
     { removed: { upTo: 12, hash: 'hash-12', at: NOW } },
-    /number 15.*It begins with number 13: older entries were removed by their age, the last on 1 Jan 2026/,
+    /number 15.*It starts at number 13: older entries were removed because of their age, most recently on 1 Jan 2026/,
   ],
   ['a broken chain', { brokenAt: 2, entries: 1 }, /The chain breaks at entry 2/],
 ])('reports %s', async (_what, outcome, words) => {

@@ -48,7 +48,7 @@ const aMember = (fields: Partial<MemberSummary> = {}): MemberSummary => ({
 });
 
 let sent: [method: string, path: string, body?: unknown][];
-/** What the server answers to a read, and to what is sent. */
+/** Responses to reads and to writes. */
 let read: unknown;
 let answer: (body: Record<string, unknown>) => Response;
 
@@ -100,7 +100,7 @@ it('signs out every other browser on a second press, and keeps this one', async 
   screen.getByText(/this browser is the only one/);
 });
 
-it('shows when a sign-in ends, by use and at the latest', async () => {
+it('shows when a sign-in ends, idle and at the latest', async () => {
   const [HOUR, DAY] = [3_600_000, 24 * 3_600_000];
   const textFor = async (times: Partial<CredentialSummary>) => {
     read = { signIns: [{ ...aSignIn('here'), createdAt: NOW, lastUsedAt: NOW, ...times }] };
@@ -116,18 +116,18 @@ it('shows when a sign-in ends, by use and at the latest', async () => {
   );
 });
 
-it('tells a viewer what they may do and whom to ask', async () => {
+it('shows a viewer’s permissions and whom to ask', async () => {
   read = { signIns: [] };
   await open(<YouPage me={me('viewer')} initial={{ signIns: [] }} ask="For more, ask an admin: Lena." />);
   expect(document.body.textContent).toContain(
-    'Viewer: may read everything here, and change nothing. For more, ask an admin: Lena.',
+    'Viewer: can read everything, but change nothing. For more, ask an admin: Lena.',
   );
 });
 
 it.each([
   [true, ['You', 'Access', 'Members', 'Audit', 'Storage', 'API']],
   [false, ['You', 'API']],
-])('leads to the pages that a visitor may see (admin: %s)', async (isAdmin, places) => {
+])('links only to allowed pages (admin: %s)', async (isAdmin, places) => {
   history.replaceState(null, '', '/settings/api');
   await open(<SettingsNav isAdmin={isAdmin} />);
   const links = screen.getAllByRole('link');
@@ -136,7 +136,7 @@ it.each([
   expect(here.map(({ textContent }) => textContent)).toEqual(['API']);
 });
 
-it('changes a member’s role, and shows the old one with the reason if the server refuses', async () => {
+it('changes a member’s role, or shows the old one and the server’s reason', async () => {
   read = { members: [aMember()], hasMore: false };
   answer = ({ role }) =>
     role === 'admin'
@@ -160,7 +160,7 @@ it('changes a member’s role, and shows the old one with the reason if the serv
   ]);
 });
 
-it('blocks a member on a second press, and then offers to let them in again', async () => {
+it('blocks a member on a second press, and then offers to unblock', async () => {
   read = { members: [aMember()], hasMore: false };
   answer = ({ blocked }) => Response.json({ member: aMember({ blockedAt: blocked ? NOW : null, signInCount: 0 }) });
   await open(<MembersPage initial={{ members: [aMember()], hasMore: false }} ownId="me" provider="id.example" />);

@@ -2,13 +2,11 @@ import { newTokenSchema } from '@interlude/protocol/access';
 import { EVERYTHING } from '@interlude/protocol/scope';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { SignInWays } from '@/app/signed-out/sign-in-ways';
-import { isTrouble, WhySignedOut } from '@/app/signed-out/why-signed-out';
+import { isTrouble, SignInWays, WhySignedOut } from '@/app/signed-out/sign-in-ways';
 import { filterIn, paramsOf } from '@/components/settings/audit-filter';
-import { scopeInWords } from '@/components/settings/scope-words';
-import { inWords, spanInWords } from '@/components/settings/span-words';
-import { tokenCommands } from '@/components/settings/token-commands';
-import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenRequest } from '@/components/settings/token-wish';
+import { scopeInWords } from '@/components/settings/role-labels';
+import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenCommands, tokenRequest } from '@/components/settings/token-form';
+import { inWords, spanInWords } from '@/components/settings/until';
 import { MessageView } from '@/components/transcript/message-view';
 import { NowProvider } from '@/components/ui/now';
 import type { SignInFailure } from '@/lib/server/access/sign-in';
@@ -18,16 +16,16 @@ const words = (page: React.ReactNode) => renderToStaticMarkup(page).replace(/<[^
 const agents = (ids: string[], prefixes: string[] = []) => ({ kind: 'agents', ids, prefixes }) as const;
 
 describe('the page to sign in', () => {
-  it('says what became of the sign-in, and what to do', () => {
+  it('explains why the sign-in ended or failed', () => {
     expect(words(<WhySignedOut reason="ended" />)).toMatch(/signed out.*an admin signed you out/);
     expect(words(<WhySignedOut reason="old-link" />)).toContain(
-      'It was used, is older than five minutes, or was made by a sign-in that has ended. Get a new one below.',
+      'It was used, is older than five minutes, or comes from a sign-in that has ended. Get a new one below.',
     );
     expect(words(<WhySignedOut reason={null} />)).toBe('');
     expect(['ended', 'toString', undefined, ['ended']].map(isTrouble)).toEqual([true, false, false, false]);
   });
 
-  it('offers the provider first, keeps where the visitor wanted to go, and folds away what did not fail', () => {
+  it('offers the provider first, keeps the target page, and folds the local sign-in unless it failed', () => {
     const page = (reason: SignInFailure | null) =>
       renderToStaticMarkup(<SignInWays next="/inbox?a=1&b=2" reason={reason} provider="id.example" />);
     expect(page(null)).toContain('href="/sign-in/provider?next=%2Finbox%3Fa%3D1%26b%3D2"');
@@ -37,7 +35,7 @@ describe('the page to sign in', () => {
     expect(page('old-link')).toMatch(/<details open.*npm run -s interlude -- sign-in/);
   });
 
-  it('offers no provider where there is none', () => {
+  it('offers no provider if none is set', () => {
     const page = renderToStaticMarkup(<SignInWays next="/" reason={null} provider={null} />);
     expect(page).not.toContain('details');
     expect(page).toContain('action="/sign-in"');
@@ -45,7 +43,7 @@ describe('the page to sign in', () => {
 });
 
 describe('a new token', () => {
-  it('is asked for in a way that the server takes, whatever role and reach are picked', () => {
+  it('makes a valid request for every role and scope', () => {
     for (const { role } of TOKEN_ROLES) {
       for (const reach of REACHES[role]) {
         const request = tokenRequest({ ...EMPTY_TOKEN, role, reach, agent: ' ci-1 ', expiry: '30' }, 1_000);
@@ -60,7 +58,7 @@ describe('a new token', () => {
     expect(tokenRequest({ ...EMPTY_TOKEN, agent: 'a' }, 1_000)).toEqual({ role: 'runner', agent: 'a' });
   });
 
-  it('stands in no command that says how to use it', () => {
+  it('appears in none of the commands', () => {
     const [keep, run] = tokenCommands({ role: 'runner', scope: agents(["it's 8"]) }, 'http://127.0.0.1:4319');
     expect(keep?.command).toBe('install -m 600 /dev/stdin it-s-8.token');
     expect(run?.command).toBe(
@@ -72,15 +70,15 @@ describe('a new token', () => {
 });
 
 describe('in words', () => {
-  it('a credential tells what it reaches', () => {
+  it('describes a credential’s scope', () => {
     expect(scopeInWords(EVERYTHING, 'viewer')).toBe('everything');
     expect(scopeInWords(EVERYTHING, 'runner')).toBe('every agent');
-    expect(scopeInWords(agents(['a'], ['ci-']), 'runner')).toBe('agent a, and agents whose ids begin with ci-');
+    expect(scopeInWords(agents(['a'], ['ci-']), 'runner')).toBe('agent a, and agents with ids starting with ci-');
     expect(scopeInWords({ kind: 'session', sessionId: 's' }, 'viewer')).toBe('session s');
     expect(scopeInWords({ kind: 'log', agentId: 'a' }, 'viewer')).toBe('the log of a');
   });
 
-  it('it tells when it ends', () => {
+  it('describes when it ends', () => {
     expect([-5, 900, 240_000, 5 * 3_600_000, 30 * 86_400_000 - 1].map(inWords)).toEqual([
       ...['in 0 s', 'in 1 s', 'in 4 min', 'in 5 h', 'in 30 d'],
     ]);
@@ -88,12 +86,12 @@ describe('in words', () => {
   });
 });
 
-it('the filter of the audit comes back from its address, and nothing else does', () => {
+it('restores the audit filter, and nothing else, from the address', () => {
   const filter = filterIn(new URLSearchParams('actor=Lena&result=done&before=3'));
   expect(paramsOf(filter).toString()).toBe('actor=Lena&result=done');
 });
 
-it('a message that nobody sent from here is from the terminal', () => {
+it('labels a message from elsewhere as from the terminal', () => {
   const view = (fields: Parameters<typeof aMessage>[0]) =>
     words(
       <NowProvider renderedAt={2_000}>

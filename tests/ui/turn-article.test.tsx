@@ -2,7 +2,7 @@ import type { Task, Turn } from '@interlude/protocol/read-models';
 import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
+import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/session-transcript';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TurnArticle } from '@/components/transcript/turn-article';
 import { countItemsAfter } from '@/components/transcript/use-tail';

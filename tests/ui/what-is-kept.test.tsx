@@ -2,8 +2,7 @@ import type { RetentionRules, Storage } from '@interlude/protocol/storage';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, it } from 'vitest';
-import { keptRules } from '@/components/settings/kept-words';
-import { WhatIsKept } from '@/components/settings/what-is-kept';
+import { keptRules, WhatIsKept } from '@/components/settings/storage';
 import { logRetention } from '@/lib/server/log-store/remove-old-lines';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
 import { retentionRules } from '@/lib/server/server-parts';
@@ -16,7 +15,7 @@ const wordsOf = (env: Record<string, string>) =>
   keptRules(rulesOf(env)).map(({ setting, name, about, kept }) => [setting, name, about, kept]);
 const byDefault = wordsOf({});
 
-it('each limit is in words, with the setting that changes it', () => {
+it('shows each limit with its setting', () => {
   expect(byDefault.map(([setting, name, , kept]) => [setting, name, kept])).toEqual([
     ['INTERLUDE_RETENTION_DAYS', 'Turns', '90 days'],
     ['INTERLUDE_RETENTION_MIB', 'All but the logs', 'any size'],
@@ -26,19 +25,19 @@ it('each limit is in words, with the setting that changes it', () => {
   ]);
 });
 
-it('what has a limit of its own by the state of its session is a line of its own', () => {
+it('shows limits by session state in their own rows', () => {
   const some = wordsOf({ INTERLUDE_RETENTION_DAYS_BY_STATE: 'exited=30, complete=30, needs-input=forever, idle=1' });
   expect(some.filter(([setting]) => setting === 'INTERLUDE_RETENTION_DAYS_BY_STATE')).toEqual([
-    [expect.anything(), 'Turns of some sessions', 'those that are: needs input', 'for ever'],
-    [expect.anything(), 'Turns of some sessions', 'those that are: idle', '1 day'],
-    [expect.anything(), 'Turns of some sessions', 'those that are: complete, exited', '30 days'],
+    [expect.anything(), 'Turns of some sessions', 'sessions in state: needs input', 'forever'],
+    [expect.anything(), 'Turns of some sessions', 'sessions in state: idle', '1 day'],
+    [expect.anything(), 'Turns of some sessions', 'sessions in state: complete, exited', '30 days'],
   ]);
 });
 
-it('what has no limit is kept for ever', () => {
+it('shows missing limits as forever', () => {
   const all = wordsOf({ INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_AUDIT_RETENTION_DAYS: 'forever' });
   expect(all.map(([, name, , kept]) => `${name}: ${kept}`)).toEqual(
-    expect.arrayContaining(['Turns: for ever', 'Audit: for ever']),
+    expect.arrayContaining(['Turns: forever', 'Audit: forever']),
   );
   expect(JSON.parse(JSON.stringify(rulesOf({ INTERLUDE_RETENTION_DAYS: 'forever' })))).toMatchObject({
     days: { exited: null },
@@ -56,7 +55,7 @@ const textOf = (rules: RetentionRules, isKnown = true) => {
   ).replace(/<[^>]*>/g, '');
 };
 
-it('how full a limit to the size is stands above them, once it is known', () => {
+it('shows the used share of a size limit once known', () => {
   const limited = rulesOf({ INTERLUDE_RETENTION_MIB: '512' });
   expect(textOf(limited)).toMatch(/256 MiB of 512 MiB in use50 %.*All but the logs.*512 MiB/);
   expect(textOf(limited, false)).not.toContain('in use');

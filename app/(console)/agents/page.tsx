@@ -7,7 +7,7 @@ import { readInTurn } from '../read-in-turn';
 export const metadata: Metadata = { title: 'Agents' };
 
 export default async function AgentsPage() {
-  const agents = await readInTurn((sight) => readAgents(sight, { after: null, limit: AGENTS_IN_PAGE }));
+  const agents = await readInTurn((scope) => readAgents(scope, { after: null, limit: AGENTS_IN_PAGE }));
   return (
     <PageFrame title="Agents" back={{ href: '/', label: 'Sessions' }} wide>
       <AgentBoard initial={agents} />

@@ -6,7 +6,7 @@ import { CodeOnDemand } from '@/components/ui/on-demand';
 
 const requestCode = new CodeOnDemand(async () => (await import('./request-here')).RequestHere);
 
-/** The inbox, with what shows requests as transcripts do. */
+/** The inbox, with requests rendered as in transcripts. */
 export function InboxView({ initial }: { initial: InboxList }) {
   return <InboxPage initial={initial} requestCode={requestCode} />;
 }

@@ -1,14 +1,13 @@
 'use client';
 
 import { useAgentSummary } from '@/components/agents/use-agents';
-import { useAnswerStore } from '@/components/inbox/answer-stores';
-import { type RequestedItem, useRequest } from '@/components/inbox/use-request';
+import { type RequestedItem, useAnswerStore, useRequest } from '@/components/inbox/item-request';
 import { ActionsProvider } from '@/components/live/actions';
 import { useFleet } from '@/components/live/use-fleet';
 import { renderRequest } from '../render-request';
 import { SessionLiveness } from '../session-liveness';
 
-/** A permission or a question of the inbox, in full, answered where it stands. */
+/** A full permission request or question, answered in the inbox. */
 export function RequestHere({ item }: { item: RequestedItem }) {
   const actions = useAnswerStore(item.sessionId);
   const { data, error, refetch } = useRequest(item, actions);
@@ -18,10 +17,10 @@ export function RequestHere({ item }: { item: RequestedItem }) {
     return (
       <p role="status" className="py-2 text-2xs text-ink-3">
         {error === null ? (
-          'Loading what it asks…'
+          'Loading the request…'
         ) : (
           <>
-            <span className="text-failed">What it asks could not be loaded: {error.message}</span>{' '}
+            <span className="text-failed">The request could not be loaded: {error.message}</span>{' '}
             <button type="button" onClick={() => void refetch()} className="underline hover:text-ink">
               Try again
             </button>

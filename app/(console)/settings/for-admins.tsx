@@ -1,6 +1,14 @@
-import { whomToAsk } from './whom-to-ask';
+import { readAdminNames } from '@/lib/server/access/manage-members';
+import { readForPage } from '../read-in-turn';
 
-/** In the place of a page that only admins may see. */
+/** Shown to non-admins on admin pages. */
 export async function ForAdmins() {
   return <p className="max-w-prose text-ink-2">Only admins see this page. Ask {await whomToAsk()}.</p>;
+}
+
+/** Names the admins, for the end of a sentence. */
+export async function whomToAsk(): Promise<string> {
+  const names = await readForPage(readAdminNames);
+  if (names.length === 0) return 'the operator of this server';
+  return `an admin: ${new Intl.ListFormat('en', { type: 'disjunction' }).format(names)}`;
 }

@@ -1,14 +1,14 @@
 import type { Metadata } from 'next';
 import { YouPage } from '@/components/settings/you-page';
-import { describePrincipal } from '@/lib/server/access/manage-credentials';
-import { visitor } from '../read-in-turn';
-import { readFirstSignIns } from './read-access';
-import { whomToAsk } from './whom-to-ask';
+import { describePrincipal, readOwnSignIns } from '@/lib/server/access/manage-credentials';
+import { readForPage, visitor } from '../read-in-turn';
+import { whomToAsk } from './for-admins';
 
 export const metadata: Metadata = { title: 'Settings' };
 
 export default async function SettingsPage() {
   const principal = await visitor();
-  const initial = await readFirstSignIns(principal);
+  // oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server
+  const initial = await readForPage((scope) => readOwnSignIns(scope, principal, Date.now()));
   return <YouPage me={describePrincipal(principal)} initial={initial} ask={`For more, ask ${await whomToAsk()}.`} />;
 }

@@ -3,7 +3,7 @@ import { embedOrigins } from '@/lib/server/access/embeds';
 import { EmbedStart } from './embed-start';
 import type { EmbedOf } from './embed-view';
 
-/** The whole of an embed's page as the server makes it: who may be around it, and nothing that anybody may not know. */
+/** The server-rendered page of an embed. Contains no data, only the origins allowed to frame it. */
 export async function EmbedShell({ of }: { of: EmbedOf }) {
   return (
     <EmbedStart

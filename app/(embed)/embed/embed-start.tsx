@@ -6,7 +6,7 @@ import type { EmbedViewProps } from './embed-view';
 
 const AGAIN_MS = 3_000;
 
-/** Brings the code of an embed. It shares none with the first load of the dashboard's own pages, which it would split. */
+/** Loads the code of an embed separately, so that it doesn't split the chunks of the dashboard's pages. */
 export function EmbedStart(props: Omit<EmbedViewProps, 'offsetMs'> & { renderedAt: number }) {
   const { renderedAt, ...rest } = props;
   const [View, setView] = useState<ComponentType<EmbedViewProps> | null>(null);
@@ -27,5 +27,5 @@ export function EmbedStart(props: Omit<EmbedViewProps, 'offsetMs'> & { renderedA
   }, []);
   if (View !== null) return <View offsetMs={offsetMs} {...rest} />;
   if (!hasFailed) return <EmbedNotice title="Connecting…" />;
-  return <EmbedNotice title="Not loaded yet" why="Interlude’s code could not be loaded. It is tried again." />;
+  return <EmbedNotice title="Not loaded yet" why="Interlude’s code could not be loaded. Retrying…" />;
 }

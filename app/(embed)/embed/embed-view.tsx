@@ -9,10 +9,10 @@ export type EmbedOf = { session: string } | { agentLogs: string } | { fleet: tru
 
 export interface EmbedViewProps {
   of: EmbedOf;
-  /** Those whose pages may embed this server. */
+  /** Origins allowed to embed this server. */
   origins: readonly string[];
   nonce: string | undefined;
-  /** By how much the server's clock is ahead. */
+  /** How far the server's clock is ahead, in milliseconds. */
   offsetMs: number;
 }
 
@@ -20,7 +20,7 @@ const sessionCode = new CodeOnDemand(async () => (await import('./sessions/[sess
 const logCode = new CodeOnDemand(async () => (await import('./agents/[agentId]/logs/embed-log')).EmbedLog);
 const fleetCode = new CodeOnDemand(async () => (await import('./fleet/embed-fleet')).EmbedFleet);
 
-/** An embed in the browser. What it is of comes while the page around it is asked for a token. */
+/** An embed. Its code loads while it waits for a token. */
 export function EmbedView({ of, origins, nonce, offsetMs }: EmbedViewProps) {
   const [now] = useState(() => Date.now() + offsetMs);
   usePreload('session' in of ? sessionCode : 'agentLogs' in of ? logCode : fleetCode);

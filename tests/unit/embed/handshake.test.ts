@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judgeAnswer, placeFault } from '@/components/embed/handshake';
+import { placeFault, validateAnswer } from '@/components/embed/handshake';
 
 const parent = { name: 'parent' };
 const expected = { parent, nonce: 'n1', origins: ['https://console.test'] };
@@ -10,8 +10,8 @@ const answer = {
   ports: ['port'],
 };
 
-test('the answer of the parent from a registered origin with the nonce and a port connects', () => {
-  expect(judgeAnswer(answer, expected)).toEqual({
+test('connects on the parent’s answer with origin, nonce and port', () => {
+  expect(validateAnswer(answer, expected)).toEqual({
     kind: 'connected',
     port: 'port',
     origin: 'https://console.test',
@@ -28,34 +28,34 @@ test.each([
   ['nothing', { data: null }],
   ['an answer to an earlier frame', { data: { interlude: 'connect', nonce: 'n0' } }],
   ['an answer without a nonce', { data: { interlude: 'connect' } }],
-])('%s is ignored', (_what, change) => {
-  expect(judgeAnswer({ ...answer, ...change }, expected)).toEqual({ kind: 'ignored' });
+])('ignores %s', (_what, change) => {
+  expect(validateAnswer({ ...answer, ...change }, expected)).toEqual({ kind: 'ignored' });
 });
 
 test.each([
   ['null', 'has no origin'],
-  ['https://console.test:8443', 'https://console.test:8443, which may not embed'],
+  ['https://console.test:8443', 'https://console.test:8443 may not embed'],
   ['http://console.test', 'may not embed'],
   ['https://console.test.evil.test', 'may not embed'],
   ['https://evil.test', 'INTERLUDE_EMBED_ORIGINS'],
-])('a parent of %s is refused in words', (origin, words) => {
-  expect(judgeAnswer({ ...answer, origin }, expected)).toEqual({
+])('refuses a parent of %s with a reason', (origin, words) => {
+  expect(validateAnswer({ ...answer, origin }, expected)).toEqual({
     kind: 'refused',
     why: expect.stringContaining(words),
   });
 });
 
-test('a connection without a port is refused in words', () => {
-  expect(judgeAnswer({ ...answer, ports: [] }, expected)).toMatchObject({ kind: 'refused' });
+test('refuses an answer without a port with a reason', () => {
+  expect(validateAnswer({ ...answer, ports: [] }, expected)).toMatchObject({ kind: 'refused' });
 });
 
-test('a theme that is none is left out', () => {
+test('ignores an unknown theme', () => {
   const data = { interlude: 'connect', nonce: 'n1', theme: 'pink' };
-  expect(judgeAnswer({ ...answer, data }, expected)).toMatchObject({ theme: null, wantsHeight: false });
+  expect(validateAnswer({ ...answer, data }, expected)).toMatchObject({ theme: null, wantsHeight: false });
 });
 
-test('only a frame right in the page at the top has a place', () => {
+test('allows only a frame directly in the top page', () => {
   expect(placeFault({ hasParent: true, isNested: false })).toBeNull();
-  expect(placeFault({ hasParent: false, isNested: false })).toContain('in a frame of another one');
-  expect(placeFault({ hasParent: true, isNested: true })).toContain('is a frame itself');
+  expect(placeFault({ hasParent: false, isNested: false })).toContain('only works in a frame');
+  expect(placeFault({ hasParent: true, isNested: true })).toContain('inside another frame');
 });

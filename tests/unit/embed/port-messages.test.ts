@@ -1,21 +1,21 @@
 import { expect, test, vi } from 'vitest';
-import { placeOf } from '@/components/embed/followed-link';
+import { placeOf } from '@/components/embed/frame-links';
 import { consoleMessage } from '@/components/embed/port-messages';
-import { checkToken } from '@/components/embed/token-limits';
+import { checkToken } from '@/components/embed/token-keeper';
 
 test.each([
   [{ type: 'token', token: 'abc' }],
   [{ type: 'no-token', reason: 'not signed in' }],
   [{ type: 'theme', theme: 'light' }],
-])('%j is understood', (message) => {
+])('parses %j', (message) => {
   expect(consoleMessage(message)).toEqual(message);
 });
 
-test.each([[{ type: 'token' }], [{ type: 'token', token: 7 }]])('%j is a token that no server takes', (message) => {
+test.each([[{ type: 'token' }], [{ type: 'token', token: 7 }]])('turns %j into an invalid token', (message) => {
   expect(consoleMessage(message)).toEqual({ type: 'token', token: '' });
 });
 
-test.each(['', 'a b\r\nx-other: 1'])('the token %j is refused without asking anybody', async (token) => {
+test.each(['', 'a b\r\nx-other: 1'])('refuses the token %j without a request', async (token) => {
   const asked = vi.spyOn(globalThis, 'fetch');
   expect(await checkToken(token)).toEqual({ kind: 'refused' });
   expect(asked).not.toHaveBeenCalled();
@@ -36,7 +36,7 @@ test.each([
   ['/sessions/a%2Fb#turn-r%201', { session: 'a/b', anchor: 'turn-r 1' }, '/sessions/a%2Fb#turn-r%201'],
   ['/agents/x', { agent: 'x' }, '/agents/x'],
   ['/agents/x/logs?q=1#0005', { agentLogs: 'x', anchor: '0005' }, '/agents/x/logs#0005'],
-])('a link to %s leads to a place', (path, to, told) => {
+])('resolves a link to %s', (path, to, told) => {
   expect(placeOf(`http://${HOST}${path}`, HOST)).toEqual({ to, path: told });
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Checked, TokenLimits } from '@/components/embed/token-keeper';
 import { TokenKeeper } from '@/components/embed/token-keeper';
-import type { Checked, TokenLimits } from '@/components/embed/token-limits';
 
 const START = 1_000_000;
 const good = (limits: Partial<TokenLimits> = {}): Checked => ({
@@ -15,12 +15,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A keeper before a server that takes the tokens in `taken`, and what it told and asked. */
+/** A keeper, a server that accepts the tokens in `taken`, and a log of events. */
 function kept(checks: Record<string, Checked> = {}, fault: (limits: TokenLimits) => string | null = () => null) {
   const log: string[] = [];
   const taken = new Set<string>();
   const keeper = new TokenKeeper({
-    ask: (why) => log.push(`ask ${why}`),
+    request: (why) => log.push(`ask ${why}`),
     check: async (token) => checks[token] ?? good(),
     fault,
     onGood: () => log.push('good'),
@@ -36,7 +36,7 @@ function kept(checks: Record<string, Checked> = {}, fault: (limits: TokenLimits)
   return { keeper, log, taken };
 }
 
-test('requests carry the token and no cookie', async () => {
+test('sends requests with the token and without cookies', async () => {
   const { keeper, log, taken } = kept();
   taken.add('t1');
   await keeper.give('t1');
@@ -45,7 +45,7 @@ test('requests carry the token and no cookie', async () => {
   expect(log).toEqual(['good', '/a Bearer t1 omit']);
 });
 
-test('what is refused waits for one next token, however many wait, and is sent once more', async () => {
+test('repeats all refused requests once with a single new token', async () => {
   const { keeper, log, taken } = kept();
   await keeper.give('t1');
   const answers = Promise.all([keeper.fetch('/a'), keeper.fetch('/b')]);
@@ -57,7 +57,7 @@ test('what is refused waits for one next token, however many wait, and is sent o
   expect(log.slice(-2)).toEqual(['/a Bearer t2 omit', '/b Bearer t2 omit']);
 });
 
-test('where no token comes, what was refused stays so, and a later token is taken all the same', async () => {
+test('keeps requests refused without a new token, and accepts a later one', async () => {
   const { keeper, log, taken } = kept();
   await keeper.give('t1');
   const answer = keeper.fetch('/a');
@@ -69,7 +69,7 @@ test('where no token comes, what was refused stays so, and a later token is take
   expect((await keeper.fetch('/a')).status).toBe(200);
 });
 
-test('the first one is waited for as long as any other, and a later one is taken all the same', async () => {
+test('times out on the first token, and accepts a later one', async () => {
   const { keeper, log } = kept();
   keeper.begin();
   await vi.advanceTimersByTimeAsync(15_000);
@@ -78,13 +78,13 @@ test('the first one is waited for as long as any other, and a later one is taken
   expect(log).toEqual(['ask first', 'none', 'good']);
 });
 
-test('a token that the server does not take is never used, and after three of them no more are asked for', async () => {
+test('never uses an invalid token, and stops requesting after three', async () => {
   const { keeper, log } = kept({ bad: { kind: 'refused' } });
   for (let given = 0; given < 3; given += 1) await keeper.give('bad');
   expect(log).toEqual(['ask refused', 'ask refused', 'none']);
 });
 
-test('while the server is away a token is looked at again, and of two the later one counts', async () => {
+test('checks a token again while the server is down, and prefers the later of two', async () => {
   const checks: Record<string, Checked> = { t1: { kind: 'away' } };
   const { keeper, log, taken } = kept(checks);
   const first = keeper.give('t1');
@@ -98,7 +98,7 @@ test('while the server is away a token is looked at again, and of two the later 
   expect((await keeper.fetch('/a')).status).toBe(200);
 });
 
-test('a token that is not for here is dropped, and why is told', async () => {
+test('drops a token for another page and reports why', async () => {
   const { keeper, log } = kept({}, () => 'not yours');
   await keeper.give('t1');
   expect(log).toEqual(['fault not yours']);
@@ -111,7 +111,7 @@ test.each([
   ['15 minutes', 900_000, 870_000],
   ['8 seconds', 8_000, 6_000],
   ['a second', 1_000, 1_000],
-])('the next token is asked for before one of %s ends', async (_time, ttlMs, askedAfterMs) => {
+])('requests the next token before one of %s ends', async (_time, ttlMs, askedAfterMs) => {
   const { keeper, log } = kept({ t1: good({ expiresAt: START + ttlMs }) });
   await keeper.give('t1');
   await vi.advanceTimersByTimeAsync(askedAfterMs - 1);

@@ -6,8 +6,7 @@ import type { InboxList } from '@interlude/protocol/inbox';
 import { OUTLETS, type Outlet, redactedMetrics } from '@interlude/protocol/redaction/outlets';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { noticeText } from '@/components/inbox/notice-text';
-import { NO_NOTICES, standingNotices } from '@/components/inbox/notices';
+import { currentNotices, NO_NOTICES, noticeText } from '@/components/inbox/notices';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 import { AccessStage } from '../../support/access-stage';
 import { TraceCollector } from '../../support/trace-collector';
@@ -116,7 +115,7 @@ const READ: Record<Outlet, () => Promise<string>> = {
   },
   'desktop-notice': async () => {
     const { items } = await stage.ask<InboxList>('/inbox');
-    const notices = standingNotices({ items, sessions: [] }, { ...NO_NOTICES, isOn: true }, Date.now() + 60_000);
+    const notices = currentNotices({ items, sessions: [] }, { ...NO_NOTICES, isOn: true }, Date.now() + 60_000);
     const shown = await Promise.all(notices.map((notice) => noticeText(notice)));
     return shown.map(({ title, body }) => `${title}\n${body}`).join('\n');
   },

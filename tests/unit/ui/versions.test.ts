@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { versionsOf } from '@/components/agents/status-facts';
+import { versionsOf } from '@/components/agents/board-agent';
 
 test.each([
   [null, []],

@@ -11,13 +11,13 @@ interface Props {
 }
 
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
-  // Decoded already, unlike in the page itself.
+  // Next decodes the parameter here, but not for the page itself.
   return { title: `Agent ${nameText((await params).agentId)}` };
 }
 
 export default async function AgentDetailPage({ params }: Props) {
   const agentId = decodeURIComponent((await params).agentId);
-  const detail = await readInTurn((sight) => readAgent(sight, agentId));
+  const detail = await readInTurn((scope) => readAgent(scope, agentId));
   if (detail === null) notFound();
   return (
     <PageFrame title={agentId} back={{ href: '/agents', label: 'Agents' }}>

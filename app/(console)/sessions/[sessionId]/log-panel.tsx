@@ -3,7 +3,7 @@
 import type { LogLine } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ChevronLeft, ExternalLink, X } from 'lucide';
-import type { ReactNode } from 'react';
+import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
 import type { Span } from '@/components/time-lock/use-time-lock';
 import { BottomPane } from '@/components/ui/bottom-pane';
 import { Icon } from '@/components/ui/icon';
@@ -11,18 +11,19 @@ import { OVER } from '@/components/ui/in-view';
 import { Link } from '@/components/ui/link';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { useSessionRows } from './session-scope';
-import type { useLogPanel } from './use-log-panel';
+import { useMedia } from '@/components/ui/use-media';
+import { useStored } from '@/components/ui/use-stored';
+import { useSessionRows, useSessionScope } from './session-scope';
 
 export const levelCode = new CodeOnDemand(async () => (await import('@/components/logs/level-switch')).LevelSwitch);
 export const logCode = new CodeOnDemand(async () => (await import('@/components/logs/agent-log')).AgentLog);
 
-/** The log of a session's agent, beneath the transcript or, where there is no room for both, in its place. */
+/** The log of a session's agent, below the transcript or, on small screens, over it. */
 export function LogPanel(props: {
   panel: ReturnType<typeof useLogPanel>;
   span: Span | null;
   onLineClick: (line: LogLine) => void;
-  /** What the log is brought to, and what ran when a line was written. */
+  /** The links to the transcript. */
   children: ReactNode;
 }) {
   const { panel, span, onLineClick, children } = props;
@@ -41,7 +42,7 @@ export function LogPanel(props: {
         )}
         {agent !== null && (
           <div className={clsx(covers && 'order-last basis-full')}>
-            <OnDemand code={levelCode} name="The level of the log" props={{ agent }} />
+            <OnDemand code={levelCode} name="The log level" props={{ agent }} />
           </div>
         )}
         <Link
@@ -49,7 +50,7 @@ export function LogPanel(props: {
           className="hit ml-auto flex items-center gap-1.5 hover:text-ink"
         >
           <Icon of={ExternalLink} size={13} strokeWidth={1.75} />
-          Open the whole log
+          Open full log
         </Link>
         {!covers && (
           <button
@@ -78,4 +79,98 @@ export function LogPanel(props: {
       {content}
     </BottomPane>
   );
+}
+
+/** Screens on which the log covers the transcript. */
+const NO_ROOM = '(max-width: 639.98px), (max-height: 479.98px)';
+
+/**
+ * Opens and closes the log: by its button, with "l", and for jumps into it. The browser remembers an open log, but not one
+ * that covers the transcript.
+ */
+export function useLogPanel() {
+  const id = useId();
+  const box = useRef<HTMLElement>(null);
+  const { shown: transcript } = useSessionScope();
+  const covers = useMedia(NO_ROOM);
+  const [stored, store] = useStored('log-panel-open');
+  const [covering, setCovering] = useState(false);
+  const open = covers ? covering : stored === 'yes';
+  /** The element that had the focus before the log took it. */
+  const cameFrom = useRef<Element | null>(null);
+  const [takesFocus, setTakesFocus] = useState(false);
+
+  const setOpen = useCallback(
+    (next: boolean) => {
+      setCovering(next);
+      if (!covers) store(next ? 'yes' : 'no');
+    },
+    [covers, store],
+  );
+  const enter = useCallback(() => {
+    cameFrom.current = document.activeElement;
+    setTakesFocus(true);
+    setOpen(true);
+  }, [setOpen]);
+  /** `leaves`: doesn't restore the focus. */
+  const close = useCallback(
+    ({ leaves = false } = {}) => {
+      const focused = box.current?.contains(document.activeElement) ?? false;
+      setTakesFocus(false);
+      setOpen(false);
+      // A covered transcript can't take the focus yet.
+      if (!focused || leaves) return;
+      requestAnimationFrame(() => {
+        const { activeElement, body } = document;
+        if (activeElement !== body && !box.current?.contains(activeElement)) return;
+        const from = cameFrom.current;
+        if (from instanceof HTMLElement && from.isConnected && from !== document.body) {
+          from.focus({ preventScroll: true });
+        } else transcript.current?.focus();
+      });
+    },
+    [setOpen, transcript],
+  );
+  /** Opens the log for a jump. With both in view, the focus stays. */
+  const show = useCallback(() => {
+    if (covers) enter();
+    else setOpen(true);
+  }, [covers, enter, setOpen]);
+
+  const onKey = () => {
+    const panel = box.current;
+    if (!open) enter();
+    else if (panel?.contains(document.activeElement)) close();
+    else {
+      cameFrom.current = document.activeElement;
+      // A loading log takes the focus later.
+      setTakesFocus(true);
+      (logElement(panel) ?? panel)?.focus();
+    }
+  };
+  useShortcuts({ 'transcript.log': onKey });
+
+  useEffect(() => {
+    const panel = box.current;
+    if (open && takesFocus && !panel?.contains(document.activeElement)) panel?.focus();
+  }, [open, takesFocus]);
+
+  // Once the user leaves, a loading log no longer takes the focus.
+  useEffect(() => {
+    if (!takesFocus) return;
+    const left = ({ target, relatedTarget }: FocusEvent) => {
+      const panel = box.current;
+      if (!panel?.contains(target as Node) || panel.contains(relatedTarget as Node | null)) return;
+      // switching windows doesn't count
+      if (document.hasFocus()) setTakesFocus(false);
+    };
+    document.addEventListener('focusout', left);
+    return () => document.removeEventListener('focusout', left);
+  }, [takesFocus]);
+
+  return { id, box, open, covers, takesFocus, toggle: open ? () => close() : enter, show, close };
+}
+
+function logElement(panel: HTMLElement | null): HTMLElement | null {
+  return panel?.querySelector<HTMLElement>('[role="log"]') ?? null;
 }

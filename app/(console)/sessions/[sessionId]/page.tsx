@@ -3,7 +3,7 @@ import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
 import { readForPage, readInTurn } from '@/app/(console)/read-in-turn';
 import { pageNonce } from '@/app/page-nonce';
-import { sessionTitle } from '@/components/sessions/session-words';
+import { sessionTitle } from '@/components/sessions/session-labels';
 import { FIRST_PAGE, firstPageOf } from '@/components/transcript/first-page';
 import { nameText } from '@/components/ui/verbatim';
 import { readAgentRow } from '@/lib/server/queries/read-agents';
@@ -18,16 +18,16 @@ interface Props {
 }
 
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
-  // Here, unlike in the page itself, Next has decoded the parameter already; once more would make of "a%2Fb" another id.
+  // Next decodes the parameter here, but not for the page itself.
   const { sessionId } = await params;
-  const detail = await readForPage((sight) => readSession(sight, sessionId));
+  const detail = await readForPage((scope) => readSession(scope, sessionId));
   return { title: detail === null ? 'No such session' : nameText(sessionTitle(detail.session)) };
 }
 
-/** Most tasks that come with the page; a session may have thousands. */
+/** Tasks sent with the page; a session may have thousands. */
 const TASKS_WITH_PAGE = 100;
 
-/** The tasks the first paint shows: those that run, those the newest turns name, and the newest for the panel. */
+/** The tasks of the first paint: running ones, those that the newest turns name, and the newest ones. */
 function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList; whole: boolean } {
   if (list.tasks.length <= TASKS_WITH_PAGE) return { list, whole: true };
   const named = new Set(
@@ -41,19 +41,19 @@ function withPage(list: TaskList, transcript: TranscriptPage): { list: TaskList;
   return { list: { ...list, tasks }, whole: false };
 }
 
-/** The newest turns are read with the page: the first paint needs no further request. */
+/** Reads the newest turns with the page, so the first paint needs no further request. */
 export default async function SessionPage({ params }: Props) {
   const sessionId = decodeURIComponent((await params).sessionId);
   const nonce = await pageNonce();
-  const [session, tasks, transcript] = await readInTurn((sight) =>
+  const [session, tasks, transcript] = await readInTurn((scope) =>
     Promise.all([
-      readSession(sight, sessionId),
-      readTasks(sight, sessionId),
-      readTranscript(sight, sessionId, { before: null, limit: FIRST_PAGE }),
+      readSession(scope, sessionId),
+      readTasks(scope, sessionId),
+      readTranscript(scope, sessionId, { before: null, limit: FIRST_PAGE }),
     ]),
   );
   if (session === null || tasks === null || transcript === null) notFound();
-  const agent = await readForPage((sight) => readAgentRow(sight, session.session.agentId));
+  const agent = await readForPage((scope) => readAgentRow(scope, session.session.agentId));
   return (
     <SessionView
       key={sessionId}

@@ -2,39 +2,38 @@ import { clsx } from 'clsx';
 import { type ReactNode, useCallback, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { useOutgoing } from '@/components/composer/use-outgoing';
+import { TaskPanel } from '@/components/tasks/task-panel';
 import { setAddressAnchor } from '@/components/ui/address-anchor';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { SessionFoot } from './session-foot';
-import { useSessionScope } from './session-scope';
+import { type useNamedTasks, useSessionScope } from './session-scope';
 import type { SessionParts } from './session-stores';
-import { TaskPane } from './task-pane';
 import { TranscriptOnDemand } from './transcript-on-demand';
-import type { useNamedTasks } from './use-named-tasks';
 
 interface SessionColumnsProps extends SessionParts {
   nonce: string | undefined;
   named: ReturnType<typeof useNamedTasks>;
-  /** What stands above the transcript; `onTasks` shows and hides the tasks. */
+  /** Renders the header; `onTasks` toggles the tasks. */
   head: (onTasks: () => void) => ReactNode;
-  /** What the way back makes of a jump to what is yet to come. */
+  /** How a jump before the transcript has loaded changes the history. */
   leaves: Parameters<typeof setAddressAnchor>[1];
 }
 
-/** A session's transcript with what one writes below it and, where there is room, its tasks beside it. */
-export function SessionColumns({ nonce, named, head, leaves, actions, toast, say }: SessionColumnsProps) {
+/** A session's transcript with the composer below and, on wide screens, its tasks beside it. */
+export function SessionColumns({ nonce, named, head, leaves, actions, toast, showToast }: SessionColumnsProps) {
   const { sessionId, shown } = useSessionScope();
   const { queue } = useOutgoing(sessionId);
   const [showsTasks, setShowsTasks] = useState(false);
   const [sentCount, setSentCount] = useState(0);
-  const [knowsSight, setKnowsSight] = useState(false);
-  const onTranscript = useCallback(() => setKnowsSight(true), []);
+  const [hasTranscript, setHasTranscript] = useState(false);
+  const onTranscript = useCallback(() => setHasTranscript(true), []);
 
-  // The tasks stand outside the transcript, which alone knows how to reach a place that is not loaded.
+  // Only the transcript can jump to items that are not loaded.
   const jump = useCallback<Jump>(
     (anchor) => {
-      // What is covered can't be scrolled.
+      // A hidden transcript can't scroll.
       if (!matchMedia('(min-width: 1024px)').matches) flushSync(() => setShowsTasks(false));
-      // A transcript that is yet to come goes by the address.
+      // The transcript reads the address when it loads.
       if (shown.current === null) setAddressAnchor(anchor, leaves);
       else shown.current.jump(anchor);
     },
@@ -49,9 +48,9 @@ export function SessionColumns({ nonce, named, head, leaves, actions, toast, say
         <JumpProvider jump={jump}>
           <SessionFoot
             actions={actions}
-            pins={knowsSight}
+            pins={hasTranscript}
             toast={toast}
-            say={say}
+            showToast={showToast}
             onSend={(text, replyTo, attachments) => {
               queue?.post(text, replyTo, attachments);
               setSentCount((count) => count + 1);
@@ -62,5 +61,32 @@ export function SessionColumns({ nonce, named, head, leaves, actions, toast, say
       </div>
       <TaskPane {...named} isShown={showsTasks} onClose={() => setShowsTasks(false)} jump={jump} />
     </>
+  );
+}
+
+/** A session's tasks: beside the transcript, or in its place on a phone. */
+function TaskPane(props: ReturnType<typeof useNamedTasks> & { isShown: boolean; onClose: () => void; jump: Jump }) {
+  const { tasks, omitted, isShown, onClose, jump } = props;
+  if (tasks.length === 0) return null;
+  return (
+    <div
+      className={clsx(
+        'min-h-0 flex-col border-l 2xl:flex 2xl:w-[320px] 2xl:shrink-0',
+        isShown ? 'flex w-full lg:w-[280px] lg:shrink-0' : 'hidden',
+      )}
+    >
+      {isShown && (
+        <button
+          type="button"
+          onClick={onClose}
+          className="px-5 pt-3 text-left text-ink-3 text-xs underline hover:text-ink lg:hidden"
+        >
+          Back to the transcript
+        </button>
+      )}
+      <JumpProvider jump={jump}>
+        <TaskPanel tasks={tasks} omitted={omitted} />
+      </JumpProvider>
+    </div>
   );
 }

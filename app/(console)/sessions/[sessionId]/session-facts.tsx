@@ -3,16 +3,15 @@
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
 import { OwedReplies } from '@/components/obligations/owed-replies';
-import { Evidence } from '@/components/sessions/away-evidence';
 import {
   describeState,
   failuresInWords,
   glyphOf,
   isTimed,
+  listedStateOf,
   sessionTitle,
-  standingOf,
-} from '@/components/sessions/session-words';
-import { StateWhy } from '@/components/sessions/state-why';
+} from '@/components/sessions/session-labels';
+import { Evidence, StateWhy } from '@/components/sessions/state-why';
 import { Ago, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
@@ -22,12 +21,12 @@ import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
 
-/** What a session is called, how it stands since when, and whose it is. */
+/** A session's title, state and agent. */
 export function SessionFacts(props: {
   session: SessionSummary;
   taskCount: number;
   onTasks: () => void;
-  /** Whether the page of its agent is there to be gone to. */
+  /** False in embeds, which have no agent pages. */
   hasLinks: boolean;
 }) {
   const { session, taskCount, onTasks, hasLinks } = props;
@@ -39,7 +38,7 @@ export function SessionFacts(props: {
       </h1>
       <p className="flex flex-wrap items-center gap-x-3 text-ink-3 text-xs">
         <span className="flex min-w-0 max-w-full items-center gap-1.5 text-ink-2">
-          <Glyph name={glyphOf(standingOf(session))} />
+          <Glyph name={glyphOf(listedStateOf(session))} />
           <span className="shrink-0">{describeState(session)}</span>
           <StateWhy session={session} />
           {session.away === null && session.stateReason !== null && (
@@ -48,14 +47,14 @@ export function SessionFacts(props: {
             </span>
           )}
           {session.away !== null ? (
-            // On a phone there is no room for it twice: the note above the composer has it.
+            // On a phone, only the note above the composer shows it.
             <span className="max-sm:hidden">
               <Evidence away={session.away} />
             </span>
           ) : isTimed(session) ? (
             <RunningClock since={session.stateSince} className="text-ink-3" />
           ) : (
-            // As wide as it gets: what stands behind it, and what hangs from that, is not moved as it ticks.
+            // Full width, so nothing after it moves as it ticks.
             <Ago at={session.stateSince} className="min-w-[4ch] text-ink-3" />
           )}
           {session.state === 'working' && <LastHeard at={session.lastHeardAt} className="text-ink-3" />}
@@ -80,7 +79,7 @@ export function SessionFacts(props: {
           ))}
         {session.lostCount > 0 && <span className="text-waiting">{plural(session.lostCount, 'record')} lost</span>}
         {session.quarantinedCount > 0 && (
-          <span className="text-waiting">{plural(session.quarantinedCount, 'record')} in quarantine</span>
+          <span className="text-waiting">{plural(session.quarantinedCount, 'record')} rejected</span>
         )}
         {taskCount > 0 && (
           <button type="button" onClick={onTasks} className="hover:text-ink hover:underline 2xl:hidden">

@@ -1,64 +1,64 @@
 'use client';
 
-import type { Turn } from '@interlude/protocol/read-models';
-import { useCallback } from 'react';
+import type { AgentSummary, MessageItem, NoticeItem, SessionSummary, Turn } from '@interlude/protocol/read-models';
+import { useCallback, useEffect, useSyncExternalStore } from 'react';
 import { useActing } from '@/components/access/may-act';
 import { useAgentSummary } from '@/components/agents/use-agents';
 import { Composer, type ComposerProps } from '@/components/composer/composer';
 import { ComposerRefusal } from '@/components/composer/composer-refusal';
+import type { OutgoingMessage } from '@/components/composer/draft-store';
 import { sentTexts } from '@/components/composer/sent-texts';
 import { useOutgoing } from '@/components/composer/use-outgoing';
 import type { ActionStore } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
+import { quote } from '@/components/transcript/reply-link';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { Toast } from '@/components/ui/toast';
-import { endOf } from './end-of';
-import { quoteOf } from './quote-of';
 import { useSessionRows, useSessionScope, useTranscriptState } from './session-scope';
-import { useOutcomes } from './use-outcomes';
+import { isInSight } from './session-stores';
 
 const NO_TURNS: readonly Turn[] = [];
 
 const awayCode = new CodeOnDemand(async () => (await import('@/components/sessions/away-note')).AwayNote);
 const troubleCode = new CodeOnDemand(async () => (await import('@/components/agents/trouble-line')).TroubleNote);
-/** Of no use before the transcript's code is here, which knows what is in sight. */
+/** Needs the transcript's code, which knows the requests in sight. */
 const pinsCode = new CodeOnDemand(async () => (await import('./session-pins')).SessionPins);
 
-/** What stands below the transcript: what the agent waits for while that is out of sight, and where to write to it. */
+/** Below the transcript: notes, requests out of sight, and the composer. */
 export function SessionFoot(props: {
   actions: ActionStore;
-  /** Whether it is known which requests are in sight. */
+  /** True once it is known which requests are in sight. */
   pins: boolean;
-  /** What went wrong out of sight. */
+  /** An error whose place is out of sight. */
   toast: string | null;
-  say: (text: string | null) => void;
+  showToast: (text: string | null) => void;
   onSend: ComposerProps['onSend'];
   onLeave: () => void;
 }) {
-  const { actions, pins, toast, say, onSend, onLeave } = props;
+  const { actions, pins, toast, showToast, onSend, onLeave } = props;
   const { composer } = useSessionScope();
   const { session, agent } = useSessionRows();
   const turns = useTranscriptState((state) => state?.turns);
   const { messages } = useOutgoing(session.id);
-  useOutcomes({ actions, turns, outgoing: messages, say });
+  useOutcomes({ actions, turns, outgoing: messages, showToast });
   const { may, why } = useActing();
   const refusal = useRefusal('message');
   const other = useAgentSummary(refusal?.instead?.agentId ?? session.agentId);
-  const closeToast = useCallback(() => say(null), [say]);
+  const closeToast = useCallback(() => showToast(null), [showToast]);
   usePreload(pinsCode);
   const trouble = agent?.status?.trouble;
   const known = turns ?? NO_TURNS;
   return (
     <>
       <Toast text={toast} onClose={closeToast} />
-      {session.away !== null && <OnDemand code={awayCode} name="Why it is away" props={{ session, agent }} />}
+      {session.away !== null && <OnDemand code={awayCode} name="The note" props={{ session, agent }} />}
       {session.away === null && typeof trouble === 'string' && trouble.trim() !== '' && (
-        <OnDemand code={troubleCode} name="What is wrong" props={{ trouble }} />
+        <OnDemand code={troubleCode} name="The problem" props={{ trouble }} />
       )}
       {pins && (
         <OnDemand
           code={pinsCode}
-          name="What the agent waits for"
+          name="The open requests"
           props={{ turns: known, openCount: session.pendingRequestCount }}
         />
       )}
@@ -80,4 +80,79 @@ export function SessionFoot(props: {
       )}
     </>
   );
+}
+
+/** Why the session accepts no messages; null if it does. */
+export function endOf(session: SessionSummary, agent: AgentSummary | null): string | null {
+  const end = session.observations.process;
+  if (end === undefined) return null;
+  // A runner that connected after the end may have resumed the session.
+  if (agent?.connection === 'connected' && (agent.connectedSince ?? 0) >= end.observedAt) return null;
+  const why = session.stateReason === null ? '' : `: ${session.stateReason}`;
+  // The next demo starts a new session.
+  if (agent?.status?.source === 'demo') return `This session accepts no more messages. Its agent has ended${why}.`;
+  return `You can write again once the runner resumes this session. Its agent has ended${why}.`;
+}
+
+/** Messages per turn, cached, because thousands may quote each of them. */
+const messages = new WeakMap<Turn, ReadonlyMap<string, MessageItem>>();
+
+function messagesOf(turn: Turn): ReadonlyMap<string, MessageItem> {
+  const known = messages.get(turn);
+  if (known !== undefined) return known;
+  const found = new Map<string, MessageItem>();
+  for (const item of turn.items) if (item.kind === 'message' && !found.has(item.id)) found.set(item.id, item);
+  messages.set(turn, found);
+  return found;
+}
+
+/** The beginning of a message; null if it isn't loaded. */
+export function quoteOf(turns: readonly Turn[], messageId: string): string | null {
+  for (let at = turns.length - 1; at >= 0; at--) {
+    const found = messagesOf(turns[at] as Turn).get(messageId);
+    if (found !== undefined) return quote(found);
+  }
+  return null;
+}
+
+/** Settles this page's actions from the transcript, and reports failures that are out of sight. */
+function useOutcomes(options: {
+  actions: ActionStore;
+  turns: readonly Turn[] | undefined;
+  outgoing: readonly OutgoingMessage[];
+  showToast: (text: string) => void;
+}): void {
+  const { actions, turns, outgoing, showToast } = options;
+  const version = useSyncExternalStore(
+    actions.subscribe,
+    () => actions.version,
+    () => 0,
+  );
+
+  // The transcript has the outcome of a command, possibly before the response arrives.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the version changes with the store
+  useEffect(() => {
+    for (const { key, commandId } of actions.asked()) {
+      const notice = turns === undefined ? null : commandNotice(turns, commandId);
+      if (notice?.command?.state === 'failed') actions.fail(key, notice.text);
+      else if (notice?.command?.state === 'done' && /^(stop|wake):/.test(key)) actions.clear(key);
+    }
+  }, [actions, turns, version]);
+
+  const refused = outgoing.findLast(({ state }) => state === 'refused');
+  useEffect(() => {
+    if (refused === undefined || isInSight(`#${CSS.escape(`message-${refused.clientId}`)}`)) return;
+    showToast(`A message was not sent: ${refused.reason ?? 'the server refused it'}`);
+  }, [refused, showToast]);
+}
+
+/** Commands are answered within minutes, so their notice is near the end. */
+const TURNS_SEARCHED = 50;
+
+function commandNotice(turns: readonly Turn[], commandId: string): NoticeItem | null {
+  for (const turn of turns.slice(-TURNS_SEARCHED).reverse()) {
+    const found = turn.items.find((item) => item.kind === 'notice' && item.command?.id === commandId);
+    if (found?.kind === 'notice') return found;
+  }
+  return null;
 }

@@ -12,7 +12,7 @@ import { Link } from '@/components/ui/link';
 import { SessionFacts } from './session-facts';
 import { useSessionScope } from './session-scope';
 
-/** What session this is, whose, and how it stands since when. */
+/** The header of a session's page. */
 export function SessionHeader(props: {
   taskCount: number;
   onTasks: () => void;
@@ -28,9 +28,9 @@ export function SessionHeader(props: {
         <span className="sr-only">Sessions</span>
       </Link>
       <SessionFacts session={session} taskCount={taskCount} onTasks={onTasks} hasLinks />
-      {/* On a phone what the badge says must not take room from the title when it says more. */}
+      {/* On a phone, a longer badge must not shrink the title. */}
       <div className="mt-[3px] flex items-center gap-4 max-sm:flex-row-reverse">
-        {/* Where there is room for the list of sessions, it stands above that; on a phone its sign-out is in the menu, if there is one. */}
+        {/* On wide screens, the link is above the list of sessions; on a phone, the menu has sign-out. */}
         <span className={clsx('lg:hidden', mayAct ? 'hidden sm:flex' : 'flex')}>
           <SettingsLink />
         </span>

@@ -1,26 +1,30 @@
 'use client';
 
 import type { Task, Turn } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
+import { clsx } from 'clsx';
+import { X } from 'lucide';
 import { type ReactNode, useCallback, useEffect, useEffectEvent, useMemo } from 'react';
 import { flushSync } from 'react-dom';
+import { formatLogTime, useLogSettings } from '@/components/logs/log-settings';
 import { taskAnchor } from '@/components/tasks/task-words';
-import { useTimeLock } from '@/components/time-lock/use-time-lock';
-import { useTurnAtLine } from '@/components/time-lock/use-turn-at-line';
+import { type Span, useTimeLock } from '@/components/time-lock/use-time-lock';
+import { type TurnAtLine, useTurnAtLine } from '@/components/time-lock/use-turn-at-line';
 import { turnTitle } from '@/components/transcript/turn-cause';
-import { type Jump, JumpProvider } from '@/components/ui/jump';
+import { Icon } from '@/components/ui/icon';
+import { type Jump, JumpLink, JumpProvider } from '@/components/ui/jump';
+import { Words } from '@/components/ui/name';
+import { useNow } from '@/components/ui/now';
 import { usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { TimeLockProvider } from '@/components/ui/time-lock';
-import { inQuotes } from '@/components/ui/verbatim';
-import { LogContext, type Named } from './log-context';
-import { LogPanel, levelCode, logCode } from './log-panel';
-import { useSessionScope, useTranscriptState } from './session-scope';
-import type { useLogPanel } from './use-log-panel';
-import { useTaskNames } from './use-named-tasks';
+import { inQuotes, nameText } from '@/components/ui/verbatim';
+import { LogPanel, levelCode, logCode, type useLogPanel } from './log-panel';
+import { useSessionScope, useTaskNames, useTranscriptState } from './session-scope';
 
 const NO_TURNS: readonly Turn[] = [];
 
-/** The log beside a session's transcript, and what ties the two together by time. */
+/** The log beside a session's transcript, linked by time. */
 export function SessionLog(props: {
   panel: ReturnType<typeof useLogPanel>;
   tasks: readonly Task[];
@@ -34,7 +38,7 @@ export function SessionLog(props: {
   const turns = useTranscriptState((state) => state?.turns) ?? NO_TURNS;
   const names = useTaskNames(tasks);
 
-  // While the log is read, the focus stays in it; where it covers the transcript, a link in it leads there.
+  // The focus stays in the log.
   const showTurn = useCallback(
     (turnId: string) => {
       transcript.current?.show(`turn-${turnId}`, { focus: false });
@@ -42,7 +46,7 @@ export function SessionLog(props: {
     [transcript],
   );
   const { turnAtLine: ran, lookUp: ask, clear: forget } = useTurnAtLine(sessionId, showTurn);
-  // What ran when a line was written that is out of sight now is of no more use.
+  // A new span makes the previous line's answer obsolete.
   const onHold = useCallback(() => {
     forget();
     show();
@@ -50,7 +54,7 @@ export function SessionLog(props: {
   const { lock, held, span, release } = useTimeLock({ turns, tasks, onHold });
   const jump = useCallback<Jump>(
     (anchor) => {
-      // What is covered can take the focus only when it no longer is.
+      // A covered transcript can't take the focus.
       if (covers) flushSync(() => close({ leaves: true }));
       transcript.current?.show(anchor);
     },
@@ -104,7 +108,7 @@ export function SessionLog(props: {
   );
 }
 
-/** The cards of these tasks; where an id was used again, of the run that ran then. */
+/** The tasks that ran at a time. An id may have been reused by later runs. */
 function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Named[] {
   return ids.flatMap((id) => {
     const task = tasks.find((one) => one.id === id && one.startedAt <= at && (one.endedAt ?? at) >= at);
@@ -112,15 +116,15 @@ function tasksAt(tasks: readonly Task[], ids: readonly string[], at: number): Na
   });
 }
 
-/** Of the turn or the task's card that an element stands in. */
+/** Anchor of the turn or task card that contains an element. */
 function anchorAt(element: Element | null): string | null {
   return element?.closest('[id^="task-"], [data-turn]')?.id || null;
 }
 
-/** What a click means something else on. */
+/** Elements with their own click action. */
 const CONTROLS = 'a, button, input, select, textarea, summary, label, [role="button"], [contenteditable]';
 
-/** While the log stands beside it, a click on a turn or a task brings the log there. */
+/** With the log beside the transcript, a click on a turn or task moves the log to its time. */
 function useShowClicked(isBeside: boolean, held: string | null, toggle: (anchor: string) => void): void {
   const handle = useEffectEvent((anchor: string) => {
     if (anchor !== held) toggle(anchor);
@@ -129,7 +133,7 @@ function useShowClicked(isBeside: boolean, held: string | null, toggle: (anchor:
     if (!isBeside) return;
     const listen = ({ target, defaultPrevented }: MouseEvent) => {
       if (defaultPrevented || !(target instanceof Element) || target.closest(CONTROLS)) return;
-      // who selects text is reading
+      // a click that selects text
       if (document.getSelection()?.isCollapsed === false) return;
       const anchor = anchorAt(target);
       if (anchor !== null) handle(anchor);
@@ -137,4 +141,96 @@ function useShowClicked(isBeside: boolean, held: string | null, toggle: (anchor:
     document.addEventListener('click', listen);
     return () => document.removeEventListener('click', listen);
   }, [isBeside]);
+}
+
+/** An element of the transcript with its anchor. */
+interface Named {
+  anchor: string;
+  title: string;
+}
+
+/** Links between log and transcript: the shown time span, and what ran when the chosen line was written. */
+function LogContext(props: {
+  held: (Named & { span: Span }) | null;
+  ran: { found: TurnAtLine; turn: Named | null; tasks: readonly Named[] } | null;
+  onRelease: () => void;
+}) {
+  const { held, ran, onRelease } = props;
+  const isEmpty = held === null && ran === null;
+  return (
+    <div
+      className={clsx(
+        'flex shrink-0 flex-wrap items-baseline gap-x-5 gap-y-0.5 px-3 text-ink-3 text-xs sm:px-4',
+        !isEmpty && 'border-t py-1',
+      )}
+    >
+      {held !== null && (
+        <p className="flex min-w-0 max-w-full items-baseline gap-2">
+          <span aria-hidden="true" className="h-3 w-0.5 shrink-0 self-center bg-ink-2" />
+          <Place {...held} />
+          <SpanOf span={held.span} />
+          <button
+            type="button"
+            aria-label={`Release ${nameText(held.title)}`}
+            title="Release"
+            onClick={onRelease}
+            className="hit shrink-0 self-center hover:text-ink"
+          >
+            <Icon of={X} size={12} />
+          </button>
+        </p>
+      )}
+      {/* Announced to screen readers, too. */}
+      <p role="status" className="flex min-w-0 max-w-full flex-wrap items-baseline gap-x-1.5">
+        {ran !== null && <Ran {...ran} held={held?.anchor ?? null} />}
+      </p>
+    </div>
+  );
+}
+
+function SpanOf({ span: { from, to } }: { span: Span }) {
+  return (
+    <span className="tabular shrink-0 text-2xs">
+      <LogTime at={from} />
+      {to === Number.POSITIVE_INFINITY ? ' until now' : ` for ${formatDuration(to - from)}`}
+    </span>
+  );
+}
+
+function Ran(props: { found: TurnAtLine; turn: Named | null; tasks: readonly Named[]; held: string | null }) {
+  const { found, turn, tasks, held } = props;
+  const { answer, error } = found;
+  if (error !== null) return <span className="text-failed">The turn could not be loaded: {error}</span>;
+  if (answer === null) return null;
+  return (
+    <>
+      <LogTime at={found.at} />
+      {turn === null && <span>before the first turn</span>}
+      {turn !== null && <span>{answer.running ? 'in' : 'after'}</span>}
+      {turn !== null && (turn.anchor === held ? <span>that turn</span> : <Place {...turn} />)}
+      {tasks.length > 0 && <span>while {tasks.length === 1 ? 'a task' : `${tasks.length} tasks`} ran:</span>}
+      {tasks.map((task) => (
+        <Place key={task.anchor} {...task} />
+      ))}
+    </>
+  );
+}
+
+/** A time in the log's format. */
+function LogTime({ at }: { at: number }) {
+  const [{ isUtc }] = useLogSettings();
+  return <time className="tabular shrink-0 text-2xs">{useNow((now) => formatLogTime(at, isUtc, now))}</time>;
+}
+
+function Place({ anchor, title }: Named) {
+  return (
+    <JumpLink
+      anchor={anchor}
+      className="min-w-0 truncate text-ink-2 underline decoration-line-strong underline-offset-3 hover:text-ink"
+    >
+      <bdi>
+        <Words text={title} />
+      </bdi>
+    </JumpLink>
+  );
 }

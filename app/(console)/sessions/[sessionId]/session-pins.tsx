@@ -6,7 +6,7 @@ import { renderRequest } from '@/app/(console)/render-request';
 import { findRequest, openRequests } from '@/components/requests/open-requests';
 import { PinnedRequests } from '@/components/requests/pinned-requests';
 
-/** What the agent waits for while its place in the transcript is out of sight. */
+/** Open requests that are out of sight in the transcript. */
 export function SessionPins({ turns, openCount }: { turns: readonly Turn[]; openCount: number }) {
   const requests = useMemo(() => openRequests(turns, openCount), [turns, openCount]);
   return (

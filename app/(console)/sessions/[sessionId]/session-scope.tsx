@@ -1,29 +1,30 @@
 'use client';
 
-import type { AgentSummary, SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
+import type { AgentSummary, SessionSummary, Task, TranscriptPage } from '@interlude/protocol/read-models';
 import { createContext, type ReactNode, type RefObject, useContext, useMemo, useRef } from 'react';
 import { useAgentSummary } from '@/components/agents/use-agents';
 import type { ComposerHandle } from '@/components/composer/composer';
 import { useSelected } from '@/components/live/use-folded';
 import { useSession } from '@/components/sessions/use-sessions';
-import { useTasksAfterRemoval } from '@/components/tasks/use-tasks';
+import { TaskIndex } from '@/components/tasks/task-index';
+import { namedTask, taskOutcome } from '@/components/tasks/task-words';
+import { useTasks, useTasksAfterRemoval } from '@/components/tasks/use-tasks';
 import type { TranscriptHandle } from '@/components/transcript/transcript';
-import type { TranscriptStore } from '@/components/transcript/transcript-store';
-import { useTranscript } from '@/components/transcript/transcript-store';
+import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
+import { type TranscriptStore, useTranscript } from '@/components/transcript/transcript-store';
 
 interface SessionScope {
   sessionId: string;
   transcript: TranscriptStore;
-  /** How reading the transcript goes. */
+  /** State of the transcript's request. */
   query: ReturnType<typeof useTranscript>['query'];
-  /** What the parts of the page ask of each other. */
   composer: RefObject<ComposerHandle | null>;
   shown: RefObject<TranscriptHandle | null>;
 }
 
 const ScopeContext = createContext<SessionScope | null>(null);
 
-/** The session whose page this is. Each part of the page takes of its stores what it shows, and renders again for that. */
+/** Provides the session's stores. Each part of the page subscribes to what it shows. */
 export function SessionScopeProvider(props: {
   sessionId: string;
   initial: TranscriptPage | null;
@@ -47,14 +48,28 @@ export function useSessionScope(): SessionScope {
   return scope;
 }
 
-/** The rows of the session and of its agent; of the latter null until it is known. */
+/** The rows of the session and its agent; the agent is null until loaded. */
 export function useSessionRows(): { session: SessionSummary; agent: AgentSummary | null } {
   const session = useSession(useSessionScope().sessionId);
   return { session, agent: useAgentSummary(session.agentId) };
 }
 
-/** @param select gives the same until what it is about has changed */
+/** @param select returns a stable value until its subject changes */
 export function useTranscriptState<Selected>(select: (state: TranscriptStore['value']) => Selected): Selected {
   const { transcript } = useSessionScope();
   return useSelected(transcript, ({ value }) => select(value));
+}
+
+/** The session's tasks with display names. */
+export function useNamedTasks() {
+  const { tasks, omitted } = useTasks(useSessionScope().sessionId);
+  return { tasks: useMemo(() => tasks.map(namedTask), [tasks]), omitted };
+}
+
+/** Looks up the tasks that turns are named after. */
+export function useTaskNames(tasks: readonly Task[]): Pick<TranscriptSlots, 'findTask' | 'outcomeOf'> {
+  return useMemo(() => {
+    const index = new TaskIndex(tasks);
+    return { findTask: (ref) => index.find(ref), outcomeOf: taskOutcome };
+  }, [tasks]);
 }

@@ -2,29 +2,28 @@
 
 import type { AgentDetail, SessionDetail, TaskList, TranscriptPage } from '@interlude/protocol/read-models';
 import { type ReactNode, useState } from 'react';
+import { SessionLiveness } from '@/app/(console)/session-liveness';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { useInitialData } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
-import { isInSight } from './is-in-sight';
-import { PageLiveness } from './page-liveness';
-import { SessionScopeProvider } from './session-scope';
+import { SessionScopeProvider, useSessionRows } from './session-scope';
 
 export interface SessionStart {
   session: SessionDetail;
   agent: Pick<AgentDetail, 'agent' | 'position'> | null;
   tasks: { list: TaskList; whole: boolean };
-  /** Null if it is too much to come with the page. */
+  /** Null if it is too large to send with the page. */
   transcript: TranscriptPage | null;
 }
 
 export interface SessionParts {
   actions: ActionStore;
-  /** What went wrong out of sight. */
+  /** An error whose place is out of sight. */
   toast: string | null;
-  say: (text: string | null) => void;
+  showToast: (text: string | null) => void;
 }
 
-/** What a session's page begins with goes into the stores, and what its parts share stands around them. */
+/** Fills the stores with the page's initial data, and provides what its parts share. */
 export function SessionStores(props: {
   sessionId: string;
   initial: SessionStart;
@@ -36,21 +35,39 @@ export function SessionStores(props: {
     if (initial.agent !== null) fleet.takeAgent(initial.agent);
     fleet.takeTasks(sessionId, initial.tasks.list, !initial.tasks.whole);
   });
-  const [toast, say] = useState<string | null>(null);
+  const [toast, showToast] = useState<string | null>(null);
   const [actions] = useState(
     () =>
       new ActionStore(sessionId, (key, reason) => {
         if (isInSight(`[data-action="${CSS.escape(key)}"]`)) return;
-        say(`What you asked of the agent failed: ${reason}`);
+        showToast(`Your request to the agent failed: ${reason}`);
       }),
   );
   return (
     <ActionsProvider store={actions}>
       <SessionScopeProvider sessionId={sessionId} initial={initial.transcript}>
         <PageLiveness>
-          <RequestBoardProvider>{children({ actions, toast, say })}</RequestBoardProvider>
+          <RequestBoardProvider>{children({ actions, toast, showToast })}</RequestBoardProvider>
         </PageLiveness>
       </SessionScopeProvider>
     </ActionsProvider>
+  );
+}
+
+/** True if a selected element is visible in the window and in its scroll box. */
+export function isInSight(selector: string): boolean {
+  return [...document.querySelectorAll(selector)].some((element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    const frame = element.closest('[role="log"]')?.getBoundingClientRect() ?? { top: 0, bottom: innerHeight };
+    return bottom > frame.top && top < frame.bottom;
+  });
+}
+
+function PageLiveness({ children }: { children: ReactNode }) {
+  const { session, agent } = useSessionRows();
+  return (
+    <SessionLiveness session={session} agent={agent}>
+      {children}
+    </SessionLiveness>
   );
 }

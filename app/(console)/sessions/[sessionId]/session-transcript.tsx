@@ -1,15 +1,31 @@
 'use client';
 
-import { useEffect, useMemo } from 'react';
+import { attachmentPath } from '@interlude/protocol/attachments';
+import { comparePositions } from '@interlude/protocol/position';
+import type { Item, MessageItem, Task, Turn } from '@interlude/protocol/read-models';
+import { API_ADDRESS } from '@interlude/protocol/version';
+import { type ReactNode, type RefObject, useEffect, useMemo } from 'react';
+import { renderRequest } from '@/app/(console)/render-request';
+import { useMayAct } from '@/components/access/may-act';
+import type { ComposerHandle } from '@/components/composer/composer';
+import { DeliveryLine } from '@/components/composer/delivery-line';
 import { useOutgoing } from '@/components/composer/use-outgoing';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
+import { useRefusal } from '@/components/live/refusals';
 import { useSelected } from '@/components/live/use-folded';
+import { useOwedMessages } from '@/components/obligations/use-obligations';
+import { Waive } from '@/components/obligations/waive';
+import { TaskCard } from '@/components/tasks/task-card';
+import { TaskEndLine } from '@/components/tasks/task-summary';
+import { isBoilerplate, taskAnchor } from '@/components/tasks/task-words';
 import { DetachedRequests } from '@/components/transcript/call-state';
+import { ItemList } from '@/components/transcript/item-list';
 import type { ServerMarkup } from '@/components/transcript/server-markup';
 import { Transcript } from '@/components/transcript/transcript';
+import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TranscriptWait } from '@/components/transcript/transcript-wait';
-import { useSessionScope, useTranscriptState } from './session-scope';
-import { SessionSlots } from './session-slots';
+import { endOf, quoteOf } from './session-foot';
+import { useNamedTasks, useSessionRows, useSessionScope, useTaskNames, useTranscriptState } from './session-scope';
 
 export interface SessionTranscriptProps {
   nonce: string | undefined;
@@ -17,7 +33,7 @@ export interface SessionTranscriptProps {
   painted: ServerMarkup | null;
 }
 
-/** The transcript with what this browser is sending at its end; or why it is not there. */
+/** The transcript followed by this browser's outgoing messages, or the reason why it isn't loaded. */
 export function SessionTranscript({ nonce, sentCount, painted }: SessionTranscriptProps) {
   const { sessionId, transcript, query, shown: handle } = useSessionScope();
   const state = useTranscriptState((state) => state);
@@ -25,7 +41,7 @@ export function SessionTranscript({ nonce, sentCount, painted }: SessionTranscri
   const { messages, queue } = useOutgoing(sessionId);
   const shown = useMemo(() => state && withOutgoing(state, messages), [state, messages]);
 
-  // What the transcript shows has arrived: nobody needs to send it again.
+  // Messages in the transcript have arrived.
   const turns = state?.turns;
   useEffect(() => {
     if (turns !== undefined && messages.length > 0) queue?.discardShown((message) => isShown(turns, message));
@@ -64,5 +80,114 @@ export function SessionTranscript({ nonce, sentCount, painted }: SessionTranscri
         </DetachedRequests>
       </SessionSlots>
     </>
+  );
+}
+
+/** Renders tasks, from their own read model, and requests in the transcript. */
+export function useTaskSlots(tasks: readonly Task[], turns: readonly Turn[] | undefined): TranscriptSlots {
+  const oldest = turns?.[0]?.position;
+  const names = useTaskNames(tasks);
+  return useMemo((): TranscriptSlots => {
+    const hasCard = (task: Task) =>
+      oldest !== undefined && task.startedInTurnId !== null && comparePositions(task.position, oldest) >= 0;
+    return {
+      ...names,
+      tellingSummary: (task) => (task.summary === null || isBoilerplate(task) ? null : task.summary),
+      anchorOf: taskAnchor,
+      hasCard,
+      renderTask: (item, call) => {
+        const task = names.findTask(item);
+        if (task === null) return call;
+        if (item.phase === 'started') return <TaskCard task={task} call={call} renderItems={renderSteps} />;
+        return <TaskEndLine task={task} item={item} standsAlone={!hasCard(task)} />;
+      },
+      renderRequest: (item) => renderRequest(item),
+      renderDelivery: () => null,
+      renderOwed: () => null,
+      quoteOf: () => null,
+      hrefOf: () => null,
+      replyTo: null,
+    };
+  }, [names, oldest]);
+}
+
+/** Steps of a subagent. Its background tasks have their own cards in the transcript. */
+function renderSteps(items: readonly Item[], endedAt: number | null): ReactNode {
+  return (
+    <ItemList
+      items={items}
+      endedAt={endedAt}
+      renderTask={() => null}
+      renderRequest={(item) => renderRequest(item)}
+      startedBy={() => null}
+    />
+  );
+}
+
+/** Adds tasks, requests, delivery and replies to the transcript. */
+function SessionSlots({ children }: { children: ReactNode }) {
+  const { sessionId, transcript, composer } = useSessionScope();
+  const { session, agent } = useSessionRows();
+  const slots = useTaskSlots(
+    useNamedTasks().tasks,
+    useTranscriptState((state) => state?.turns),
+  );
+  const { queue } = useOutgoing(sessionId);
+  const owed = useOwedMessages(session);
+  const away = agent?.connection === 'away';
+  const mayAct = useMayAct();
+  const canWrite = useRefusal('message') === null && mayAct && endOf(session, agent) === null;
+  const value = useMemo(
+    (): TranscriptSlots => ({
+      ...slots,
+      renderDelivery: (item) => (
+        <Delivery sessionId={sessionId} composer={composer} item={item} away={away} canWrite={canWrite} />
+      ),
+      renderOwed: (item) =>
+        owed.has(item.id) && (
+          <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-2xs text-ink-3">
+            Reply pending <Waive sessionId={sessionId} messageId={item.id} />
+          </p>
+        ),
+      // Looked up lazily: new slots on every delta would render every turn again.
+      quoteOf: (id) => quoteOf(transcript.value ? withOutgoing(transcript.value, queue?.messages ?? []).turns : [], id),
+      hrefOf: ({ hash, name }) => `${API_ADDRESS}${attachmentPath(hash, sessionId, name)}`,
+      replyTo: canWrite ? (id) => composer.current?.replyTo(id) : null,
+    }),
+    [slots, sessionId, away, canWrite, owed, transcript, queue, composer],
+  );
+  return <TranscriptSlotsProvider value={value}>{children}</TranscriptSlotsProvider>;
+}
+
+function Delivery(props: {
+  sessionId: string;
+  composer: RefObject<ComposerHandle | null>;
+  item: MessageItem;
+  away: boolean;
+  canWrite: boolean;
+}) {
+  const { sessionId, composer, item, away, canWrite } = props;
+  const { messages, queue } = useOutgoing(sessionId);
+  const own = messages.find(({ clientId }) => clientId === item.id) ?? null;
+  const refused = own?.state === 'refused';
+  const failed = own === null && item.delivery === 'failed';
+  const again = () => {
+    if (own === null) queue?.post(item.text, item.replyTo[0] ?? null, item.attachments);
+    else queue?.tryAgain(own.clientId);
+  };
+  const edit = () => {
+    if (queue === null || own === null || composer.current === null) return;
+    composer.current.takeBack(own);
+    queue.discard(own.clientId);
+  };
+  return (
+    <DeliveryLine
+      item={item}
+      outgoing={own}
+      away={away}
+      sendAgain={canWrite && queue !== null && (refused || failed) ? again : null}
+      edit={canWrite && refused ? edit : null}
+      discard={queue !== null && own !== null && refused ? () => queue.discard(own.clientId) : null}
+    />
   );
 }

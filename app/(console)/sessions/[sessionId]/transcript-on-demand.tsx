@@ -3,16 +3,16 @@
 import { measureMarkup } from '@/components/transcript/server-markup';
 import { CodeOnDemand, ServedOnDemand } from '@/components/ui/on-demand';
 
-/** The greatest part of a session's page, and the last that a reader presses anything in. */
+/** The largest part of a session's page, and the last one needed for interaction. */
 export const transcriptCode = new CodeOnDemand(async () => (await import('./session-transcript')).SessionTranscript);
 
-/** A session's transcript: it is read as the server rendered it, and comes to life with its code. */
+/** A session's transcript: server markup until its code has loaded. */
 export function TranscriptOnDemand(props: { nonce: string | undefined; sentCount: number; onEnd: () => void }) {
   const { nonce, sentCount, onEnd } = props;
   return (
     <ServedOnDemand
       code={transcriptCode}
-      name="What keeps the transcript current"
+      name="The live transcript"
       props={{ nonce, sentCount, painted: null }}
       read={(markup) => ({ painted: measureMarkup(markup) })}
       wait={

@@ -1,15 +1,16 @@
 import type { Metadata } from 'next';
-import { visitor } from '@/app/(console)/read-in-turn';
+import { readForPage, visitor } from '@/app/(console)/read-in-turn';
 import { AccessPage } from '@/components/settings/access-page';
+import { readCredentials } from '@/lib/server/access/manage-credentials';
 import { may } from '@/lib/server/access/principal';
 import { ForAdmins } from '../for-admins';
-import { readFirstCredentials } from '../read-access';
 
 export const metadata: Metadata = { title: 'Access' };
 
 export default async function AccessSettingsPage() {
   const principal = await visitor();
   if (!may(principal, 'administer')) return <ForAdmins />;
-  const initial = await readFirstCredentials();
+  // oxlint-disable-next-line react-compiler/purity -- runs once a request, on the server
+  const initial = await readForPage((scope) => readCredentials(scope, Date.now()));
   return <AccessPage initial={initial} ownId={principal.credentialId} />;
 }

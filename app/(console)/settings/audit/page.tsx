@@ -19,7 +19,7 @@ export default async function AuditSettingsPage(props: {
   const filter = filterIn({ get: (name) => [given[name]].flat()[0] ?? null });
   const wanted = Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, value || null]));
   const query = { ...NOTHING, ...wanted, before: null, limit: IN_PAGE };
-  const [page, actions] = await readInTurn((sight) => Promise.all([readAudit(sight, query), readAuditActions(sight)]));
+  const [page, actions] = await readInTurn((scope) => Promise.all([readAudit(scope, query), readAuditActions(scope)]));
   return <AuditPage first={{ query: paramsOf(filter).toString(), page }} actions={actions} />;
 }
 

@@ -1,15 +1,13 @@
 import type { Metadata } from 'next';
 import { readForPage, visitor } from '@/app/(console)/read-in-turn';
-import { DatabaseCommands } from '@/components/settings/database-commands';
-import { DatabaseSize } from '@/components/settings/database-size';
-import { WhatIsKept } from '@/components/settings/what-is-kept';
+import { DatabaseCommands, DatabaseSize, WhatIsKept } from '@/components/settings/storage';
 import { may } from '@/lib/server/access/principal';
 import { readStorage } from '@/lib/server/queries/read-storage';
 import { ForAdmins } from '../for-admins';
 
 export const metadata: Metadata = { title: 'Storage' };
 
-/** A large database takes seconds to look through, and a page does not wait for that. */
+/** Longest wait for sizes. Measuring a large database takes seconds. */
 const WAIT_MS = 300;
 
 export default async function StorageSettingsPage() {

@@ -4,7 +4,7 @@ import { FleetSummary } from '@/app/(console)/fleet-summary';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { SessionNav } from '@/components/sessions/session-nav';
 
-/** The list of sessions in a frame. Where a row leads, the page around it decides. */
+/** The list of sessions in a frame. The page around it handles its links. */
 export function EmbedFleet() {
   return (
     <main className="flex h-full min-h-0 flex-col">
@@ -17,9 +17,9 @@ export function EmbedFleet() {
       </header>
       <SessionNav
         currentId={null}
-        // what is searched for is no address here
+        // the search isn't kept in the address here
         keysEverywhere={false}
-        empty={<p className="px-4 py-3 text-ink-3">No session has come in yet.</p>}
+        empty={<p className="px-4 py-3 text-ink-3">No sessions yet.</p>}
       />
     </main>
   );

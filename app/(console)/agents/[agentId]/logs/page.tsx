@@ -12,15 +12,15 @@ interface Props {
 }
 
 export async function generateMetadata({ params }: Props): Promise<Metadata> {
-  // Decoded already, unlike in the page itself.
+  // Next decodes the parameter here, but not for the page itself.
   return { title: `Log of ${nameText((await params).agentId)}` };
 }
 
 export default async function AgentLogPage({ params, searchParams }: Props) {
   const agentId = decodeURIComponent((await params).agentId);
   const search = await searchParams;
-  const [detail, first] = await readInTurn((sight) =>
-    Promise.all([readAgent(sight, agentId), readFirstLog(sight, agentId, search)]),
+  const [detail, first] = await readInTurn((scope) =>
+    Promise.all([readAgent(scope, agentId), readFirstLog(scope, agentId, search)]),
   );
   if (detail === null) notFound();
   return <LogView key={agentId} initial={detail} first={first} />;

@@ -7,14 +7,13 @@ import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';
 
 /**
- * How a session stands: its state, with two differences. A process that has failed stands with what has failed; a
- * session that went silent in the middle of something is `lost`.
+ * A session's state as listed. A crashed process counts as failed, and a session that went silent during work as
+ * `lost`.
  */
-export type Standing = SessionState | 'lost';
+export type ListedState = SessionState | 'lost';
 
 /**
- * What a session is listed under, what needs a person most first. A failure that was seen, or is a day old, needs nobody
- * any more.
+ * Groups of the list, most urgent first. A failure is no longer urgent once it was seen or is a day old.
  */
 export const GROUPS = [
   'needs-input',
@@ -36,10 +35,10 @@ export type Group = (typeof GROUPS)[number];
 type Stated = Pick<SessionSummary, 'state' | 'evidence' | 'observations'>;
 type Arranged = Stated & Pick<SessionSummary, 'stateSince' | 'arrangement'>;
 
-/** A failure older than this is no news. */
+/** Older failures are not urgent. */
 const OLD_MS = 24 * 60 * 60_000;
 
-export function standingOf(session: Stated): Standing {
+export function listedStateOf(session: Stated): ListedState {
   if (wentSilent(session)) return 'lost';
   return hasCrashed(session) ? 'failed' : session.state;
 }
@@ -58,7 +57,7 @@ export const STATE_WORD: Record<SessionState, string> = {
 
 const UNREACHABLE = 'Unreachable';
 
-/** The headings of the list. */
+/** Headings of the groups. */
 export const GROUP_WORD: Record<Group, string> = {
   ...STATE_WORD,
   lost: 'Lost contact',
@@ -77,7 +76,7 @@ const NOTE_WORDS: Record<StateNote, string | null> = {
   inferred: null,
 };
 
-/** Of these, what a person should notice in a list. */
+/** The notes that a list shows. */
 const MARKED: Partial<Record<StateNote, string>> = {
   resumed: 'resumed',
   compacting: 'compacting',
@@ -86,7 +85,7 @@ const MARKED: Partial<Record<StateNote, string>> = {
   'no-output': 'no output',
 };
 
-/** Whether it is told for how long it has been so. */
+/** True if the duration of the state is shown. */
 export function isTimed({ state }: Pick<SessionSummary, 'state'>): boolean {
   return isActiveState(state);
 }
@@ -94,26 +93,25 @@ export function isTimed({ state }: Pick<SessionSummary, 'state'>): boolean {
 /** The server keeps this much of a title. */
 const TITLE_LENGTH = 120;
 
-/** Of an id, what a row has no room for: it is told from its like by its end as well as by its beginning. */
+/** The middle of an id, which a row leaves out: similar ids differ at either end. */
 const MIDDLE = /(?<=^.{8}).{2,}(?=.{7}$)/;
 
-/** What a session is called: its first words without the marks of markdown, or until there are any, its id. */
+/** A session's name, else its first words without Markdown, else its id. */
 export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'> & Partial<Arranged>): string {
   const name = session.arrangement?.name ?? null;
   if (name !== null) return name;
   const title = plainWords(session.title ?? '');
   if (title === '') return `Session ${session.id.replace(MIDDLE, '…')}`;
-  // One that ends with its sentence just fits.
+  // A title that ends with a sentence was not cut.
   const isCut = (session.title?.length ?? 0) >= TITLE_LENGTH && !/[.!?]$/.test(title);
   return isCut ? `${title}…` : title;
 }
 
-/** The sign for it. */
-export function glyphOf(standing: Standing): GlyphName {
-  return GLYPH[standing];
+export function glyphOf(listedState: ListedState): GlyphName {
+  return GLYPH[listedState];
 }
 
-const GLYPH: Record<Standing, GlyphName> = {
+const GLYPH: Record<ListedState, GlyphName> = {
   'needs-input': 'waiting',
   failed: 'failed',
   lost: 'lost',
@@ -127,7 +125,7 @@ const GLYPH: Record<Standing, GlyphName> = {
 };
 
 /**
- * The state as a person would say it.
+ * The state in words.
  * @returns `Waiting on background, 2 tasks running`, `Unknown (last: working)`, `Unreachable`, `Exited (137)`
  */
 export function describeState(
@@ -148,7 +146,7 @@ export function describeState(
   return [STATE_WORD[state], note, running].filter((part) => part !== null).join(', ');
 }
 
-/** Why nothing is heard of a session, where there is room for two words. */
+/** The reason for silence, in two words. */
 export function goneWord({ agentGoesOn, isSilent, isUnreachable }: SessionAway): string {
   if (isUnreachable) return UNREACHABLE;
   if (agentGoesOn) return 'Not watched';
@@ -159,24 +157,24 @@ function lower(state: SessionState): string {
   return STATE_WORD[state].toLowerCase();
 }
 
-/** What failed around a session or agent and nobody has looked at. */
+/** Unseen failures of a session or agent. */
 export function failuresInWords(of: Pick<SessionSummary, 'insightCount' | 'otherFailureCount'>): string {
   const { insightCount: count, otherFailureCount: others } = of;
   if (others > 0) return plural(count, 'failure');
   return count === 1 ? 'hook failed' : `${count} hooks failed`;
 }
 
-/** What is told about a session in a word or two beside its agent. */
+/** A short remark beside the agent's name. */
 export interface SessionMark {
   kind: 'note' | 'unreachable' | 'failures' | 'lost' | 'quarantined' | 'owed' | 'tasks' | 'woken';
   text: string;
   /** Shown as `since 10:22`. Epoch milliseconds. */
   since?: number;
-  /** The same at length. */
+  /** The long form. */
   title?: string;
 }
 
-/** What needs a person most comes first, but for a sign that is small: where there is no room for all, the last ones go. */
+/** Most urgent first, after the small woken glyph: narrow rows cut the last ones. */
 export function marksOf(session: SessionSummary): SessionMark[] {
   const { insightCount, lostCount, quarantinedCount, owedCount, overdueCount, runningTaskCount } = session;
   const { lastTurnKind, away, evidence } = session;
@@ -188,35 +186,36 @@ export function marksOf(session: SessionSummary): SessionMark[] {
   if (note != null) marks.push({ kind: 'note', text: note });
   if (insightCount > 0) marks.push({ kind: 'failures', text: failuresInWords(session) });
   if (lostCount > 0) marks.push({ kind: 'lost', text: `${lostCount} lost` });
-  if (quarantinedCount > 0) marks.push({ kind: 'quarantined', text: `${quarantinedCount} quarantined` });
+  if (quarantinedCount > 0) marks.push({ kind: 'quarantined', text: `${quarantinedCount} rejected` });
   if (owedCount > 0) {
-    const late = overdueCount === 0 ? '' : `, ${overdueCount} overdue`;
-    const title = `${plural(owedCount, 'message')} without a reply${late}`;
-    marks.push({ kind: 'owed', text: `owes ${owedCount}${late}`, title });
+    const text =
+      overdueCount > 0
+        ? `${plural(overdueCount, 'reply', 'replies')} overdue`
+        : plural(owedCount, 'pending reply', 'pending replies');
+    marks.push({ kind: 'owed', text, title: `${plural(owedCount, 'message')} without a reply` });
   }
   if (runningTaskCount > 0 && away === null) marks.push({ kind: 'tasks', text: plural(runningTaskCount, 'task') });
   return marks;
 }
 
-/** @param now on the server's clock: failures age */
+/** @param now by the server's clock, because failures age */
 export function needsLook(session: Arranged, now: number): boolean {
-  const standing = standingOf(session);
-  if (standing === 'needs-input') return true;
-  return (standing === 'failed' || standing === 'lost') && !isSeen(session) && now - session.stateSince < OLD_MS;
+  const listedState = listedStateOf(session);
+  if (listedState === 'needs-input') return true;
+  return (listedState === 'failed' || listedState === 'lost') && !isSeen(session) && now - session.stateSince < OLD_MS;
 }
 
 export function groupOf(session: Arranged, now: number): Group {
   const { archivedAt, pinnedAt } = session.arrangement;
   if (archivedAt !== null) return 'archived';
-  const standing = standingOf(session);
-  if (needsLook(session, now)) return standing;
+  const listedState = listedStateOf(session);
+  if (needsLook(session, now)) return listedState;
   if (pinnedAt !== null) return 'pinned';
-  return standing === 'failed' || standing === 'lost' ? 'seen' : standing;
+  return listedState === 'failed' || listedState === 'lost' ? 'seen' : listedState;
 }
 
 /**
- * The line beneath, in words: what it fails of or waits for, else what was said last.
- * @param isUrgent whether it needs a look
+ * The last line of a row: the reason of an urgent state, else the last text.
  */
 export function lastLine(
   { stateReason, lastText }: Pick<SessionSummary, 'stateReason' | 'lastText'>,

@@ -5,7 +5,7 @@ import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';
 import { inQuotes } from '@/components/ui/verbatim';
 
-/** The headings of the inbox. */
+/** Headings of the inbox. */
 export const KIND_WORD: Record<InboxKind, string> = {
   permission: 'Permissions',
   question: 'Questions',
@@ -15,7 +15,7 @@ export const KIND_WORD: Record<InboxKind, string> = {
   'lost-contact': 'Lost contact',
   'hook-failure': 'Failed hooks',
   'delivery-gap': 'Missing records',
-  parked: 'Parked records',
+  parked: 'Unassigned records',
 };
 
 export const KIND_GLYPH: Record<InboxKind, GlyphName> = {
@@ -30,38 +30,38 @@ export const KIND_GLYPH: Record<InboxKind, GlyphName> = {
   parked: 'unknown',
 };
 
-/** Title of an item: words of its agent in quotes, words of ours without. */
+/** Title of an item. Only the agent's words are quoted. */
 export function itemTitle({ kind, title, count, sessionId }: InboxItem): string {
   const words = plainWords(title ?? '');
-  const said = words === '' ? '' : inQuotes(words);
+  const quoted = words === '' ? '' : inQuotes(words);
   switch (kind) {
     case 'hook-failure':
       return count === 1
-        ? said || 'A hook failed'
-        : `${plural(count, 'failure')}${said === '' ? '' : `, the last: ${said}`}`;
+        ? quoted || 'A hook failed'
+        : `${plural(count, 'failure')}${quoted === '' ? '' : `, the last: ${quoted}`}`;
     case 'delivery-gap':
-      return `${plural(count, 'record')} lost or in quarantine`;
+      return `${plural(count, 'record')} lost or rejected`;
     case 'parked':
       return `${plural(count, 'record')} without a session`;
     case 'undelivered': {
-      // `npm test: failed, exit code 3`: the task's name is the agent's, and our part has no colon
+      // `npm test: failed, exit code 3`: quotes the task's name, which may contain colons
       const end = words.lastIndexOf(': ');
       if (end >= 0) return inQuotes(words.slice(0, end)) + words.slice(end);
-      return said || NOTHING_SAID[kind];
+      return quoted || DEFAULT_TITLE[kind];
     }
     case 'lost-contact':
-      // of a session, the server says what happened; of an agent, its runner does
-      return (sessionId === null ? said : words) || NOTHING_SAID[kind];
+      // the server's words for a session, the runner's words for an agent
+      return (sessionId === null ? quoted : words) || DEFAULT_TITLE[kind];
     default:
-      return said || NOTHING_SAID[kind];
+      return quoted || DEFAULT_TITLE[kind];
   }
 }
 
-const NOTHING_SAID = {
-  permission: 'The agent asks for a permission',
-  question: 'The agent asks',
-  'overdue-reply': 'A message without words',
-  failure: 'It failed without saying why',
-  undelivered: 'A task has ended, and its agent does not know',
-  'lost-contact': 'Nothing is heard of it any more',
+const DEFAULT_TITLE = {
+  permission: 'The agent asks for permission',
+  question: 'The agent asks a question',
+  'overdue-reply': 'A message without text',
+  failure: 'Failed without a reason',
+  undelivered: 'A task ended, but its agent wasn’t notified',
+  'lost-contact': 'No signal',
 } as const;

@@ -1,0 +1,72 @@
+'use client';
+
+import type { InboxItem, InboxRequest } from '@interlude/protocol/inbox';
+import type { RequestDetail } from '@interlude/protocol/read-models';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
+import { ActionStore } from '@/components/live/actions';
+import { fetchJson } from '@/components/live/fetch-json';
+import { isUnderWay } from '@/components/requests/request-answer';
+import { requestKey } from '@/components/requests/request-key';
+
+/** Actions taken on this page, by session. They outlive a folded row. */
+export class AnswerStores {
+  readonly #stores = new Map<string, ActionStore>();
+
+  of(sessionId: string): ActionStore {
+    // The request's card shows failures.
+    const store = this.#stores.get(sessionId) ?? new ActionStore(sessionId, () => {});
+    this.#stores.set(sessionId, store);
+    return store;
+  }
+}
+
+const StoresContext = createContext<AnswerStores | null>(null);
+
+export function AnswerStoresProvider({ children }: { children: ReactNode }) {
+  const [stores] = useState(() => new AnswerStores());
+  return <StoresContext value={stores}>{children}</StoresContext>;
+}
+
+export function useAnswerStore(sessionId: string): ActionStore {
+  const stores = useContext(StoresContext);
+  if (stores === null) throw new Error('AnswerStoresProvider is missing above this component');
+  return stores.of(sessionId);
+}
+
+/** An item with a request. */
+export type RequestedItem = InboxItem & { sessionId: string; request: InboxRequest };
+
+export function hasRequest(item: InboxItem): item is RequestedItem {
+  return item.sessionId !== null && item.request !== null;
+}
+
+/** Poll interval while an answer is on its way. A refused answer changes no item, only the request. */
+const POLL_MS = 1_000;
+
+/**
+ * The full request of an item. Read again when the item changes and while an answer is on its way.
+ *
+ * @param actions store of the answers
+ */
+export function useRequest({ sessionId, request, updatedPosition }: RequestedItem, actions: ActionStore) {
+  useSyncExternalStore(
+    actions.subscribe,
+    () => actions.version,
+    () => 0,
+  );
+  return useQuery({
+    queryKey: ['request', sessionId, request.id, request.openedPosition, updatedPosition],
+    queryFn: ({ signal }) =>
+      fetchJson<RequestDetail>(
+        `/sessions/${encodeURIComponent(sessionId)}/requests/${encodeURIComponent(request.id)}`,
+        signal,
+      ),
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state: { data } }) => {
+      const request = data === undefined ? null : data.request;
+      const isOpen = request !== null && request.outcome === null;
+      return isOpen && isUnderWay(request, actions.get(requestKey(request))) && POLL_MS;
+    },
+  });
+}

@@ -1,0 +1,48 @@
+'use client';
+
+import { useState } from 'react';
+import { PressTwice } from '@/components/ui/press-twice';
+
+/** An action in progress, and the reason why the last one failed. */
+export function useAct() {
+  const [isSending, setSending] = useState(false);
+  const [failure, setFailure] = useState<string | null>(null);
+  const act = async (work: () => Promise<unknown>) => {
+    setSending(true);
+    setFailure(null);
+    try {
+      await work();
+    } catch (error) {
+      setFailure((error as Error).message);
+    }
+    setSending(false);
+  };
+  return { isSending, failure, act };
+}
+
+/**
+ * A button for actions that are hard to undo: it acts on the second press, and shows why it failed.
+ *
+ * @param of subject of the action; a new subject starts again at the first press
+ */
+export function ConfirmButton(props: { of: string; word: string; name: string; onConfirm: () => Promise<unknown> }) {
+  const { of, word, name, onConfirm } = props;
+  const { isSending, failure, act } = useAct();
+  return (
+    <>
+      <PressTwice
+        of={of}
+        onPress={() => void act(onConfirm)}
+        disabled={isSending}
+        label={(isPressed) => (isPressed ? `${word} ${name}: sure?` : `${word} ${name}`)}
+        className="min-h-6 whitespace-nowrap underline-offset-2"
+        looks={['text-ink-2 decoration-line-strong hover:text-failed', 'font-medium text-failed']}
+      >
+        {(isPressed) => (isPressed ? `${word}, sure?` : word)}
+      </PressTwice>
+      <span role="alert" className="block text-2xs text-failed">
+        {failure}
+      </span>
+    </>
+  );
+}

@@ -1,0 +1,282 @@
+'use client';
+
+import { SESSION_STATES } from '@interlude/protocol/session-states';
+import type { RetentionRules, Storage, StoragePartName } from '@interlude/protocol/storage';
+import { useQuery } from '@tanstack/react-query';
+import { fetchJson } from '@/components/live/fetch-json';
+import { bytesInWords } from '@/components/ui/bytes-in-words';
+import { Moment } from '@/components/ui/moment';
+import { type Column, FactTable, Section } from './fact-table';
+
+const WIDTHS = '@3xl:grid-cols-[minmax(0,2fr)_minmax(0,4fr)_minmax(0,2fr)_80px]';
+
+interface Part {
+  id: string;
+  name: string;
+  about: string;
+  bytes: number;
+  share: number;
+}
+
+/** The size of the database and of its parts. */
+export function DatabaseSize({ initial }: { initial: Storage | null }) {
+  const { storage, error, isLooking, again } = useStorage(initial);
+  return (
+    <Section title="Database" about="The size of each part. Free space is reused before the database grows.">
+      <p className="flex min-h-6 flex-wrap items-baseline gap-x-3 pb-1 text-2xs text-ink-3">
+        <button
+          type="button"
+          onClick={again}
+          aria-disabled={isLooking}
+          className="underline decoration-line-strong underline-offset-2 hover:text-ink"
+        >
+          Refresh
+        </button>
+        <span role="status">{isLooking ? 'Measuring…' : storage !== null && <Taken storage={storage} />}</span>
+        <span role="alert" className="text-failed">
+          {error?.message}
+        </span>
+      </p>
+      {storage !== null && <Parts storage={storage} />}
+    </Section>
+  );
+}
+
+function Taken({ storage: { at, method } }: { storage: Storage }) {
+  return (
+    <>
+      Updated <Moment at={at} seconds />
+      {method === 'estimated' &&
+        '; sizes of parts are estimated from samples, because this database doesn’t report them'}
+    </>
+  );
+}
+
+function Parts({ storage }: { storage: Storage }) {
+  const { bytes, freeBytes } = storage;
+  return (
+    <>
+      <p className="pb-2 text-ink-2">
+        <span className="font-medium text-ink">{bytesInWords(bytes)} in total</span>, {bytesInWords(freeBytes)} free
+      </p>
+      <FactTable<Part>
+        label="Parts of the database"
+        rows={partsOf(storage)}
+        widths={WIDTHS}
+        columns={columnsOf(storage)}
+      />
+    </>
+  );
+}
+
+function partsOf({ parts, bytes: all, freeBytes }: Storage): Part[] {
+  const shown = parts.map(({ name, bytes, tables }) => {
+    const words = PART_WORDS[name];
+    const [largest] = tables;
+    const ofIndexes = name === 'events' && largest?.indexBytes ? `; indexes ${bytesInWords(largest.indexBytes)}` : '';
+    return { id: name, name: words.name, about: words.about + ofIndexes, bytes, share: bytes / all };
+  });
+  const free = { id: 'free', name: 'Free', about: 'space of removed data', bytes: freeBytes, share: freeBytes / all };
+  return [...shown, free];
+}
+
+function columnsOf({ method }: Storage): Column<Part>[] {
+  const about = method === 'estimated' ? 'about ' : '';
+  return [
+    { name: 'Part', cell: ({ name }) => name },
+    { name: 'Content', className: '@max-3xl:block!', cell: (part) => part.about },
+    { name: 'Share', cell: ({ share }) => <Share share={share} /> },
+    { name: 'Size', className: 'tabular text-right', cell: ({ bytes }) => `${about}${bytesInWords(bytes)}` },
+  ];
+}
+
+/** Names and contents of the parts. */
+const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {
+  events: { name: 'Events', about: 'records of agents' },
+  views: { name: 'Sessions and agents', about: 'lists and transcripts' },
+  logs: { name: 'Log lines', about: 'logs of agents' },
+  search: { name: 'Search indexes', about: 'for the search of logs and sessions' },
+  commands: { name: 'Commands and inbox', about: 'requests of people, and inbox items' },
+  attachments: { name: 'Attachments', about: 'images and files in messages' },
+  audit: { name: 'Audit', about: 'actions of people and programs' },
+  quarantine: { name: 'Rejected records', about: 'rejected records' },
+  insights: { name: 'Insights', about: 'failures and signals found in logs' },
+  webhooks: { name: 'Webhooks', about: 'deliveries' },
+  access: { name: 'Access', about: 'tokens, sign-ins and members' },
+  rest: { name: 'Other', about: 'internal data of the database' },
+};
+
+/** The database's sizes. @param initial null if they came too late for the page */
+export function useStorage(initial: Storage | null) {
+  const { data, error, isFetching, refetch } = useQuery({
+    queryKey: ['access', 'storage'],
+    queryFn: ({ signal }) => fetchJson<Storage>('/storage', signal),
+    ...(initial === null ? {} : { initialData: initial }),
+    refetchOnMount: initial === null,
+    refetchOnWindowFocus: false,
+  });
+  return { storage: data ?? null, error, isLooking: isFetching, again: () => void refetch() };
+}
+
+/** A share as a bar and in percent. */
+export function Share({ share }: { share: number }) {
+  const percent = share * 100;
+  return (
+    <span className="flex items-center gap-2">
+      <span aria-hidden="true" className="h-1.5 min-w-16 flex-1 overflow-hidden rounded-full bg-sunken">
+        <span className="block h-full rounded-full bg-ink-3" style={{ width: `${percent}%` }} />
+      </span>
+      <span className="tabular w-10 text-right text-2xs">
+        {percent > 0 && percent < 1 ? '< 1' : Math.round(percent)} %
+      </span>
+    </span>
+  );
+}
+
+const MIB = 1024 * 1024;
+
+/** A retention limit with its setting. */
+export interface KeptRule {
+  /** The setting's name, or the states that the limit applies to. */
+  id: string;
+  setting: string;
+  name: string;
+  about: string;
+  kept: string;
+}
+
+/** One row per retention limit. */
+export function keptRules({ days, elsewhereDays, auditDays, maxBytes, logs }: RetentionRules): KeptRule[] {
+  const own = SESSION_STATES.filter((state) => days[state] !== elsewhereDays);
+  const byState = [...new Set(own.map((state) => days[state]))].map((limit) => ({
+    limit,
+    states: own.filter((state) => days[state] === limit).map((state) => state.replaceAll('-', ' ')),
+  }));
+  return [
+    rule('RETENTION_DAYS', 'Turns', 'with their tasks, replies and other ended items', forDays(elsewhereDays)),
+    ...byState.map(({ limit, states }) => ({
+      ...rule(
+        'RETENTION_DAYS_BY_STATE',
+        'Turns of some sessions',
+        `sessions in state: ${states.join(', ')}`,
+        forDays(limit),
+      ),
+      id: states.join(),
+    })),
+    rule('RETENTION_MIB', 'All but the logs', 'beyond this size, the oldest turns are removed earlier', upTo(maxBytes)),
+    rule('LOG_RETENTION_DAYS', 'Log lines', 'of every agent', forDays(logs.days)),
+    rule(
+      'LOG_RETENTION_MIB',
+      'Log of each agent',
+      'beyond this size, the oldest lines are removed earlier',
+      upTo(logs.maxBytes),
+    ),
+    rule('AUDIT_RETENTION_DAYS', 'Audit', 'actions of people and programs', forDays(auditDays)),
+  ];
+}
+
+function rule(name: string, what: string, about: string, kept: string): KeptRule {
+  const setting = `INTERLUDE_${name}`;
+  return { id: setting, setting, name: what, about, kept };
+}
+
+function forDays(days: number | null): string {
+  if (days === null) return 'forever';
+  return days === 1 ? '1 day' : `${days.toLocaleString('en')} days`;
+}
+
+function upTo(bytes: number | null): string {
+  return bytes === null ? 'any size' : inMebibytes(bytes);
+}
+
+/** `0.4 MiB`, `512 MiB`, `20,480 MiB` */
+export function inMebibytes(bytes: number): string {
+  const size = bytes / MIB;
+  return `${size.toLocaleString('en', { maximumFractionDigits: size < 100 ? 1 : 0 })} MiB`;
+}
+
+const COMMANDS = [
+  { command: 'db backup <file>', about: 'writes a consistent copy that Interlude can open' },
+  { command: 'db check', about: 'checks the integrity of all data' },
+  { command: 'db vacuum', about: 'returns free space to the disk' },
+  { command: 'db copy <from> <to>', about: 'copies everything to another file or libSQL server' },
+] as const;
+
+/** Commands for the database, run on the server's machine. */
+export function DatabaseCommands() {
+  return (
+    <Section
+      title="Maintenance"
+      about={
+        <>
+          Run these on the dashboard’s machine while it runs. See <code className="text-ink-2">docs/database.md</code>{' '}
+          for details.
+        </>
+      }
+    >
+      <dl className="space-y-2 text-xs">
+        {COMMANDS.map(({ command, about }) => (
+          <div key={command}>
+            <dt>
+              <code className="[overflow-wrap:anywhere]">npm run -s interlude -- {command}</code>
+            </dt>
+            <dd className="text-ink-3">{about}</dd>
+          </div>
+        ))}
+      </dl>
+    </Section>
+  );
+}
+
+const RULE_WIDTHS = '@3xl:grid-cols-[minmax(0,2fr)_minmax(0,4fr)_minmax(0,3.4fr)_80px]';
+
+/** Retention limits with their settings. @param initial null if sizes came too late for the page */
+export function WhatIsKept({ rules, initial }: { rules: RetentionRules; initial: Storage | null }) {
+  const { storage } = useStorage(initial);
+  return (
+    <Section
+      title="Retention"
+      about={
+        <>
+          The oldest data is removed first, with a note in the transcript. Open turns, running tasks, requests and
+          pending replies are kept at any age. The server’s environment sets the limits. See{' '}
+          <code className="text-ink-2">docs/database.md</code> for details.
+        </>
+      }
+    >
+      {rules.maxBytes !== null && storage !== null && <Fullness storage={storage} maxBytes={rules.maxBytes} />}
+      <FactTable<KeptRule>
+        label="Retention"
+        rows={keptRules(rules)}
+        widths={RULE_WIDTHS}
+        columns={[
+          { name: 'Data', cell: ({ name }) => name },
+          { name: 'Details', className: '@max-3xl:block!', cell: ({ about }) => about },
+          {
+            name: 'Set by',
+            before: 'set by',
+            cell: ({ setting }) => <code className="text-2xs [overflow-wrap:anywhere]">{setting}</code>,
+          },
+          { name: 'Kept', className: 'tabular text-right', cell: ({ kept }) => kept },
+        ]}
+      />
+    </Section>
+  );
+}
+
+/** The used share of the size limit. */
+function Fullness({ storage: { bytes, freeBytes, parts }, maxBytes }: { storage: Storage; maxBytes: number }) {
+  // Logs and the search index, which is mostly theirs, have their own limit.
+  const logs = parts.filter(({ name }) => name === 'logs' || name === 'search');
+  const used = bytes - freeBytes - logs.reduce((sum, part) => sum + part.bytes, 0);
+  return (
+    <div className="flex flex-wrap items-center gap-x-4 gap-y-1 pb-2 text-ink-2">
+      <p>
+        <span className="font-medium text-ink">{inMebibytes(used)}</span> of {inMebibytes(maxBytes)} in use
+      </p>
+      <div className="min-w-48 max-w-80 flex-1">
+        <Share share={used / maxBytes} />
+      </div>
+    </div>
+  );
+}
