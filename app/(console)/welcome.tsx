@@ -57,8 +57,8 @@ interface FirstStep {
  * Ways to start a first session, each with a command that works as pasted in Interlude's folder. Agents found on this
  * machine come first.
  */
-function firstSteps(origin: string, { setting, token, found }: CommandPlace): FirstStep[] {
-  const ours = (command: string) => `${setting ?? `INTERLUDE_URL=${origin} `}npm run -s interlude -- ${command}`;
+function firstSteps(origin: string, { setting, token, found, recording }: CommandPlace): FirstStep[] {
+  const ours = (command: string) => `${setting ?? `INTERLUDE_URL=${origin} `}npx interlude ${command}`;
   const isFound = (kind: string) => found.some((one) => one.kind === kind);
   return [
     ...found.map(({ title, why, commands, at }) => ({
@@ -93,7 +93,7 @@ function firstSteps(origin: string, { setting, token, found }: CommandPlace): Fi
     {
       what: 'Replay a recording',
       why: 'Replays a recorded Claude Code session as if it were live. Recordings of other agents work, too.',
-      command: ours('replay lib/runner/cli/demo/recordings/test-run.jsonl'),
+      command: ours(`replay ${recording}`),
     },
     {
       what: 'Connect any other agent',

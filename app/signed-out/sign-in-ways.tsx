@@ -9,7 +9,7 @@ export function SignInWays(props: { next: string; reason: SignInFailure | null; 
     <>
       <p className="mt-4 text-pretty text-ink-2">Get a sign-in link on the machine that runs Interlude:</p>
       <pre className="mt-2 whitespace-pre-wrap rounded-md bg-sunken px-3 py-2 text-ink text-xs">
-        npm run -s interlude -- sign-in
+        npx interlude sign-in
       </pre>
       <TokenForm next={next} isWrong={reason === 'wrong-token'} />
     </>

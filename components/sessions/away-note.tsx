@@ -73,7 +73,7 @@ function meaningOf(session: SessionSummary, away: SessionAway): string {
 
 /** The command that restarts the runner; null for runners that Interlude didn’t start. */
 function commandOf(session: SessionSummary, agent: AgentSummary | null, setting: string): string | null {
-  const program = `${setting}npm run -s interlude --`;
+  const program = `${setting}npx interlude`;
   if (isInTerminal(agent)) return `${program} runner hooks`;
   // Only the demo itself can continue a demo agent.
   if (agent?.kind !== 'claude' || agent.status?.source === 'demo') return null;

@@ -218,7 +218,7 @@ export function DatabaseCommands() {
         {COMMANDS.map(({ command, about }) => (
           <div key={command}>
             <dt>
-              <code className="[overflow-wrap:anywhere]">npm run -s interlude -- {command}</code>
+              <code className="[overflow-wrap:anywhere]">npx interlude {command}</code>
             </dt>
             <dd className="text-ink-3">{about}</dd>
           </div>

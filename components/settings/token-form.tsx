@@ -273,7 +273,7 @@ export function tokenCommands(
   };
   if (role === 'runner') {
     const as = agent === null ? '' : ` --agent ${shellWord(agent)}`;
-    const run = `npm run -s interlude -- runner claude${as} \\\n  --url ${origin} \\\n  --token-file ${file}`;
+    const run = `npx interlude runner claude${as} \\\n  --url ${origin} \\\n  --token-file ${file}`;
     return [keep, { what: 'Start a runner with it, for Claude Code or another agent:', command: run }];
   }
   const path = role === 'issuer' ? 'me' : role === 'admin' ? 'credentials' : 'sessions';

@@ -32,7 +32,7 @@ test('the start page names the ways to connect an agent, as the terminal does, a
   await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
   expect(page.url()).toBe(`${it.server.url}/`);
   for (const way of ['demo', 'replay', 'runner claude', 'hooks install']) {
-    await page.getByText(`interlude -- ${way}`).waitFor();
+    await page.getByText(`npx interlude ${way}`).waitFor();
   }
   for (const way of ['runner claude', 'hooks install', 'runner hooks', 'replay']) {
     expect(it.server.output).toContain(`npx interlude ${way}`);

@@ -200,8 +200,8 @@ describe('replay', () => {
     ['an address that is none', ['replay', recording, '--url', 'ftp://there'], 2, 'not an http address'],
     ['a file that is not there', ['replay', 'nowhere.jsonl'], 1, 'nowhere.jsonl: no such file'],
     ['a file that is no recording', ['replay', 'package.json'], 1, 'not a recording: line 1'],
-    ['help', ['--help'], 0, 'interlude -- <command>'],
-    ['help for a command', ['replay', '--help'], 0, 'interlude -- replay <recording.jsonl>'],
+    ['help', ['--help'], 0, 'npx interlude <command>'],
+    ['help for a command', ['replay', '--help'], 0, 'npx interlude replay <recording.jsonl>'],
   ])('%s is answered in words and with its exit code', async (_name, args, exitCode, words) => {
     const end = await callCli(args, env);
     expect(end.exitCode).toBe(exitCode);

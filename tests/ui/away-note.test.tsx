@@ -37,13 +37,13 @@ function commandFor(
 
 test('the command resumes a session with its agent in its folder', () => {
   expect(commandFor({ status: { cwd: "/home/me/it's mine" } })).toBe(
-    `npm run -s interlude -- runner claude --agent shop@vm --cwd '/home/me/it'\\''s mine' --resume session-1`,
+    `npx interlude runner claude --agent shop@vm --cwd '/home/me/it'\\''s mine' --resume session-1`,
   );
-  expect(commandFor({})).toBe('npm run -s interlude -- runner claude --agent shop@vm --resume session-1');
+  expect(commandFor({})).toBe('npx interlude runner claude --agent shop@vm --resume session-1');
 });
 
 test('the command for hooks restarts their runner', () => {
-  expect(commandFor({ kind: 'hooks' }, 'session-1', true)).toBe('npm run -s interlude -- runner hooks');
+  expect(commandFor({ kind: 'hooks' }, 'session-1', true)).toBe('npx interlude runner hooks');
 });
 
 test.each(['opencode', 'agentapi', 'agui', 'codex'])('%s gets no advice meant for hooks', (kind) => {
@@ -52,11 +52,9 @@ test.each(['opencode', 'agentapi', 'agui', 'codex'])('%s gets no advice meant fo
 
 test('the command names the server', () => {
   const setting = 'INTERLUDE_DATA_DIR=/srv/kept ';
-  expect(commandFor({ kind: 'hooks' }, 'session-1', true, setting)).toBe(
-    `${setting}npm run -s interlude -- runner hooks`,
-  );
+  expect(commandFor({ kind: 'hooks' }, 'session-1', true, setting)).toBe(`${setting}npx interlude runner hooks`);
   expect(commandFor({}, 'session-1', false, setting)).toBe(
-    `${setting}npm run -s interlude -- runner claude --agent shop@vm --resume session-1`,
+    `${setting}npx interlude runner claude --agent shop@vm --resume session-1`,
   );
 });
 

@@ -32,7 +32,7 @@ describe('the page to sign in', () => {
     expect(page(null)).toContain('Sign in with id.example');
     for (const reason of [null, 'ended'] as const) expect(page(reason)).toMatch(/<details(?! open)/);
     expect(page('wrong-token')).toMatch(/<details open.*role="alert"/);
-    expect(page('old-link')).toMatch(/<details open.*npm run -s interlude -- sign-in/);
+    expect(page('old-link')).toMatch(/<details open.*npx interlude sign-in/);
   });
 
   it('offers no provider if none is set', () => {
@@ -62,7 +62,7 @@ describe('a new token', () => {
     const [keep, run] = tokenCommands({ role: 'runner', scope: agents(["it's 8"]) }, 'http://127.0.0.1:4319');
     expect(keep?.command).toBe('install -m 600 /dev/stdin it-s-8.token');
     expect(run?.command).toBe(
-      "npm run -s interlude -- runner claude --agent 'it'\\''s 8' \\\n  --url http://127.0.0.1:4319 \\\n  --token-file it-s-8.token",
+      "npx interlude runner claude --agent 'it'\\''s 8' \\\n  --url http://127.0.0.1:4319 \\\n  --token-file it-s-8.token",
     );
     const [, ask] = tokenCommands({ role: 'viewer', scope: EVERYTHING }, 'http://127.0.0.1:4319');
     expect(ask?.command).toMatch(/^\(printf .*cat viewer\.token\) \| curl -H @- http:.*\/api\/v1\/sessions$/);

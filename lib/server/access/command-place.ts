@@ -1,8 +1,9 @@
-import { relative } from 'node:path';
+import { homedir } from 'node:os';
+import { join, relative, sep } from 'node:path';
 import { type FoundAgent, readFoundAgents } from '@interlude/protocol/agent-status';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 
-/** Environment that a shell command in Interlude's folder needs to reach this server. */
+/** What a shell command in Interlude's folder, or where it is installed, needs to reach this server. */
 export interface CommandPlace {
   /** Environment prefix for an `interlude` command; null if `npm start` did not start this server. */
   setting: string | null;
@@ -10,15 +11,21 @@ export interface CommandPlace {
   token: string | null;
   /** Agents installed on this machine; empty if `npm start` did not start this server. */
   found: FoundAgent[];
+  /** A recording to replay. */
+  recording: string;
 }
+
+const RECORDING = 'lib/runner/cli/demo/recordings/test-run.jsonl';
 
 /** @param root Interlude's folder, the working directory of `npm start` */
 export function commandPlace(env: Record<string, string | undefined>, root = process.cwd()): CommandPlace {
   const { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_RUNNER_TOKEN_FILE: tokenFile } = env;
-  const folder = dataDir ? below(root, dataDir) : null;
-  const setting = folder === null ? null : folder === '.interlude' ? '' : `INTERLUDE_DATA_DIR=${shellWord(folder)} `;
+  const isInstalled = root.split(sep).includes('node_modules');
+  const isDefault = dataDir === join(isInstalled ? homedir() : root, '.interlude');
+  const prefix = dataDir ? `INTERLUDE_DATA_DIR=${shellWord(below(root, dataDir))} ` : null;
   const token = tokenFile ? `$(cat ${shellWord(below(root, tokenFile))})` : null;
-  return { setting, token, found: readFoundAgents(env.INTERLUDE_FOUND_AGENTS) };
+  const recording = isInstalled ? shellWord(join(root, RECORDING)) : RECORDING;
+  return { setting: isDefault ? '' : prefix, token, found: readFoundAgents(env.INTERLUDE_FOUND_AGENTS), recording };
 }
 
 function below(root: string, path: string): string {

@@ -1,3 +1,4 @@
+import { homedir } from 'node:os';
 import { expect, test } from 'vitest';
 import { commandPlace } from '@/lib/server/access/command-place';
 
@@ -8,15 +9,23 @@ const started = (dataDir: string) => ({
 });
 
 test('needs no prefix with the default configuration', () => {
-  expect(commandPlace(started(`${root}/.interlude`), root)).toEqual({
+  expect(commandPlace(started(`${root}/.interlude`), root)).toMatchObject({
     found: [],
     setting: '',
     token: '$(cat .interlude/runner-token)',
   });
 });
 
+test('needs no prefix where it is installed, and names its recording in full', () => {
+  const installed = '/home/me/project/node_modules/interlude';
+  expect(commandPlace(started(`${homedir()}/.interlude`), installed)).toMatchObject({
+    setting: '',
+    recording: `${installed}/lib/runner/cli/demo/recordings/test-run.jsonl`,
+  });
+});
+
 test('quotes a custom data folder for the shell', () => {
-  expect(commandPlace(started("/srv/it's"), root)).toEqual({
+  expect(commandPlace(started("/srv/it's"), root)).toMatchObject({
     found: [],
     setting: "INTERLUDE_DATA_DIR='/srv/it'\\''s' ",
     token: "$(cat '/srv/it'\\''s/runner-token')",
@@ -25,5 +34,5 @@ test('quotes a custom data folder for the shell', () => {
 });
 
 test('has no prefix and no token file when npm start did not start the server', () => {
-  expect(commandPlace({ INTERLUDE_TOKEN: 'x' }, root)).toEqual({ setting: null, token: null, found: [] });
+  expect(commandPlace({ INTERLUDE_TOKEN: 'x' }, root)).toMatchObject({ setting: null, token: null, found: [] });
 });
