@@ -1,8 +1,7 @@
 'use client';
 
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
-import { claimStorage, hasPageEnded, isSuperseded, personId } from '@/components/ui/browser-storage';
-import { leavePage } from '@/components/ui/leave-page';
+import { claimStorage, hasPageEnded, isSuperseded, leavePage, personId } from '@/components/ui/browser-storage';
 
 const PersonContext = createContext<string | null>(null);
 

@@ -1,6 +1,6 @@
 'use client';
 
-import { FoldButton } from '@/components/ui/fold-button';
+import { FoldButton } from '@/components/ui/list-controls';
 import { useHydrated } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useMedia } from '@/components/ui/use-media';

@@ -6,7 +6,7 @@ import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
-import { useTellInSight } from '@/components/ui/rows-in-sight';
+import { useTellInSight } from '@/components/ui/visible-rows';
 import type { LiveAgent } from './use-agents';
 
 /** Of what was said with it. What nobody has to look at takes no more room than a paragraph: the log has all of it. */

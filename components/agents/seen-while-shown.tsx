@@ -5,7 +5,7 @@ import type { AgentDetail, Insight, InsightsSeen } from '@interlude/protocol/rea
 import { type ReactNode, useEffect, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { postJson } from '@/components/live/fetch-json';
-import { RowsInSight, RowsInSightContext } from '@/components/ui/rows-in-sight';
+import { RowsInSight, RowsInSightContext } from '@/components/ui/visible-rows';
 
 /** A failure has been seen when it stood there at two looks, one so long after the other. */
 const LOOK_MS = 1_000;

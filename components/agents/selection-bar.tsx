@@ -3,8 +3,8 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useMayAct } from '@/components/access/may-act';
 import { BulkLevel } from '@/components/logs/bulk-level';
+import { PressTwice } from '@/components/ui/confirm-button';
 import { Name } from '@/components/ui/name';
-import { PressTwice } from '@/components/ui/press-twice';
 import { interruptAll, markSeen, retire, takeBack } from './agent-jobs';
 import { type AgentJob, useEachAgent } from './use-each-agent';
 

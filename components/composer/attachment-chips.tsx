@@ -5,7 +5,7 @@ import { API_ADDRESS } from '@interlude/protocol/version';
 import { clsx } from 'clsx';
 import { FileText, RotateCw, X } from 'lucide';
 import { useSource } from '@/components/live/use-source';
-import { bytesInWords } from '@/components/ui/bytes-in-words';
+import { bytesInWords } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';

@@ -3,24 +3,21 @@
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
-import { ArrowUp } from 'lucide';
-import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
+import { ArrowUp, X } from 'lucide';
+import { type KeyboardEvent, type RefObject, useId, useImperativeHandle, useLayoutEffect, useRef } from 'react';
 import { useRefusal } from '@/components/live/refusals';
 import { Icon } from '@/components/ui/icon';
+import { Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { isPress } from '@/components/ui/shortcuts/shortcut-list';
-import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { isPress, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
-import { AttachButton } from './attach-button';
 import { ComposerStatus } from './composer-status';
 import type { OutgoingMessage } from './draft-store';
+import { useDraft } from './draft-store';
 import { InterruptButton, interruptEffect, interruptKey, useInterrupt } from './interrupt';
-import { ReplyQuote } from './reply-quote';
+import { useSentHistory } from './sent-history';
 import { textWith } from './upload-list';
-import { useAttaching } from './use-attaching';
-import { useDraft } from './use-draft';
-import { useGrowing } from './use-growing';
-import { useSentHistory } from './use-sent-history';
+import { AttachButton, useAttaching } from './use-attachments';
 
 const chipsCode = new CodeOnDemand(async () => (await import('./attachment-chips')).AttachmentChips);
 const namesCode = new CodeOnDemand(async () => (await import('./command-names')).CommandNames);
@@ -185,4 +182,33 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
       </div>
     </form>
   );
+}
+
+/** What the message that is being written answers. */
+function ReplyQuote({ quote, onRemove }: { quote: string; onRemove: () => void }) {
+  return (
+    <p className="flex items-center gap-2 pb-1 text-ink-3 text-xs">
+      <span className="min-w-0 truncate">
+        In reply to “
+        <bdi>
+          <Words text={quote} />
+        </bdi>
+        ”
+      </span>
+      <button type="button" aria-label="Don’t reply to it" onClick={onRemove} className="hit shrink-0 hover:text-ink">
+        <Icon of={X} size={13} />
+      </button>
+    </p>
+  );
+}
+
+/** Keeps a textarea as high as its text; its max-height says where it begins to scroll. */
+function useGrowing(fieldRef: RefObject<HTMLTextAreaElement | null>, text: string): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text is what its height depends on
+  useLayoutEffect(() => {
+    const element = fieldRef.current;
+    if (element === null) return;
+    element.style.height = 'auto';
+    element.style.height = `${element.scrollHeight}px`;
+  }, [fieldRef, text]);
 }

@@ -3,9 +3,9 @@
 import type { MessageItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { Glyph } from '@/components/ui/glyph';
+import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name } from '@/components/ui/name';
 import { useKnownUntil } from '@/components/ui/now';
-import { SettledButton } from '@/components/ui/settled-button';
 import type { OutgoingMessage } from './draft-store';
 
 interface DeliveryLineProps {

@@ -1,7 +1,10 @@
+'use client';
+
 import { readAttachments } from '@interlude/protocol/attachments';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { type Fields, fieldsOf, parseJson } from '@interlude/protocol/fields';
-import { keysOf, storageKey } from '@/components/ui/browser-storage';
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { browserStorage, keysOf, storageKey } from '@/components/ui/browser-storage';
 
 /**
  * What a person has begun to write, and what they wrote that has not reached the server, kept by the browser for them
@@ -125,4 +128,28 @@ function keep(storage: Storage | null, key: string, value: object): void {
 
 function fieldsAt(storage: Storage | null, key: string): Fields {
   return fieldsOf(parseJson(storage?.getItem(key) ?? ''));
+}
+
+/** What is being written to a session, kept until it is sent. */
+export function useDraft(sessionId: string, field: RefObject<HTMLTextAreaElement | null>) {
+  const [draft, setDraft] = useState(EMPTY_DRAFT);
+  const newest = useRef(draft);
+  const change = useCallback(
+    (next: Partial<Draft>) => {
+      newest.current = { ...newest.current, ...next };
+      storeDraft(browserStorage(), sessionId, newest.current);
+      setDraft(newest.current);
+    },
+    [sessionId],
+  );
+  useEffect(() => {
+    const stored = readDraft(browserStorage(), sessionId);
+    // Somebody may have begun to type before this ran.
+    const typed = field.current?.value ?? '';
+    newest.current = typed === '' ? stored : { ...stored, text: typed };
+    setDraft(newest.current);
+  }, [sessionId, field]);
+  /** Also between two renders. */
+  const draftNow = useCallback(() => newest.current, []);
+  return { draft, draftNow, change };
 }

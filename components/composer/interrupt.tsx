@@ -2,14 +2,13 @@
 
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { Square } from 'lucide';
-import { useRef } from 'react';
+import { useCallback, useLayoutEffect, useRef } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { useLiveness } from '@/components/ui/liveness';
-import { useSettled } from '@/components/ui/use-settled';
-import { useShownLongEnough } from '@/components/ui/use-shown-long-enough';
+import { SETTLE_MS, useSettled } from '@/components/ui/misclick-guard';
 
 export const interruptKey = (turnId: string) => `interrupt:${turnId}`;
 
@@ -79,4 +78,30 @@ export function InterruptButton(props: {
       {isAway ? (isAsked ? 'Interrupt queued' : 'Queue interrupt') : isAsked ? 'Interrupting…' : 'Interrupt'}
     </button>
   );
+}
+
+/**
+ * For a key, which is pressed at nothing that could move: whether what it is about has been on screen for long enough
+ * that a press is meant for it.
+ *
+ * @param of what the key is about; null while there is nothing
+ */
+export function useShownLongEnough(of: string | null): () => boolean {
+  const shownSince = useRef<number | null>(null);
+
+  // A layout effect: no key can come between what the page shows and what is known of it.
+  useLayoutEffect(() => {
+    if (of === null) return;
+    const look = () => {
+      shownSince.current = document.visibilityState === 'visible' ? performance.now() : null;
+    };
+    look();
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      document.removeEventListener('visibilitychange', look);
+      shownSince.current = null;
+    };
+  }, [of]);
+
+  return useCallback(() => shownSince.current !== null && performance.now() - shownSince.current >= SETTLE_MS, []);
 }

@@ -1,7 +1,59 @@
+'use client';
+
+import type { AttachmentRef } from '@interlude/protocol/attachments';
+import type { MessageAnswer } from '@interlude/protocol/commands';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { retryDelayMs } from '@interlude/protocol/sse';
+import { useSyncExternalStore } from 'react';
+import { postJson, RequestError } from '@/components/live/fetch-json';
 import { Store } from '@/components/live/store';
-import { carried, forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgoing } from './draft-store';
+import { browserStorage } from '@/components/ui/browser-storage';
+import { newId } from '@/components/ui/new-id';
+import {
+  carried,
+  forgetOutgoing,
+  type OutgoingMessage,
+  outgoingName,
+  readOutgoing,
+  sessionsWithOutgoing,
+  storeOutgoing,
+} from './draft-store';
+import { isKept } from './upload-attachment';
+
+/** The queues of every session: what was written goes on being sent while another page is looked at. */
+class OutgoingQueues {
+  readonly #queues = new Map<string, OutgoingQueue>();
+
+  of(sessionId: string): OutgoingQueue {
+    const known = this.#queues.get(sessionId);
+    if (known !== undefined) return known;
+    const queue = new OutgoingQueue({
+      sessionId,
+      // Null from the moment the page leaves.
+      get storage() {
+        return browserStorage();
+      },
+      send: (message) => sendMessage(sessionId, message),
+      newId,
+      now: () => Date.now(),
+    });
+    this.#queues.set(sessionId, queue);
+    return queue;
+  }
+
+  wakeAll(): void {
+    for (const sessionId of sessionsWithOutgoing(browserStorage())) this.of(sessionId);
+    for (const queue of this.#queues.values()) queue.wake();
+  }
+
+  forgotten(key: string): void {
+    const name = outgoingName(key);
+    if (name !== null) this.#queues.get(name.sessionId)?.forgotten(name.clientId);
+  }
+}
+
+/** Those of this browser's visit. */
+export const outgoingQueues = new OutgoingQueues();
 
 export type SendOutcome =
   | { kind: 'sent'; messageId: string }
@@ -10,7 +62,7 @@ export type SendOutcome =
   | { kind: 'signed-out'; reason: string }
   | { kind: 'refused'; reason: string };
 
-export interface OutgoingQueueOptions {
+interface OutgoingQueueOptions {
   sessionId: string;
   /** Null if the browser keeps nothing. */
   readonly storage: Storage | null;
@@ -146,4 +198,55 @@ function after(message: OutgoingMessage, outcome: SendOutcome): OutgoingMessage 
     case 'refused':
       return { ...message, state: 'refused', reason: outcome.reason };
   }
+}
+
+/** Said by the server of the moment, not of the message. */
+const PASSING = [408, 421, 429];
+
+/** One attempt. Only the server's own word about this message is final. */
+export async function sendMessage(sessionId: string, message: OutgoingMessage): Promise<SendOutcome> {
+  const { text, clientId, replyTo, attachments } = message;
+  try {
+    const { messageId } = await postJson<MessageAnswer>(`/sessions/${encodeURIComponent(sessionId)}/messages`, {
+      text,
+      clientId,
+      ...(replyTo === null ? {} : { replyTo }),
+      ...(attachments === undefined ? {} : { attachments: attachments.map(({ hash, name }) => ({ hash, name })) }),
+    });
+    return { kind: 'sent', messageId };
+  } catch (error) {
+    if (!(error instanceof RequestError)) return { kind: 'unreachable', reason: 'The server can’t be reached.' };
+    // Its writer is signed out. It waits for them, and is not tried again for whoever signs in next.
+    if (error.status === 401 || error.code === 'other_principal') return { kind: 'signed-out', reason: error.message };
+    const passes = error.status >= 500 || PASSING.includes(error.status);
+    if (passes) return { kind: 'unreachable', reason: error.message };
+    const lack = error.status === 400 ? await lackOf(sessionId, attachments ?? []) : null;
+    return { kind: 'refused', reason: lack ?? error.message };
+  }
+}
+
+/** The server's own sentence about what it has forgotten is for programs. */
+async function lackOf(sessionId: string, attachments: readonly AttachmentRef[]): Promise<string | null> {
+  const kept = await Promise.all(attachments.map((attachment) => isKept(sessionId, attachment)));
+  const names = attachments.flatMap(({ name }, at) => (kept[at] === false ? [name] : []));
+  if (names.length === 0) return null;
+  return `The server no longer keeps ${names.join(', ')}: edit the message and attach it again.`;
+}
+
+const NONE: readonly OutgoingMessage[] = [];
+const never = () => () => {};
+const isServer = typeof window === 'undefined';
+
+/** What was written to this session and its transcript does not show yet. */
+export function useOutgoing(sessionId: string): {
+  messages: readonly OutgoingMessage[];
+  queue: OutgoingQueue | null;
+} {
+  const queue = isServer ? null : outgoingQueues.of(sessionId);
+  const messages = useSyncExternalStore(
+    queue?.subscribe ?? never,
+    () => queue?.messages ?? NONE,
+    () => NONE,
+  );
+  return { messages, queue };
 }

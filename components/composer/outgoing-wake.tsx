@@ -4,7 +4,7 @@ import { useEffect } from 'react';
 import { useConnectionState } from '@/components/live/live-provider';
 import { whenIdle } from '@/components/ui/when-idle';
 
-const load = async () => (await import('./outgoing-queues')).outgoingQueues;
+const load = async () => (await import('./outgoing-queue')).outgoingQueues;
 
 /** What was written goes on being sent while another page is looked at, and on the next visit. */
 export function OutgoingWake(): null {

@@ -1,10 +1,10 @@
-import { isImageType, isTextType } from '@interlude/protocol/attachments';
+import { type AttachmentRef, attachmentPath, isImageType, isTextType } from '@interlude/protocol/attachments';
 import type { ErrorBody } from '@interlude/protocol/errors';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { API_ADDRESS } from '@interlude/protocol/version';
 import { apiFetch, page, pageHeaders } from '@/components/live/api-fetch';
-import { leavePage } from '@/components/ui/leave-page';
+import { leavePage } from '@/components/ui/browser-storage';
 
 export type UploadOutcome =
   | { kind: 'done'; attachment: Attachment }
@@ -109,4 +109,25 @@ function outcomeOf(status: number, text: string): UploadOutcome {
 function claimedType(type: string): string {
   const [plain = ''] = type.toLowerCase().split(';', 1);
   return isImageType(plain) || isTextType(plain) || plain === 'application/pdf' ? plain : 'text/plain';
+}
+
+/** Nobody waits for it. */
+const WITHIN_MS = 30_000;
+
+/**
+ * Whether the server still has the bytes: what no message names it forgets after a day. They are not sent for that.
+ * @returns null if that can't be told now
+ */
+export async function isKept(sessionId: string, { hash }: AttachmentRef): Promise<boolean | null> {
+  try {
+    const { status, body } = await apiFetch(attachmentPath(hash, sessionId), {
+      headers: { 'if-none-match': `"${hash}"` },
+      signal: AbortSignal.timeout(WITHIN_MS),
+    });
+    await body?.cancel();
+    if (status === 304 || status === 200) return true;
+    return status === 404 ? false : null;
+  } catch {
+    return null;
+  }
 }

@@ -6,7 +6,7 @@ import { useEffect, useEffectEvent, useRef } from 'react';
 import { ALL } from '@/components/live/fleet-store';
 import { useConnectionState } from '@/components/live/live-provider';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
-import { onLeave } from '@/components/ui/leave-page';
+import { onLeave } from '@/components/ui/browser-storage';
 import { useServerNow } from '@/components/ui/now';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';

@@ -7,7 +7,7 @@ import { useMayAct } from '@/components/access/may-act';
 import { useAllowable } from '@/components/requests/request-board';
 import { plural } from '@/components/ui/duration';
 import { OVER } from '@/components/ui/in-view';
-import { SettledButton } from '@/components/ui/settled-button';
+import { SettledButton } from '@/components/ui/misclick-guard';
 import { ActionButton, type Mark, SnoozeMenu } from './item-actions';
 import { asksSomething, type RequestedItem } from './use-request';
 

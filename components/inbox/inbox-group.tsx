@@ -2,8 +2,8 @@
 
 import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import type { ReactNode } from 'react';
-import { FoldButton } from '@/components/ui/fold-button';
 import { NEW_ROWS } from '@/components/ui/held-order';
+import { FoldButton } from '@/components/ui/list-controls';
 import { useStored } from '@/components/ui/use-stored';
 import { KIND_WORD } from './inbox-words';
 

@@ -1,7 +1,7 @@
 'use client';
 
 import { useState } from 'react';
-import { FoldButton } from '@/components/ui/fold-button';
+import { FoldButton } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 
 const WAYS = [

@@ -2,7 +2,7 @@ import type { InboxItem } from '@interlude/protocol/inbox';
 import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
-import { plainWords } from '@/components/ui/plain-words';
+import { plainWords } from '@/components/ui/plain-text';
 import { inQuotes } from '@/components/ui/verbatim';
 
 /** The headings of the inbox. */

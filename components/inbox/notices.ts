@@ -4,7 +4,7 @@ import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
 import type { Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { sessionTitle } from '@/components/sessions/session-words';
-import { plainWords } from '@/components/ui/plain-words';
+import { plainWords } from '@/components/ui/plain-text';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { itemTitle, KIND_WORD } from './inbox-words';
 

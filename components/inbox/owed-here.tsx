@@ -1,11 +1,10 @@
 'use client';
 
 import type { Position } from '@interlude/protocol/position';
-import { AcceptReply } from '@/components/obligations/accept-reply';
-import { useSessionObligations } from '@/components/obligations/use-session-obligations';
-import { Waive } from '@/components/obligations/waive';
+import { AcceptReply, Waive } from '@/components/obligations/settle-reply';
+import { useSessionObligations } from '@/components/obligations/use-obligations';
 import { Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
+import { plainWords } from '@/components/ui/plain-text';
 
 /** A reply that is owed for too long: to what, what may have been the reply, and “No reply needed”. */
 export function OwedHere(props: { sessionId: string; messageId: string; updatedPosition: Position }) {

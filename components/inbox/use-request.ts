@@ -6,8 +6,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import type { ActionStore } from '@/components/live/actions';
 import { fetchJson } from '@/components/live/fetch-json';
-import { isUnderWay } from '@/components/requests/request-answer';
-import { requestKey } from '@/components/requests/request-key';
+import { isUnderWay, requestKey } from '@/components/requests/request-answer';
 
 /** An item that asks something. */
 export type RequestedItem = InboxItem & { sessionId: string; request: InboxRequest };

@@ -1,5 +1,5 @@
 import type { ErrorBody, ErrorCode } from '@interlude/protocol/errors';
-import { leavePage } from '@/components/ui/leave-page';
+import { leavePage } from '@/components/ui/browser-storage';
 import { knownUntil } from '@/components/ui/now';
 import { apiFetch } from './api-fetch';
 

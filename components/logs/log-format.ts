@@ -1,7 +1,7 @@
 import type { LogMarker } from '@interlude/protocol/envelope';
 import type { LogLine } from '@interlude/protocol/read-models';
 import type { LogLevel } from '@interlude/protocol/record-vocabulary';
-import { countOf, sizeOf } from '@/components/ui/size-of';
+import { countOf, sizeOf } from '@/components/ui/format-size';
 
 export const LEVEL_COLOUR: Record<LogLevel, string> = {
   debug: 'text-ink-3',

@@ -1,15 +1,13 @@
 'use client';
 
-import type { SessionSummary } from '@interlude/protocol/read-models';
+import type { ClearedBy, Obligation, SessionSummary } from '@interlude/protocol/read-models';
 import type { RefObject } from 'react';
-import { ButtonPopover } from '@/components/ui/button-popover';
 import { Ago } from '@/components/ui/clock';
-import { Quoted, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
-import { AcceptReply } from './accept-reply';
-import { SettledList } from './settled-list';
-import { useOwed } from './use-obligations';
-import { Waive } from './waive';
+import { Name, Quoted, Words } from '@/components/ui/name';
+import { plainWords } from '@/components/ui/plain-text';
+import { ButtonPopover } from '@/components/ui/popover';
+import { AcceptReply, Waive } from './settle-reply';
+import { useOwed, useSessionObligations } from './use-obligations';
 
 /** Beneath the button that opened it: to whom the agent owes a reply, since when and to what. */
 export function OwedPopover(props: {
@@ -59,4 +57,52 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
       ))}
     </ul>
   );
+}
+
+const CLEARED: Record<ClearedBy, string> = {
+  turn: 'its turn finished',
+  reply: 'the agent replied',
+  accepted: 'a text was taken for the reply',
+  waived: 'no reply needed',
+  undelivered: 'it never reached the agent',
+};
+
+/** What settled the last replies, and when. */
+function SettledList({ session, onLeave }: { session: SessionSummary; onLeave: () => void }) {
+  const { data } = useSessionObligations(session);
+  if (data === undefined || data.settled.length === 0) return null;
+  return (
+    <section aria-label="Settled lately" className="border-line border-t pt-1">
+      <h3 className="px-3 text-2xs text-ink-3">Settled lately</h3>
+      <ul>
+        {data.settled.slice(0, 5).map((one) => (
+          <li key={one.messageId}>
+            <a
+              href={`#${encodeURIComponent(placeOf(one))}`}
+              onClick={onLeave}
+              className="flex items-baseline gap-2 px-3 py-1 text-2xs text-ink-3 -outline-offset-2 hover:bg-raised/60"
+            >
+              <span dir="auto" className="min-w-0 flex-1 truncate text-ink-2">
+                <Words text={plainWords(one.text)} />
+              </span>
+              <span className="shrink-0">
+                {one.clearedBy === null ? 'settled' : CLEARED[one.clearedBy]}
+                {one.clearedBy === 'waived' && one.reason !== null && (
+                  <>
+                    : <Name text={one.reason} />
+                  </>
+                )}
+              </span>
+              {one.settledAt !== null && <Ago at={one.settledAt} />}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The turn that answered it, else the message. */
+function placeOf({ answeredInTurnId, messageId }: Obligation): string {
+  return answeredInTurnId === null ? `message-${messageId}` : `turn-${answeredInTurnId}`;
 }

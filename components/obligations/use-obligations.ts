@@ -1,7 +1,8 @@
 'use client';
 
 import { comparePositions, ORIGIN } from '@interlude/protocol/position';
-import type { ObligationList, SessionSummary } from '@interlude/protocol/read-models';
+import type { ObligationList, SessionObligations, SessionSummary } from '@interlude/protocol/read-models';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { OwedReply } from '@/components/live/fleet-store';
@@ -37,4 +38,13 @@ export function owedIn(rows: readonly OwedReply[], sessionId: string): OwedReply
   return rows
     .filter((row) => row.sessionId === sessionId && row.state === 'owed')
     .sort((a, b) => comparePositions(a.position ?? ORIGIN, b.position ?? ORIGIN));
+}
+
+/** What is owed in a session and what was settled last, by the server, read again as the session changes. */
+export function useSessionObligations({ id, updatedPosition }: Pick<SessionSummary, 'id' | 'updatedPosition'>) {
+  return useQuery({
+    queryKey: ['obligations', id, updatedPosition],
+    queryFn: ({ signal }) => fetchJson<SessionObligations>(`/sessions/${encodeURIComponent(id)}/obligations`, signal),
+    placeholderData: keepPreviousData,
+  });
 }

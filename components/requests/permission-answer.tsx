@@ -5,7 +5,7 @@ import { MAX_OPTION_LABEL } from '@interlude/protocol/limits';
 import { clsx } from 'clsx';
 import { type Ref, useId, useState } from 'react';
 import { Quoted } from '@/components/ui/name';
-import { wordsFor } from './offered';
+import { wordsFor } from './request-answer';
 
 /** Longest reason the server takes. */
 const REASON_LENGTH = 4_000;

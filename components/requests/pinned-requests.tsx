@@ -1,17 +1,13 @@
 'use client';
 
-import type { RequestItem } from '@interlude/protocol/read-models';
+import type { RequestItem, Turn } from '@interlude/protocol/read-models';
 import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useActions } from '@/components/live/actions';
-import { afterPress } from '@/components/ui/after-press';
 import { JumpLink } from '@/components/ui/jump';
+import { afterPress, SETTLE_MS } from '@/components/ui/misclick-guard';
 import { useServerNow } from '@/components/ui/now';
-import { SETTLE_MS } from '@/components/ui/stillness';
-import { asOfNow } from './as-of-now';
-import { nextPinned } from './next-pinned';
-import { goneWords } from './request-answer';
+import { asOfNow, goneWords, requestKey } from './request-answer';
 import { useVisibleRequests } from './request-board';
-import { requestKey } from './request-key';
 import { useFocusWithin } from './use-focus-within';
 
 /**
@@ -86,4 +82,57 @@ export function PinnedRequests(props: {
 function keysOver(items: readonly RequestItem[], now: number): string {
   const over = items.filter(({ expiresAt }) => expiresAt !== null && now >= expiresAt);
   return JSON.stringify(over.map(requestKey));
+}
+
+/**
+ * Which request is pinned next to the one that is.
+ *
+ * Ordering: the oldest goes first. One that has been pinned for long enough to be pressed stays while it is open and
+ * out of sight, whatever is found to be older; and while the focus is in it, wherever its place is. One that is over
+ * stays as long as the reader has not moved on.
+ *
+ * @param current what is pinned, as it is now; null if nothing is, or it is known no more
+ * @param hidden the open ones whose place is out of sight, oldest first
+ * @param isSettled it has been pinned for so long that it takes presses
+ * @param stays it is over, and not because this page answered it
+ */
+export function nextPinned(state: {
+  current: RequestItem | null;
+  hidden: readonly RequestItem[];
+  hasFocus: boolean;
+  isSettled: boolean;
+  stays: boolean;
+}): RequestItem | null {
+  const { current, hidden, hasFocus, isSettled, stays } = state;
+  if (current !== null) {
+    const isHidden = hidden.some((item) => requestKey(item) === requestKey(current));
+    if (current.outcome === null ? hasFocus || (isHidden && isSettled) : stays) return current;
+  }
+  return hidden[0] ?? null;
+}
+
+/**
+ * The requests nobody has answered, oldest first.
+ *
+ * @param count how many there are: the search ends with the turn that has the last of them. It may be older than the
+ *   turns are, so of that turn all are taken: else the newest would stand there alone until the count is as new
+ */
+export function openRequests(turns: readonly Turn[], count: number): RequestItem[] {
+  const open: RequestItem[] = [];
+  for (let at = turns.length - 1; at >= 0 && open.length < count; at--) {
+    for (const item of turns[at]?.items.toReversed() ?? []) {
+      if (item.kind === 'request' && item.outcome === null) open.push(item);
+    }
+  }
+  return open.reverse();
+}
+
+/** The same request as it is now, open or not; null if the turns have it no more. */
+export function findRequest(turns: readonly Turn[], wanted: RequestItem): RequestItem | null {
+  const key = requestKey(wanted);
+  for (let at = turns.length - 1; at >= 0; at--) {
+    const found = turns[at]?.items.find((item) => item.kind === 'request' && requestKey(item) === key);
+    if (found?.kind === 'request') return found;
+  }
+  return null;
 }

@@ -18,25 +18,18 @@ import {
 import { useActing } from '@/components/access/may-act';
 import { type ActionState, useActionState, useActions } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
-import { isTyping } from '@/components/ui/is-typing';
 import { useLiveness } from '@/components/ui/liveness';
+import { useSettled } from '@/components/ui/misclick-guard';
 import { useHasPassed } from '@/components/ui/now';
-import { isPress } from '@/components/ui/shortcuts/shortcut-list';
-import { useSettled } from '@/components/ui/use-settled';
+import { isPress, isTyping } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
-import { asOfNow } from './as-of-now';
-import { useCardKeys } from './card-keys';
-import { decisionOf, NO, offeredBy } from './offered';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
-import { goneWords, isUnderWay } from './request-answer';
-import { useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
-import { RequestHead } from './request-head';
+import { asOfNow, decisionOf, goneWords, isUnderWay, NO, offeredBy, requestKey } from './request-answer';
+import { useCardKeys, useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
+import { RequestHead, unseenWords } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
-import { requestKey } from './request-key';
-import { AnswerElsewhere, AnswerFate, GoneMeanwhile, WhyNotHere } from './request-notes';
-import { RequestOutcome } from './request-outcome';
-import { unseenWords } from './unseen-words';
+import { AnswerElsewhere, AnswerFate, GoneMeanwhile, RequestOutcome, WhyNotHere } from './request-outcome';
 import { useFocusWithin } from './use-focus-within';
 
 interface RequestCardProps {

@@ -1,3 +1,4 @@
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
 import { RunningClock } from '@/components/ui/clock';
@@ -6,7 +7,7 @@ import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Quoted, Words } from '@/components/ui/name';
 import { useServerNow } from '@/components/ui/now';
-import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
+import type { InputGate } from './request-input';
 
 /**
  * Who asks for what: the tool by the name it has, whole and in no other words, since several could share those; and in
@@ -63,4 +64,36 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
 function TimeLimit({ at }: { at: number }) {
   const text = useServerNow((now) => (now < at ? `${formatClock(at - now + 999)} left` : 'time is up'));
   return <span>{text}</span>;
+}
+
+/**
+ * A tool's name is shown whole up to here. No tool has a longer one, and nobody could say whether they have read it.
+ */
+const TOOL_NAME_CHARACTERS = MAX_ID_LENGTH;
+
+const UNSEEN: Record<InputGate, string | null> = {
+  open: null,
+  scroll: 'Scroll through all of the input to allow it.',
+  folded: 'Show all of the input, to its end, to allow it.',
+};
+
+/** A title is shown up to here. What runs is the input, but for a request that came without one. */
+const TITLE_CHARACTERS = 400;
+
+/**
+ * Why a person who has only what they see to go by can't allow a request yet, else null.
+ *
+ * @param gate null if it came without an input
+ */
+export function unseenWords(
+  { toolName, title }: Pick<RequestItem, 'toolName' | 'title'>,
+  gate: InputGate | null,
+): string | null {
+  if (toolName !== null && toolName.length > TOOL_NAME_CHARACTERS) return tooLong('The name of the tool');
+  if (gate !== null) return UNSEEN[gate];
+  return title.length > TITLE_CHARACTERS ? tooLong('What the agent asks for') : null;
+}
+
+function tooLong(what: string): string {
+  return `${what} is too long to be shown whole. Deny it, or answer where the agent runs.`;
 }

@@ -1,10 +1,10 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { type ReactNode, type Ref, useCallback, useEffect, useRef, useState } from 'react';
-import { FoldedPartsContext, useFoldedParts } from '@/components/ui/folded-parts';
+import { type ReactNode, type Ref, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { rowsInView } from '@/components/ui/in-view';
 import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';
-import { useSeenAll } from './use-seen-all';
+import { FoldedPartsContext, UNFOLDS, useFoldedParts } from '@/components/ui/unfold';
 
 /** What is left to do before an input has been seen. */
 export type InputGate = 'open' | 'folded' | 'scroll';
@@ -71,4 +71,90 @@ export function RequestInput(props: {
       </div>
     </div>
   );
+}
+
+const LOOK_AGAIN_MS = 100;
+
+/**
+ * Tells whenever something was looked at whether every stretch of it has been in sight, at once or one after another.
+ * Its end alone says nothing: a page that follows its own end shows that of what nobody has seen the head of.
+ */
+function useSeenAll(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen: boolean) => void): void {
+  const [seen] = useState(() => new SeenStretches());
+
+  useEffect(() => {
+    const element = shown.current;
+    if (element === null) return;
+    let soon: ReturnType<typeof setTimeout> | undefined;
+    // No event tells when something that covers it goes away.
+    const lookSoon = () => {
+      clearTimeout(soon);
+      soon = setTimeout(look, LOOK_AGAIN_MS);
+    };
+    const note = (entries: readonly IntersectionObserverEntry[]) => {
+      if (entries.length === 0) return;
+      const { width, height, top } = element.getBoundingClientRect();
+      // What is below the first fold moves when that is opened, so it is not yet seen for good.
+      const fold = element.querySelector(`[${UNFOLDS}]`)?.getBoundingClientRect().top ?? Number.POSITIVE_INFINITY;
+      for (const { boundingClientRect: whole, intersectionRect: part } of entries) {
+        const isAsItIs = Math.abs(whole.height - height) <= 1 && Math.abs(whole.width - width) <= 1;
+        if (!isAsItIs) continue;
+        let hidden = part.height;
+        for (const [from, to] of rowsInView(element, part)) {
+          seen.see(from - whole.top, Math.min(to - whole.top, fold - top), width);
+          hidden -= to - from;
+        }
+        if (hidden > 1) lookSoon();
+      }
+      onLook(seen.isAllSeen(height));
+    };
+    const sight = new IntersectionObserver(note, { threshold: [0, 0.25, 0.5, 0.75, 1] });
+    // It tells of its own accord how much is in sight, not which stretch of what is taller than its box.
+    const look = () => {
+      // What was seen in the frame before may not have been told yet, and would be dropped.
+      note(sight.takeRecords());
+      sight.unobserve(element);
+      sight.observe(element);
+    };
+    const size = new ResizeObserver(look);
+    size.observe(element);
+    const listening = new AbortController();
+    const { signal } = listening;
+    // Any box around it may scroll, and such events don't bubble.
+    document.addEventListener('scroll', look, { capture: true, passive: true, signal });
+    window.addEventListener('resize', look, { signal });
+    for (const type of ['resize', 'scroll']) visualViewport?.addEventListener(type, look, { signal });
+    return () => {
+      sight.disconnect();
+      size.disconnect();
+      listening.abort();
+      clearTimeout(soon);
+    };
+  }, [shown, seen, onLook]);
+}
+
+/** What is seen may be off by this where a browser rounds to whole pixels. */
+const ROUNDED_PX = 1;
+
+/** Which stretches of something tall have been in sight, in pixels from its top, whenever that was. */
+export class SeenStretches {
+  #width = 0;
+  #stretches: readonly (readonly [from: number, to: number])[] = [];
+
+  /** @param width of the whole: in another one its lines wrap elsewhere, and none stands where it was seen */
+  see(from: number, to: number, width: number): void {
+    if (Math.abs(width - this.#width) > ROUNDED_PX) this.#stretches = [];
+    this.#width = width;
+    if (to <= from) return;
+    const touches = ([start, end]: readonly [number, number]) => start <= to + ROUNDED_PX && end >= from - ROUNDED_PX;
+    const joined = this.#stretches.filter(touches);
+    const rest = this.#stretches.filter((stretch) => !touches(stretch));
+    const start = Math.min(from, ...joined.map(([first]) => first));
+    const end = Math.max(to, ...joined.map(([, last]) => last));
+    this.#stretches = [...rest, [start, end]];
+  }
+
+  isAllSeen(height: number): boolean {
+    return this.#stretches.some(([from, to]) => from <= ROUNDED_PX && to >= height - ROUNDED_PX);
+  }
 }

@@ -1,7 +1,7 @@
 'use client';
 
 import { type FocusEvent, useCallback, useMemo, useRef, useState } from 'react';
-import { afterPress } from '@/components/ui/after-press';
+import { afterPress } from '@/components/ui/misclick-guard';
 
 /**
  * Whether the focus is in an element, or was until the element it was on went away. It stays so while the window itself

@@ -1,7 +1,7 @@
 import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import type { SessionState } from '@interlude/protocol/session-states';
-import { plainWords } from '@/components/ui/plain-words';
+import { plainWords } from '@/components/ui/plain-text';
 import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-words';
 
 export interface SessionGroup {

@@ -7,13 +7,10 @@ import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 
 import type { CountsByState } from '@/components/live/row-counts';
 import { useListSearch } from '@/components/live/use-list-search';
 import { Boundary } from '@/components/ui/boundary';
-import { FoldButton } from '@/components/ui/fold-button';
-import { HeldChanges } from '@/components/ui/held-changes';
-import { NEW_ROWS } from '@/components/ui/held-order';
-import { ListSearch } from '@/components/ui/list-search';
+import { HeldChanges, NEW_ROWS, useHeldOrder } from '@/components/ui/held-order';
+import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { useServerNow } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useStored } from '@/components/ui/use-stored';
 import { SessionFilter } from './session-filter';
 import { groupSessions, type SessionGroup } from './session-groups';

@@ -4,7 +4,7 @@ import { hasCrashed, isActiveState, isSeen, wentSilent } from '@interlude/protoc
 import type { SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
-import { plainWords } from '@/components/ui/plain-words';
+import { plainWords } from '@/components/ui/plain-text';
 
 /**
  * How a session stands: its state, with two differences. A process that has failed stands with what has failed; a

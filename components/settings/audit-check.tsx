@@ -4,8 +4,8 @@ import type { AuditCheck } from '@interlude/protocol/access';
 import { ShieldCheck } from 'lucide';
 import { useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
-import { CalendarDay } from '@/components/ui/calendar-day';
 import { CopyButton } from '@/components/ui/copy-button';
+import { CalendarDay } from '@/components/ui/day';
 import { Icon } from '@/components/ui/icon';
 import { useAct } from './use-act';
 

@@ -6,7 +6,7 @@ import { clsx } from 'clsx';
 import { Download } from 'lucide';
 import { useSearchParams } from 'next/navigation';
 import { useDeferredValue, useRef } from 'react';
-import { CalendarDay } from '@/components/ui/calendar-day';
+import { CalendarDay } from '@/components/ui/day';
 import { Icon } from '@/components/ui/icon';
 import { AuditCheckButton } from './audit-check';
 import { filterIn, paramsOf } from './audit-filter';

@@ -1,8 +1,8 @@
 'use client';
 
 import type { Storage } from '@interlude/protocol/storage';
-import { bytesInWords } from '@/components/ui/bytes-in-words';
-import { Moment } from '@/components/ui/moment';
+import { Moment } from '@/components/ui/day';
+import { bytesInWords } from '@/components/ui/format-size';
 import { type Column, FactTable } from './fact-table';
 import { Section } from './section';
 import { Share } from './share';

@@ -2,7 +2,7 @@
 
 import type { MemberList, MemberSummary } from '@interlude/protocol/access';
 import { Ago } from '@/components/ui/clock';
-import { Moment } from '@/components/ui/moment';
+import { Moment } from '@/components/ui/day';
 import { Words } from '@/components/ui/name';
 import { BlockMember } from './block-member';
 import { FactTable } from './fact-table';

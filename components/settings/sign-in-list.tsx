@@ -3,7 +3,7 @@
 import type { CredentialSummary } from '@interlude/protocol/access';
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { Ago } from '@/components/ui/clock';
-import { Moment } from '@/components/ui/moment';
+import { Moment } from '@/components/ui/day';
 import { Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import { EndCredential } from './end-credential';

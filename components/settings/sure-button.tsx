@@ -1,6 +1,6 @@
 'use client';
 
-import { PressTwice } from '@/components/ui/press-twice';
+import { PressTwice } from '@/components/ui/confirm-button';
 import { useAct } from './use-act';
 
 /**

@@ -2,8 +2,8 @@
 
 import type { CredentialSummary } from '@interlude/protocol/access';
 import { Ago } from '@/components/ui/clock';
+import { Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
-import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import { EndCredential } from './end-credential';

@@ -3,10 +3,10 @@
 import type { CredentialSummary, Me, OwnSignIns } from '@interlude/protocol/access';
 import { SignOut } from '@/components/live/sign-out';
 import { Ago } from '@/components/ui/clock';
+import { PressTwice } from '@/components/ui/confirm-button';
+import { Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
-import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
-import { PressTwice } from '@/components/ui/press-twice';
 import { ROLE_MAY, ROLE_WORD } from './role-words';
 import { Section } from './section';
 import { spanInWords } from './span-words';

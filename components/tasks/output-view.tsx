@@ -5,11 +5,10 @@ import type { TaskOutput } from '@interlude/protocol/read-models';
 
 import { ChevronDown, ChevronUp, Search } from 'lucide';
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
+import { sizeOf } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
-import { useRowWindow } from '@/components/ui/row-window';
+import { useFollow, useRowWindow } from '@/components/ui/row-window';
 import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';
-import { sizeOf } from '@/components/ui/size-of';
-import { useFollow } from '@/components/ui/use-follow';
 import { findInOutput, MOST_HITS, type OutputHit, type OutputRow, outputRows } from './output-rows';
 import { OutputText } from './output-text';
 

@@ -4,11 +4,10 @@ import { comparePositions } from '@interlude/protocol/position';
 import type { Task } from '@interlude/protocol/read-models';
 import { useMemo, useRef, useState } from 'react';
 import { Glyph } from '@/components/ui/glyph';
-import { HeldChanges } from '@/components/ui/held-changes';
+import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Words } from '@/components/ui/name';
-import { useHeldOrder } from '@/components/ui/use-held-order';
 import { TaskOutcome } from './task-outcome';
 import { taskAnchor } from './task-words';
 

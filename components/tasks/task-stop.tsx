@@ -3,10 +3,10 @@
 import type { Task } from '@interlude/protocol/read-models';
 import { useActionState, useActions } from '@/components/live/actions';
 import { useRefusal, useSupportsCommand } from '@/components/live/refusals';
+import { PressTwice } from '@/components/ui/confirm-button';
 import { useLiveness } from '@/components/ui/liveness';
+import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name } from '@/components/ui/name';
-import { PressTwice } from '@/components/ui/press-twice';
-import { SettledButton } from '@/components/ui/settled-button';
 import { nameText, quoted } from '@/components/ui/verbatim';
 
 export const stopKey = (task: Pick<Task, 'position'>) => `stop:${task.position}`;

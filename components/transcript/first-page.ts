@@ -1,5 +1,5 @@
 import type { Item, TranscriptPage } from '@interlude/protocol/read-models';
-import { isLarger } from '@/components/ui/is-larger';
+import { isLarger } from '@/components/ui/exceeds';
 
 /** Turns of the first page. Older ones load while the reader scrolls. */
 export const FIRST_PAGE = 30;

@@ -1,9 +1,9 @@
 import { isJson } from '@interlude/protocol/fields';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
-import { countLines } from '@/components/ui/count-lines';
 import { plural } from '@/components/ui/duration';
-import { isLarger } from '@/components/ui/is-larger';
+import { isLarger } from '@/components/ui/exceeds';
 import { nameElements } from '@/components/ui/name';
+import { countLines } from '@/components/ui/verbatim-page';
 
 /**
  * One part of a tool's input. Every key becomes one part, so that no special rendering hides another key.

@@ -6,7 +6,7 @@ import { CornerDownRight } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
+import { plainWords } from '@/components/ui/plain-text';
 import { useTranscriptSlots } from './transcript-slots';
 
 export const messageAnchor = (id: string) => `message-${id}`;

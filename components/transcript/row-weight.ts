@@ -1,6 +1,6 @@
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { Item, RequestItem } from '@interlude/protocol/read-models';
-import { isLarger } from '@/components/ui/is-larger';
+import { isLarger } from '@/components/ui/exceeds';
 import { NAME_CHARACTERS } from '@/components/ui/name';
 import { STEP_WEIGHT } from '@/components/ui/row-window';
 

@@ -1,5 +1,5 @@
 import type { Task, Turn } from '@interlude/protocol/read-models';
-import { plainWords } from '@/components/ui/plain-words';
+import { plainWords } from '@/components/ui/plain-text';
 import { inQuotes, quoted } from '@/components/ui/verbatim';
 import type { TranscriptSlots } from './transcript-slots';
 

@@ -5,12 +5,12 @@ import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { type ReactNode, useMemo } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';
+import { Moment } from '@/components/ui/day';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
-import { longRunClass } from '@/components/ui/long-run';
-import { Moment } from '@/components/ui/moment';
+import { longRunClass } from '@/components/ui/line-breaks';
 import { Name, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
+import { plainWords } from '@/components/ui/plain-text';
 import { useTranscriptSlots } from './transcript-slots';
 import { causeOf, type ForeignTask } from './turn-cause';
 

@@ -3,10 +3,10 @@
 import type { TranscriptState } from '@interlude/protocol/projections/transcript';
 import type { Turn } from '@interlude/protocol/read-models';
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
-import { setAddressAnchor, useAddressAnchor } from '@/components/ui/address-anchor';
+import { setAddressAnchor, useAddressAnchor } from '@/components/ui/jump';
 import type { RowVirtualizer } from '@/components/ui/row-window';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { useNewest } from '@/components/ui/use-newest';
+import { useNewest } from '@/components/ui/use-latest';
 import { itemAnchor } from './item-rows';
 import type { Lookup } from './lookup-notice';
 import type { SeekResult } from './transcript-store';

@@ -3,7 +3,7 @@
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { Turn } from '@interlude/protocol/read-models';
 import { type RefObject, useCallback, useEffect, useState } from 'react';
-import { useNewest } from '@/components/ui/use-newest';
+import { useNewest } from '@/components/ui/use-latest';
 import { distanceFromEnd, TAIL_PX } from './server-markup';
 
 /**

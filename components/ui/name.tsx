@@ -1,8 +1,8 @@
 import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
+import { needsBreaks, withBreaks } from './line-breaks';
 import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';
-import { needsBreaks, withBreaks } from './with-breaks';
 
 /** Longer names are cut: a name is to know something by, and must not push away what it names. */
 export const NAME_CHARACTERS = 400;

@@ -2,13 +2,12 @@
 
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
-import { hasControls, stripAnsi } from './ansi';
-import { AnsiText } from './ansi-text';
+import { hasControls, parseAnsi, stripAnsi } from './ansi';
 import { CopyButton } from './copy-button';
-import { countLines } from './count-lines';
-import { lastPart } from './last-part';
-import { longRunClass } from './long-run';
+import { longRunClass, needsBreaks, withBreaks } from './line-breaks';
+import { lastPart } from './truncate';
 import { UnfoldButton } from './unfold';
+import { countLines } from './verbatim-page';
 
 /** What is shown until all of it is asked for: of one long line, about as much as of many. */
 const CHARACTERS_PER_LINE = 120;
@@ -73,4 +72,25 @@ function wordsOf(text: string, clampLines: number): string {
   return lines > clampLines + 2
     ? `${lines.toLocaleString('en')} lines`
     : `${text.length.toLocaleString('en')} characters`;
+}
+
+/** Output in its colours, without whatever else a terminal would have obeyed. */
+function AnsiText({ text }: { text: string }) {
+  const spans = useMemo(() => parseAnsi(text), [text]);
+  const breaks = useMemo(() => needsBreaks(text), [text]);
+  // An element around it: browsers swallow a line break that follows <pre> at once.
+  return (
+    <span>
+      {spans.map((span, at) =>
+        span.className === null ? (
+          withBreaks(span.text, breaks)
+        ) : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: spans of a text have no other identity
+          <span key={at} className={span.className}>
+            {withBreaks(span.text, breaks)}
+          </span>
+        ),
+      )}
+    </span>
+  );
 }

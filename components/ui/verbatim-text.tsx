@@ -3,11 +3,10 @@
 import { clsx } from 'clsx';
 import { memo, useMemo, useState } from 'react';
 import { CopyButton } from './copy-button';
-import { FIRST_PAGE } from './first-pages';
-import { useTellFolded } from './folded-parts';
+import { longRunClass } from './line-breaks';
 import { Pieces } from './name';
-import { UnfoldButton } from './unfold';
-import { restInWords, type VerbatimPage, verbatimPage } from './verbatim-page';
+import { UnfoldButton, useTellFolded } from './unfold';
+import { countLines, FIRST_PAGE, restInWords, type VerbatimPage, verbatimPage } from './verbatim-page';
 
 const FURTHER = { characters: 20_000, lines: 1_000 };
 
@@ -78,4 +77,32 @@ function usePages(text: string, given: VerbatimPage | undefined, count: number):
     return pages;
   }, [text, first, count]);
   return [first, ...further];
+}
+
+/** Its beginning: what sums something up is a few lines, and there may be hundreds on a page. */
+const MOST = { characters: 4_000, lines: 200, pieces: 100 };
+
+/**
+ * What an agent says of something beside its name, a summary or an error, as it is: no escape is obeyed and no line
+ * overwritten, because people decide by it.
+ */
+export function VerbatimLines({ text, className }: { text: string; className?: string }) {
+  const { pieces, end } = useMemo(() => verbatimPage(text, 0, MOST), [text]);
+  return (
+    <span className={clsx('[overflow-wrap:anywhere]', longRunClass(text.slice(0, end)), className)}>
+      <Pieces pieces={pieces} />
+      {end < text.length && '…'}
+    </span>
+  );
+}
+
+/** More is a trace or a dump: its beginning is shown, and the rest on asking. */
+const SHORT = { characters: 800, lines: 8, pieces: 100 };
+
+/** Why something failed, as it is: what is short as words, what is long as the output it most likely is. */
+export function ErrorText({ text }: { text: string }) {
+  const isShort = text.length <= SHORT.characters && countLines(text) <= SHORT.lines;
+  const first = useMemo(() => (isShort ? null : verbatimPage(text, 0, SHORT)), [text, isShort]);
+  if (first === null) return <VerbatimLines text={text} />;
+  return <VerbatimText text={text} first={first} label="error" />;
 }

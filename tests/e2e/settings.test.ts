@@ -3,7 +3,7 @@ import type { AuditEntry, AuditPage, NewToken } from '@interlude/protocol/access
 import type { Storage } from '@interlude/protocol/storage';
 import type { BrowserContext, Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { bytesInWords } from '@/components/ui/bytes-in-words';
+import { bytesInWords } from '@/components/ui/format-size';
 import { openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
 import { addMembers, VIEWER_SECRET } from '../support/members';

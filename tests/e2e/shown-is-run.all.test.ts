@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SETTLE_MS } from '@/components/ui/stillness';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import {
   allowOf,
   askingAgent,

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { AttachmentChips } from '@/components/composer/attachment-chips';
 import { Composer } from '@/components/composer/composer';
-import { ComposerRefusal } from '@/components/composer/composer-refusal';
+import { ComposerRefusal } from '@/components/composer/composer-status';
 import { UploadList } from '@/components/composer/upload-list';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import { standingNotices } from '@/components/inbox/notices';

@@ -10,8 +10,7 @@ import {
   storeDraft,
   storeOutgoing,
 } from '@/components/composer/draft-store';
-import { outgoingQueues } from '@/components/composer/outgoing-queues';
-import { sendMessage } from '@/components/composer/send-message';
+import { outgoingQueues, sendMessage } from '@/components/composer/outgoing-queue';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
 import { SignOut } from '@/components/live/sign-out';

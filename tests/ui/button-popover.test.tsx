@@ -2,7 +2,7 @@
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { useRef, useState } from 'react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { ButtonPopover } from '@/components/ui/button-popover';
+import { ButtonPopover } from '@/components/ui/popover';
 
 function Page() {
   const [open, setOpen] = useState(true);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { decodeEntities } from '@/components/ui/entities';
+import { decodeEntities } from '@/components/ui/plain-text';
 
 it.each([
   ['what everybody knows', '&lt;b&gt; &amp;amp; &quot;&apos; &copy; &hellip; &AMP;', '<b> &amp; "\' © … &'],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { countLines } from '@/components/ui/count-lines';
-import { lastPart } from '@/components/ui/last-part';
+import { lastPart } from '@/components/ui/truncate';
+import { countLines } from '@/components/ui/verbatim-page';
 
 describe('the end of a text', () => {
   it.each([

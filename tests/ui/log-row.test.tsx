@@ -10,7 +10,7 @@ import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams }
 import { LogRow } from '@/components/logs/log-row';
 import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-settings';
 import { messagePieces, previewOf } from '@/components/logs/message-pieces';
-import { sizeOf } from '@/components/ui/size-of';
+import { sizeOf } from '@/components/ui/format-size';
 
 const ESC = '\u001b';
 const SETTINGS = { isRelative: false, isUtc: true, wraps: false, dims: false };

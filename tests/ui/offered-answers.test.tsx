@@ -4,7 +4,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { chosenOption, decisionOf, offeredBy } from '@/components/requests/offered';
+import { chosenOption, decisionOf, offeredBy } from '@/components/requests/request-answer';
 import { requestWeight } from '@/components/transcript/row-weight';
 import { NowProvider } from '@/components/ui/now';
 import { unescaped } from '../support/decode-shown';

@@ -2,7 +2,7 @@ import { EMPTY_TRANSCRIPT } from '@interlude/protocol/projections/transcript';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readDraft, storeDraft } from '@/components/composer/draft-store';
 import { OutgoingQueue, type SendOutcome } from '@/components/composer/outgoing-queue';
-import { sentTexts } from '@/components/composer/sent-texts';
+import { sentTexts } from '@/components/composer/sent-history';
 import { withOutgoing } from '@/components/composer/with-outgoing';
 import { aMessage, aTurn } from './rows';
 

@@ -1,7 +1,7 @@
 import type { ComponentProps } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, test } from 'vitest';
-import { ComposerRefusal } from '@/components/composer/composer-refusal';
+import { ComposerRefusal } from '@/components/composer/composer-status';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { TaskStop } from '@/components/tasks/task-stop';

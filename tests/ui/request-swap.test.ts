@@ -1,10 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { nextPinned } from '@/components/requests/next-pinned';
-import { findRequest, openRequests } from '@/components/requests/open-requests';
-import { answersOf, hasTwins, questionsOf } from '@/components/requests/questions';
-import { goneWords } from '@/components/requests/request-answer';
+import { findRequest, nextPinned, openRequests } from '@/components/requests/pinned-requests';
+import { answersOf, hasTwins, questionsOf } from '@/components/requests/question-answer';
+import { goneWords, requestKey } from '@/components/requests/request-answer';
 import { RequestBoard } from '@/components/requests/request-board';
-import { requestKey } from '@/components/requests/request-key';
 import { aRequest, aTurn } from './rows';
 
 const a = aRequest();

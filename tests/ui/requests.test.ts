@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { outboxFacts } from '@/components/agents/status-facts';
 import { FleetStore } from '@/components/live/fleet-store';
 import { owedIn } from '@/components/obligations/use-obligations';
-import { answersOf, isLonger, questionsOf, shownOf } from '@/components/requests/questions';
+import { answersOf, isLonger, questionsOf, shownOf } from '@/components/requests/question-answer';
 import { explicitReplies } from '@/components/transcript/reply-link';
 import { aMessage } from './rows';
 

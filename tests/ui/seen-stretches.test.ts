@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SeenStretches } from '@/components/requests/seen-stretches';
+import { SeenStretches } from '@/components/requests/request-input';
 
 function seen(...stretches: [from: number, to: number, width?: number][]): boolean {
   const all = new SeenStretches();

@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PressTwice } from '@/components/ui/press-twice';
-import { SettledButton } from '@/components/ui/settled-button';
+import { PressTwice } from '@/components/ui/confirm-button';
+import { SettledButton } from '@/components/ui/misclick-guard';
 import { layOut, settle } from './laid-out';
 
 beforeEach(() => {

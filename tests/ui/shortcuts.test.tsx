@@ -2,10 +2,9 @@
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { useRef } from 'react';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { SHORTCUT_WORDS, signOf } from '@/components/ui/shortcuts/shortcut-dialog';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
-import { SHORTCUTS, type ShortcutId } from '@/components/ui/shortcuts/shortcut-list';
-import { SHORTCUT_WORDS, signOf } from '@/components/ui/shortcuts/shortcut-words';
-import { useOwnKeys, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { SHORTCUTS, type ShortcutId, useOwnKeys, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const ids = Object.keys(SHORTCUTS) as ShortcutId[];
 

@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { SETTLE_MS } from '@/components/ui/stillness';
-import { useShownLongEnough } from '@/components/ui/use-shown-long-enough';
+import { useShownLongEnough } from '@/components/composer/interrupt';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] });

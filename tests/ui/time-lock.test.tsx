@@ -3,7 +3,7 @@ import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
-import { spanOf } from '@/components/time-lock/use-time-lock';
+import { spanOf } from '@/components/time-lock/time-lock';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TurnArticle } from '@/components/transcript/turn-article';
 import { NowProvider } from '@/components/ui/now';

@@ -1,7 +1,7 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
-import { unseenWords } from '@/components/requests/unseen-words';
+import { unseenWords } from '@/components/requests/request-head';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import { decodeShown } from '../support/decode-shown';

@@ -1,8 +1,7 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { isKept } from '@/components/composer/kept-attachment';
-import { sendMessage } from '@/components/composer/send-message';
-import { uploadAttachment } from '@/components/composer/upload-attachment';
+import { sendMessage } from '@/components/composer/outgoing-queue';
+import { isKept, uploadAttachment } from '@/components/composer/upload-attachment';
 import { HeldRequest } from './held-request';
 
 /** A file as a browser has it: `isThere` tells whether its bytes can be read. */

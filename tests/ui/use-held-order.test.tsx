@@ -3,7 +3,7 @@ import { act, cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { useRef, useState } from 'react';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { RowOrder } from '@/components/ui/held-order';
-import { useHeldOrder } from '@/components/ui/use-held-order';
+import { useHeldOrder } from '@/components/ui/held-order';
 
 let list: (ids: readonly string[], of?: string) => void;
 

@@ -4,13 +4,12 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { questionsOf, shownOf } from '@/components/requests/questions';
+import { questionsOf, shownOf } from '@/components/requests/question-answer';
 import { inputParts } from '@/components/transcript/input-parts';
 import { FIRST_WEIGHT, itemWeight } from '@/components/transcript/row-weight';
-import { FIRST_PAGE, firstPages } from '@/components/ui/first-pages';
 import { Name } from '@/components/ui/name';
 import { rowsBefore, STEP_WEIGHT } from '@/components/ui/row-window';
-import { verbatimPage } from '@/components/ui/verbatim-page';
+import { FIRST_PAGE, firstPages, verbatimPage } from '@/components/ui/verbatim-page';
 import { hostileInputs, signs } from '../support/hostile-inputs';
 import { aRequest } from './rows';
 

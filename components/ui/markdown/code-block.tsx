@@ -5,7 +5,7 @@ import type { RootContent } from 'hast';
 import { type ReactNode, useEffect, useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
-import { endOfFirstPart } from '@/components/ui/first-part';
+import { endOfFirstPart } from '@/components/ui/truncate';
 import { enqueueIdle } from '../idle-queue';
 import { UnfoldButton } from '../unfold';
 import { runInWorker } from './run-in-worker';

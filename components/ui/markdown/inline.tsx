@@ -1,9 +1,9 @@
 import type { Token, Tokens } from 'marked';
 import type { ReactNode } from 'react';
-import { decodeEntities } from '../entities';
+import { withBreaks } from '../line-breaks';
+import { decodeEntities } from '../plain-text';
 import { proseText } from '../prose';
 import { bracketed, nameText } from '../verbatim';
-import { withBreaks } from '../with-breaks';
 import { otherTarget } from './other-target';
 
 /** Deeper nesting is shown as written. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readScrolls, type Scroller, shiftBetween } from '@/components/ui/scrolled-by';
+import { readScrolls, type Scroller, shiftBetween } from '@/components/ui/misclick-guard';
 
 /** A box 400 pixels high, of so much content. */
 function box(scrollTop: number, scrollHeight = 1_000): Scroller {

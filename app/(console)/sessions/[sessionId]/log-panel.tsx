@@ -4,7 +4,7 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ChevronLeft, ExternalLink, X } from 'lucide';
 import type { ReactNode } from 'react';
-import type { Span } from '@/components/time-lock/use-time-lock';
+import type { Span } from '@/components/time-lock/time-lock';
 import { BottomPane } from '@/components/ui/bottom-pane';
 import { Icon } from '@/components/ui/icon';
 import { OVER } from '@/components/ui/in-view';

@@ -13,13 +13,12 @@ import {
   standingOf,
 } from '@/components/sessions/session-words';
 import { StateWhy } from '@/components/sessions/state-why';
-import { Ago, RunningClock } from '@/components/ui/clock';
+import { Ago, LastHeard, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
-import { LastHeard } from '@/components/ui/last-heard';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
+import { plainWords } from '@/components/ui/plain-text';
 import { nameText } from '@/components/ui/verbatim';
 
 /** What a session is called, how it stands since when, and whose it is. */

@@ -1,7 +1,7 @@
 'use client';
 
 import { useEffect, useMemo } from 'react';
-import { useOutgoing } from '@/components/composer/use-outgoing';
+import { useOutgoing } from '@/components/composer/outgoing-queue';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
 import { useSelected } from '@/components/live/use-folded';
 import { DetachedRequests } from '@/components/transcript/call-state';

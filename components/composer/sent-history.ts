@@ -1,0 +1,40 @@
+'use client';
+
+import type { Turn } from '@interlude/protocol/read-models';
+import { useRef } from 'react';
+import type { OutgoingMessage } from './draft-store';
+
+const MOST = 100;
+
+/** What was written to the agent before, the newest first, each text once: what ↑ brings back. */
+export function sentTexts(turns: readonly Turn[], outgoing: readonly OutgoingMessage[]): string[] {
+  const texts = new Set<string>();
+  for (const { text } of outgoing.toReversed()) texts.add(text);
+  for (let at = turns.length - 1; at >= 0 && texts.size < MOST; at--) {
+    for (const item of turns[at]?.items.toReversed() ?? []) {
+      if (item.kind === 'message' && item.role === 'user') texts.add(item.text);
+    }
+  }
+  return [...texts];
+}
+
+/** Walking through what was sent before, by ↑ in an empty composer and the arrows from there on. */
+export function useSentHistory(texts: () => string[]) {
+  const walk = useRef<{ texts: string[]; at: number } | null>(null);
+  return {
+    /** @returns the text to show, or null when the key means something else here */
+    move(key: string, text: string): string | null {
+      const step = key === 'ArrowUp' ? 1 : key === 'ArrowDown' ? -1 : 0;
+      const walking = walk.current !== null && walk.current.texts[walk.current.at] === text;
+      if (step === 0 || (!walking && (step < 0 || text !== ''))) return null;
+      const { texts: all, at } = walking && walk.current !== null ? walk.current : { texts: texts(), at: -1 };
+      const next = Math.min(all.length - 1, at + step);
+      if (next < 0) {
+        walk.current = null;
+        return walking ? '' : null;
+      }
+      walk.current = { texts: all, at: next };
+      return all[next] ?? null;
+    },
+  };
+}

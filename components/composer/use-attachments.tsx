@@ -1,0 +1,159 @@
+'use client';
+
+import { type AttachmentKind, IMAGE_TYPES, supportedAttachments } from '@interlude/protocol/attachments';
+import { Paperclip } from 'lucide';
+import {
+  type ClipboardEvent,
+  type DragEvent,
+  useEffect,
+  useEffectEvent,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
+import { useRunnerStatus } from '@/components/live/refusals';
+import { Icon } from '@/components/ui/icon';
+import type { Draft } from './draft-store';
+import type { Upload, UploadList } from './upload-list';
+import { uploadLists } from './upload-list';
+
+export const NOTHING_TAKEN = 'Nothing can be attached: this agent takes no images or files';
+
+/** Opens the system's choice of files; where the agent takes none, it says so. */
+export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach: (files: FileList) => void }) {
+  const { takes, onAttach } = props;
+  const input = useRef<HTMLInputElement>(null);
+  const isOffered = takes.length > 0;
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        // What a file is, the server sees: browsers know few kinds of text.
+        accept={takes.includes('file') ? undefined : IMAGE_TYPES.join(',')}
+        onChange={({ currentTarget }) => {
+          if (currentTarget.files !== null) onAttach(currentTarget.files);
+          // The same file may be chosen again.
+          currentTarget.value = '';
+        }}
+      />
+      <button
+        type="button"
+        aria-label={takes.includes('file') || !isOffered ? 'Attach files' : 'Attach images'}
+        aria-disabled={!isOffered}
+        title={isOffered ? WORDS[takes.join()] : NOTHING_TAKEN}
+        onClick={() => isOffered && input.current?.click()}
+        className="hit -ml-1.5 grid size-7 shrink-0 place-items-center rounded text-ink-3 hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:opacity-50"
+      >
+        <Icon of={Paperclip} size={15} strokeWidth={1.75} />
+      </button>
+    </>
+  );
+}
+
+const WORDS: Record<string, string> = {
+  'image,file': 'Attach images or files: choose, paste or drop them',
+  image: 'Attach images: choose, paste or drop them',
+  file: 'Attach files: choose, paste or drop them',
+};
+
+const NONE: readonly Upload[] = [];
+
+/** What is attached to the message that is being written, and the ways to attach. */
+interface Attaching {
+  takes: readonly AttachmentKind[];
+  list: UploadList;
+  uploads: readonly Upload[];
+  /** Something is held over the composer that it takes. */
+  isOver: boolean;
+  /** What the message waits for, or lacks, or why what is held over the composer is not taken; else null. */
+  words: string | null;
+  /** For the composer: what is dropped on it, or pasted into it, is attached. */
+  places: {
+    onPaste(event: ClipboardEvent): void;
+    onDragOver(event: DragEvent): void;
+    onDragLeave(event: DragEvent): void;
+    onDrop(event: DragEvent): void;
+  };
+}
+
+export function useAttaching(options: {
+  sessionId: string;
+  /** Why nobody can be written to any more, else null. */
+  ended: string | null;
+  /** The draft as it is now, and the way to change it. What the server has is kept with it. */
+  draftNow: () => Draft;
+  change: (next: Partial<Draft>) => void;
+  /** Sends the message that waited for what is attached, if it can be sent. */
+  send: () => void;
+}): Attaching {
+  const { sessionId, ended, draftNow, change, send } = options;
+  const taken = supportedAttachments(useRunnerStatus());
+  const takes = ended === null ? taken : [];
+  const list = uploadLists.of(sessionId);
+  useEffect(() =>
+    list.usedFor({
+      takes,
+      onChange: (attachments) => change({ attachments: attachments.length === 0 ? undefined : attachments }),
+      onReady: send,
+    }),
+  );
+  const arrive = useEffectEvent(() => {
+    const waiting = uploadLists.arrive(sessionId);
+    if (waiting !== null) change({ text: waiting.text, replyTo: waiting.replyTo });
+  });
+  useEffect(() => {
+    arrive();
+    return () => uploadLists.leave(sessionId, draftNow());
+  }, [sessionId, draftNow]);
+  const uploads = useSyncExternalStore(
+    list.subscribe,
+    () => list.uploads,
+    () => NONE,
+  );
+  const [over, setOver] = useState<'taken' | 'refused' | null>(null);
+  const attaching = uploads.length === 0 ? null : list.words;
+  return {
+    takes,
+    list,
+    uploads,
+    isOver: over === 'taken',
+    words: over === 'refused' ? `${NOTHING_TAKEN}.` : attaching,
+    places: {
+      onPaste(event) {
+        const { files, types } = event.clipboardData;
+        if (files.length === 0 || takes.length === 0 || isPictureOfText(types)) return;
+        event.preventDefault();
+        list.add(files);
+      },
+      onDragOver(event) {
+        if (!hasFiles(event)) return;
+        // Also what is not taken: the browser would open it in the place of this page.
+        event.preventDefault();
+        if (takes.length === 0) event.dataTransfer.dropEffect = 'none';
+        setOver(takes.length === 0 ? 'refused' : 'taken');
+      },
+      onDragLeave(event) {
+        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(null);
+      },
+      onDrop(event) {
+        setOver(null);
+        if (!hasFiles(event)) return;
+        event.preventDefault();
+        if (takes.length > 0) list.add(event.dataTransfer.files);
+      },
+    },
+  };
+}
+
+const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer.types.includes('Files');
+
+/**
+ * What is copied from a table or a page comes as text with its form, and as a picture of it: the text is meant. Beside a
+ * file there is plain text alone, its name.
+ */
+function isPictureOfText(types: readonly string[]): boolean {
+  return types.includes('text/plain') && (types.includes('text/html') || types.includes('text/rtf'));
+}

@@ -1,0 +1,61 @@
+'use client';
+
+import { useClock, useHydrated } from './now';
+
+/** A time of the reader's calendar, in the fewest words that tell it: `14:03`, `24 Nov 14:03`, `24 Nov 2025 14:03`. */
+export function Moment({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
+  const isKnown = useHydrated();
+  const date = useClock((now) => (isKnown ? dateOf(at, now) : null));
+  const time = new Date(at);
+  const clock = time.toLocaleTimeString('en-GB', {
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(seconds ? { second: '2-digit' } : {}),
+  });
+  return (
+    <time className={className} dateTime={time.toISOString()} title={isKnown ? time.toLocaleString() : undefined}>
+      {/* The server does not know the reader's time zone. */}
+      {isKnown ? `${date} ${clock}`.trim() : '\u2007\u2007:\u2007\u2007'}
+    </time>
+  );
+}
+
+/** Whether two times are on different days of the reader's own calendar; never where one of them is no time. */
+export function isOtherDay(a: number, b: number): boolean {
+  const [one, other] = [new Date(a), new Date(b)];
+  if (Number.isNaN(one.getTime()) || Number.isNaN(other.getTime())) return false;
+  return one.toDateString() !== other.toDateString();
+}
+
+/** A day of the reader's calendar: `Today`, `Yesterday`, `Friday 20 November`, `Friday 20 November 2025`. */
+export function dayWords(at: number, now: number): string {
+  const [day, today] = [new Date(at), new Date(now)];
+  if (day.toDateString() === today.toDateString()) return 'Today';
+  // Not a number of hours ago: days may have 23 or 25.
+  const yesterday = new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1);
+  if (day.toDateString() === yesterday.toDateString()) return 'Yesterday';
+  const words = `${nameOf(day, 'weekday')} ${day.getDate()} ${nameOf(day, 'month')}`;
+  return day.getFullYear() === today.getFullYear() ? words : `${words} ${day.getFullYear()}`;
+}
+
+function nameOf(day: Date, part: 'weekday' | 'month'): string {
+  return day.toLocaleDateString('en', { [part]: 'long' });
+}
+
+/** The same beside a time of day: nothing for today, `24 Nov`, `24 Nov 2025`. */
+function dateOf(at: number, now: number): string {
+  const [day, today] = [new Date(at), new Date(now)];
+  if (day.toDateString() === today.toDateString()) return '';
+  const words = `${day.getDate()} ${day.toLocaleDateString('en', { month: 'short' })}`;
+  return day.getFullYear() === today.getFullYear() ? words : `${words} ${day.getFullYear()}`;
+}
+
+/** A day of the reader's calendar. Only in the browser: the server does not know the reader's time zone. */
+export function CalendarDay({ at }: { at: number }) {
+  const time = new Date(at);
+  return (
+    <time dateTime={time.toISOString()} title={time.toLocaleString()}>
+      {time.getDate()} {time.toLocaleDateString('en', { month: 'short' })} {time.getFullYear()}
+    </time>
+  );
+}

@@ -1,0 +1,70 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { Popover } from 'radix-ui';
+import { type ComponentProps, type ReactNode, type RefObject, useRef } from 'react';
+import { OVER } from './in-view';
+import { useOpenDialog } from './shortcuts/use-shortcuts';
+
+/** What a popover shows. Esc closes it, and nothing else hears it. */
+export function PopoverPanel({ className, onCloseAutoFocus, ...props }: ComponentProps<typeof Popover.Content>) {
+  return (
+    <Popover.Portal>
+      <Panel
+        sideOffset={6}
+        collisionPadding={12}
+        onEscapeKeyDown={(event) => event.stopPropagation()}
+        onCloseAutoFocus={(event) => {
+          // Called from a timer. The next popover may have the focus by then, and closes if it loses it.
+          if (document.activeElement === document.body) onCloseAutoFocus?.(event);
+          else event.preventDefault();
+        }}
+        {...OVER}
+        {...props}
+        className={clsx(
+          'z-30 max-h-[60dvh] overflow-y-auto rounded-md border border-line-strong bg-ground shadow-xl outline-none',
+          className,
+        )}
+      />
+    </Popover.Portal>
+  );
+}
+
+/** There for as long as it is open. */
+function Panel(props: ComponentProps<typeof Popover.Content>) {
+  useOpenDialog();
+  return <Popover.Content {...props} />;
+}
+
+/** Beneath the button that opened it, which stands elsewhere, in code that came before. */
+export function ButtonPopover(props: {
+  label: string;
+  button: RefObject<HTMLElement | null>;
+  onClose: () => void;
+  className?: string;
+  children: ReactNode;
+}) {
+  const { label, button, onClose, className = 'w-[min(420px,calc(100vw-24px))] py-1', children } = props;
+  const leftByPress = useRef(false);
+  return (
+    <Popover.Root open onOpenChange={(open) => !open && onClose()}>
+      <Popover.Anchor virtualRef={button as RefObject<HTMLElement>} />
+      <PopoverPanel
+        align="start"
+        aria-label={label}
+        onInteractOutside={(event) => {
+          // The button closes what it opened by itself.
+          if (button.current?.contains(event.target as Node)) event.preventDefault();
+          else leftByPress.current = true;
+        }}
+        onCloseAutoFocus={(event) => {
+          event.preventDefault();
+          if (!leftByPress.current) button.current?.focus();
+        }}
+        className={className}
+      >
+        {children}
+      </PopoverPanel>
+    </Popover.Root>
+  );
+}

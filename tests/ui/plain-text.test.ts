@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { plainWords } from '@/components/ui/plain-text';
+import { hostileTexts } from '../support/hostile-texts';
+
+describe('what a text of markdown says on one line', () => {
+  it.each([
+    ['**Done** — see [log](https://example.com/log)', 'Done — see log'],
+    ['# Report\n\nAll *three* passed.', 'Report All three passed.'],
+    ['Fixed:\n- `a.ts`\n* b\n+ c', 'Fixed: a.ts b c'],
+    ['1. first\n2. second', '1. first 2. second'],
+    ['- [x] build\n- [ ] deploy', '☑ build ☐ deploy'],
+    ['> > quoted\n> again', 'quoted again'],
+    ['| Check | Result |\n|:--|--:|\n| lint | 3 failed |', 'Check Result lint 3 failed'],
+    ['Run this:\n```sh\nnpm test\n```\nThen wait.', 'Run this: npm test Then wait.'],
+    ['a\n\n---\n\nb', 'a b'],
+    ['Title\n=====\n\nwords', 'Title words'],
+    ['***very*** ~~not~~ **so *deep* it goes**', 'very not so deep it goes'],
+    ['_see the log_ of __both of them__', 'see the log of both of them'],
+    ['![chart](https://a.b/c.png) and ![](x)', 'chart and image'],
+    ['[**bold** link](https://a.b/c_(d)) [ref][1]\n\n[1]: https://a.b', 'bold link ref'],
+    ['<https://a.b/c>', 'https://a.b/c'],
+    ['1 &lt; 2 &amp;&amp; 3&nbsp;&gt; 2', '1 < 2 && 3 > 2'],
+    ['one<br>two', 'one two'],
+    ['\\*not emphasis and \\_nor this', '*not emphasis and _nor this'],
+    ['\\*so it is\\* and \\*that', 'so it is and *that'],
+    ['**✅ Done:** 4 of 4', '✅ Done: 4 of 4'],
+    // where a preview was cut
+    ['All passed. **Next st', 'All passed. Next st'],
+    ['Suite passes\n\n**9 passed, 0 fai', 'Suite passes 9 passed, 0 fai'],
+    ['All done. **✅ Not', 'All done. ✅ Not'],
+    ['It says **“no', 'It says “no'],
+    ['See [the log](https://exam', 'See the log'],
+    ['Run `npm te', 'Run npm te'],
+  ])('%j reads %j', (markdown, words) => expect(plainWords(markdown)).toBe(words));
+
+  it.each([
+    '2 * 3 * 4 = 24',
+    '2**3**4',
+    '__init__ and snake_case_name',
+    'src/*.ts and lib/*.js',
+    '**/*.ts and **/a/**',
+    'a | b',
+    'C:\\Users\\me\\file.txt',
+    'issue #12 and -5 and 1. May',
+    'array[0] (see above)',
+    'a < b and c > d',
+    'שלום, עולם!',
+  ])('leaves %j as it is', (text) => expect(plainWords(text)).toBe(text));
+
+  it('keeps what an agent would hide or turn around, to be shown as signs', () => {
+    expect(plainWords('**a\u202eb**')).toBe('a\u202eb');
+    expect(plainWords('a&#8238;b')).toBe('a\u202eb');
+    expect(plainWords('rm it\rall is well\r\n')).toBe('rm it\rall is well');
+  });
+
+  const marks = fc.constantFrom(
+    ...'*_`~#>|[]()!\\&<-+=: \n\u00a01.xa'.split(''),
+    '**',
+    '&amp;',
+    '](',
+    '&#42;',
+    '- [x] ',
+  );
+  const texts = fc.array(marks, { maxLength: 60 }).map((parts) => parts.join(''));
+
+  it('leaves what came out of it as it is', () => {
+    fc.assert(
+      fc.property(fc.oneof(texts, fc.string({ unit: 'binary' })), (text) => {
+        const words = plainWords(text);
+        expect(plainWords(words)).toBe(words);
+        expect(words).not.toMatch(/[\n`]/);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('leaves what came out of a long text as it is', () => {
+    for (const { name, text } of hostileTexts(5_000)) {
+      const words = plainWords(text);
+      expect(words.length, name).toBeLessThanOrEqual(1_001);
+      expect(plainWords(words), name).toBe(words);
+    }
+  });
+});

@@ -1,0 +1,81 @@
+import { renderToStaticMarkup } from 'react-dom/server';
+import { describe, expect, it } from 'vitest';
+import { estimateTurnHeight } from '@/components/transcript/use-turn-rows';
+import { sizeInWords } from '@/components/ui/format-size';
+import { Markdown } from '@/components/ui/markdown/markdown';
+import { TerminalText } from '@/components/ui/terminal-text';
+import { foldLines, LINE_KEPT } from '@/components/ui/truncate';
+import { ErrorText } from '@/components/ui/verbatim-text';
+import { aMessage, aTurn } from './rows';
+
+const LINE = 'x1y2 '.repeat(10_000);
+
+describe('a very long line', () => {
+  it('is folded, and what stands around it is not', () => {
+    const { text, wholeLength } = foldLines(`before\n\n${LINE}\n\nafter`);
+    expect(text).toBe(`before\n\n${LINE.slice(0, LINE_KEPT)}…\n\nafter`);
+    expect(wholeLength).toBe(LINE.length + 15);
+  });
+
+  it.each([
+    ['lines that people write', 'A sentence or two. '.repeat(20).concat('\n').repeat(200)],
+    ['code', `\`\`\`json\n${LINE}\n\`\`\``],
+    ['code in a list', `- a\n  ~~~\n  ${LINE}\n  ~~~`],
+    ['code with another fence in it', `\`\`\`\`\n\`\`\`\n${LINE}\n\`\`\`\``],
+  ])('%s are not folded', (_what, text) => expect(foldLines(text)).toEqual({ text, wholeLength: null }));
+
+  it('is folded behind code that has ended', () => {
+    expect(foldLines(`\`\`\`\na\n\`\`\`\n${LINE}`).text.length).toBeLessThan(1_000);
+  });
+
+  it('is never cut within a character', () => {
+    expect(foldLines('👍'.repeat(5_000)).text.isWellFormed()).toBe(true);
+    expect(foldLines(`a${'👍'.repeat(5_000)}`).text.isWellFormed()).toBe(true);
+  });
+
+  it('says in an answer how much there is, and offers all of it', () => {
+    const markup = renderToStaticMarkup(<Markdown text={LINE} />);
+    expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(1_200);
+    expect(markup).toContain('Show all (50 kB)');
+    expect(markup).toContain('Copy all');
+  });
+
+  it('takes no more room in a turn than is shown of it', () => {
+    const height = (text: string) => estimateTurnHeight(aTurn({ items: [aMessage({ text })] }));
+    expect(height(LINE)).toBeLessThan(500);
+    expect(height(`${LINE}\n`.repeat(20))).toBeLessThan(8_000);
+    expect(height('A line.\n'.repeat(10_000))).toBeGreaterThan(20_000);
+  });
+});
+
+it('output of one line is folded to about as much as output of many', () => {
+  const markup = renderToStaticMarkup(<TerminalText text={LINE} label="output" />);
+  expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(2_000);
+  expect(markup).toContain('Show all 49,999 characters');
+  expect(renderToStaticMarkup(<TerminalText text={'word '.repeat(300)} label="output" />)).not.toContain('Show all');
+});
+
+describe('why something failed', () => {
+  it('is shown whole where it is short', () => {
+    expect(renderToStaticMarkup(<ErrorText text="No disk left" />)).toContain('No disk left');
+    expect(renderToStaticMarkup(<ErrorText text="No disk left" />)).not.toContain('<button');
+  });
+
+  it.each([
+    ['in one line', LINE],
+    ['in many', 'at a\n'.repeat(10_000)],
+  ])('is shown in part where it is long, %s, and can be copied', (_what, text) => {
+    const markup = renderToStaticMarkup(<ErrorText text={text} />);
+    expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(1_000);
+    expect(markup).toContain('Show more: ');
+    expect(markup).toContain('Copy error');
+  });
+});
+
+it.each([
+  [1, '1 character'],
+  [999, '999 characters'],
+  [50_000, '50 kB'],
+  [999_499, '999 kB'],
+  [1_400_000, '1.4 MB'],
+])('%i signs are %s', (length, words) => expect(sizeInWords(length)).toBe(words));
