@@ -9,7 +9,7 @@ import type { MorePages } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list-search';
 import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
 import { ListSearch } from '@/components/ui/list-controls';
-import { useNewest } from '@/components/ui/use-latest';
+import { useLatest } from '@/components/ui/use-latest';
 import { useSelection } from '@/components/ui/use-selection';
 import { BoardActivity } from './board-activity';
 import { BoardSorter, SORT_WORD } from './board-columns';
@@ -46,7 +46,7 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
   const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
   const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
   const chosen = agents.filter(({ id }) => selected.has(id));
-  const latest = useNewest(select);
+  const latest = useLatest(select);
   const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
   const isFiltered = agents.length < rows.length;
   return (
@@ -67,7 +67,7 @@ export function BoardTable({ list, more }: { list: ShownList<AgentSummary>; more
           isReversed={query.isReversed}
           onSort={(sort, isReversed) => setQuery({ ...query, sort, isReversed })}
         />
-        <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
+        <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: see its rows */}
       <div role="table" aria-label="Agents" aria-rowcount={agents.length + 1}>

@@ -6,7 +6,7 @@ import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
-import { useTellInSight } from '@/components/ui/visible-rows';
+import { useVisibleRow } from '@/components/ui/visible-rows';
 import type { LiveAgent } from './use-agents';
 
 /** Of what was said with it. What nobody has to look at takes no more room than a paragraph: the log has all of it. */
@@ -35,7 +35,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
   const { position, agentId, detail, isFailure, occurredAt, seenAt } = insight;
   const isNew = isFailure && seenAt === null;
   const row = useRef<HTMLLIElement>(null);
-  useTellInSight(row, isNew ? position : null);
+  useVisibleRow(row, isNew ? position : null);
   return (
     <li ref={row} className="border-line border-b py-2">
       <p className="flex flex-wrap items-baseline gap-x-3">

@@ -8,7 +8,7 @@ import { usePost } from '@/components/live/idempotent-post';
 import { SessionLink } from '@/components/sessions/session-link';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { Ago } from '@/components/ui/clock';
-import { PressTwice } from '@/components/ui/confirm-button';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import { plural } from '@/components/ui/duration';
 import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name } from '@/components/ui/name';
@@ -104,7 +104,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
                 Assign<span className="sr-only"> {name}</span>
               </SettledButton>
             </span>
-            <PressTwice
+            <ConfirmButton
               of={first.position}
               disabled={isBusy}
               onPress={() => ask(`${path}/discard`)}
@@ -117,7 +117,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
                   <span className="sr-only"> {name}</span>
                 </>
               )}
-            </PressTwice>
+            </ConfirmButton>
           </>
         )}
         <span aria-live="polite">

@@ -3,7 +3,7 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useMayAct } from '@/components/access/may-act';
 import { BulkLevel } from '@/components/logs/bulk-level';
-import { PressTwice } from '@/components/ui/confirm-button';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import { Name } from '@/components/ui/name';
 import { interruptAll, markSeen, retire, takeBack } from './agent-jobs';
 import { type AgentJob, useEachAgent } from './use-each-agent';
@@ -39,21 +39,21 @@ export function SelectionBar(props: {
         </button>
         {mayAct ? (
           <>
-            <PressTwice
+            <ConfirmButton
               of={`interrupt ${of}`}
               disabled={isBusy || !working}
               onPress={() => start('Interrupt', interruptAll)}
               looks={LOOKS}
             >
               {(isPressed) => (isPressed ? 'Press again: interrupt' : working ? 'Interrupt' : 'Interrupt: none works')}
-            </PressTwice>
+            </ConfirmButton>
             <button type="button" disabled={isBusy} onClick={() => start('Mark seen', markSeen)} className={QUIET}>
               Mark seen
             </button>
             {canRetire ? (
-              <PressTwice of={`retire ${of}`} disabled={isBusy} onPress={() => start('Retire', retire)} looks={LOOKS}>
+              <ConfirmButton of={`retire ${of}`} disabled={isBusy} onPress={() => start('Retire', retire)} looks={LOOKS}>
                 {(isPressed) => (isPressed ? 'Press again: retire' : 'Retire')}
-              </PressTwice>
+              </ConfirmButton>
             ) : (
               <button type="button" disabled={isBusy} onClick={() => start('Take back', takeBack)} className={QUIET}>
                 Take back

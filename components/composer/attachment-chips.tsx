@@ -5,7 +5,7 @@ import { API_ADDRESS } from '@interlude/protocol/version';
 import { clsx } from 'clsx';
 import { FileText, RotateCw, X } from 'lucide';
 import { useSource } from '@/components/live/use-source';
-import { bytesInWords } from '@/components/ui/format-size';
+import { formatBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
@@ -38,7 +38,7 @@ export function AttachmentChips(props: {
                   <Name text={upload.name} />
                 </bdi>
               </span>
-              <span className="tabular shrink-0 text-2xs text-ink-3">{bytesInWords(upload.bytes)}</span>
+              <span className="tabular shrink-0 text-2xs text-ink-3">{formatBytes(upload.bytes)}</span>
             </span>
             <State upload={upload} />
           </span>

@@ -3,7 +3,7 @@
 import { commandsOf, type NamedCommand } from '@interlude/protocol/agent-limits';
 import { clsx } from 'clsx';
 import { type RefObject, useEffect, useEffectEvent, useId, useLayoutEffect, useMemo, useState } from 'react';
-import { OVER } from '@/components/ui/in-view';
+import { OVERLAY } from '@/components/ui/in-view';
 import { Name, Words } from '@/components/ui/name';
 
 /** Most that are listed at once: who looks for another one types more of it. */
@@ -83,7 +83,7 @@ export function CommandNames(props: {
           id={id}
           role="listbox"
           aria-label="Commands"
-          {...OVER}
+          {...OVERLAY}
           className="absolute right-4 bottom-full left-4 z-20 mb-px max-h-[min(280px,40dvh)] overflow-y-auto rounded-t-md border border-line-strong border-b-0 bg-ground py-1 shadow-xl sm:right-6 sm:left-[78px]"
         >
           {found.map((command, place) => (

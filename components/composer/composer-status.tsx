@@ -5,7 +5,7 @@ import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-mode
 import { sendingTo } from '@interlude/protocol/sending';
 import { Link } from '@/components/ui/link';
 import { Name, Quoted } from '@/components/ui/name';
-import { useKnownUntil } from '@/components/ui/now';
+import { useFrozenAt } from '@/components/ui/now';
 import { quoted } from '@/components/ui/verbatim';
 
 /** The one thing worth saying about writing here, the most pressing first. */
@@ -22,7 +22,7 @@ export function ComposerStatus(props: {
 }) {
   const { ended, attaching, failure, effect, noInterrupt, session, agent } = props;
   const sending = sendingTo(session, agent);
-  const isStale = useKnownUntil() !== null;
+  const isStale = useFrozenAt() !== null;
   if (ended !== null) return <Name text={ended} />;
   if (attaching !== null)
     return (

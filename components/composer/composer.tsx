@@ -16,8 +16,8 @@ import type { OutgoingMessage } from './draft-store';
 import { useDraft } from './draft-store';
 import { InterruptButton, interruptEffect, interruptKey, useInterrupt } from './interrupt';
 import { useSentHistory } from './sent-history';
-import { textWith } from './upload-list';
-import { AttachButton, useAttaching } from './use-attachments';
+import { messageText } from './upload-list';
+import { AttachButton, useAttachments } from './use-attachments';
 
 const chipsCode = new CodeOnDemand(async () => (await import('./attachment-chips')).AttachmentChips);
 const namesCode = new CodeOnDemand(async () => (await import('./command-names')).CommandNames);
@@ -52,11 +52,11 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
     const isEmpty = text.trim() === '' && list.uploads.length === 0;
     if (isEmpty || ended !== null || !list.mayBeSent()) return;
     const { attachments } = list;
-    onSend(textWith(text, attachments), replyTo, attachments);
+    onSend(messageText(text, attachments), replyTo, attachments);
     change({ text: '', replyTo: null, attachments: undefined });
     list.clear();
   };
-  const { takes, list, uploads, isOver, words, places } = useAttaching({
+  const { takes, list, uploads, isOver, words, places } = useAttachments({
     ...{ sessionId: session.id, ended, draftNow, change, send },
   });
   const history = useSentHistory(sent);
@@ -76,7 +76,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
     takeBack({ text, replyTo, attachments = [] }) {
       const begun = draftNow();
       // without words of its own it went as what it carries
-      const words = text === textWith('', attachments) ? '' : text;
+      const words = text === messageText('', attachments) ? '' : text;
       const parts = [begun.text, words].filter((part) => part.trim() !== '');
       change({ text: parts.join('\n\n'), replyTo: begun.replyTo ?? replyTo });
       list.restore(attachments);

@@ -5,7 +5,7 @@ import { clsx } from 'clsx';
 import { Glyph } from '@/components/ui/glyph';
 import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name } from '@/components/ui/name';
-import { useKnownUntil } from '@/components/ui/now';
+import { useFrozenAt } from '@/components/ui/now';
 import type { OutgoingMessage } from './draft-store';
 
 interface DeliveryLineProps {
@@ -23,7 +23,7 @@ interface DeliveryLineProps {
 
 /** How far a message to the agent has come. Only what went wrong speaks up, and says what can be done. */
 export function DeliveryLine({ item, outgoing: own, away, sendAgain, edit, discard }: DeliveryLineProps) {
-  const isStale = useKnownUntil() !== null;
+  const isStale = useFrozenAt() !== null;
   // What is on its way to a server that is away will come back.
   const outgoing: OutgoingMessage | null = isStale && own?.state === 'sending' ? { ...own, state: 'retrying' } : own;
   const failure = failureOf(item, outgoing);

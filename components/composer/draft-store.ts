@@ -48,7 +48,7 @@ export function readDraft(storage: Storage | null, sessionId: string): Draft {
   return {
     text: typeof stored.text === 'string' ? stored.text : '',
     replyTo: typeof stored.replyTo === 'string' ? stored.replyTo : null,
-    ...carried(stored.attachments),
+    ...attachmentsField(stored.attachments),
   };
 }
 
@@ -71,7 +71,7 @@ export function readOutgoing(storage: Storage | null, sessionId: string): Outgoi
       clientId: name.clientId,
       text,
       replyTo: typeof replyTo === 'string' ? replyTo : null,
-      ...carried(attachments),
+      ...attachmentsField(attachments),
       at,
       state: typeof refused === 'string' ? 'refused' : 'retrying',
       messageId: null,
@@ -112,7 +112,7 @@ export function outgoingName(key: string): { sessionId: string; clientId: string
 }
 
 /** @param list as it may stand in the store */
-export function carried(list: unknown): { attachments?: readonly Attachment[] } {
+export function attachmentsField(list: unknown): { attachments?: readonly Attachment[] } {
   const attachments = readAttachments(list);
   return attachments.length === 0 ? {} : { attachments };
 }

@@ -60,13 +60,13 @@ export function InterruptButton(props: {
 }) {
   const { turnId, isAsked, describedBy, effect, onPress } = props;
   const button = useRef<HTMLButtonElement>(null);
-  const { settled, isMeant } = useSettled(button, turnId);
+  const { settled, isIntended } = useSettled(button, turnId);
   const { isAway } = useLiveness();
   return (
     <button
       ref={button}
       type="button"
-      onClick={() => isMeant() && onPress()}
+      onClick={() => isIntended() && onPress()}
       disabled={isAsked}
       aria-disabled={isAsked || !settled}
       title={`${effect} (Ctrl+.)`}

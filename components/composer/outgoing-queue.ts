@@ -10,7 +10,7 @@ import { Store } from '@/components/live/store';
 import { browserStorage } from '@/components/ui/browser-storage';
 import { newId } from '@/components/ui/new-id';
 import {
-  carried,
+  attachmentsField,
   forgetOutgoing,
   type OutgoingMessage,
   outgoingName,
@@ -105,7 +105,7 @@ export class OutgoingQueue extends Store {
       clientId: newId(),
       text,
       replyTo,
-      ...carried(attachments),
+      ...attachmentsField(attachments),
       at: now(),
       state: 'sending',
       messageId: null,

@@ -252,7 +252,7 @@ export class UploadList extends Store {
 const MIB = 1024 * 1024;
 
 /** What a message says. */
-export function textWith(text: string, attachments: readonly Attachment[]): string {
+export function messageText(text: string, attachments: readonly Attachment[]): string {
   return text.trim() === '' ? attachmentNames(attachments) : text;
 }
 
@@ -303,7 +303,7 @@ class UploadLists {
       },
       onReady: () => {
         const { attachments } = list;
-        outgoingQueues.of(sessionId).post(textWith(draft.text, attachments), draft.replyTo, attachments);
+        outgoingQueues.of(sessionId).post(messageText(draft.text, attachments), draft.replyTo, attachments);
         storeDraft(browserStorage(), sessionId, EMPTY_DRAFT);
         list.clear();
       },

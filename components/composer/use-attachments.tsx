@@ -17,7 +17,7 @@ import type { Draft } from './draft-store';
 import type { Upload, UploadList } from './upload-list';
 import { uploadLists } from './upload-list';
 
-export const NOTHING_TAKEN = 'Nothing can be attached: this agent takes no images or files';
+export const NONE_ACCEPTED = 'Nothing can be attached: this agent takes no images or files';
 
 /** Opens the system's choice of files; where the agent takes none, it says so. */
 export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach: (files: FileList) => void }) {
@@ -43,7 +43,7 @@ export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach
         type="button"
         aria-label={takes.includes('file') || !isOffered ? 'Attach files' : 'Attach images'}
         aria-disabled={!isOffered}
-        title={isOffered ? WORDS[takes.join()] : NOTHING_TAKEN}
+        title={isOffered ? WORDS[takes.join()] : NONE_ACCEPTED}
         onClick={() => isOffered && input.current?.click()}
         className="hit -ml-1.5 grid size-7 shrink-0 place-items-center rounded text-ink-3 hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:opacity-50"
       >
@@ -62,7 +62,7 @@ const WORDS: Record<string, string> = {
 const NONE: readonly Upload[] = [];
 
 /** What is attached to the message that is being written, and the ways to attach. */
-interface Attaching {
+interface Attachments {
   takes: readonly AttachmentKind[];
   list: UploadList;
   uploads: readonly Upload[];
@@ -79,7 +79,7 @@ interface Attaching {
   };
 }
 
-export function useAttaching(options: {
+export function useAttachments(options: {
   sessionId: string;
   /** Why nobody can be written to any more, else null. */
   ended: string | null;
@@ -88,7 +88,7 @@ export function useAttaching(options: {
   change: (next: Partial<Draft>) => void;
   /** Sends the message that waited for what is attached, if it can be sent. */
   send: () => void;
-}): Attaching {
+}): Attachments {
   const { sessionId, ended, draftNow, change, send } = options;
   const taken = supportedAttachments(useRunnerStatus());
   const takes = ended === null ? taken : [];
@@ -120,7 +120,7 @@ export function useAttaching(options: {
     list,
     uploads,
     isOver: over === 'taken',
-    words: over === 'refused' ? `${NOTHING_TAKEN}.` : attaching,
+    words: over === 'refused' ? `${NONE_ACCEPTED}.` : attaching,
     places: {
       onPaste(event) {
         const { files, types } = event.clipboardData;

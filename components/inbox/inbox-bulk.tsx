@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useAllowable } from '@/components/requests/request-board';
 import { plural } from '@/components/ui/duration';
-import { OVER } from '@/components/ui/in-view';
+import { OVERLAY } from '@/components/ui/in-view';
 import { SettledButton } from '@/components/ui/misclick-guard';
 import { ActionButton, type Mark, SnoozeMenu } from './item-actions';
 import { asksSomething, type RequestedItem } from './use-request';
@@ -28,7 +28,7 @@ export function InboxBulk(props: {
   const asking = items.filter((item) => item.kind === 'permission').filter(asksSomething);
   return (
     <section
-      {...OVER}
+      {...OVERLAY}
       aria-label={about}
       className="sticky bottom-0 z-10 -mx-2 flex flex-wrap items-baseline gap-x-5 gap-y-1 border-line-strong border-t bg-ground px-2 py-3 text-xs"
     >

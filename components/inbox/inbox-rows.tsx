@@ -12,7 +12,7 @@ import { HeldChanges } from '@/components/ui/held-order';
 import { ListSearch } from '@/components/ui/list-controls';
 import { useServerNow } from '@/components/ui/now';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
-import { useNewest } from '@/components/ui/use-latest';
+import { useLatest } from '@/components/ui/use-latest';
 import { useSelection } from '@/components/ui/use-selection';
 import { InboxBulk } from './inbox-bulk';
 import { InboxEnd } from './inbox-end';
@@ -47,7 +47,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   };
   // a letter marks, too
   const one = (item: InboxItem, made: Mark) => void (mayAct && make([item], made));
-  const newest = useNewest({ select, unfold: unfolded.select, mark: one });
+  const newest = useLatest({ select, unfold: unfolded.select, mark: one });
   const [acts] = useState<RowActs>(() => ({
     select: (...of) => newest.current.select(...of),
     unfold: (...of) => newest.current.unfold(...of),
@@ -93,7 +93,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         </div>
       )}
       <p className="flex min-h-[1lh] flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
-        <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
+        <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
         <span role="status" className={failure === null ? 'text-ink-2' : 'text-failed'}>
           {failure === null ? said : `Not marked: ${failure}`}
         </span>

@@ -4,7 +4,7 @@ import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
 import type { Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { sessionTitle } from '@/components/sessions/session-words';
-import { plainWords } from '@/components/ui/plain-text';
+import { toPlainText } from '@/components/ui/plain-text';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { itemTitle, KIND_WORD } from './inbox-words';
 
@@ -141,7 +141,7 @@ function finishedNotice(session: SessionSummary, now: number): Notice[] {
       position: null,
       title: titled('Finished', agentId),
       body: [sessionTitle(session), ...(lastText === null ? [] : [lastText])]
-        .map((text) => inQuotes(plainWords(text)))
+        .map((text) => inQuotes(toPlainText(text)))
         .join('\n'),
       href: `/sessions/${encodeURIComponent(id)}`,
     },
@@ -159,7 +159,7 @@ function failedTaskNotice({ id, agentId, failedTask }: SessionSummary, now: numb
       at,
       position: null,
       title: titled('Task failed', agentId),
-      body: `${inQuotes(plainWords(description))}${code}`,
+      body: `${inQuotes(toPlainText(description))}${code}`,
       href: `/sessions/${encodeURIComponent(id)}#task-${position}`,
     },
   ];

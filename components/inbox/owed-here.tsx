@@ -1,10 +1,10 @@
 'use client';
 
 import type { Position } from '@interlude/protocol/position';
-import { AcceptReply, Waive } from '@/components/obligations/settle-reply';
+import { AcceptReply, WaiveReply } from '@/components/obligations/settle-reply';
 import { useSessionObligations } from '@/components/obligations/use-obligations';
 import { Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-text';
+import { toPlainText } from '@/components/ui/plain-text';
 
 /** A reply that is owed for too long: to what, what may have been the reply, and “No reply needed”. */
 export function OwedHere(props: { sessionId: string; messageId: string; updatedPosition: Position }) {
@@ -27,12 +27,12 @@ export function OwedHere(props: { sessionId: string; messageId: string; updatedP
   return (
     <div className="flex max-w-prose flex-col gap-2 py-2">
       <p dir="auto" className="wrap-break-word line-clamp-6 text-xs">
-        <Words text={plainWords(owed.text)} />
+        <Words text={toPlainText(owed.text)} />
       </p>
       {owed.candidate !== null && (
         <AcceptReply sessionId={sessionId} messageId={messageId} candidate={owed.candidate} />
       )}
-      <Waive sessionId={sessionId} messageId={messageId} />
+      <WaiveReply sessionId={sessionId} messageId={messageId} />
     </div>
   );
 }

@@ -6,7 +6,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import type { ActionStore } from '@/components/live/actions';
 import { fetchJson } from '@/components/live/fetch-json';
-import { isUnderWay, requestKey } from '@/components/requests/request-answer';
+import { isAnswerPending, requestKey } from '@/components/requests/request-answer';
 
 /** An item that asks something. */
 export type RequestedItem = InboxItem & { sessionId: string; request: InboxRequest };
@@ -40,7 +40,7 @@ export function useRequest({ sessionId, request, updatedPosition }: RequestedIte
     refetchInterval: ({ state: { data } }) => {
       const asked = data === undefined ? null : data.request;
       const isOpen = asked !== null && asked.outcome === null;
-      return isOpen && isUnderWay(asked, actions.get(requestKey(asked))) && LOOK_AGAIN_MS;
+      return isOpen && isAnswerPending(asked, actions.get(requestKey(asked))) && LOOK_AGAIN_MS;
     },
   });
 }

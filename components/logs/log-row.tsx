@@ -14,7 +14,7 @@ import { longRunClass } from '@/components/ui/line-breaks';
 import { Name } from '@/components/ui/name';
 import { useHydrated, useNow } from '@/components/ui/now';
 import { nameText } from '@/components/ui/verbatim';
-import { useTellInSight } from '@/components/ui/visible-rows';
+import { useVisibleRow } from '@/components/ui/visible-rows';
 import { indentJson, jsonTailAt } from './json-tail';
 import { type LineAnswer, type LineSearch, UNSEARCHED } from './line-search';
 import { failedHook, LEVEL_COLOUR, markerText, plainLine } from './log-format';
@@ -48,7 +48,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
   const { line, list, settings, search, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
   const [isHovered, setIsHovered] = useState(false);
   const row = useRef<HTMLDivElement>(null);
-  useTellInSight(row, line.position);
+  useVisibleRow(row, line.position);
   // The focus follows the cursor unless it is in a field.
   useEffect(() => {
     const { activeElement, body } = document;

@@ -4,9 +4,9 @@ import type { ClearedBy, Obligation, SessionSummary } from '@interlude/protocol/
 import type { RefObject } from 'react';
 import { Ago } from '@/components/ui/clock';
 import { Name, Quoted, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-text';
+import { toPlainText } from '@/components/ui/plain-text';
 import { ButtonPopover } from '@/components/ui/popover';
-import { AcceptReply, Waive } from './settle-reply';
+import { AcceptReply, WaiveReply } from './settle-reply';
 import { useOwed, useSessionObligations } from './use-obligations';
 
 /** Beneath the button that opened it: to whom the agent owes a reply, since when and to what. */
@@ -46,12 +46,12 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
               <Ago at={owedSince ?? sentAt} />
             </span>
             <span dir="auto" className="block truncate text-xs">
-              <Words text={plainWords(text)} />
+              <Words text={toPlainText(text)} />
             </span>
           </a>
           <span className="flex flex-col gap-1 px-3">
             {candidate != null && <AcceptReply sessionId={session.id} messageId={messageId} candidate={candidate} />}
-            <Waive sessionId={session.id} messageId={messageId} />
+            <WaiveReply sessionId={session.id} messageId={messageId} />
           </span>
         </li>
       ))}
@@ -83,7 +83,7 @@ function SettledList({ session, onLeave }: { session: SessionSummary; onLeave: (
               className="flex items-baseline gap-2 px-3 py-1 text-2xs text-ink-3 -outline-offset-2 hover:bg-raised/60"
             >
               <span dir="auto" className="min-w-0 flex-1 truncate text-ink-2">
-                <Words text={plainWords(one.text)} />
+                <Words text={toPlainText(one.text)} />
               </span>
               <span className="shrink-0">
                 {one.clearedBy === null ? 'settled' : CLEARED[one.clearedBy]}

@@ -4,13 +4,13 @@ import type { AcceptReplyAnswer, WaiveAnswer } from '@interlude/protocol/command
 import type { ReplyCandidate } from '@interlude/protocol/read-models';
 import { useMayAct } from '@/components/access/may-act';
 import { usePost } from '@/components/live/idempotent-post';
-import { PressTwice } from '@/components/ui/confirm-button';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-text';
+import { toPlainText } from '@/components/ui/plain-text';
 
 /** “No reply needed”, confirmed where it stands. The live row takes what is not owed any more off its list. */
-export function Waive({ sessionId, messageId }: { sessionId: string; messageId: string }) {
+export function WaiveReply({ sessionId, messageId }: { sessionId: string; messageId: string }) {
   const [state, ask] = usePost<WaiveAnswer>();
   const mayAct = useMayAct();
   const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
@@ -23,7 +23,7 @@ export function Waive({ sessionId, messageId }: { sessionId: string; messageId: 
           Not dropped: <Name text={state.reason} />
         </span>
       )}
-      <PressTwice
+      <ConfirmButton
         of={messageId}
         disabled={isOnItsWay}
         onPress={() => ask(path)}
@@ -31,7 +31,7 @@ export function Waive({ sessionId, messageId }: { sessionId: string; messageId: 
         looks={['text-ink-3 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
       >
         {(isPressed) => (isOnItsWay ? 'Dropping it…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}
-      </PressTwice>
+      </ConfirmButton>
     </span>
   );
 }
@@ -47,7 +47,7 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
     <div className="border-line-strong border-l-2 pl-2 text-xs">
       <p className="text-2xs text-ink-3">It wrote this since, not as a reply:</p>
       <p dir="auto" className="wrap-break-word line-clamp-6 text-ink-2">
-        <Words text={plainWords(candidate.text)} />
+        <Words text={toPlainText(candidate.text)} />
       </p>
       <p aria-live="polite" className="flex flex-wrap items-baseline gap-x-3 text-2xs">
         {mayAct && (

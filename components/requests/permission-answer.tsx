@@ -5,7 +5,7 @@ import { MAX_OPTION_LABEL } from '@interlude/protocol/limits';
 import { clsx } from 'clsx';
 import { type Ref, useId, useState } from 'react';
 import { Quoted } from '@/components/ui/name';
-import { wordsFor } from './request-answer';
+import { optionText } from './request-answer';
 
 /** Longest reason the server takes. */
 const REASON_LENGTH = 4_000;
@@ -118,7 +118,7 @@ function Choice(props: {
   describedBy?: string | undefined;
 }) {
   const { option, look, keySign, onPress, isOff, describedBy } = props;
-  const { word, label } = wordsFor(option);
+  const { word, label } = optionText(option);
   return (
     <button
       type="button"

@@ -6,7 +6,7 @@ import { useActions } from '@/components/live/actions';
 import { JumpLink } from '@/components/ui/jump';
 import { afterPress, SETTLE_MS } from '@/components/ui/misclick-guard';
 import { useServerNow } from '@/components/ui/now';
-import { asOfNow, goneWords, requestKey } from './request-answer';
+import { withExpiry, closedText, requestKey } from './request-answer';
 import { useVisibleRequests } from './request-board';
 import { useFocusWithin } from './use-focus-within';
 
@@ -30,10 +30,10 @@ export function PinnedRequests(props: {
   const over = useServerNow((now) => keysOver(found === null ? requests : [...requests, found], now));
   const overKeys = useMemo(() => new Set(JSON.parse(over) as string[]), [over]);
   const now = (item: RequestItem) =>
-    asOfNow(item, overKeys.has(requestKey(item)), actions?.get(requestKey(item)) ?? null);
+    withExpiry(item, overKeys.has(requestKey(item)), actions?.get(requestKey(item)) ?? null);
   const hidden = requests.filter((item) => now(item).outcome === null && !visible.has(requestKey(item)));
   const current = found === null ? null : now(found);
-  const stays = current !== null && goneWords(current, actions?.get(requestKey(current)) ?? null) !== null;
+  const stays = current !== null && closedText(current, actions?.get(requestKey(current)) ?? null) !== null;
   const [settledKey, setSettledKey] = useState<string | null>(null);
   const isSettled = current !== null && settledKey === requestKey(current);
   const shown = nextPinned({ current, hidden, hasFocus, isSettled, stays });

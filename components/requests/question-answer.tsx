@@ -24,8 +24,8 @@ export function QuestionAnswer(props: {
   const { item, row, settled, choices, onChoices, onAnswer } = props;
   const questions = useMemo(() => questionsOf(item), [item]);
   const answers = answersOf(questions, choices);
-  const twins = useMemo(() => hasTwins(questions), [questions]);
-  const shown = useMemo(() => shownOf(questions), [questions]);
+  const twins = useMemo(() => hasDuplicates(questions), [questions]);
+  const shown = useMemo(() => displayable(questions), [questions]);
   const isTooLong = useMemo(
     () => shown.length < questions.length || isLonger(questions, MOST_CHARACTERS),
     [questions, shown],
@@ -195,7 +195,7 @@ export function answersOf(
   questions: readonly Question[],
   choices: readonly Choice[],
 ): Record<string, string | string[]> | null {
-  if (hasTwins(questions)) return null;
+  if (hasDuplicates(questions)) return null;
   const answers: [string, string | string[]][] = [];
   for (const [at, question] of questions.entries()) {
     const { labels = [], other = '' } = choices[at] ?? {};
@@ -208,7 +208,7 @@ export function answersOf(
 }
 
 /** An answer is known by the words of its question, so of two alike one would get the other's. */
-export function hasTwins(questions: readonly Question[]): boolean {
+export function hasDuplicates(questions: readonly Question[]): boolean {
   return new Set(questions.map(({ text }) => text)).size < questions.length;
 }
 
@@ -220,7 +220,7 @@ const MOST_TOGETHER = 20_000;
 const MOST_SIGNS = 1_000;
 
 /** @returns as many questions as are shown; not all where they and their options are very many, or very long */
-export function shownOf(questions: readonly Question[]): readonly Question[] {
+export function displayable(questions: readonly Question[]): readonly Question[] {
   let fields = 0;
   let characters = 0;
   let signs = 0;

@@ -4,13 +4,13 @@ import type { ActionState } from '@/components/live/actions';
 import { quoted } from '@/components/ui/verbatim';
 
 /** Whether an answer was given that has not failed. The request says so by itself once the server has told. */
-export function isUnderWay({ answer }: RequestItem, asked: ActionState | null): boolean {
+export function isAnswerPending({ answer }: RequestItem, asked: ActionState | null): boolean {
   if (asked?.kind === 'sending') return true;
   if (asked?.kind === 'asked' && answer?.commandId !== asked.commandId) return true;
   return answer !== null && answer.state !== 'failed';
 }
 
-export function answerWords(item: RequestItem): string {
+export function answerText(item: RequestItem): string {
   const chosen = chosenOption(item);
   const { behavior } = item.answer ?? {};
   const done = behavior === 'allow' ? 'Allowed' : behavior === 'deny' ? 'Denied' : 'Answered';
@@ -31,7 +31,7 @@ const GONE: Record<NonNullable<RequestItem['outcome']>, string> = {
  *
  * @returns null if it went because this page answered it, which is no surprise to them
  */
-export function goneWords({ outcome }: Pick<RequestItem, 'outcome'>, asked: ActionState | null): string | null {
+export function closedText({ outcome }: Pick<RequestItem, 'outcome'>, asked: ActionState | null): string | null {
   if (outcome === null || asked?.kind === 'sending' || asked?.kind === 'asked') return null;
   return `${GONE[outcome]}. Nothing was sent.`;
 }
@@ -41,7 +41,7 @@ const YES: RequestOption = { id: '', label: 'Allow', kind: 'allow' };
 export const NO: RequestOption = { id: '', label: 'Deny', kind: 'deny' };
 
 /** The answers to offer: what allows, then what denies, each in the agent's order. There is always a way to deny. */
-export function offeredBy({ options = [YES] }: Pick<RequestItem, 'options'>): readonly RequestOption[] {
+export function offeredOptions({ options = [YES] }: Pick<RequestItem, 'options'>): readonly RequestOption[] {
   const allowing = options.filter(({ kind }) => kind === 'allow');
   const denying = options.filter(({ kind }) => kind === 'deny');
   return [...allowing, ...(denying.length > 0 ? denying : [NO])];
@@ -53,7 +53,7 @@ export function offeredBy({ options = [YES] }: Pick<RequestItem, 'options'>): re
  *
  * @returns `label`: null where it would say the same again
  */
-export function wordsFor({ kind, label, isLasting }: RequestOption): { word: string; label: string | null } {
+export function optionText({ kind, label, isLasting }: RequestOption): { word: string; label: string | null } {
   const word = `${kind === 'allow' ? 'Allow' : 'Deny'}${isLasting ? ' from now on' : ''}`;
   return { word, label: label === word ? null : label };
 }
@@ -86,8 +86,8 @@ const expired = new WeakMap<RequestItem, RequestItem>();
  *
  * @param isOver whether its `expiresAt` has passed
  */
-export function asOfNow(item: RequestItem, isOver: boolean, asked: ActionState | null): RequestItem {
-  if (!isOver || item.outcome !== null || isUnderWay(item, asked)) return item;
+export function withExpiry(item: RequestItem, isOver: boolean, asked: ActionState | null): RequestItem {
+  if (!isOver || item.outcome !== null || isAnswerPending(item, asked)) return item;
   const found = expired.get(item) ?? { ...item, outcome: 'expired' };
   expired.set(item, found);
   return found;

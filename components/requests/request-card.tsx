@@ -25,11 +25,11 @@ import { isPress, isTyping } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
-import { asOfNow, decisionOf, goneWords, isUnderWay, NO, offeredBy, requestKey } from './request-answer';
+import { withExpiry, decisionOf, closedText, isAnswerPending, NO, offeredOptions, requestKey } from './request-answer';
 import { useCardKeys, useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
-import { RequestHead, unseenWords } from './request-head';
+import { RequestHead, unseenReason } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
-import { AnswerElsewhere, AnswerFate, GoneMeanwhile, RequestOutcome, WhyNotHere } from './request-outcome';
+import { AnswerElsewhere, AnswerStatus, ClosedNotice, RequestOutcome, CannotAnswer } from './request-outcome';
 import { useFocusWithin } from './use-focus-within';
 
 interface RequestCardProps {
@@ -53,7 +53,7 @@ export const RequestCard = memo(function RequestCard(props: RequestCardProps) {
   const { item } = props;
   const isOver = useHasPassed(item.expiresAt);
   const asked = useActionState(requestKey(item));
-  const current = useMemo(() => asOfNow(item, isOver, asked), [item, isOver, asked]);
+  const current = useMemo(() => withExpiry(item, isOver, asked), [item, isOver, asked]);
   return <Card key={requestKey(item)} {...props} item={current} asked={asked} />;
 });
 
@@ -72,24 +72,24 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const [draft, change] = useRequestDraft(key);
   const [gate, setGate] = useState<InputGate>('scroll');
   const open = item.outcome === null;
-  const gone = open ? null : goneWords(item, asked);
+  const gone = open ? null : closedText(item, asked);
   const stays = gone !== null && (pinned || hasFocus);
   const isQuestion = item.requestKind === 'question';
-  const isBusy = isUnderWay(item, asked);
+  const isBusy = isAnswerPending(item, asked);
   const refusal = useRefusal(isQuestion ? 'question.answer' : 'permission.decision');
   const { may, answersHere } = useActing();
   const isAnswerable = open && actions !== null && !isBusy && stopped === null && refusal === null;
   const canAnswer = isAnswerable && answersHere;
-  const { settled, isMeant } = useSettled(box, canAnswer ? key : null, row);
-  const unseen = isQuestion ? null : unseenWords(item, input === null ? null : isRead ? 'open' : gate);
+  const { settled, isIntended } = useSettled(box, canAnswer ? key : null, row);
+  const unseen = isQuestion ? null : unseenReason(item, input === null ? null : isRead ? 'open' : gate);
 
   const give = (body: object) => {
     if (!canAnswer) return;
     const digest = item.digest === null ? {} : { digest: item.digest };
     actions.ask(key, `/requests/${encodeURIComponent(item.id)}`, { ...body, ...digest });
   };
-  const answer = (body: object) => isMeant() && give(body);
-  const options = offeredBy(item);
+  const answer = (body: object) => isIntended() && give(body);
+  const options = offeredOptions(item);
   const first = defaultOption(options, 'allow');
   const deny = defaultOption(options, 'deny') ?? NO;
   const isFree = !isQuestion && canAnswer && unseen === null && first !== null;
@@ -140,7 +140,7 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
           {input}
         </RequestInput>
       )}
-      {open && <WhyNotHere stopped={stopped?.why ?? null} refusal={refusal?.reason ?? null} may={may} />}
+      {open && <CannotAnswer stopped={stopped?.why ?? null} refusal={refusal?.reason ?? null} may={may} />}
       {isAnswerable && !answersHere && <AnswerElsewhere sessionId={actions.sessionId} requestId={item.id} />}
       {canAnswer && isQuestion && (
         <QuestionAnswer
@@ -169,8 +169,8 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
           )}
         </div>
       )}
-      <AnswerFate item={item} isUnderWay={open && isBusy} failure={open ? failure : null} />
-      <GoneMeanwhile
+      <AnswerStatus item={item} isUnderWay={open && isBusy} failure={open ? failure : null} />
+      <ClosedNotice
         of={key}
         words={stays ? gone : null}
         onDismiss={() => {

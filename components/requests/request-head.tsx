@@ -85,7 +85,7 @@ const TITLE_CHARACTERS = 400;
  *
  * @param gate null if it came without an input
  */
-export function unseenWords(
+export function unseenReason(
   { toolName, title }: Pick<RequestItem, 'toolName' | 'title'>,
   gate: InputGate | null,
 ): string | null {

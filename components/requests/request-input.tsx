@@ -3,7 +3,7 @@
 import { clsx } from 'clsx';
 import { type ReactNode, type Ref, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { rowsInView } from '@/components/ui/in-view';
-import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';
+import { useExclusiveKeys } from '@/components/ui/shortcuts/use-shortcuts';
 import { FoldedPartsContext, UNFOLDS, useFoldedParts } from '@/components/ui/unfold';
 
 /** What is left to do before an input has been seen. */
@@ -28,7 +28,7 @@ export function RequestInput(props: {
   const box = useRef<HTMLDivElement>(null);
   const shown = useRef<HTMLDivElement>(null);
   const [scrolls, setScrolls] = useState(false);
-  useOwnKeys(box, scrolls);
+  useExclusiveKeys(box, scrolls);
   const { parts, isAnyFolded } = useFoldedParts(box);
   const onLook = useCallback(
     (isAllSeen: boolean) => {
@@ -41,7 +41,7 @@ export function RequestInput(props: {
     },
     [parts, isAnyFolded, onGate, onRead],
   );
-  useSeenAll(shown, onLook);
+  useSeenInFull(shown, onLook);
 
   useEffect(() => {
     onGate(isAnyFolded ? 'folded' : 'scroll');
@@ -79,8 +79,8 @@ const LOOK_AGAIN_MS = 100;
  * Tells whenever something was looked at whether every stretch of it has been in sight, at once or one after another.
  * Its end alone says nothing: a page that follows its own end shows that of what nobody has seen the head of.
  */
-function useSeenAll(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen: boolean) => void): void {
-  const [seen] = useState(() => new SeenStretches());
+function useSeenInFull(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen: boolean) => void): void {
+  const [seen] = useState(() => new SeenRanges());
 
   useEffect(() => {
     const element = shown.current;
@@ -137,7 +137,7 @@ function useSeenAll(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen: bo
 const ROUNDED_PX = 1;
 
 /** Which stretches of something tall have been in sight, in pixels from its top, whenever that was. */
-export class SeenStretches {
+export class SeenRanges {
   #width = 0;
   #stretches: readonly (readonly [from: number, to: number])[] = [];
 

@@ -7,9 +7,9 @@ import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name, Quoted, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-text';
+import { toPlainText } from '@/components/ui/plain-text';
 import { quoted } from '@/components/ui/verbatim';
-import { answerWords, chosenOption, wordsFor } from './request-answer';
+import { answerText, chosenOption, optionText } from './request-answer';
 
 const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
   allowed: 'Allowed',
@@ -50,7 +50,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
             <Quoted text={item.title} />
           ) : (
             <>
-              “<Words text={withoutQuotes(plainWords(item.title))} />”
+              “<Words text={withoutQuotes(toPlainText(item.title))} />”
             </>
           )}
         </span>
@@ -61,7 +61,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         )}
         {chosen !== null && (
           <span className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
-            {chosen.isLasting && `${wordsFor(chosen).word}: `}
+            {chosen.isLasting && `${optionText(chosen).word}: `}
             <Quoted text={chosen.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
           </span>
         )}
@@ -86,7 +86,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
 }
 
 /** Why an open request can't be answered here, where it can't. */
-export function WhyNotHere(props: { stopped: string | null; refusal: string | null; may: boolean }) {
+export function CannotAnswer(props: { stopped: string | null; refusal: string | null; may: boolean }) {
   const { stopped, refusal, may } = props;
   if (stopped !== null)
     return <p className="mt-1.5 text-ink-2 text-xs">{stopped}: nobody waits for the answer here.</p>;
@@ -118,11 +118,11 @@ export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; r
 }
 
 /** How an answer that was given fares: under way, or why it did not arrive. */
-export function AnswerFate(props: { item: RequestItem; isUnderWay: boolean; failure: string | null }) {
+export function AnswerStatus(props: { item: RequestItem; isUnderWay: boolean; failure: string | null }) {
   const { item, isUnderWay, failure } = props;
   return (
     <>
-      {isUnderWay && <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerWords(item)}, on its way to the agent…</p>}
+      {isUnderWay && <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerText(item)}, on its way to the agent…</p>}
       <p aria-live="polite" className="pl-5 text-failed text-xs empty:hidden">
         {failure !== null && !isUnderWay && (
           <>
@@ -135,7 +135,7 @@ export function AnswerFate(props: { item: RequestItem; isUnderWay: boolean; fail
 }
 
 /** What became of a request while the reader was at it, until they are done with it. Null while it is open. */
-export function GoneMeanwhile(props: { of: string; words: string | null; onDismiss: () => void }) {
+export function ClosedNotice(props: { of: string; words: string | null; onDismiss: () => void }) {
   const { of, words, onDismiss } = props;
   return (
     <p aria-live="polite" className="mt-1.5 flex flex-wrap items-baseline gap-x-4 pl-5 text-xs empty:hidden">

@@ -1,7 +1,7 @@
 import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import type { SessionState } from '@interlude/protocol/session-states';
-import { plainWords } from '@/components/ui/plain-text';
+import { toPlainText } from '@/components/ui/plain-text';
 import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-words';
 
 export interface SessionGroup {
@@ -50,8 +50,8 @@ function textOf(session: SessionSummary): string {
     sessionTitle(session),
     describeState(session),
     ...marksOf(session).map((mark) => mark.text),
-    plainWords(session.stateReason ?? ''),
-    plainWords(session.lastText ?? ''),
+    toPlainText(session.stateReason ?? ''),
+    toPlainText(session.lastText ?? ''),
   ]
     .join('\n')
     .toLowerCase();

@@ -59,7 +59,7 @@ export function SessionNav(props: {
     [groups],
   );
   const byId = useMemo(() => new Map(sessions?.map((session) => [session.id, session])), [sessions]);
-  const { order, moved, added, letGo } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(wanted)}`, (id) =>
+  const { order, moved, added, release } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(wanted)}`, (id) =>
     byId.has(id),
   );
   const counts = isFiltered ? search.found?.counts : list?.counts;
@@ -96,7 +96,7 @@ export function SessionNav(props: {
             value={query.text}
             onChange={(text) => setQuery({ ...query, text })}
           />
-          <HeldChanges moved={moved} added={added} onShow={letGo} />
+          <HeldChanges moved={moved} added={added} onShow={release} />
         </div>
       )}
       {list !== undefined && list.sessions.length > 0 && (

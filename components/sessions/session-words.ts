@@ -4,7 +4,7 @@ import { hasCrashed, isActiveState, isSeen, wentSilent } from '@interlude/protoc
 import type { SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
-import { plainWords } from '@/components/ui/plain-text';
+import { toPlainText } from '@/components/ui/plain-text';
 
 /**
  * How a session stands: its state, with two differences. A process that has failed stands with what has failed; a
@@ -101,7 +101,7 @@ const MIDDLE = /(?<=^.{8}).{2,}(?=.{7}$)/;
 export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'> & Partial<Arranged>): string {
   const name = session.arrangement?.name ?? null;
   if (name !== null) return name;
-  const title = plainWords(session.title ?? '');
+  const title = toPlainText(session.title ?? '');
   if (title === '') return `Session ${session.id.replace(MIDDLE, '…')}`;
   // One that ends with its sentence just fits.
   const isCut = (session.title?.length ?? 0) >= TITLE_LENGTH && !/[.!?]$/.test(title);
@@ -222,7 +222,7 @@ export function lastLine(
   { stateReason, lastText }: Pick<SessionSummary, 'stateReason' | 'lastText'>,
   isUrgent: boolean,
 ): string {
-  const reason = plainWords(stateReason ?? '');
+  const reason = toPlainText(stateReason ?? '');
   if (reason !== '' && isUrgent) return reason;
-  return plainWords(lastText ?? '') || reason;
+  return toPlainText(lastText ?? '') || reason;
 }

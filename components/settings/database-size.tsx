@@ -2,7 +2,7 @@
 
 import type { Storage } from '@interlude/protocol/storage';
 import { Moment } from '@/components/ui/day';
-import { bytesInWords } from '@/components/ui/format-size';
+import { formatBytes } from '@/components/ui/format-size';
 import { type Column, FactTable } from './fact-table';
 import { Section } from './section';
 import { Share } from './share';
@@ -60,7 +60,7 @@ function Parts({ storage }: { storage: Storage }) {
   return (
     <>
       <p className="pb-2 text-ink-2">
-        <span className="font-medium text-ink">{bytesInWords(bytes)} in all</span>, {bytesInWords(freeBytes)} of it free
+        <span className="font-medium text-ink">{formatBytes(bytes)} in all</span>, {formatBytes(freeBytes)} of it free
       </p>
       <FactTable<Part>
         label="Parts of the database"
@@ -76,7 +76,7 @@ function partsOf({ parts, bytes: all, freeBytes }: Storage): Part[] {
   const shown = parts.map(({ name, bytes, tables }) => {
     const words = PART_WORDS[name];
     const [largest] = tables;
-    const ofIndexes = name === 'events' && largest?.indexBytes ? `; indexes ${bytesInWords(largest.indexBytes)}` : '';
+    const ofIndexes = name === 'events' && largest?.indexBytes ? `; indexes ${formatBytes(largest.indexBytes)}` : '';
     return { id: name, name: words.name, about: words.about + ofIndexes, bytes, share: bytes / all };
   });
   const free = { id: 'free', name: 'Free', about: 'what was removed', bytes: freeBytes, share: freeBytes / all };
@@ -89,6 +89,6 @@ function columnsOf({ method }: Storage): Column<Part>[] {
     { name: 'Part', cell: ({ name }) => name },
     { name: 'What is in it', className: '@max-3xl:block!', cell: (part) => part.about },
     { name: 'Share', cell: ({ share }) => <Share share={share} /> },
-    { name: 'Size', className: 'tabular text-right', cell: ({ bytes }) => `${about}${bytesInWords(bytes)}` },
+    { name: 'Size', className: 'tabular text-right', cell: ({ bytes }) => `${about}${formatBytes(bytes)}` },
   ];
 }

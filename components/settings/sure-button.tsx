@@ -1,6 +1,6 @@
 'use client';
 
-import { PressTwice } from '@/components/ui/confirm-button';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import { useAct } from './use-act';
 
 /**
@@ -13,7 +13,7 @@ export function SureButton(props: { of: string; word: string; name: string; onSu
   const { isSending, failure, act } = useAct();
   return (
     <>
-      <PressTwice
+      <ConfirmButton
         of={of}
         onPress={() => void act(onSure)}
         disabled={isSending}
@@ -22,7 +22,7 @@ export function SureButton(props: { of: string; word: string; name: string; onSu
         looks={['text-ink-2 decoration-line-strong hover:text-failed', 'font-medium text-failed']}
       >
         {(isPressed) => (isPressed ? `${word}, sure?` : word)}
-      </PressTwice>
+      </ConfirmButton>
       <span role="alert" className="block text-2xs text-failed">
         {failure}
       </span>

@@ -3,7 +3,7 @@
 import type { CredentialSummary, Me, OwnSignIns } from '@interlude/protocol/access';
 import { SignOut } from '@/components/live/sign-out';
 import { Ago } from '@/components/ui/clock';
-import { PressTwice } from '@/components/ui/confirm-button';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import { Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
 import { Words } from '@/components/ui/name';
@@ -58,7 +58,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
                 </li>
               ))}
             </ul>
-            <PressTwice
+            <ConfirmButton
               of="others"
               onPress={() => void endOthers()}
               disabled={isSending}
@@ -66,7 +66,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
               looks={['text-ink-2 decoration-line-strong hover:text-ink', 'text-failed']}
             >
               {(isPressed) => (isPressed ? `End ${plural(others.length, 'sign-in')}?` : 'Sign out everywhere else')}
-            </PressTwice>
+            </ConfirmButton>
           </>
         )}
         <p role="alert" className="text-failed text-xs">

@@ -10,8 +10,8 @@ import { entriesOf } from '@/components/live/row-frame';
 import { useFolded, useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
 import { CopyButton } from '@/components/ui/copy-button';
-import { agoInWords } from '@/components/ui/duration';
-import { countOf, sizeOf } from '@/components/ui/format-size';
+import { formatAgoLong } from '@/components/ui/duration';
+import { countOf, formatBinaryBytes } from '@/components/ui/format-size';
 import { useClock } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { UnfoldButton } from '@/components/ui/unfold';
@@ -84,7 +84,7 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
   const { redacted, lastAt, hasEnded } = output;
   return (
     <>
-      <span className="tabular">{sizeOf(outputSize(output))}</span>
+      <span className="tabular">{formatBinaryBytes(outputSize(output))}</span>
       {redacted > 0 && <span>{countOf(redacted, 'secret')} removed</span>}
       {isLive && !hasEnded && (
         <span className="tabular">
@@ -96,7 +96,7 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
 }
 
 function LastWritten({ at }: { at: number }) {
-  return useClock((now) => agoInWords(now - at));
+  return useClock((now) => formatAgoLong(now - at));
 }
 
 /** The output without control characters, with a line for each hole. */

@@ -1,7 +1,7 @@
 import { isJson } from '@interlude/protocol/fields';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { plural } from '@/components/ui/duration';
-import { isLarger } from '@/components/ui/exceeds';
+import { exceeds } from '@/components/ui/exceeds';
 import { nameElements } from '@/components/ui/name';
 import { countLines } from '@/components/ui/verbatim-page';
 
@@ -91,7 +91,7 @@ function partOf(name: string, value: unknown): InputPart {
 const MOST_INDENTED = 50_000;
 
 function asJson(value: unknown, indent: number): string {
-  const spaces = isLarger(value, Number.POSITIVE_INFINITY, MOST_INDENTED) ? 0 : indent;
+  const spaces = exceeds(value, Number.POSITIVE_INFINITY, MOST_INDENTED) ? 0 : indent;
   return JSON.stringify(value, null, spaces) ?? 'undefined';
 }
 

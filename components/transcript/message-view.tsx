@@ -7,7 +7,7 @@ import { FileText, Reply } from 'lucide';
 import { memo, useState } from 'react';
 import { useSource } from '@/components/live/use-source';
 import { CopyButton } from '@/components/ui/copy-button';
-import { bytesInWords } from '@/components/ui/format-size';
+import { formatBytes } from '@/components/ui/format-size';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { Markdown } from '@/components/ui/markdown/markdown';
@@ -136,7 +136,7 @@ function One({ attachment }: { attachment: Attachment }) {
   const { name, mediaType, bytes } = attachment;
   const isImage = isImageType(mediaType) && href !== undefined && !isBroken;
   const source = useSource(isImage ? href : undefined);
-  const size = bytesInWords(bytes);
+  const size = formatBytes(bytes);
   if (isImage) {
     return (
       <a

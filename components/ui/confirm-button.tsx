@@ -11,7 +11,7 @@ const CONFIRM_MS = 4_000;
  * For what has no way back: the first press asks whether it is meant, and the second does it. It is taken back by
  * leaving the button, and by time.
  */
-export function PressTwice(props: {
+export function ConfirmButton(props: {
   /** What it is about; about something else it is a new one. */
   of: string;
   onPress: () => void;

@@ -5,7 +5,7 @@ import { useClock, useHydrated } from './now';
 /** A time of the reader's calendar, in the fewest words that tell it: `14:03`, `24 Nov 14:03`, `24 Nov 2025 14:03`. */
 export function Moment({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
   const isKnown = useHydrated();
-  const date = useClock((now) => (isKnown ? dateOf(at, now) : null));
+  const date = useClock((now) => (isKnown ? formatShortDate(at, now) : null));
   const time = new Date(at);
   const clock = time.toLocaleTimeString('en-GB', {
     hour: '2-digit',
@@ -28,7 +28,7 @@ export function isOtherDay(a: number, b: number): boolean {
 }
 
 /** A day of the reader's calendar: `Today`, `Yesterday`, `Friday 20 November`, `Friday 20 November 2025`. */
-export function dayWords(at: number, now: number): string {
+export function formatDay(at: number, now: number): string {
   const [day, today] = [new Date(at), new Date(now)];
   if (day.toDateString() === today.toDateString()) return 'Today';
   // Not a number of hours ago: days may have 23 or 25.
@@ -43,7 +43,7 @@ function nameOf(day: Date, part: 'weekday' | 'month'): string {
 }
 
 /** The same beside a time of day: nothing for today, `24 Nov`, `24 Nov 2025`. */
-function dateOf(at: number, now: number): string {
+function formatShortDate(at: number, now: number): string {
   const [day, today] = [new Date(at), new Date(now)];
   if (day.toDateString() === today.toDateString()) return '';
   const words = `${day.getDate()} ${day.toLocaleDateString('en', { month: 'short' })}`;

@@ -27,7 +27,7 @@ export function formatAgo(ms: number): string {
 }
 
 /** How long ago, in words: `just now`, `12 s ago`, `3 min ago`, `2 h 5 min ago`, `3 d 1 h ago`. */
-export function agoInWords(ms: number): string {
+export function formatAgoLong(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / SECOND));
   if (seconds < 1) return 'just now';
   if (seconds < 60) return `${seconds} s ago`;

@@ -2,7 +2,7 @@
  * Whether a value of JSON holds more values, or in names and texts more UTF-16 units, than so many. Looks at no more of
  * it than it takes to know.
  */
-export function isLarger(value: unknown, length: number, values: number): boolean {
+export function exceeds(value: unknown, length: number, values: number): boolean {
   const left: unknown[] = [value];
   while (left.length > 0) {
     const next = left.pop();

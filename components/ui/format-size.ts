@@ -6,7 +6,7 @@ export function countOf(count: number, one: string, many = `${one}s`): string {
 }
 
 /** How much, in bytes: `840 bytes`, `51 KiB`, `1.4 MiB`. */
-export function sizeOf(bytes: number): string {
+export function formatBinaryBytes(bytes: number): string {
   if (bytes < 1024) return countOf(bytes, 'byte');
   const units = ['KiB', 'MiB', 'GiB'];
   let [size, unit] = [bytes / 1024, 0];
@@ -15,14 +15,14 @@ export function sizeOf(bytes: number): string {
 }
 
 /** How much a text is, in UTF-16 units: `840 characters`, `51 kB`, `1.4 MB`. */
-export function sizeInWords(length: number): string {
+export function formatLength(length: number): string {
   if (length < 1_000) return length === 1 ? '1 character' : `${length} characters`;
   if (length < 999_500) return `${Math.round(length / 1_000)} kB`;
   return `${(length / 1_000_000).toFixed(1)} MB`;
 }
 
 /** How large a file is: `840 bytes`, `51 kB`, `1.4 MB`, `2.5 GB`. */
-export function bytesInWords(bytes: number): string {
+export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return bytes === 1 ? '1 byte' : `${bytes} bytes`;
   if (bytes < 999_500) return `${Math.round(bytes / 1_000)} kB`;
   if (bytes < 999_950_000) return `${(bytes / 1_000_000).toFixed(1)} MB`;

@@ -36,7 +36,7 @@ export function useHeldOrder(
   now: RowOrder,
   of = '',
   isThere?: (id: string) => boolean,
-): { order: RowOrder; moved: number; added: number; letGo: () => void } {
+): { order: RowOrder; moved: number; added: number; release: () => void } {
   const isHeld = useHolds(box);
   const [kept, setKept] = useState({ of, order: now });
   const holds = isHeld && kept.of === of && kept.order.length > 0;
@@ -44,7 +44,7 @@ export function useHeldOrder(
   // What has come in keeps its place from then on, too.
   const keeps = holds && shown.added === 0 ? kept.order : shown.order;
   if (kept.order !== keeps || kept.of !== of) setKept({ of, order: keeps });
-  return { ...shown, letGo: () => setKept({ of, order: now }) };
+  return { ...shown, release: () => setKept({ of, order: now }) };
 }
 
 const WALKED = 'a:focus-visible, button:focus-visible, li:focus-visible, li :focus-visible';

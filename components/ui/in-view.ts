@@ -2,7 +2,7 @@
 export type Area = Pick<DOMRectReadOnly, 'left' | 'top' | 'right' | 'bottom'>;
 
 /** What stands over the page, whichever part of it, bears this: a browser's observers look through it. */
-export const OVER = { 'data-over': '' } as const;
+export const OVERLAY = { 'data-over': '' } as const;
 
 const ROUNDED_PX = 1;
 

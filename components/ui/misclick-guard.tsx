@@ -21,7 +21,7 @@ export function SettledButton(props: {
 }) {
   const { of, onPress, onBlur, disabled = false, label, className, children } = props;
   const button = useRef<HTMLButtonElement>(null);
-  const { settled, isMeant } = useSettled(button, of);
+  const { settled, isIntended } = useSettled(button, of);
   return (
     <button
       ref={button}
@@ -30,7 +30,7 @@ export function SettledButton(props: {
       aria-label={label}
       // It keeps the focus and its place: it is only for a moment.
       aria-disabled={disabled || !settled}
-      onClick={() => isMeant() && onPress()}
+      onClick={() => isIntended() && onPress()}
       onBlur={onBlur}
       className={clsx('transition-colors duration-300 aria-disabled:cursor-default', className)}
     >
@@ -60,7 +60,7 @@ export function useSettled(
   box: RefObject<Element | null>,
   of: string | null,
   control: RefObject<Element | null> = box,
-): { settled: boolean; isMeant: () => boolean } {
+): { settled: boolean; isIntended: () => boolean } {
   const [settledOf, setSettledOf] = useState<string | null>(null);
   const check = useRef<() => boolean>(() => false);
 
@@ -68,7 +68,7 @@ export function useSettled(
     if (of === null) return;
     const element = box.current;
     if (element === null) return;
-    const stillness = new Stillness();
+    const stillness = new PlaceTracker();
     let inSight = false;
     let scrolls: Scrolls = new Map();
     const placeOf = (target: Element): Place => {
@@ -102,7 +102,7 @@ export function useSettled(
     };
   }, [box, control, of]);
 
-  return { settled: of !== null && settledOf === of, isMeant: useCallback(() => check.current(), []) };
+  return { settled: of !== null && settledOf === of, isIntended: useCallback(() => check.current(), []) };
 }
 
 const looks = new Set<() => void>();
@@ -183,7 +183,7 @@ export interface Shift {
 type Place = Shift | null;
 
 /** How long something has stood where it stands. Times are those of one clock that only goes forward. */
-export class Stillness {
+export class PlaceTracker {
   #place: Place = null;
   #since = 0;
 

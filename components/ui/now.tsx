@@ -32,13 +32,13 @@ function tick(): void {
  * What is shown is known up to this time only, and all clocks stand there; null for up to now.
  * Nothing else may stop them, and nothing shown may go by another clock.
  */
-export function knowUntil(at: number | null): void {
+export function freezeClocks(at: number | null): void {
   if (at === known) return;
   known = at;
   tick();
 }
 
-export function knownUntil(): number | null {
+export function clocksFrozenAt(): number | null {
   return known;
 }
 
@@ -106,8 +106,8 @@ function useTime<Derived>(clock: () => number, offset: number, derive: (now: num
 }
 
 /** The time up to which what is shown is known, where that is not now; else null. */
-export function useKnownUntil(): number | null {
-  return useSyncExternalStore(subscribe, knownUntil, () => null);
+export function useFrozenAt(): number | null {
+  return useSyncExternalStore(subscribe, clocksFrozenAt, () => null);
 }
 
 const never = () => () => {};

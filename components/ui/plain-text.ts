@@ -35,7 +35,7 @@ const ESCAPED = /\\([*_`#|~<>[\]])/g;
  *
  * What comes out of it once, it leaves as it is. Work: a bounded beginning of the text is looked at.
  */
-export function plainWords(markdown: string): string {
+export function toPlainText(markdown: string): string {
   const isCut = markdown.length > LOOKED_AT;
   let words = isCut ? truncateText(markdown, LOOKED_AT) : markdown;
   // Marks stand within marks. Each round that changes anything leaves less.

@@ -3,7 +3,7 @@
 import { clsx } from 'clsx';
 import { Popover } from 'radix-ui';
 import { type ComponentProps, type ReactNode, type RefObject, useRef } from 'react';
-import { OVER } from './in-view';
+import { OVERLAY } from './in-view';
 import { useOpenDialog } from './shortcuts/use-shortcuts';
 
 /** What a popover shows. Esc closes it, and nothing else hears it. */
@@ -19,7 +19,7 @@ export function PopoverPanel({ className, onCloseAutoFocus, ...props }: Componen
           if (document.activeElement === document.body) onCloseAutoFocus?.(event);
           else event.preventDefault();
         }}
-        {...OVER}
+        {...OVERLAY}
         {...props}
         className={clsx(
           'z-30 max-h-[60dvh] overflow-y-auto rounded-md border border-line-strong bg-ground shadow-xl outline-none',

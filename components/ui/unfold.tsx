@@ -91,7 +91,7 @@ class FoldedParts {
 export const FoldedPartsContext = createContext<FoldedParts | null>(null);
 
 /** Tells what this stands in that not all of it is shown. */
-export function useTellFolded(isFolded: boolean): FoldedParts | null {
+export function useReportFolded(isFolded: boolean): FoldedParts | null {
   const id = useId();
   const parts = useContext(FoldedPartsContext);
   useEffect(() => {

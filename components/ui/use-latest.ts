@@ -1,7 +1,7 @@
 import { type RefObject, useLayoutEffect, useRef } from 'react';
 
 /** What was last shown, for what runs later and is not an effect: a press, a promise, a frame. */
-export function useNewest<Value>(value: Value): RefObject<Value> {
+export function useLatest<Value>(value: Value): RefObject<Value> {
   const newest = useRef(value);
   useLayoutEffect(() => {
     newest.current = value;

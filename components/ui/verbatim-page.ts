@@ -44,7 +44,7 @@ function endOf(text: string, from: number, { characters, lines }: PageLimits): n
 }
 
 /** How much of it is still to come. */
-export function restInWords(text: string, from: number): string {
+export function remainderText(text: string, from: number): string {
   const rest = text.slice(from);
   const lines = countLines(rest);
   const characters = `${rest.length.toLocaleString('en')} ${rest.length === 1 ? 'character' : 'characters'}`;

@@ -5,8 +5,8 @@ import { memo, useMemo, useState } from 'react';
 import { CopyButton } from './copy-button';
 import { longRunClass } from './line-breaks';
 import { Pieces } from './name';
-import { UnfoldButton, useTellFolded } from './unfold';
-import { countLines, FIRST_PAGE, restInWords, type VerbatimPage, verbatimPage } from './verbatim-page';
+import { UnfoldButton, useReportFolded } from './unfold';
+import { countLines, FIRST_PAGE, remainderText, type VerbatimPage, verbatimPage } from './verbatim-page';
 
 const FURTHER = { characters: 20_000, lines: 1_000 };
 
@@ -22,8 +22,8 @@ export function VerbatimText(props: { text: string; first?: VerbatimPage; label?
   const [pageCount, setPageCount] = useState(1);
   const pages = usePages(text, props.first, pageCount);
   const end = pages.at(-1)?.end ?? 0;
-  const rest = useMemo(() => restInWords(text, end), [text, end]);
-  const parts = useTellFolded(end < text.length);
+  const rest = useMemo(() => remainderText(text, end), [text, end]);
+  const parts = useReportFolded(end < text.length);
   return (
     <div className={clsx('group/code min-w-0', className)}>
       {label !== undefined && (

@@ -8,7 +8,7 @@ const ENOUGH_PX = 20;
 const THRESHOLDS = [0, 0.25, 0.5, 0.75, 1];
 
 /** Which of some rows stand in the window, whatever they scroll in. */
-export class RowsInSight {
+export class VisibleRows {
   readonly #rows = new Map<Element, string>();
   readonly #inWindow = new Set<Element>();
   #watched: { ids: ReadonlySet<string>; observer: IntersectionObserver } | null = null;
@@ -56,11 +56,11 @@ export class RowsInSight {
 }
 
 /** Null if nobody asks. */
-export const RowsInSightContext = createContext<RowsInSight | null>(null);
+export const VisibleRowsContext = createContext<VisibleRows | null>(null);
 
 /** Has a row watched for whether it is in sight, where anybody asks for that. */
-export function useTellInSight(row: RefObject<Element | null>, id: string | null): void {
-  const rows = useContext(RowsInSightContext);
+export function useVisibleRow(row: RefObject<Element | null>, id: string | null): void {
+  const rows = useContext(VisibleRowsContext);
   useEffect(() => {
     if (rows !== null && id !== null && row.current !== null) return rows.add(id, row.current);
   }, [rows, id, row]);

@@ -1,7 +1,7 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { DayLine, pauseHeight } from '@/components/transcript/turn-list';
-import { dayWords, isOtherDay } from '@/components/ui/day';
+import { formatDay, isOtherDay } from '@/components/ui/day';
 import { NowProvider } from '@/components/ui/now';
 
 /** By the clock on the wall, whatever the zone. */
@@ -18,12 +18,12 @@ describe('a day', () => {
     [at(2026, 1, 1), 'Thursday 1 January'],
     [at(2025, 11, 20), 'Thursday 20 November 2025'],
     [at(2026, 11, 23), 'Monday 23 November'],
-  ])('at %i is %s', (time, words) => expect(dayWords(time, at(2026, 11, 22, 15))).toBe(words));
+  ])('at %i is %s', (time, words) => expect(formatDay(time, at(2026, 11, 22, 15))).toBe(words));
 
   it('is yesterday once midnight has passed, over the end of a year and where a day has not 24 hours', () => {
-    expect(dayWords(at(2025, 12, 31, 23, 59), at(2026, 1, 1, 0, 1))).toBe('Yesterday');
-    expect(dayWords(at(2026, 3, 28, 23, 30), at(2026, 3, 29, 23, 30))).toBe('Yesterday');
-    expect(dayWords(at(2026, 10, 25, 0, 30), at(2026, 10, 26, 0, 0))).toBe('Yesterday');
+    expect(formatDay(at(2025, 12, 31, 23, 59), at(2026, 1, 1, 0, 1))).toBe('Yesterday');
+    expect(formatDay(at(2026, 3, 28, 23, 30), at(2026, 3, 29, 23, 30))).toBe('Yesterday');
+    expect(formatDay(at(2026, 10, 25, 0, 30), at(2026, 10, 26, 0, 0))).toBe('Yesterday');
   });
 
   it('is another one by the calendar, not by hours', () => {

@@ -15,7 +15,7 @@ import { lookalikes } from '@/components/ui/lookalikes';
 import { safeHref } from '@/components/ui/markdown/inline';
 import { otherTarget } from '@/components/ui/markdown/other-target';
 import { markdownWork } from '@/components/ui/markdown/parse';
-import { decodeEntities, plainWords } from '@/components/ui/plain-text';
+import { decodeEntities, toPlainText } from '@/components/ui/plain-text';
 import { endOfFirstProse, proseText } from '@/components/ui/prose';
 import { endOfFirstPart, foldLines, lastPart } from '@/components/ui/truncate';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
@@ -39,7 +39,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   lookalikes,
   inputParts: (text) => inputParts({ args: { text }, argsText: text }),
   longRunClass,
-  plainWords,
+  plainWords: toPlainText,
   withBreaks,
   decodeEntities,
   safeHref,

@@ -9,7 +9,7 @@ import { InboxBulk } from '@/components/inbox/inbox-bulk';
 import { ItemActions } from '@/components/inbox/item-actions';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { LevelSwitch } from '@/components/logs/level-switch';
-import { AcceptReply, Waive } from '@/components/obligations/settle-reply';
+import { AcceptReply, WaiveReply } from '@/components/obligations/settle-reply';
 import { RequestBoardProvider } from '@/components/requests/request-board';
 import { RequestCard } from '@/components/requests/request-card';
 import { SessionMenu } from '@/components/sessions/session-menu';
@@ -43,7 +43,7 @@ const pressable = () => [
 const aQuestion = aRequest({ id: 'q', requestKind: 'question' });
 const candidate = { messageId: 'm2', position: '2', text: 'Done', at: 1 } as never;
 const controls: [string, ReactNode][] = [
-  ['dropping an owed reply', <Waive key="" sessionId="s" messageId="m" />],
+  ['dropping an owed reply', <WaiveReply key="" sessionId="s" messageId="m" />],
   ['accepting a reply', <AcceptReply key="" sessionId="s" messageId="m" candidate={candidate} />],
   ['arranging a session', <SessionMenu key="" session={aSession()} />],
   ['the level of a log', <LevelSwitch key="" agent={anAgent({ connection: 'connected', connectedSince: 1 })} />],

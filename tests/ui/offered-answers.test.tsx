@@ -4,7 +4,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { chosenOption, decisionOf, offeredBy } from '@/components/requests/request-answer';
+import { chosenOption, decisionOf, offeredOptions } from '@/components/requests/request-answer';
 import { requestWeight } from '@/components/transcript/row-weight';
 import { NowProvider } from '@/components/ui/now';
 import { unescaped } from '../support/decode-shown';
@@ -60,7 +60,7 @@ describe('a permission that offers answers', () => {
 
   it('is what it was where it offers none', () => {
     expect(buttons({})).toEqual(['Allow (a)', 'Deny (d)']);
-    expect(offeredBy(aRequest()).map(decisionOf)).toEqual([{ behavior: 'allow' }, { behavior: 'deny' }]);
+    expect(offeredOptions(aRequest()).map(decisionOf)).toEqual([{ behavior: 'allow' }, { behavior: 'deny' }]);
   });
 
   it('shows every character of a label, what can’t be seen as a sign', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { plainWords } from '@/components/ui/plain-text';
+import { toPlainText } from '@/components/ui/plain-text';
 import { hostileTexts } from '../support/hostile-texts';
 
 describe('what a text of markdown says on one line', () => {
@@ -32,7 +32,7 @@ describe('what a text of markdown says on one line', () => {
     ['It says **“no', 'It says “no'],
     ['See [the log](https://exam', 'See the log'],
     ['Run `npm te', 'Run npm te'],
-  ])('%j reads %j', (markdown, words) => expect(plainWords(markdown)).toBe(words));
+  ])('%j reads %j', (markdown, words) => expect(toPlainText(markdown)).toBe(words));
 
   it.each([
     '2 * 3 * 4 = 24',
@@ -46,12 +46,12 @@ describe('what a text of markdown says on one line', () => {
     'array[0] (see above)',
     'a < b and c > d',
     'שלום, עולם!',
-  ])('leaves %j as it is', (text) => expect(plainWords(text)).toBe(text));
+  ])('leaves %j as it is', (text) => expect(toPlainText(text)).toBe(text));
 
   it('keeps what an agent would hide or turn around, to be shown as signs', () => {
-    expect(plainWords('**a\u202eb**')).toBe('a\u202eb');
-    expect(plainWords('a&#8238;b')).toBe('a\u202eb');
-    expect(plainWords('rm it\rall is well\r\n')).toBe('rm it\rall is well');
+    expect(toPlainText('**a\u202eb**')).toBe('a\u202eb');
+    expect(toPlainText('a&#8238;b')).toBe('a\u202eb');
+    expect(toPlainText('rm it\rall is well\r\n')).toBe('rm it\rall is well');
   });
 
   const marks = fc.constantFrom(
@@ -67,8 +67,8 @@ describe('what a text of markdown says on one line', () => {
   it('leaves what came out of it as it is', () => {
     fc.assert(
       fc.property(fc.oneof(texts, fc.string({ unit: 'binary' })), (text) => {
-        const words = plainWords(text);
-        expect(plainWords(words)).toBe(words);
+        const words = toPlainText(text);
+        expect(toPlainText(words)).toBe(words);
         expect(words).not.toMatch(/[\n`]/);
       }),
       { numRuns: 2_000 },
@@ -77,9 +77,9 @@ describe('what a text of markdown says on one line', () => {
 
   it('leaves what came out of a long text as it is', () => {
     for (const { name, text } of hostileTexts(5_000)) {
-      const words = plainWords(text);
+      const words = toPlainText(text);
       expect(words.length, name).toBeLessThanOrEqual(1_001);
-      expect(plainWords(words), name).toBe(words);
+      expect(toPlainText(words), name).toBe(words);
     }
   });
 });

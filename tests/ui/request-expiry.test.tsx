@@ -3,7 +3,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { asOfNow } from '@/components/requests/request-answer';
+import { withExpiry } from '@/components/requests/request-answer';
 import { TurnFooter } from '@/components/transcript/turn-article';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
@@ -57,9 +57,9 @@ describe('a request that has expired', () => {
 
   it('is the same whenever it is looked at: what is pinned by it stays', () => {
     const item = aRequest();
-    expect(asOfNow(item, true, null)).toMatchObject({ id: item.id, outcome: 'expired' });
-    expect(asOfNow(item, true, null)).toBe(asOfNow(item, true, null));
-    expect(asOfNow(item, false, null)).toBe(item);
+    expect(withExpiry(item, true, null)).toMatchObject({ id: item.id, outcome: 'expired' });
+    expect(withExpiry(item, true, null)).toBe(withExpiry(item, true, null));
+    expect(withExpiry(item, false, null)).toBe(item);
   });
 
   it('is not what its turn waits for any more', () => {

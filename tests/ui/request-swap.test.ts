@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { findRequest, nextPinned, openRequests } from '@/components/requests/pinned-requests';
-import { answersOf, hasTwins, questionsOf } from '@/components/requests/question-answer';
-import { goneWords, requestKey } from '@/components/requests/request-answer';
+import { answersOf, hasDuplicates, questionsOf } from '@/components/requests/question-answer';
+import { closedText, requestKey } from '@/components/requests/request-answer';
 import { RequestBoard } from '@/components/requests/request-board';
 import { aRequest, aTurn } from './rows';
 
@@ -30,12 +30,12 @@ describe('the pinned request', () => {
   });
 
   it('says that nothing was sent where nothing was', () => {
-    expect(goneWords({ outcome: 'cancelled' }, null)).toBe('Withdrawn. Nothing was sent.');
-    expect(goneWords({ outcome: 'allowed' }, { kind: 'failed', reason: 'too late' })).toBe(
+    expect(closedText({ outcome: 'cancelled' }, null)).toBe('Withdrawn. Nothing was sent.');
+    expect(closedText({ outcome: 'allowed' }, { kind: 'failed', reason: 'too late' })).toBe(
       'Allowed elsewhere. Nothing was sent.',
     );
-    expect(goneWords({ outcome: 'allowed' }, { kind: 'asked', commandId: 'c' })).toBeNull();
-    expect(goneWords({ outcome: null }, null)).toBeNull();
+    expect(closedText({ outcome: 'allowed' }, { kind: 'asked', commandId: 'c' })).toBeNull();
+    expect(closedText({ outcome: null }, null)).toBeNull();
   });
 });
 
@@ -108,7 +108,7 @@ describe('an answer', () => {
       title: 't',
       input: { questions: [{ question: 'Which?' }, { question: 'Which?' }] },
     });
-    expect(hasTwins(questions)).toBe(true);
+    expect(hasDuplicates(questions)).toBe(true);
     const choice = { labels: [], other: 'this' };
     expect(answersOf(questions, [choice, choice])).toBeNull();
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { outboxFacts } from '@/components/agents/status-facts';
 import { FleetStore } from '@/components/live/fleet-store';
 import { owedIn } from '@/components/obligations/use-obligations';
-import { answersOf, isLonger, questionsOf, shownOf } from '@/components/requests/question-answer';
+import { answersOf, isLonger, questionsOf, displayable } from '@/components/requests/question-answer';
 import { explicitReplies } from '@/components/transcript/reply-link';
 import { aMessage } from './rows';
 
@@ -40,8 +40,8 @@ describe('a question', () => {
   it('is shown as far as its fields are few, and its words not too many', () => {
     const options = Array.from({ length: 9 }, (_, at) => ({ label: `${at}`, description: null }));
     const question = { text: 'Which?', header: null, options, multiSelect: false };
-    expect(shownOf(Array(20).fill(question))).toHaveLength(20);
-    expect(shownOf(Array(900).fill(question))).toHaveLength(20);
+    expect(displayable(Array(20).fill(question))).toHaveLength(20);
+    expect(displayable(Array(900).fill(question))).toHaveLength(20);
     expect(isLonger([question], 6)).toBe(false);
     expect(isLonger([question, { ...question, text: 'x'.repeat(10_001) }], 10_000)).toBe(true);
     expect(isLonger([{ ...question, options: [{ label: 'a', description: 'long' }] }], 3)).toBe(true);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { SeenStretches } from '@/components/requests/request-input';
+import { SeenRanges } from '@/components/requests/request-input';
 
 function seen(...stretches: [from: number, to: number, width?: number][]): boolean {
-  const all = new SeenStretches();
+  const all = new SeenRanges();
   for (const [from, to, width = 500] of stretches) all.see(from, to, width);
   return all.isAllSeen(300);
 }

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PressTwice } from '@/components/ui/confirm-button';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import { SettledButton } from '@/components/ui/misclick-guard';
 import { layOut, settle } from './laid-out';
 
@@ -43,9 +43,9 @@ describe('a settled button', () => {
 describe('a button to press twice', () => {
   const show = (onPress: () => void) =>
     render(
-      <PressTwice of="session-1" onPress={onPress} looks={['', '']}>
+      <ConfirmButton of="session-1" onPress={onPress} looks={['', '']}>
         {(isPressed) => (isPressed ? 'Really end it?' : 'End')}
-      </PressTwice>,
+      </ConfirmButton>,
     );
 
   it('acts at the second press', async () => {

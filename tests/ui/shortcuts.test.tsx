@@ -2,9 +2,9 @@
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { useRef } from 'react';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { SHORTCUT_WORDS, signOf } from '@/components/ui/shortcuts/shortcut-dialog';
+import { SHORTCUT_LABELS, keyLabel } from '@/components/ui/shortcuts/shortcut-dialog';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
-import { SHORTCUTS, type ShortcutId, useOwnKeys, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { SHORTCUTS, type ShortcutId, useExclusiveKeys, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const ids = Object.keys(SHORTCUTS) as ShortcutId[];
 
@@ -33,9 +33,9 @@ function Page({ isLogPage = false, isSearched = true }) {
     },
     { area: log, leads: isLogPage },
   );
-  useOwnKeys(quiet);
+  useExclusiveKeys(quiet);
   const box = useRef<HTMLDivElement>(null);
-  useOwnKeys(box);
+  useExclusiveKeys(box);
   return (
     <>
       <ShortcutHelp />
@@ -61,14 +61,14 @@ it('the list of shortcuts shows each of them with its keys', async () => {
   await screen.findByText('Keyboard shortcuts');
   const rows = [...document.querySelectorAll('dl > div')].map((row) => row.textContent);
   expect(rows).toHaveLength(Object.keys(SHORTCUTS).length);
-  for (const id of ids) expect(rows).toContain(SHORTCUT_WORDS[id][1] + SHORTCUTS[id].keys.map(signOf).join(''));
+  for (const id of ids) expect(rows).toContain(SHORTCUT_LABELS[id][1] + SHORTCUTS[id].keys.map(keyLabel).join(''));
   expect(rows).toContain('Interrupt the turn that is openCtrl+.⌘.');
 });
 
 it('no key does two things in one place', () => {
   const stepsOut = ['sessions.first-found', 'log.leave'];
   const taken = ids.flatMap((id) =>
-    stepsOut.includes(id) ? [] : SHORTCUTS[id].keys.map((key) => `${SHORTCUT_WORDS[id][0]} ${key}`),
+    stepsOut.includes(id) ? [] : SHORTCUTS[id].keys.map((key) => `${SHORTCUT_LABELS[id][0]} ${key}`),
   );
   expect(new Set(taken).size).toBe(taken.length);
 });

@@ -1,7 +1,7 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
-import { unseenWords } from '@/components/requests/request-head';
+import { unseenReason } from '@/components/requests/request-head';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import { decodeShown } from '../support/decode-shown';
@@ -31,20 +31,20 @@ describe('the tool of a request', () => {
     expect(shown(one)).not.toBe(shown(other));
     const denied = { outcome: 'denied', title: 'Do it?' } as const;
     for (const name of [one, other]) expect(shown(name, denied)).toContain(name);
-    expect(unseenWords(aRequest({ toolName: one }), 'open')).toBeNull();
+    expect(unseenReason(aRequest({ toolName: one }), 'open')).toBeNull();
   });
 
   it('can’t be allowed if its name is longer than shown', () => {
     const name = 'x'.repeat(300);
     expect(shown(name)).not.toContain(name);
-    expect(unseenWords(aRequest({ toolName: name }), 'open')).toMatch(/too long to be shown whole/);
+    expect(unseenReason(aRequest({ toolName: name }), 'open')).toMatch(/too long to be shown whole/);
   });
 
   it('can’t be allowed if its title is the whole request and longer than shown', () => {
     const title = `Run: ${'echo ok; '.repeat(60)}rm -rf ~`;
-    expect(unseenWords(aRequest({ title }), null)).toMatch(/too long to be shown whole/);
-    expect(unseenWords(aRequest({ title }), 'open')).toBeNull();
-    expect(unseenWords(aRequest({ title: 'Run: ls' }), null)).toBeNull();
+    expect(unseenReason(aRequest({ title }), null)).toMatch(/too long to be shown whole/);
+    expect(unseenReason(aRequest({ title }), 'open')).toBeNull();
+    expect(unseenReason(aRequest({ title: 'Run: ls' }), null)).toBeNull();
     expect(shown('Bash', { title: 'x'.repeat(400), input: null })).toContain(`“${'x'.repeat(400)}”`);
   });
 });

@@ -1,7 +1,7 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { estimateTurnHeight } from '@/components/transcript/use-turn-rows';
-import { sizeInWords } from '@/components/ui/format-size';
+import { formatLength } from '@/components/ui/format-size';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { TerminalText } from '@/components/ui/terminal-text';
 import { foldLines, LINE_KEPT } from '@/components/ui/truncate';
@@ -78,4 +78,4 @@ it.each([
   [50_000, '50 kB'],
   [999_499, '999 kB'],
   [1_400_000, '1.4 MB'],
-])('%i signs are %s', (length, words) => expect(sizeInWords(length)).toBe(words));
+])('%i signs are %s', (length, words) => expect(formatLength(length)).toBe(words));

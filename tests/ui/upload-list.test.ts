@@ -2,7 +2,7 @@ import type { AttachmentKind } from '@interlude/protocol/attachments';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { UploadOutcome } from '@/components/composer/upload-attachment';
-import { textWith, UploadList } from '@/components/composer/upload-list';
+import { messageText, UploadList } from '@/components/composer/upload-list';
 
 const MIB = 1024 * 1024;
 const fileOf = (name: string, bytes = 3, type = 'image/png') => new File([new Uint8Array(bytes)], name, { type });
@@ -210,7 +210,7 @@ describe('a message', () => {
   });
 
   it('without words says what it carries', () => {
-    expect(textWith(' ', [attachmentOf('a.png'), attachmentOf('b.txt')])).toBe('a.png, b.txt');
-    expect(textWith('Look', [attachmentOf('a.png')])).toBe('Look');
+    expect(messageText(' ', [attachmentOf('a.png'), attachmentOf('b.txt')])).toBe('a.png, b.txt');
+    expect(messageText('Look', [attachmentOf('a.png')])).toBe('Look');
   });
 });

@@ -12,11 +12,11 @@ function Page() {
   const box = useRef<HTMLElement>(null);
   const [{ order, of }, setListed] = useState({ order: orderOf(['a', 'b', 'c']), of: 'all' });
   list = (ids, of = 'all') => act(() => setListed({ order: orderOf(ids), of }));
-  const { order: shown, moved, added, letGo } = useHeldOrder(box, order, of);
+  const { order: shown, moved, added, release } = useHeldOrder(box, order, of);
   return (
     <section ref={box} aria-label="Rows">
       <input aria-label="Search" />
-      <button type="button" onClick={letGo}>
+      <button type="button" onClick={release}>
         {`${moved} moved, ${added} new`}
       </button>
       <ul>{shown.flatMap(({ ids }) => ids.map((id) => <li key={id}>{id}</li>))}</ul>

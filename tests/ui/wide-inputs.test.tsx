@@ -4,7 +4,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { questionsOf, shownOf } from '@/components/requests/question-answer';
+import { questionsOf, displayable } from '@/components/requests/question-answer';
 import { inputParts } from '@/components/transcript/input-parts';
 import { FIRST_WEIGHT, itemWeight } from '@/components/transcript/row-weight';
 import { Name } from '@/components/ui/name';
@@ -108,7 +108,7 @@ describe('firstPages', () => {
 describe('questions', () => {
   it('are shown up to a total length', () => {
     const ask = (count: number, question: string) =>
-      shownOf(
+      displayable(
         questionsOf({
           title: 't',
           input: {

@@ -8,7 +8,7 @@ import {
   nextConnectionState,
 } from '@/components/live/connection-state';
 import { mainArgument, toolName } from '@/components/transcript/tool-words';
-import { agoInWords, formatAgo, formatClock, plural } from '@/components/ui/duration';
+import { formatAgoLong, formatAgo, formatClock, plural } from '@/components/ui/duration';
 import { aCall } from './rows';
 
 describe('times', () => {
@@ -45,7 +45,7 @@ describe('times', () => {
     [400, 'just now'],
     [7_500_000, '2 h 5 min ago'],
     [90_000_000, '1 d 1 h ago'],
-  ])('%i ms ago is said as %s', (ms, shown) => expect(agoInWords(ms)).toBe(shown));
+  ])('%i ms ago is said as %s', (ms, shown) => expect(formatAgoLong(ms)).toBe(shown));
 
   it.each([
     [119_000, '119 s'],

@@ -4,7 +4,7 @@ import { clsx } from 'clsx';
 import type { Token, Tokens } from 'marked';
 import { memo, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react';
 import { withBreaks } from '../line-breaks';
-import { plainWords } from '../plain-text';
+import { toPlainText } from '../plain-text';
 import { nameText, RTL } from '../verbatim';
 import { CodeBlock } from './code-block';
 import { renderInline } from './inline';
@@ -183,7 +183,7 @@ function Table({ table }: { table: LongTable }): ReactNode {
 function tableName({ header }: Tokens.Table): string {
   const columns = header
     .slice(0, NAMING_COLUMNS)
-    .map(({ text }) => nameText(plainWords(text), 60))
+    .map(({ text }) => nameText(toPlainText(text), 60))
     .filter(Boolean);
   return columns.length === 0 ? 'Table' : `Table: ${columns.join(', ')}`;
 }

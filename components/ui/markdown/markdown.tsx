@@ -4,7 +4,7 @@ import { clsx } from 'clsx';
 import type { Token } from 'marked';
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react';
 import { CopyButton } from '../copy-button';
-import { sizeInWords } from '../format-size';
+import { formatLength } from '../format-size';
 import { enqueueIdle } from '../idle-queue';
 import { longRunClass } from '../line-breaks';
 import { endOfFirstProse, LongText, MoreText, proseText } from '../prose';
@@ -48,7 +48,7 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
       <MoreText text={folded.text} from={end} />
       {folded.wholeLength !== null && (
         <p className="my-1 flex items-center gap-3 text-2xs text-ink-3">
-          <UnfoldButton onPress={() => setAll(true)}>Show all ({sizeInWords(folded.wholeLength)})</UnfoldButton>
+          <UnfoldButton onPress={() => setAll(true)}>Show all ({formatLength(folded.wholeLength)})</UnfoldButton>
           <CopyButton label="Copy all" text={() => text} />
         </p>
       )}

@@ -6,7 +6,7 @@ import { Icon } from '../icon';
 import { SHORTCUTS, type ShortcutId, useOpenDialog, useShortcuts } from './use-shortcuts';
 
 const IDS = Object.keys(SHORTCUTS) as ShortcutId[];
-const PLACES = [...new Set(IDS.map((id) => SHORTCUT_WORDS[id][0]))];
+const PLACES = [...new Set(IDS.map((id) => SHORTCUT_LABELS[id][0]))];
 
 /** The list of shortcuts, for as long as it is open. */
 export function ShortcutDialog({ onClose }: { onClose: () => void }) {
@@ -47,13 +47,13 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
           <section key={place} className="mt-4">
             <h3 className="text-2xs text-ink-3">{place}</h3>
             <dl>
-              {IDS.filter((id) => SHORTCUT_WORDS[id][0] === place).map((id) => (
+              {IDS.filter((id) => SHORTCUT_LABELS[id][0] === place).map((id) => (
                 <div key={id} className="flex items-center justify-between border-line border-b py-1 last:border-0">
-                  <dt>{SHORTCUT_WORDS[id][1]}</dt>
+                  <dt>{SHORTCUT_LABELS[id][1]}</dt>
                   <dd className="flex gap-2">
                     {SHORTCUTS[id].keys.map((key) => (
                       <kbd key={key} className="text-ink-2 text-xs">
-                        {signOf(key)}
+                        {keyLabel(key)}
                       </kbd>
                     ))}
                   </dd>
@@ -68,7 +68,7 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
 }
 
 /** What each shortcut does, by where it does it, as the list of them says it. */
-export const SHORTCUT_WORDS: Record<ShortcutId, readonly [where: string, what: string]> = {
+export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: string]> = {
   'sessions.search': ['Sessions', 'Search'],
   'sessions.first-found': ['Sessions', 'From the search to what it found'],
   'sessions.next': ['Sessions', 'Next session'],
@@ -123,7 +123,7 @@ export const SHORTCUT_WORDS: Record<ShortcutId, readonly [where: string, what: s
 const SIGNS: Record<string, string> = { ArrowDown: '↓', ArrowUp: '↑', Escape: 'Esc', Control: 'Ctrl' };
 
 /** As it stands on the key: `Ctrl+.`, `⌘.`, `↓`. */
-export function signOf(key: string): string {
+export function keyLabel(key: string): string {
   const parts = key.split('+').map((part) => SIGNS[part] ?? part);
   return parts.join('+').replace('Meta+', '⌘');
 }

@@ -23,7 +23,7 @@ let openDialogs = 0;
 /**
  * Hears every key. First come the areas that have the focus, from within, then who leads, then what acts everywhere.
  */
-function hear(event: KeyboardEvent): void {
+function dispatch(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return;
   const { target } = event;
   const focused = [...groups]
@@ -51,12 +51,12 @@ function mayAct(id: ShortcutId, event: KeyboardEvent, hasFocus: boolean): boolea
     (openDialogs === 0 || overDialogs === true) &&
     (!isTyping(event) || whileTyping === true) &&
     !(event.key === 'Enter' && isOnControl(event)) &&
-    !(event.key.length === 1 && isOnWhatWent(event))
+    !(event.key.length === 1 && isOnRemovedField(event))
   );
 }
 
 /** What was typed into a field is meant for nothing else, though the field has gone in the middle of it. */
-function isOnWhatWent({ target }: Event): boolean {
+function isOnRemovedField({ target }: Event): boolean {
   return target instanceof Element && target.closest('[data-gone]') !== null;
 }
 
@@ -83,22 +83,22 @@ export function useShortcuts(
     }),
   );
   useEffect(() => {
-    return hearIn({ area, leads, act: (event, hasFocus) => act(event, hasFocus) });
+    return register({ area, leads, act: (event, hasFocus) => act(event, hasFocus) });
   }, [area, leads]);
 }
 
-function hearIn(group: Group): () => void {
-  if (groups.size === 0) document.addEventListener('keydown', hear);
+function register(group: Group): () => void {
+  if (groups.size === 0) document.addEventListener('keydown', dispatch);
   groups.add(group);
   return () => {
     groups.delete(group);
-    if (groups.size === 0) document.removeEventListener('keydown', hear);
+    if (groups.size === 0) document.removeEventListener('keydown', dispatch);
   };
 }
 
 /** An area whose keys are its own: while the focus is in it, only what acts everywhere does, whatever it stands in. */
-export function useOwnKeys(area: RefObject<HTMLElement | null>, isOn = true): void {
-  useEffect(() => (isOn ? hearIn({ area, leads: false, owns: true, act: () => false }) : undefined), [area, isOn]);
+export function useExclusiveKeys(area: RefObject<HTMLElement | null>, isOn = true): void {
+  useEffect(() => (isOn ? register({ area, leads: false, owns: true, act: () => false }) : undefined), [area, isOn]);
 }
 
 /** For a component that is there while a dialog is open: only what says so acts over it. */

@@ -7,7 +7,7 @@ import type { ReactNode } from 'react';
 import type { Span } from '@/components/time-lock/time-lock';
 import { BottomPane } from '@/components/ui/bottom-pane';
 import { Icon } from '@/components/ui/icon';
-import { OVER } from '@/components/ui/in-view';
+import { OVERLAY } from '@/components/ui/in-view';
 import { Link } from '@/components/ui/link';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
@@ -69,7 +69,7 @@ export function LogPanel(props: {
   );
   if (covers)
     return (
-      <div {...OVER} className="absolute inset-0 z-20 flex flex-col bg-ground">
+      <div {...OVERLAY} className="absolute inset-0 z-20 flex flex-col bg-ground">
         {content}
       </div>
     );

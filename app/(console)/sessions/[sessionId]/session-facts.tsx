@@ -18,7 +18,7 @@ import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-text';
+import { toPlainText } from '@/components/ui/plain-text';
 import { nameText } from '@/components/ui/verbatim';
 
 /** What a session is called, how it stands since when, and whose it is. */
@@ -43,7 +43,7 @@ export function SessionFacts(props: {
           <StateWhy session={session} />
           {session.away === null && session.stateReason !== null && (
             <span dir="auto" className="truncate text-ink-3 max-[440px]:hidden">
-              “<Words text={withoutQuotes(plainWords(session.stateReason))} />”
+              “<Words text={withoutQuotes(toPlainText(session.stateReason))} />”
             </span>
           )}
           {session.away !== null ? (

@@ -10,7 +10,7 @@ import { DeliveryLine } from '@/components/composer/delivery-line';
 import { useOutgoing } from '@/components/composer/outgoing-queue';
 import { withOutgoing } from '@/components/composer/with-outgoing';
 import { useRefusal } from '@/components/live/refusals';
-import { Waive } from '@/components/obligations/settle-reply';
+import { WaiveReply } from '@/components/obligations/settle-reply';
 import { useOwedMessages } from '@/components/obligations/use-obligations';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { endOf } from './end-of';
@@ -41,7 +41,7 @@ export function SessionSlots({ children }: { children: ReactNode }) {
       renderOwed: (item) =>
         owed.has(item.id) && (
           <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-2xs text-ink-3">
-            Owed a reply <Waive sessionId={sessionId} messageId={item.id} />
+            Owed a reply <WaiveReply sessionId={sessionId} messageId={item.id} />
           </p>
         ),
       // Looked up when it is shown: were the slots new with every word that streams, every turn would be.
