@@ -11,15 +11,15 @@ const isServer = typeof window === 'undefined';
  * Ties the page to the person it was rendered for: what it stores and sends is theirs. It leaves when they sign out, or
  * another person signs in, in any tab.
  *
- * @param id as `GET /me` says it
+ * @param id from `GET /me`
  */
 export function PagePerson({ id, children }: { id: string; children: ReactNode }) {
-  // Before anything below reads what is stored.
+  // Runs before descendants read from storage.
   useState(() => {
     if (!isServer && personId() === null) claimStorage(id);
   });
   useEffect(() => {
-    // The server rendered this part of the page anew, for another person.
+    // The server rendered the page for another person.
     if (id !== personId()) leavePage();
   }, [id]);
   useEffect(() => {

@@ -51,7 +51,12 @@ export function SelectionBar(props: {
               Mark seen
             </button>
             {canRetire ? (
-              <ConfirmButton of={`retire ${of}`} disabled={isBusy} onPress={() => start('Retire', retire)} looks={LOOKS}>
+              <ConfirmButton
+                of={`retire ${of}`}
+                disabled={isBusy}
+                onPress={() => start('Retire', retire)}
+                looks={LOOKS}
+              >
                 {(isPressed) => (isPressed ? 'Press again: retire' : 'Retire')}
               </ConfirmButton>
             ) : (

@@ -8,14 +8,14 @@ import { Name, Quoted } from '@/components/ui/name';
 import { useFrozenAt } from '@/components/ui/now';
 import { quoted } from '@/components/ui/verbatim';
 
-/** The one thing worth saying about writing here, the most pressing first. */
+/** The most important status of the composer, on one line. */
 export function ComposerStatus(props: {
   ended: string | null;
-  /** What the message waits for, or lacks, of what is attached to it; else null. */
+  /** Status of the uploads, else null. */
   attaching: string | null;
   failure: string | null;
   effect: string | null;
-  /** Why the turn that runs can’t be interrupted from here, else null. */
+  /** Why the running turn can’t be interrupted, else null. */
   noInterrupt: string | null;
   session: SessionSummary;
   agent: AgentSummary | null;
@@ -37,7 +37,7 @@ export function ComposerStatus(props: {
       </span>
     );
   if (isStale) {
-    return <span className="text-waiting">Offline: what you send waits here until the page is live.</span>;
+    return <span className="text-waiting">Offline. Your messages will be sent when the connection is back.</span>;
   }
   const isDoubtful = sending.kind === 'warned' || (sending.kind === 'queued' && agent?.connection === 'away');
   if (isDoubtful) return <span className="text-waiting">{sending.reason}</span>;
@@ -45,19 +45,19 @@ export function ComposerStatus(props: {
   if (noInterrupt !== null)
     return (
       <>
-        Can’t be interrupted here: <Name text={noInterrupt} />.
+        Can’t interrupt: <Name text={noInterrupt} />.
       </>
     );
   if (sending.reason !== null) return <Name text={sending.reason} />;
-  if (session.wakeable === true) return 'It is idle and listens: a message wakes it.';
-  return <span className="max-sm:hidden">Enter sends, Shift+Enter begins a new line.</span>;
+  if (session.wakeable === true) return 'Idle. A message wakes the agent.';
+  return <span className="max-sm:hidden">Enter to send, Shift+Enter for a new line.</span>;
 }
 
-/** In the place of the composer where nobody would read what is written, before anybody has written it. */
+/** Replaces the composer of a session whose agent can't receive messages. */
 export function ComposerRefusal(props: {
   refusal: Refusal;
   sessionId: string;
-  /** The agent that can be asked instead; null while its row has not come. */
+  /** The agent to write to instead; null until its row is loaded. */
   other: Pick<AgentSummary, 'connection' | 'status'> | null;
 }) {
   const { refusal, sessionId, other } = props;

@@ -23,27 +23,27 @@ const chipsCode = new CodeOnDemand(async () => (await import('./attachment-chips
 const namesCode = new CodeOnDemand(async () => (await import('./command-names')).CommandNames);
 
 export interface ComposerHandle {
-  /** The next message answers this one. */
+  /** Makes the next message a reply to this one. */
   replyTo: (messageId: string) => void;
-  /** A message that was not taken is written on, below what is begun. */
+  /** Adds a message that was not sent to the end of the draft. */
   takeBack: (message: Pick<OutgoingMessage, 'text' | 'replyTo' | 'attachments'>) => void;
 }
 
 export interface ComposerProps {
   session: SessionSummary;
-  /** Null until it is known. */
+  /** Null until it is loaded. */
   agent: AgentSummary | null;
-  /** Why nobody can be written to any more, else null. */
+  /** Why the session accepts no more messages, else null. */
   ended: string | null;
   sent: () => string[];
   quoteOf: (messageId: string) => string | null;
   onSend: (text: string, replyTo: string | null, attachments: readonly Attachment[]) => void;
-  /** The writer is done for now: takes the focus. */
+  /** Called on Esc, to move the focus. */
   onLeave: () => void;
   handle: React.Ref<ComposerHandle>;
 }
 
-/** Where people write to the agent. Enter sends; what is begun stays until it is sent. */
+/** The message field. Enter sends; the draft is stored until then. */
 export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave, handle }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const { draft, draftNow, change } = useDraft(session.id, field);
@@ -75,7 +75,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
     },
     takeBack({ text, replyTo, attachments = [] }) {
       const begun = draftNow();
-      // without words of its own it went as what it carries
+      // A message without text was sent with the names of its attachments.
       const words = text === messageText('', attachments) ? '' : text;
       const parts = [begun.text, words].filter((part) => part.trim() !== '');
       change({ text: parts.join('\n\n'), replyTo: begun.replyTo ?? replyTo });
@@ -85,14 +85,14 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
   }));
 
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    // While an input method composes, its keys are its own. (Safari's last Enter comes after; its code is 229.)
+    // Keys of an input method. Safari sends its last Enter after the composition, with code 229.
     if (event.nativeEvent.isComposing || event.keyCode === 229) return;
     if (isPress('message.send', event)) {
       event.preventDefault();
       send();
     } else if (isPress('message.leave', event)) {
       event.preventDefault();
-      // Where there is nowhere to go, it leaves all the same.
+      // Blurs even if `onLeave` moves the focus nowhere.
       event.currentTarget.blur();
       onLeave();
     } else if (!event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
@@ -103,7 +103,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
     }
   };
   const effect = interruptEffect(agent, session.runningTaskCount);
-  const quote = draft.replyTo === null ? null : (quoteOf(draft.replyTo) ?? 'a message further up');
+  const quote = draft.replyTo === null ? null : (quoteOf(draft.replyTo) ?? 'an earlier message');
 
   return (
     <form
@@ -123,14 +123,14 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         {/^\/\S*$/.test(draft.text) && agent?.status?.commands !== undefined && (
           <OnDemand
             code={namesCode}
-            name="The commands"
+            name="The list of commands"
             props={{ status: agent.status, typed: draft.text, field, onTake: (text: string) => change({ text }) }}
           />
         )}
         {uploads.length > 0 && (
           <OnDemand
             code={chipsCode}
-            name="What is attached"
+            name="The list of attachments"
             props={{ sessionId: session.id, uploads, list, onGone: () => field.current?.focus() }}
           />
         )}
@@ -184,7 +184,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
   );
 }
 
-/** What the message that is being written answers. */
+/** The message that the draft replies to. */
 function ReplyQuote({ quote, onRemove }: { quote: string; onRemove: () => void }) {
   return (
     <p className="flex items-center gap-2 pb-1 text-ink-3 text-xs">
@@ -195,16 +195,16 @@ function ReplyQuote({ quote, onRemove }: { quote: string; onRemove: () => void }
         </bdi>
         ”
       </span>
-      <button type="button" aria-label="Don’t reply to it" onClick={onRemove} className="hit shrink-0 hover:text-ink">
+      <button type="button" aria-label="Cancel reply" onClick={onRemove} className="hit shrink-0 hover:text-ink">
         <Icon of={X} size={13} />
       </button>
     </p>
   );
 }
 
-/** Keeps a textarea as high as its text; its max-height says where it begins to scroll. */
+/** Grows a textarea with its text, up to its `max-height`. */
 function useGrowing(fieldRef: RefObject<HTMLTextAreaElement | null>, text: string): void {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text is what its height depends on
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the height depends on the text
   useLayoutEffect(() => {
     const element = fieldRef.current;
     if (element === null) return;

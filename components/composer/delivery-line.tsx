@@ -10,21 +10,21 @@ import type { OutgoingMessage } from './draft-store';
 
 interface DeliveryLineProps {
   item: Pick<MessageItem, 'id' | 'delivery' | 'deliveryReason'>;
-  /** What this browser knows of it, until the server does. */
+  /** The message in this browser's queue; null once the server has it. */
   outgoing: OutgoingMessage | null;
-  /** No runner listens: what is queued waits. */
+  /** The agent is offline. */
   away: boolean;
-  /** Null if nothing can be sent. */
+  /** Null if the message can't be sent again. */
   sendAgain: (() => void) | null;
-  /** Takes it back into the composer. */
+  /** Moves the message back into the composer. */
   edit: (() => void) | null;
   discard: (() => void) | null;
 }
 
-/** How far a message to the agent has come. Only what went wrong speaks up, and says what can be done. */
+/** Delivery state of a message. Screen readers announce failures only. */
 export function DeliveryLine({ item, outgoing: own, away, sendAgain, edit, discard }: DeliveryLineProps) {
   const isStale = useFrozenAt() !== null;
-  // What is on its way to a server that is away will come back.
+  // While the server is unreachable, the attempt will fail and be retried.
   const outgoing: OutgoingMessage | null = isStale && own?.state === 'sending' ? { ...own, state: 'retrying' } : own;
   const failure = failureOf(item, outgoing);
   return (
@@ -83,7 +83,7 @@ function wordsOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | nu
     case 'seen':
       return 'Seen';
     default:
-      return away ? 'Queued: the agent is away, the message waits' : 'Queued';
+      return away ? 'Agent offline. Your message will be sent when it reconnects.' : 'Queued';
   }
 }
 

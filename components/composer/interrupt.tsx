@@ -12,29 +12,29 @@ import { SETTLE_MS, useSettled } from '@/components/ui/misclick-guard';
 
 export const interruptKey = (turnId: string) => `interrupt:${turnId}`;
 
-/** What an interrupt leaves alone, as far as it is known of this kind of agent. */
+/** Effect of an interrupt on the turn and its background tasks, as known for this kind of agent. */
 export function interruptEffect(agent: AgentSummary | null, runningTasks: number): string {
   if (runningTasks === 0) return 'Interrupting ends this turn.';
-  const tasks = runningTasks === 1 ? 'its background task goes' : `its ${runningTasks} background tasks go`;
-  // Our runner asks Claude Code to keep subagents alive; shells always live on.
-  if (agent?.kind === 'claude') return `Interrupting ends this turn; ${tasks} on running.`;
-  return `Interrupting ends this turn. Whether ${plural(runningTasks, 'background task')} ${runningTasks === 1 ? 'lives' : 'live'} on is up to the agent.`;
+  const tasks = runningTasks === 1 ? 'Its background task keeps' : `Its ${runningTasks} background tasks keep`;
+  // The runner asks Claude Code to keep subagents alive. Shells always survive.
+  if (agent?.kind === 'claude') return `Interrupting ends this turn. ${tasks} running.`;
+  return `Interrupting ends this turn. ${plural(runningTasks, 'background task')} may stop, too.`;
 }
 
-/** Asks the agent to stop what it is doing. @returns null if that can't be asked */
+/** Interrupts the open turn. @returns null if it can't be interrupted */
 export function useInterrupt(turnId: string | null): {
   turnId: string;
   isAsked: boolean;
   failure: string | null;
   ask: () => void;
-  /** By its key, which somebody in a hurry may mean for the turn before. */
+  /** For the shortcut: ignores a press that may have been meant for the previous turn. */
   press: () => void;
 } | null {
   const actions = useActions();
   const state = useActionState(interruptKey(turnId ?? ''));
   const { stopped } = useLiveness();
   const refusal = useRefusal('interrupt');
-  // What waited for a runner that has gone would interrupt what its successor begins.
+  // A queued interrupt would hit the turn of the next runner.
   const isOffered = actions !== null && turnId !== null && stopped === null && refusal === null;
   const isMeant = useShownLongEnough(isOffered ? turnId : null);
   if (!isOffered) return null;
@@ -81,15 +81,14 @@ export function InterruptButton(props: {
 }
 
 /**
- * For a key, which is pressed at nothing that could move: whether what it is about has been on screen for long enough
- * that a press is meant for it.
+ * Misclick guard for a shortcut: returns true once its subject has been on screen for `SETTLE_MS`.
  *
- * @param of what the key is about; null while there is nothing
+ * @param of identifies the subject; null if there is none
  */
 export function useShownLongEnough(of: string | null): () => boolean {
   const shownSince = useRef<number | null>(null);
 
-  // A layout effect: no key can come between what the page shows and what is known of it.
+  // A layout effect, so that no key press falls between the paint and the update.
   useLayoutEffect(() => {
     if (of === null) return;
     const look = () => {

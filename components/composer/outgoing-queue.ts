@@ -20,7 +20,7 @@ import {
 } from './draft-store';
 import { isKept } from './upload-attachment';
 
-/** The queues of every session: what was written goes on being sent while another page is looked at. */
+/** Queues of all sessions. They keep sending while the reader is on another page. */
 class OutgoingQueues {
   readonly #queues = new Map<string, OutgoingQueue>();
 
@@ -29,7 +29,7 @@ class OutgoingQueues {
     if (known !== undefined) return known;
     const queue = new OutgoingQueue({
       sessionId,
-      // Null from the moment the page leaves.
+      // Null once the page has stopped.
       get storage() {
         return browserStorage();
       },
@@ -52,19 +52,18 @@ class OutgoingQueues {
   }
 }
 
-/** Those of this browser's visit. */
 export const outgoingQueues = new OutgoingQueues();
 
 export type SendOutcome =
   | { kind: 'sent'; messageId: string }
   | { kind: 'unreachable'; reason: string }
-  /** Its writer is not the one who is signed in now. */
+  /** The author is no longer signed in. */
   | { kind: 'signed-out'; reason: string }
   | { kind: 'refused'; reason: string };
 
 interface OutgoingQueueOptions {
   sessionId: string;
-  /** Null if the browser keeps nothing. */
+  /** Null if the browser can't store. */
   readonly storage: Storage | null;
   send: (message: OutgoingMessage) => Promise<SendOutcome>;
   newId: () => string;
@@ -74,12 +73,12 @@ interface OutgoingQueueOptions {
 const RETRY = { firstMs: 1_000, longestMs: 15_000 };
 
 /**
- * What a person wrote to one session and the transcript does not show yet.
+ * A session's outgoing messages that the transcript does not show yet.
  *
- * Ordering: one message at a time, in the order they were written; what is refused lets the next one pass.
- * Failure: a message is stored before it is sent and until it is known to be on the server's disk. Without an answer it
- * is sent again under the same clientId, by this page or by the next, and the server takes it once. When the sign-in of
- * its writer has ended, it waits for them to sign in again.
+ * Ordering: one message at a time, in the order of writing. A refused message does not block the next one.
+ * Failure: a message is stored before it is sent, until the server has acknowledged it. Without a response, this page or
+ * the next one retries with the same `clientId`, and the server deduplicates. When the author is signed out, their
+ * messages wait until they sign in again.
  */
 export class OutgoingQueue extends Store {
   readonly #options: OutgoingQueueOptions;
@@ -94,7 +93,7 @@ export class OutgoingQueue extends Store {
     this.#messages = readOutgoing(options.storage, options.sessionId);
   }
 
-  /** The same array until something changes. */
+  /** The same array while unchanged. */
   get messages(): readonly OutgoingMessage[] {
     return this.#messages;
   }
@@ -113,7 +112,7 @@ export class OutgoingQueue extends Store {
     });
   }
 
-  /** Sends what was refused once more, as a new message. */
+  /** Sends a refused message again, as a new one. */
   tryAgain(clientId: string): void {
     const message = this.#messages.find((one) => one.clientId === clientId && one.state === 'refused');
     if (message === undefined) return;
@@ -126,18 +125,18 @@ export class OutgoingQueue extends Store {
     this.#put(this.#messages.filter((message) => message.clientId !== clientId));
   }
 
-  /** The transcript shows it: the server has it, whether or not its answer arrived. */
+  /** Removes messages that the transcript shows, even if the server's response got lost. */
   discardShown(isShown: (message: OutgoingMessage) => boolean): void {
     for (const message of this.#messages.filter(isShown)) this.discard(message.clientId);
   }
 
-  /** Another page of this browser has dealt with it: sent it, or thrown it away. */
+  /** Removes a message that another tab has sent or discarded. */
   forgotten(clientId: string): void {
     const message = this.#messages.find((one) => one.clientId === clientId);
     if (message !== undefined && message.state !== 'sending' && message.state !== 'sent') this.discard(clientId);
   }
 
-  /** There is reason to hope: the network is back, or the page has just come. */
+  /** Retries now: the network is back, or the page has just loaded. */
   wake(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -200,10 +199,10 @@ function after(message: OutgoingMessage, outcome: SendOutcome): OutgoingMessage 
   }
 }
 
-/** Said by the server of the moment, not of the message. */
+/** Client error statuses that are temporary. */
 const PASSING = [408, 421, 429];
 
-/** One attempt. Only the server's own word about this message is final. */
+/** One attempt to send. Only an error about the message itself is final. */
 export async function sendMessage(sessionId: string, message: OutgoingMessage): Promise<SendOutcome> {
   const { text, clientId, replyTo, attachments } = message;
   try {
@@ -216,7 +215,7 @@ export async function sendMessage(sessionId: string, message: OutgoingMessage): 
     return { kind: 'sent', messageId };
   } catch (error) {
     if (!(error instanceof RequestError)) return { kind: 'unreachable', reason: 'The server can’t be reached.' };
-    // Its writer is signed out. It waits for them, and is not tried again for whoever signs in next.
+    // The message waits for its author, and is never sent as the next person who signs in.
     if (error.status === 401 || error.code === 'other_principal') return { kind: 'signed-out', reason: error.message };
     const passes = error.status >= 500 || PASSING.includes(error.status);
     if (passes) return { kind: 'unreachable', reason: error.message };
@@ -225,19 +224,19 @@ export async function sendMessage(sessionId: string, message: OutgoingMessage): 
   }
 }
 
-/** The server's own sentence about what it has forgotten is for programs. */
+/** Names the attachments that the server has removed. Its own error message is meant for programs. */
 async function lackOf(sessionId: string, attachments: readonly AttachmentRef[]): Promise<string | null> {
   const kept = await Promise.all(attachments.map((attachment) => isKept(sessionId, attachment)));
   const names = attachments.flatMap(({ name }, at) => (kept[at] === false ? [name] : []));
   if (names.length === 0) return null;
-  return `The server no longer keeps ${names.join(', ')}: edit the message and attach it again.`;
+  return `No longer on the server: ${names.join(', ')}. Edit the message and attach the files again.`;
 }
 
 const NONE: readonly OutgoingMessage[] = [];
 const never = () => () => {};
 const isServer = typeof window === 'undefined';
 
-/** What was written to this session and its transcript does not show yet. */
+/** The session's outgoing messages. */
 export function useOutgoing(sessionId: string): {
   messages: readonly OutgoingMessage[];
   queue: OutgoingQueue | null;

@@ -6,7 +6,7 @@ import type { OutgoingMessage } from './draft-store';
 
 const MOST = 100;
 
-/** What was written to the agent before, the newest first, each text once: what ↑ brings back. */
+/** Distinct texts sent to the agent, newest first, for the ↑ key. */
 export function sentTexts(turns: readonly Turn[], outgoing: readonly OutgoingMessage[]): string[] {
   const texts = new Set<string>();
   for (const { text } of outgoing.toReversed()) texts.add(text);
@@ -18,11 +18,11 @@ export function sentTexts(turns: readonly Turn[], outgoing: readonly OutgoingMes
   return [...texts];
 }
 
-/** Walking through what was sent before, by ↑ in an empty composer and the arrows from there on. */
+/** Steps through sent texts: ↑ in an empty composer starts, then both arrows move. */
 export function useSentHistory(texts: () => string[]) {
   const walk = useRef<{ texts: string[]; at: number } | null>(null);
   return {
-    /** @returns the text to show, or null when the key means something else here */
+    /** @returns the text to show; null if the key has another meaning here */
     move(key: string, text: string): string | null {
       const step = key === 'ArrowUp' ? 1 : key === 'ArrowDown' ? -1 : 0;
       const walking = walk.current !== null && walk.current.texts[walk.current.at] === text;

@@ -17,9 +17,9 @@ import type { Draft } from './draft-store';
 import type { Upload, UploadList } from './upload-list';
 import { uploadLists } from './upload-list';
 
-export const NONE_ACCEPTED = 'Nothing can be attached: this agent takes no images or files';
+export const NONE_ACCEPTED = 'This agent doesn’t accept attachments';
 
-/** Opens the system's choice of files; where the agent takes none, it says so. */
+/** Opens the file dialog. Disabled, with the reason as its tooltip, if the agent accepts no attachments. */
 export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach: (files: FileList) => void }) {
   const { takes, onAttach } = props;
   const input = useRef<HTMLInputElement>(null);
@@ -31,11 +31,11 @@ export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach
         type="file"
         multiple
         hidden
-        // What a file is, the server sees: browsers know few kinds of text.
+        // No filter for files: the server detects the type, because browsers know few kinds of text.
         accept={takes.includes('file') ? undefined : IMAGE_TYPES.join(',')}
         onChange={({ currentTarget }) => {
           if (currentTarget.files !== null) onAttach(currentTarget.files);
-          // The same file may be chosen again.
+          // Lets the reader choose the same file again.
           currentTarget.value = '';
         }}
       />
@@ -61,16 +61,16 @@ const WORDS: Record<string, string> = {
 
 const NONE: readonly Upload[] = [];
 
-/** What is attached to the message that is being written, and the ways to attach. */
+/** Attachments of the draft, and handlers that add some. */
 interface Attachments {
   takes: readonly AttachmentKind[];
   list: UploadList;
   uploads: readonly Upload[];
-  /** Something is held over the composer that it takes. */
+  /** True while files that the agent accepts are dragged over the composer. */
   isOver: boolean;
-  /** What the message waits for, or lacks, or why what is held over the composer is not taken; else null. */
+  /** Status of the uploads, or why dragged files are refused; else null. */
   words: string | null;
-  /** For the composer: what is dropped on it, or pasted into it, is attached. */
+  /** Props of the composer that attach dropped and pasted files. */
   places: {
     onPaste(event: ClipboardEvent): void;
     onDragOver(event: DragEvent): void;
@@ -81,12 +81,12 @@ interface Attachments {
 
 export function useAttachments(options: {
   sessionId: string;
-  /** Why nobody can be written to any more, else null. */
+  /** Why the session accepts no more messages, else null. */
   ended: string | null;
-  /** The draft as it is now, and the way to change it. What the server has is kept with it. */
+  /** Reads and changes the draft, which stores the uploaded attachments. */
   draftNow: () => Draft;
   change: (next: Partial<Draft>) => void;
-  /** Sends the message that waited for what is attached, if it can be sent. */
+  /** Sends the message that waited for its attachments. */
   send: () => void;
 }): Attachments {
   const { sessionId, ended, draftNow, change, send } = options;
@@ -130,7 +130,7 @@ export function useAttachments(options: {
       },
       onDragOver(event) {
         if (!hasFiles(event)) return;
-        // Also what is not taken: the browser would open it in the place of this page.
+        // Refused files, too, which the browser would open in place of this page.
         event.preventDefault();
         if (takes.length === 0) event.dataTransfer.dropEffect = 'none';
         setOver(takes.length === 0 ? 'refused' : 'taken');
@@ -151,8 +151,8 @@ export function useAttachments(options: {
 const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer.types.includes('Files');
 
 /**
- * What is copied from a table or a page comes as text with its form, and as a picture of it: the text is meant. Beside a
- * file there is plain text alone, its name.
+ * Text copied from a table or a page has an image as an alternative, but the text is wanted. A copied file comes with
+ * plain text only, its name.
  */
 function isPictureOfText(types: readonly string[]): boolean {
   return types.includes('text/plain') && (types.includes('text/html') || types.includes('text/rtf'));

@@ -9,7 +9,7 @@ import { ButtonPopover } from '@/components/ui/popover';
 import { AcceptReply, WaiveReply } from './settle-reply';
 import { useOwed, useSessionObligations } from './use-obligations';
 
-/** Beneath the button that opened it: to whom the agent owes a reply, since when and to what. */
+/** Pending and recently settled replies of a session. */
 export function OwedPopover(props: {
   session: SessionSummary;
   button: RefObject<HTMLElement | null>;
@@ -17,7 +17,7 @@ export function OwedPopover(props: {
 }) {
   const { session, button, onClose } = props;
   return (
-    <ButtonPopover label="Replies owed" button={button} onClose={onClose}>
+    <ButtonPopover label="Pending replies" button={button} onClose={onClose}>
       <OwedList session={session} onLeave={onClose} />
       <SettledList session={session} onLeave={onClose} />
     </ButtonPopover>
@@ -60,20 +60,20 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
 }
 
 const CLEARED: Record<ClearedBy, string> = {
-  turn: 'its turn finished',
-  reply: 'the agent replied',
-  accepted: 'a text was taken for the reply',
+  turn: 'turn finished',
+  reply: 'replied',
+  accepted: 'accepted as reply',
   waived: 'no reply needed',
-  undelivered: 'it never reached the agent',
+  undelivered: 'not delivered',
 };
 
-/** What settled the last replies, and when. */
+/** The last settled replies, with reason and time. */
 function SettledList({ session, onLeave }: { session: SessionSummary; onLeave: () => void }) {
   const { data } = useSessionObligations(session);
   if (data === undefined || data.settled.length === 0) return null;
   return (
-    <section aria-label="Settled lately" className="border-line border-t pt-1">
-      <h3 className="px-3 text-2xs text-ink-3">Settled lately</h3>
+    <section aria-label="Recently settled" className="border-line border-t pt-1">
+      <h3 className="px-3 text-2xs text-ink-3">Recently settled</h3>
       <ul>
         {data.settled.slice(0, 5).map((one) => (
           <li key={one.messageId}>
@@ -102,7 +102,7 @@ function SettledList({ session, onLeave }: { session: SessionSummary; onLeave: (
   );
 }
 
-/** The turn that answered it, else the message. */
+/** Anchor of the turn that answered the message, else of the message. */
 function placeOf({ answeredInTurnId, messageId }: Obligation): string {
   return answeredInTurnId === null ? `message-${messageId}` : `turn-${answeredInTurnId}`;
 }

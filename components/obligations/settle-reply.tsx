@@ -9,7 +9,7 @@ import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name, Words } from '@/components/ui/name';
 import { toPlainText } from '@/components/ui/plain-text';
 
-/** “No reply needed”, confirmed where it stands. The live row takes what is not owed any more off its list. */
+/** “No reply needed”, with confirmation. The live update removes the row. */
 export function WaiveReply({ sessionId, messageId }: { sessionId: string; messageId: string }) {
   const [state, ask] = usePost<WaiveAnswer>();
   const mayAct = useMayAct();
@@ -20,7 +20,7 @@ export function WaiveReply({ sessionId, messageId }: { sessionId: string; messag
     <span aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2 text-2xs">
       {state.kind === 'failed' && (
         <span className="text-failed">
-          Not dropped: <Name text={state.reason} />
+          Not saved: <Name text={state.reason} />
         </span>
       )}
       <ConfirmButton
@@ -30,13 +30,13 @@ export function WaiveReply({ sessionId, messageId }: { sessionId: string; messag
         className="whitespace-nowrap disabled:cursor-default disabled:no-underline"
         looks={['text-ink-3 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
       >
-        {(isPressed) => (isOnItsWay ? 'Dropping it…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}
+        {(isPressed) => (isOnItsWay ? 'Saving…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}
       </ConfirmButton>
     </span>
   );
 }
 
-/** What the agent wrote without saying that it answers, and “That is the reply”, which is of this very text. */
+/** A message that may be the reply, with a button to accept exactly this text. */
 export function AcceptReply(props: { sessionId: string; messageId: string; candidate: ReplyCandidate }) {
   const { sessionId, messageId, candidate } = props;
   const [state, ask] = usePost<AcceptReplyAnswer>();
@@ -45,7 +45,7 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
   const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/accept`;
   return (
     <div className="border-line-strong border-l-2 pl-2 text-xs">
-      <p className="text-2xs text-ink-3">It wrote this since, not as a reply:</p>
+      <p className="text-2xs text-ink-3">Written since, but not marked as a reply:</p>
       <p dir="auto" className="wrap-break-word line-clamp-6 text-ink-2">
         <Words text={toPlainText(candidate.text)} />
       </p>
@@ -57,7 +57,7 @@ export function AcceptReply(props: { sessionId: string; messageId: string; candi
             onPress={() => void ask(path, { candidateId: candidate.messageId, candidatePosition: candidate.position })}
             className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 disabled:no-underline"
           >
-            {isOnItsWay ? 'Accepting it…' : 'That is the reply'}
+            {isOnItsWay ? 'Accepting…' : 'Accept as reply'}
           </SettledButton>
         )}
         {state.kind === 'failed' && (

@@ -6,17 +6,17 @@ import { useActions } from '@/components/live/actions';
 import { JumpLink } from '@/components/ui/jump';
 import { afterPress, SETTLE_MS } from '@/components/ui/misclick-guard';
 import { useServerNow } from '@/components/ui/now';
-import { withExpiry, closedText, requestKey } from './request-answer';
+import { closedText, requestKey, withExpiry } from './request-answer';
 import { useVisibleRequests } from './request-board';
 import { useFocusWithin } from './use-focus-within';
 
 /**
- * What the agent waits for, kept in sight while its place in the transcript is not. One at a time, and the same one
- * until it was answered here, the reader goes to it, or they are done with it.
+ * Pins an open request while its card in the transcript is out of sight. One at a time, until the reader answers it,
+ * scrolls to it or dismisses it.
  */
 export function PinnedRequests(props: {
   requests: readonly RequestItem[];
-  /** The same request as it is now. */
+  /** Returns the current state of a request. */
   find: (item: RequestItem) => RequestItem | null;
   renderRequest: (item: RequestItem, onDismiss: () => void) => ReactNode;
 }) {
@@ -49,7 +49,7 @@ export function PinnedRequests(props: {
     const timer = setTimeout(() => setSettledKey(key), SETTLE_MS);
     return () => clearTimeout(timer);
   }, [key]);
-  // A reader who turns to something else has seen what became of it.
+  // A reader who moves on has seen the outcome.
   useEffect(() => {
     if (!isGone) return;
     const listen = ({ target }: Event) => {
@@ -63,13 +63,13 @@ export function PinnedRequests(props: {
   if (shown === null) return null;
   const others = hidden.filter((item) => requestKey(item) !== key).length;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: it holds a section for each request
+    // biome-ignore lint/a11y/useSemanticElements: contains a section for each request
     <div ref={group} role="group" aria-label="Waiting for you" className="shrink-0 border-line border-t" {...handlers}>
       <div className="mx-auto max-h-[45dvh] max-w-[960px] overflow-y-auto px-4 py-2 sm:pr-6 sm:pl-[86px]">
         <Fragment key={key}>{renderRequest(shown, dismiss)}</Fragment>
         <p className="mt-1 flex gap-3 text-2xs text-ink-3">
           <JumpLink anchor={`request-${shown.id}`} className="underline hover:text-ink">
-            Show where it was asked
+            Show in transcript
           </JumpLink>
           {others > 0 && <span>{others} more after this</span>}
         </p>
@@ -78,23 +78,22 @@ export function PinnedRequests(props: {
   );
 }
 
-/** The keys of those whose time is over, in one text: only a change of it renders. */
+/** Keys of expired requests as one string, so that only changes render. */
 function keysOver(items: readonly RequestItem[], now: number): string {
   const over = items.filter(({ expiresAt }) => expiresAt !== null && now >= expiresAt);
   return JSON.stringify(over.map(requestKey));
 }
 
 /**
- * Which request is pinned next to the one that is.
+ * Selects the request to pin.
  *
- * Ordering: the oldest goes first. One that has been pinned for long enough to be pressed stays while it is open and
- * out of sight, whatever is found to be older; and while the focus is in it, wherever its place is. One that is over
- * stays as long as the reader has not moved on.
+ * Ordering: oldest first. A settled one stays while it is open and out of sight, even if an older one appears, and while
+ * it has the focus. A closed one stays until the reader moves on.
  *
- * @param current what is pinned, as it is now; null if nothing is, or it is known no more
- * @param hidden the open ones whose place is out of sight, oldest first
- * @param isSettled it has been pinned for so long that it takes presses
- * @param stays it is over, and not because this page answered it
+ * @param current the pinned request in its current state; null if there is none
+ * @param hidden open requests that are out of sight, oldest first
+ * @param isSettled `current` has been pinned long enough to accept presses
+ * @param stays `current` was closed, but not by this page's answer
  */
 export function nextPinned(state: {
   current: RequestItem | null;
@@ -112,10 +111,10 @@ export function nextPinned(state: {
 }
 
 /**
- * The requests nobody has answered, oldest first.
+ * Open requests, oldest first.
  *
- * @param count how many there are: the search ends with the turn that has the last of them. It may be older than the
- *   turns are, so of that turn all are taken: else the newest would stand there alone until the count is as new
+ * @param count number of open requests, which bounds the search. It may be out of date, so all requests of the last turn
+ *   searched are included
  */
 export function openRequests(turns: readonly Turn[], count: number): RequestItem[] {
   const open: RequestItem[] = [];
@@ -127,7 +126,7 @@ export function openRequests(turns: readonly Turn[], count: number): RequestItem
   return open.reverse();
 }
 
-/** The same request as it is now, open or not; null if the turns have it no more. */
+/** The current state of a request; null if the turns no longer contain it. */
 export function findRequest(turns: readonly Turn[], wanted: RequestItem): RequestItem | null {
   const key = requestKey(wanted);
   for (let at = turns.length - 1; at >= 0; at--) {

@@ -9,9 +9,9 @@ import { VerbatimLines } from '@/components/ui/verbatim-text';
 const NOTHING: Choice = { labels: [], other: '' };
 
 /**
- * The questions with their options, and room for another answer.
+ * Form with questions, their options and free text.
  *
- * @param settled whether a press can be meant for this form; before that it takes none
+ * @param settled see `useSettled`
  */
 export function QuestionAnswer(props: {
   item: RequestItem;
@@ -41,10 +41,10 @@ export function QuestionAnswer(props: {
     >
       {shown.map((question, at) => (
         <QuestionFields
-          // biome-ignore lint/suspicious/noArrayIndexKey: two may have the same words, and none is ever moved
+          // biome-ignore lint/suspicious/noArrayIndexKey: texts may repeat, and the order is fixed
           key={at}
           question={question}
-          // The card's own title says it already, where it says it whole.
+          // The card's title shows a single question already, unless it was truncated.
           titled={questions.length > 1 || question.text !== item.title || question.text.length > NAME_CHARACTERS}
           choice={choices[at] ?? NOTHING}
           onChoice={(choice) =>
@@ -59,11 +59,11 @@ export function QuestionAnswer(props: {
       )}
       {twins && (
         <p className="py-0.5 text-waiting text-xs">
-          Two of these have the same words: an answer here could not tell them apart. Answer where the agent runs.
+          Two of these questions are identical, so answers can’t be told apart. Answer where the agent runs.
         </p>
       )}
       {isTooLong && (
-        <p className="py-0.5 text-waiting text-xs">This is too long to be shown whole. Answer where the agent runs.</p>
+        <p className="py-0.5 text-waiting text-xs">This is too long to show in full. Answer where the agent runs.</p>
       )}
       <div ref={row} className="w-fit">
         <button
@@ -90,7 +90,7 @@ function QuestionFields(props: {
   const { multiSelect } = question;
   const toggle = (label: string, checked: boolean) => {
     const others = multiSelect ? choice.labels.filter((one) => one !== label) : [];
-    // Of one choice only one can stand, written or ticked.
+    // A single choice is either an option or free text.
     onChoice({ labels: checked ? [...others, label] : others, other: multiSelect ? choice.other : '' });
   };
   return (
@@ -104,10 +104,10 @@ function QuestionFields(props: {
           </span>
         )}
         <Whole text={question.text} />
-        {multiSelect && <span className="ml-2 font-normal text-ink-3">several may be chosen</span>}
+        {multiSelect && <span className="ml-2 font-normal text-ink-3">choose any number</span>}
       </legend>
       {question.options.map(({ label, description }, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: two may have the same words, and none is ever moved
+        // biome-ignore lint/suspicious/noArrayIndexKey: texts may repeat, and the order is fixed
         <label key={at} className="flex items-baseline gap-2 py-[3px] text-xs">
           <input
             type={multiSelect ? 'checkbox' : 'radio'}
@@ -141,10 +141,10 @@ function QuestionFields(props: {
   );
 }
 
-/** What is answered and chosen is shown whole, as far as anybody reads. */
+/** Questions and options are shown whole. With longer ones, the form can't be answered. */
 const MOST_CHARACTERS = 10_000;
 
-/** Its signs are bounded with those of all others. */
+/** Labels are unlimited here, because `displayable` limits those of all questions together. */
 function Whole({ text }: { text: string }) {
   return (
     <bdi>
@@ -154,7 +154,7 @@ function Whole({ text }: { text: string }) {
 }
 
 interface Question {
-  /** By which its answer is known. */
+  /** Key of its answer. */
   text: string;
   header: string | null;
   options: { label: string; description: string | null }[];
@@ -162,7 +162,7 @@ interface Question {
 }
 
 /**
- * What a question asks, in the shape Claude Code's AskUserQuestion has; of anything else, its title with free text.
+ * Questions in the format of Claude Code's AskUserQuestion. Any other input becomes one free-text question, the title.
  */
 export function questionsOf(item: Pick<RequestItem, 'title' | 'input'>): Question[] {
   const known = listOf(fieldsOf(item.input).questions).flatMap(questionOf);
@@ -186,11 +186,11 @@ function optionOf(value: unknown): Question['options'] {
 
 export interface Choice {
   labels: string[];
-  /** Written freely; it is chosen where it is not empty. */
+  /** Free text, chosen if not blank. */
   other: string;
 }
 
-/** @returns the answers as the wire has them, null while a question is left open */
+/** @returns answers in wire format; null while one is missing */
 export function answersOf(
   questions: readonly Question[],
   choices: readonly Choice[],
@@ -199,27 +199,27 @@ export function answersOf(
   const answers: [string, string | string[]][] = [];
   for (const [at, question] of questions.entries()) {
     const { labels = [], other = '' } = choices[at] ?? {};
-    const said = [...labels, ...(other.trim() === '' ? [] : [other.trim()])];
-    if (said.length === 0) return null;
-    answers.push([question.text, question.multiSelect ? said : (said.at(-1) as string)]);
+    const given = [...labels, ...(other.trim() === '' ? [] : [other.trim()])];
+    if (given.length === 0) return null;
+    answers.push([question.text, question.multiSelect ? given : (given.at(-1) as string)]);
   }
-  // Not by assignment: a question may have any words, those of a prototype too.
+  // Not by assignment: a question may be called `__proto__`.
   return Object.fromEntries(answers);
 }
 
-/** An answer is known by the words of its question, so of two alike one would get the other's. */
+/** True if two questions have the same text, which is the key of their answers. */
 export function hasDuplicates(questions: readonly Question[]): boolean {
   return new Set(questions.map(({ text }) => text)).size < questions.length;
 }
 
-/** Most questions and options that are shown of one request. */
+/** Limit of questions and options together. */
 const MOST_FIELDS = 200;
-/** Most characters of all of them. */
+/** Limit of their characters together. */
 const MOST_TOGETHER = 20_000;
-/** Most elements that their signs are. */
+/** Limit of their label elements together. */
 const MOST_SIGNS = 1_000;
 
-/** @returns as many questions as are shown; not all where they and their options are very many, or very long */
+/** @returns the leading questions that fit the limits */
 export function displayable(questions: readonly Question[]): readonly Question[] {
   let fields = 0;
   let characters = 0;
@@ -237,13 +237,13 @@ export function displayable(questions: readonly Question[]): readonly Question[]
   return beyond < 0 ? questions : questions.slice(0, beyond);
 }
 
-/** What is shown of a question. */
+/** All texts of a question as shown. */
 function textsOf({ text, header, options }: Question): string[] {
   const choices = options.flatMap(({ label, description }) => [label, description ?? '']);
   return [text, header?.slice(0, NAME_CHARACTERS) ?? '', ...choices];
 }
 
-/** Whether a question, or what may be chosen, has more characters than that. */
+/** True if a question or an option has more characters. */
 export function isLonger(questions: readonly Question[], characters: number): boolean {
   return questions.some((question) => textsOf(question).some((text) => text.length > characters));
 }

@@ -3,7 +3,7 @@ import type { RequestItem } from '@interlude/protocol/read-models';
 import type { ActionState } from '@/components/live/actions';
 import { quoted } from '@/components/ui/verbatim';
 
-/** Whether an answer was given that has not failed. The request says so by itself once the server has told. */
+/** True if an answer was given and has not failed. */
 export function isAnswerPending({ answer }: RequestItem, asked: ActionState | null): boolean {
   if (asked?.kind === 'sending') return true;
   if (asked?.kind === 'asked' && answer?.commandId !== asked.commandId) return true;
@@ -23,24 +23,24 @@ const GONE: Record<NonNullable<RequestItem['outcome']>, string> = {
   answered: 'Answered elsewhere',
   expired: 'Expired',
   cancelled: 'Withdrawn',
-  unknown: 'The agent went on without an answer from here',
+  unknown: 'The agent continued without your answer',
 };
 
 /**
- * What to say to a reader who is at a request that can't be answered any more.
+ * Message for a reader whose request was closed.
  *
- * @returns null if it went because this page answered it, which is no surprise to them
+ * @returns null if it is open, or if this page answered it
  */
 export function closedText({ outcome }: Pick<RequestItem, 'outcome'>, asked: ActionState | null): string | null {
   if (outcome === null || asked?.kind === 'sending' || asked?.kind === 'asked') return null;
   return `${GONE[outcome]}. Nothing was sent.`;
 }
 
-/** An answer to a permission; one with an empty id is ours and not the agent's. */
+/** Answers to a permission request that has no options of its own. The empty id marks them. */
 const YES: RequestOption = { id: '', label: 'Allow', kind: 'allow' };
 export const NO: RequestOption = { id: '', label: 'Deny', kind: 'deny' };
 
-/** The answers to offer: what allows, then what denies, each in the agent's order. There is always a way to deny. */
+/** Options that allow, then options that deny, each in the agent's order. There is always one that denies. */
 export function offeredOptions({ options = [YES] }: Pick<RequestItem, 'options'>): readonly RequestOption[] {
   const allowing = options.filter(({ kind }) => kind === 'allow');
   const denying = options.filter(({ kind }) => kind === 'deny');
@@ -48,22 +48,21 @@ export function offeredOptions({ options = [YES] }: Pick<RequestItem, 'options'>
 }
 
 /**
- * An answer in words: ours for what it does, then the agent's label for it. A label says what the agent likes, so it never
- * stands for the decision.
+ * Text of an option: our own word for its effect, and the agent's label. The label alone could mislead.
  *
- * @returns `label`: null where it would say the same again
+ * @returns `label`: null if it equals the word
  */
 export function optionText({ kind, label, isLasting }: RequestOption): { word: string; label: string | null } {
   const word = `${kind === 'allow' ? 'Allow' : 'Deny'}${isLasting ? ' from now on' : ''}`;
   return { word, label: label === word ? null : label };
 }
 
-/** What is sent for it. */
+/** The wire format of an option. */
 export function decisionOf({ id, kind }: RequestOption): { behavior: 'allow' | 'deny'; optionId?: string } {
   return { behavior: kind, ...(id === '' ? {} : { optionId: id }) };
 }
 
-/** The option that was chosen here, while what became of the request agrees with it. */
+/** The option that was chosen here, unless the outcome contradicts it. */
 export function chosenOption({ options, answer, outcome }: RequestItem): RequestOption | null {
   const chosen = options?.find(({ id }) => id === answer?.optionId);
   if (chosen === undefined || answer?.state === 'failed') return null;
@@ -71,8 +70,8 @@ export function chosenOption({ options, answer, outcome }: RequestItem): Request
 }
 
 /**
- * What a request, and an answer to it, is known by on the page: its id, where it was opened, and what it asks for. One
- * that is opened again under the same id is another one.
+ * Identifies a request and its answer on the page, by id, position and digest. A request that reopens under the same id
+ * has a new key.
  */
 export function requestKey(item: Pick<RequestItem, 'id' | 'position' | 'digest'>): string {
   return `request:${item.id}:${item.position}:${item.digest ?? ''}`;
@@ -81,10 +80,8 @@ export function requestKey(item: Pick<RequestItem, 'id' | 'position' | 'digest'>
 const expired = new WeakMap<RequestItem, RequestItem>();
 
 /**
- * A request as it is once its time is over, even if nobody has said so: its agent may be gone, or slow to tell. While an
- * answer is on its way, that decides. For the same request it is always the same object.
- *
- * @param isOver whether its `expiresAt` has passed
+ * Marks a request as expired once its `expiresAt` has passed, even if the agent has not reported that. A pending answer
+ * takes precedence. Returns the same object for the same request.
  */
 export function withExpiry(item: RequestItem, isOver: boolean, asked: ActionState | null): RequestItem {
   if (!isOver || item.outcome !== null || isAnswerPending(item, asked)) return item;

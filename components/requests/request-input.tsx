@@ -6,15 +6,15 @@ import { rowsInView } from '@/components/ui/in-view';
 import { useExclusiveKeys } from '@/components/ui/shortcuts/use-shortcuts';
 import { FoldedPartsContext, UNFOLDS, useFoldedParts } from '@/components/ui/unfold';
 
-/** What is left to do before an input has been seen. */
+/** What the reader must do before the input counts as seen. */
 export type InputGate = 'open' | 'folded' | 'scroll';
 
 /**
- * All of what is asked for, its head first, in a box that scrolls where it is long.
+ * The whole input of a request, in a box that scrolls if it is long.
  *
- * @param size in words
- * @param head where the box begins, wherever its input was scrolled to
- * @param onGate told what is left to see. Once all has been seen, it was seen: `onRead` is called
+ * @param head marks the top of the box, for visibility
+ * @param onRead called once everything has been seen
+ * @param onGate called when what is left to see changes
  */
 export function RequestInput(props: {
   size: string;
@@ -34,7 +34,7 @@ export function RequestInput(props: {
     (isAllSeen: boolean) => {
       const { scrollHeight = 0, clientHeight = 0 } = box.current ?? {};
       setScrolls(scrollHeight > clientHeight + 1);
-      // Looked at again when the last fold is open, and asked at once for one that has just come.
+      // Also reads the current value, because `isAnyFolded` is from the last render.
       if (isAnyFolded || parts.isAnyFolded) return;
       onGate(isAllSeen ? 'open' : 'scroll');
       if (isAllSeen) onRead();
@@ -49,7 +49,7 @@ export function RequestInput(props: {
 
   return (
     <div className="mt-1.5 pl-5">
-      <p className="mb-0.5 text-2xs text-ink-3">Input, exactly as given: {size}</p>
+      <p className="mb-0.5 text-2xs text-ink-3">Exact input: {size}</p>
       <div className="relative">
         <div ref={head} aria-hidden="true" className="pointer-events-none absolute inset-x-0 top-0 h-6" />
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields */}
@@ -57,7 +57,7 @@ export function RequestInput(props: {
           ref={box}
           role="group"
           aria-label="Input"
-          // A box that scrolls must be reachable by keyboard.
+          // A scrollable box must be reachable by keyboard.
           tabIndex={scrolls ? 0 : undefined}
           className={clsx(
             'overflow-y-auto rounded border border-line-strong bg-ground px-2.5 py-1.5 text-xs',
@@ -76,8 +76,8 @@ export function RequestInput(props: {
 const LOOK_AGAIN_MS = 100;
 
 /**
- * Tells whenever something was looked at whether every stretch of it has been in sight, at once or one after another.
- * Its end alone says nothing: a page that follows its own end shows that of what nobody has seen the head of.
+ * Reports, on every change of visibility, whether all of an element has been in sight at some time. Seeing its end is not
+ * enough, because a page that follows its end shows it without its beginning.
  */
 function useSeenInFull(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen: boolean) => void): void {
   const [seen] = useState(() => new SeenRanges());
@@ -86,7 +86,7 @@ function useSeenInFull(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen:
     const element = shown.current;
     if (element === null) return;
     let soon: ReturnType<typeof setTimeout> | undefined;
-    // No event tells when something that covers it goes away.
+    // No event fires when an overlay disappears.
     const lookSoon = () => {
       clearTimeout(soon);
       soon = setTimeout(look, LOOK_AGAIN_MS);
@@ -94,7 +94,7 @@ function useSeenInFull(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen:
     const note = (entries: readonly IntersectionObserverEntry[]) => {
       if (entries.length === 0) return;
       const { width, height, top } = element.getBoundingClientRect();
-      // What is below the first fold moves when that is opened, so it is not yet seen for good.
+      // Opening the first fold moves everything below it, so only the part above counts.
       const fold = element.querySelector(`[${UNFOLDS}]`)?.getBoundingClientRect().top ?? Number.POSITIVE_INFINITY;
       for (const { boundingClientRect: whole, intersectionRect: part } of entries) {
         const isAsItIs = Math.abs(whole.height - height) <= 1 && Math.abs(whole.width - width) <= 1;
@@ -109,9 +109,9 @@ function useSeenInFull(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen:
       onLook(seen.isAllSeen(height));
     };
     const sight = new IntersectionObserver(note, { threshold: [0, 0.25, 0.5, 0.75, 1] });
-    // It tells of its own accord how much is in sight, not which stretch of what is taller than its box.
+    // IntersectionObserver reports changes of the visible share only, not which part of a tall element is visible.
     const look = () => {
-      // What was seen in the frame before may not have been told yet, and would be dropped.
+      // `unobserve` would drop pending entries.
       note(sight.takeRecords());
       sight.unobserve(element);
       sight.observe(element);
@@ -120,7 +120,7 @@ function useSeenInFull(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen:
     size.observe(element);
     const listening = new AbortController();
     const { signal } = listening;
-    // Any box around it may scroll, and such events don't bubble.
+    // Captures the scroll events of all ancestors, which don't bubble.
     document.addEventListener('scroll', look, { capture: true, passive: true, signal });
     window.addEventListener('resize', look, { signal });
     for (const type of ['resize', 'scroll']) visualViewport?.addEventListener(type, look, { signal });
@@ -133,15 +133,15 @@ function useSeenInFull(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen:
   }, [shown, seen, onLook]);
 }
 
-/** What is seen may be off by this where a browser rounds to whole pixels. */
+/** Browsers round to whole pixels. */
 const ROUNDED_PX = 1;
 
-/** Which stretches of something tall have been in sight, in pixels from its top, whenever that was. */
+/** Vertical ranges of an element that have been in sight at some time, in pixels from its top. */
 export class SeenRanges {
   #width = 0;
   #stretches: readonly (readonly [from: number, to: number])[] = [];
 
-  /** @param width of the whole: in another one its lines wrap elsewhere, and none stands where it was seen */
+  /** @param width of the element. A new width rewraps its lines and resets the ranges */
   see(from: number, to: number, width: number): void {
     if (Math.abs(width - this.#width) > ROUNDED_PX) this.#stretches = [];
     this.#width = width;

@@ -17,21 +17,21 @@ const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
   answered: 'Answered',
   expired: 'Expired unanswered',
   cancelled: 'Withdrawn',
-  unknown: 'Resolved, the agent did not say how',
+  unknown: 'Resolved, outcome not reported',
 };
 
-/** Longest reason the server takes of a person; an agent may say more. */
+/** Longest reason of a person. Agents may send longer messages. */
 const MOST_CHARACTERS = 4_000;
 
-/** What became of a request, by whom and when. */
+/** A closed request: outcome, author and time. */
 export function RequestOutcome({ item }: { item: RequestItem }) {
   const { toolName: tool } = item;
   const outcome = item.outcome ?? 'unknown';
   const chosen = chosenOption(item);
-  // What was decided on by its title alone is said as it was then.
+  // A request decided by its title alone shows the title verbatim.
   const isAll = item.requestKind === 'permission' && Object.keys(Object(item.input ?? {})).length === 0;
   const decided = outcome === 'allowed' || outcome === 'denied' || outcome === 'answered';
-  // An answer that did not go through here was given where the agent runs.
+  // Any other decision was made in the agent's own interface.
   const by = !decided ? '' : item.answer?.state === 'done' || item.answer?.state === 'queued' ? ' by operator' : '';
   return (
     <section
@@ -85,13 +85,12 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
   );
 }
 
-/** Why an open request can't be answered here, where it can't. */
+/** Why an open request can't be answered here; nothing if it can. */
 export function CannotAnswer(props: { stopped: string | null; refusal: string | null; may: boolean }) {
   const { stopped, refusal, may } = props;
-  if (stopped !== null)
-    return <p className="mt-1.5 text-ink-2 text-xs">{stopped}: nobody waits for the answer here.</p>;
+  if (stopped !== null) return <p className="mt-1.5 text-ink-2 text-xs">{stopped}: answers can’t be delivered.</p>;
   if (refusal === null) {
-    return may ? null : <p className="mt-1.5 pl-5 text-ink-2 text-xs">You can look here, and not answer.</p>;
+    return may ? null : <p className="mt-1.5 pl-5 text-ink-2 text-xs">You can view this request, but not answer it.</p>;
   }
   return (
     <p className="mt-1.5 pl-5 text-ink-2 text-xs">
@@ -100,7 +99,7 @@ export function CannotAnswer(props: { stopped: string | null; refusal: string | 
   );
 }
 
-/** In a frame a press may have been meant for something that lies over it: what decides is pressed in a window of ours. */
+/** Link to the request in a window of its own. Frames don't accept answers, because of clickjacking. */
 export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; requestId: string }) {
   return (
     <p className="mt-1.5 pl-5 text-xs">
@@ -112,12 +111,12 @@ export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; r
       >
         Answer in Interlude
       </a>{' '}
-      <span className="text-ink-3">in a window of its own</span>
+      <span className="text-ink-3">(new window)</span>
     </p>
   );
 }
 
-/** How an answer that was given fares: under way, or why it did not arrive. */
+/** State of a given answer: pending, or why it failed. */
 export function AnswerStatus(props: { item: RequestItem; isUnderWay: boolean; failure: string | null }) {
   const { item, isUnderWay, failure } = props;
   return (
@@ -134,7 +133,7 @@ export function AnswerStatus(props: { item: RequestItem; isUnderWay: boolean; fa
   );
 }
 
-/** What became of a request while the reader was at it, until they are done with it. Null while it is open. */
+/** Outcome of a request that closed while the reader was on it. */
 export function ClosedNotice(props: { of: string; words: string | null; onDismiss: () => void }) {
   const { of, words, onDismiss } = props;
   return (

@@ -8,12 +8,12 @@ const MOST_PERCENT = 85;
 const STEP_PERCENT = 4;
 
 /**
- * A pane at the bottom of a column, as high as the reader draws it, in percent of the column. The height is remembered
- * and is the pane's own state: what is above only gets more or less room.
+ * A resizable pane at the bottom of a column. Its height, in percent of the column, is stored in the browser and changes
+ * without rendering the rest of the column.
  */
 export function BottomPane(props: {
   id: string;
-  /** What the pane holds, as in `Log`. */
+  /** Names the content, such as `Log`. */
   name: string;
   storageKey: string;
   usualPercent: number;
@@ -48,7 +48,7 @@ export function BottomPane(props: {
       style={{ height: `${percent}%` }}
       className="relative flex max-h-[calc(100%-140px)] min-h-[120px] shrink-0 flex-col border-t"
     >
-      {/* biome-ignore lint/a11y/useSemanticElements: a rule of an article can't be moved */}
+      {/* biome-ignore lint/a11y/useSemanticElements: an <hr> can't be dragged */}
       <div
         role="separator"
         aria-label={`${name} height`}

@@ -99,13 +99,13 @@ function wholeStorage(): Storage | null {
 
 const listeners = new Set<() => void>();
 
-/** Calls back when the page leaves, to remove what would outlive it on the screen. @returns unsubscribe */
+/** Calls back when the page stops, to remove what would stay on screen, such as notifications. @returns unsubscribe */
 export function onLeave(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** From here on the page stores and sends nothing, and the browser asks nothing about unfinished uploads. */
+/** Stops storing and sending, and removes the prompt about unfinished uploads. */
 export function stopPage(): void {
   if (hasPageEnded()) return;
   endPage();
@@ -113,7 +113,7 @@ export function stopPage(): void {
   addEventListener('beforeunload', (event) => event.stopImmediatePropagation(), { capture: true });
 }
 
-/** Stops the page, takes it off the screen at once and loads it again, for the person who is signed in now. */
+/** Stops the page, hides it at once and reloads it for the person who is signed in now. */
 export function leavePage(): void {
   stopPage();
   document.documentElement.style.display = 'none';

@@ -5,9 +5,9 @@ import { useLiveness } from './liveness';
 import { useClock, useHydrated } from './now';
 
 /**
- * Time since `since`, running; where nobody tells any more whether it goes on, up to when it was last known to.
+ * Running time since `since`. Stops when the activity's liveness does.
  *
- * @param goesOn it does, whoever tells: a person is waited for until they answer
+ * @param goesOn keeps running regardless, for waits on a person
  */
 export function RunningClock(props: { since: number; goesOn?: boolean; className?: string }) {
   const { since, goesOn = false, className } = props;
@@ -21,7 +21,7 @@ export function RunningClock(props: { since: number; goesOn?: boolean; className
   );
 }
 
-/** How long ago `at` was, ticking. */
+/** Time since `at`, such as `4m`. */
 export function Ago({ at, className }: { at: number; className?: string }) {
   const text = useClock((now) => formatAgo(now - at));
   const hydrated = useHydrated();
@@ -32,7 +32,7 @@ export function Ago({ at, className }: { at: number; className?: string }) {
   );
 }
 
-/** The reader's own wall clock: `14:03`, or `14:03:21`. */
+/** Local time of day: `14:03`, or `14:03:21`. */
 export function TimeOfDay({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
   const hydrated = useHydrated();
   return (
@@ -48,16 +48,16 @@ function timeOfDay(at: number, seconds: boolean): string {
   return parts.map((part) => String(part).padStart(2, '0')).join(':');
 }
 
-/** A runner's clock may say anything; a date outside what a browser knows must not break the page. */
+/** Undefined for a date outside the browser's range, which a runner's clock may report. */
 function isoTime(at: number): string | undefined {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 
-/** A silence shorter than this is how agents work. */
+/** Agents are often silent for less than this. */
 const NOTABLE_MS = 60_000;
 
-/** `last heard 4m ago`, once that is worth a word, else nothing: something that works need not be alive. */
+/** `last heard 4m ago`, or empty while that is recent: an agent that is shown as working may be gone. */
 export function useLastHeard(at: number): string {
   return useClock((now) => (now - at < NOTABLE_MS ? '' : `last heard ${formatAgo(now - at)} ago`));
 }

@@ -4,21 +4,21 @@ import { clsx } from 'clsx';
 import { type ReactNode, useEffect, useState } from 'react';
 import { afterPress, SettledButton } from './misclick-guard';
 
-/** How long a first press waits for the second. */
+/** The first press expires after this time. */
 const CONFIRM_MS = 4_000;
 
 /**
- * For what has no way back: the first press asks whether it is meant, and the second does it. It is taken back by
- * leaving the button, and by time.
+ * A button for irreversible actions: the first press asks for confirmation, the second one acts. The first press expires
+ * on blur and after `CONFIRM_MS`.
  */
 export function ConfirmButton(props: {
-  /** What it is about; about something else it is a new one. */
+  /** Identifies the subject; a change resets the button. */
   of: string;
   onPress: () => void;
   disabled?: boolean;
   label?: (isPressed: boolean) => string;
   className?: string;
-  /** How it looks before it was pressed, and after. */
+  /** Class names before and after the first press. */
   looks: readonly [string, string];
   children: (isPressed: boolean) => ReactNode;
 }) {
@@ -31,7 +31,7 @@ export function ConfirmButton(props: {
   }, [isPressed]);
   return (
     <SettledButton
-      // What a first press asks is another question than what the second one answers.
+      // The two presses are different subjects, so each has to settle.
       of={`${of}:${isPressed}`}
       label={label?.(isPressed)}
       disabled={disabled}

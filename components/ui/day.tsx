@@ -2,7 +2,7 @@
 
 import { useClock, useHydrated } from './now';
 
-/** A time of the reader's calendar, in the fewest words that tell it: `14:03`, `24 Nov 14:03`, `24 Nov 2025 14:03`. */
+/** Local time, with the date unless it is today: `14:03`, `24 Nov 14:03`, `24 Nov 2025 14:03`. */
 export function Moment({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
   const isKnown = useHydrated();
   const date = useClock((now) => (isKnown ? formatShortDate(at, now) : null));
@@ -14,24 +14,24 @@ export function Moment({ at, seconds = false, className }: { at: number; seconds
   });
   return (
     <time className={className} dateTime={time.toISOString()} title={isKnown ? time.toLocaleString() : undefined}>
-      {/* The server does not know the reader's time zone. */}
+      {/* The server does not know the time zone. */}
       {isKnown ? `${date} ${clock}`.trim() : '\u2007\u2007:\u2007\u2007'}
     </time>
   );
 }
 
-/** Whether two times are on different days of the reader's own calendar; never where one of them is no time. */
+/** True if two times fall on different local days; false if one is invalid. */
 export function isOtherDay(a: number, b: number): boolean {
   const [one, other] = [new Date(a), new Date(b)];
   if (Number.isNaN(one.getTime()) || Number.isNaN(other.getTime())) return false;
   return one.toDateString() !== other.toDateString();
 }
 
-/** A day of the reader's calendar: `Today`, `Yesterday`, `Friday 20 November`, `Friday 20 November 2025`. */
+/** Local day in words: `Today`, `Yesterday`, `Friday 20 November`, `Friday 20 November 2025`. */
 export function formatDay(at: number, now: number): string {
   const [day, today] = [new Date(at), new Date(now)];
   if (day.toDateString() === today.toDateString()) return 'Today';
-  // Not a number of hours ago: days may have 23 or 25.
+  // Not `now` minus 24 hours: a day may have 23 or 25.
   const yesterday = new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1);
   if (day.toDateString() === yesterday.toDateString()) return 'Yesterday';
   const words = `${nameOf(day, 'weekday')} ${day.getDate()} ${nameOf(day, 'month')}`;
@@ -42,7 +42,7 @@ function nameOf(day: Date, part: 'weekday' | 'month'): string {
   return day.toLocaleDateString('en', { [part]: 'long' });
 }
 
-/** The same beside a time of day: nothing for today, `24 Nov`, `24 Nov 2025`. */
+/** Short date: empty for today, else `24 Nov` or `24 Nov 2025`. */
 function formatShortDate(at: number, now: number): string {
   const [day, today] = [new Date(at), new Date(now)];
   if (day.toDateString() === today.toDateString()) return '';
@@ -50,7 +50,7 @@ function formatShortDate(at: number, now: number): string {
   return day.getFullYear() === today.getFullYear() ? words : `${words} ${day.getFullYear()}`;
 }
 
-/** A day of the reader's calendar. Only in the browser: the server does not know the reader's time zone. */
+/** Local date: `24 Nov 2025`. Render it in the browser only, because the server does not know the time zone. */
 export function CalendarDay({ at }: { at: number }) {
   const time = new Date(at);
   return (

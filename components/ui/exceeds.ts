@@ -1,6 +1,6 @@
 /**
- * Whether a value of JSON holds more values, or in names and texts more UTF-16 units, than so many. Looks at no more of
- * it than it takes to know.
+ * True if a JSON value has more than `values` nested values, or more than `length` UTF-16 units in its keys and strings.
+ * Stops counting at the limit.
  */
 export function exceeds(value: unknown, length: number, values: number): boolean {
   const left: unknown[] = [value];

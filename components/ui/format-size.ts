@@ -1,11 +1,11 @@
 const NUMBER = new Intl.NumberFormat('en');
 
-/** How many: `1 hit`, `1,204 hits`. */
+/** `1 hit`, `1,204 hits`. */
 export function countOf(count: number, one: string, many = `${one}s`): string {
   return `${NUMBER.format(count)} ${count === 1 ? one : many}`;
 }
 
-/** How much, in bytes: `840 bytes`, `51 KiB`, `1.4 MiB`. */
+/** `840 bytes`, `51 KiB`, `1.4 MiB`. */
 export function formatBinaryBytes(bytes: number): string {
   if (bytes < 1024) return countOf(bytes, 'byte');
   const units = ['KiB', 'MiB', 'GiB'];
@@ -14,14 +14,14 @@ export function formatBinaryBytes(bytes: number): string {
   return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
 }
 
-/** How much a text is, in UTF-16 units: `840 characters`, `51 kB`, `1.4 MB`. */
+/** Length of a text in UTF-16 units: `840 characters`, `51 kB`, `1.4 MB`. */
 export function formatLength(length: number): string {
   if (length < 1_000) return length === 1 ? '1 character' : `${length} characters`;
   if (length < 999_500) return `${Math.round(length / 1_000)} kB`;
   return `${(length / 1_000_000).toFixed(1)} MB`;
 }
 
-/** How large a file is: `840 bytes`, `51 kB`, `1.4 MB`, `2.5 GB`. */
+/** `840 bytes`, `51 kB`, `1.4 MB`, `2.5 GB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return bytes === 1 ? '1 byte' : `${bytes} bytes`;
   if (bytes < 999_500) return `${Math.round(bytes / 1_000)} kB`;

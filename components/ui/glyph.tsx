@@ -21,12 +21,12 @@ const COLOUR = {
 export type GlyphName = keyof typeof COLOUR;
 
 /**
- * A state's sign, 12 px. Each has a shape of its own, so that it is told without colour; the word beside it is what a
- * screen reader says.
+ * Icon of a state, 12 px. Each state has its own shape, not only its own colour. Hidden from screen readers, which read
+ * the word beside it.
  */
 export function Glyph({ name: given, className }: { name: GlyphName; className?: string }) {
   const { stopped } = useLiveness();
-  // What moves says that something goes on.
+  // An animation would claim that work continues.
   const name = stopped !== null && (given === 'working' || given === 'running') ? 'lost' : given;
   return (
     <svg

@@ -4,89 +4,7 @@ import { clsx } from 'clsx';
 import { type RefObject, useEffect, useState } from 'react';
 import { afterPress, SettledButton } from './misclick-guard';
 
-/** `3 moved, 2 new`: what a held list does not show yet, and the way to it. */
-export function HeldChanges(props: { moved: number; added: number; onShow: () => void; className?: string }) {
-  const { moved, added, onShow, className } = props;
-  if (moved + added === 0) return null;
-  const words = [moved > 0 && `${moved.toLocaleString('en')} moved`, added > 0 && `${added.toLocaleString('en')} new`];
-  return (
-    <SettledButton
-      of="changes"
-      onPress={onShow}
-      className={clsx(
-        'hit tabular shrink-0 whitespace-nowrap rounded-sm text-2xs text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink',
-        className,
-      )}
-    >
-      {words.filter(Boolean).join(', ')}
-    </SettledButton>
-  );
-}
-
-/**
- * Keeps rows where they are while the pointer is over them or the focus walks through them: what is pressed is what was
- * seen there. What changes is shown in place, and the order follows once the reader has left, or says so.
- *
- * @param now the order as it is; the same object as long as it is the same
- * @param of what is listed: once that is something else, as another search is, there is nothing to hold
- * @param isThere as of `heldOrder`
- */
-export function useHeldOrder(
-  box: RefObject<HTMLElement | null>,
-  now: RowOrder,
-  of = '',
-  isThere?: (id: string) => boolean,
-): { order: RowOrder; moved: number; added: number; release: () => void } {
-  const isHeld = useHolds(box);
-  const [kept, setKept] = useState({ of, order: now });
-  const holds = isHeld && kept.of === of && kept.order.length > 0;
-  const shown = heldOrder(holds ? kept.order : now, now, isThere);
-  // What has come in keeps its place from then on, too.
-  const keeps = holds && shown.added === 0 ? kept.order : shown.order;
-  if (kept.order !== keeps || kept.of !== of) setKept({ of, order: keeps });
-  return { ...shown, release: () => setKept({ of, order: now }) };
-}
-
-const WALKED = 'a:focus-visible, button:focus-visible, li:focus-visible, li :focus-visible';
-
-/** Whether the pointer is over it, or the focus is in it that a key has brought there. */
-function useHolds(box: RefObject<HTMLElement | null>): boolean {
-  const [isHeld, setIsHeld] = useState(false);
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    let isOver = false;
-    const look = () => {
-      const { activeElement } = document;
-      // A field that stands beside the rows holds none. A reader who pressed a row with the pointer has gone on from it.
-      const walks = element.contains(activeElement) && activeElement?.matches(WALKED);
-      setIsHeld(document.visibilityState === 'visible' && (isOver || (walks ?? false)));
-    };
-    const onPointer = ({ type }: PointerEvent) => {
-      if (isOver && type !== 'pointerleave') return;
-      isOver = type !== 'pointerleave';
-      // A finger leaves as it lets go, before its press has come to anything.
-      if (isOver) look();
-      else afterPress(look);
-    };
-    const onFocus = ({ type, relatedTarget }: FocusEvent) => {
-      // On its way from row to row it is in neither.
-      if (type === 'focusin' || !element.contains(relatedTarget as Node | null)) afterPress(look);
-    };
-    const listening = new AbortController();
-    const { signal } = listening;
-    // A pointer that was there before has not entered: it is known by its first move.
-    for (const type of ['pointerenter', 'pointermove', 'pointerleave'] as const) {
-      element.addEventListener(type, onPointer, { signal });
-    }
-    for (const type of ['focusin', 'focusout'] as const) element.addEventListener(type, onFocus, { signal });
-    document.addEventListener('visibilitychange', look, { signal });
-    return () => listening.abort();
-  }, [box]);
-  return isHeld;
-}
-
-/** Rows of a list in their order, by their ids, in groups of which each has a name. */
+/** Row ids of a list in display order, in named groups. */
 export type RowOrder = readonly RowGroup[];
 
 export interface RowGroup {
@@ -94,20 +12,20 @@ export interface RowGroup {
   ids: readonly string[];
 }
 
-/** What came in meanwhile stands behind all others, where it moves none of them. */
+/** Group for rows that arrive while the order is held. It comes last, where it moves no other row. */
 export const NEW_ROWS = 'new';
 
 /**
- * What a list shows whose order is held while it is another one by now: every row where it was, without those that are
- * gone, and behind them in a group of its own what has come in.
+ * The order a held list shows: every row stays where it was, removed rows disappear, and new rows form a group at the
+ * end.
  *
- * @param isThere whether there still is such a row, in the list or out of it, as one is that a search no longer finds
- * @returns and how many rows would go elsewhere, and how many have come in; the order is `held` while it needs no change
+ * @param exists returns true for a row that still exists but is not in `now`, such as one a search no longer matches
+ * @returns `order` is `held` itself if nothing changed; `moved` rows would change places, `added` rows are new
  */
 export function heldOrder(
   held: RowOrder,
   now: RowOrder,
-  isThere?: (id: string) => boolean,
+  exists?: (id: string) => boolean,
 ): { order: RowOrder; moved: number; added: number } {
   if (held === now || held.length === 0) return { order: now, moved: 0, added: 0 };
   const groupNow = new Map(now.flatMap(({ name, ids }) => ids.map((id) => [id, name] as const)));
@@ -117,7 +35,7 @@ export function heldOrder(
   const order = (isOpen || fresh.length === 0 ? held : [...held, { name: NEW_ROWS, ids: [] }])
     .map(({ name, ids }) => ({
       name,
-      ids: [...ids.filter((id) => groupNow.has(id) || isThere?.(id)), ...(name === NEW_ROWS ? fresh : [])],
+      ids: [...ids.filter((id) => groupNow.has(id) || exists?.(id)), ...(name === NEW_ROWS ? fresh : [])],
     }))
     .filter(({ ids }) => ids.length > 0);
   let moved = 0;
@@ -139,9 +57,9 @@ function isSame(one: RowOrder, other: RowOrder): boolean {
   return one.length === other.length && one.every(({ ids }, at) => ids.length === other[at]?.ids.length);
 }
 
-/** How few of them have to go elsewhere for the rest to stand in this order. */
+/** The fewest ids that must move to sort the rest: all but the longest increasing subsequence. */
 function outOfOrder(ids: readonly string[], places: ReadonlyMap<string, number>): number {
-  // The longest run of those that stand in order: of each length, the least place that such a run ends with.
+  // For each length, the smallest place that an increasing subsequence of that length ends with.
   const ends: number[] = [];
   for (const id of ids) {
     const place = places.get(id) as number;
@@ -154,4 +72,86 @@ function outOfOrder(ids: readonly string[], places: ReadonlyMap<string, number>)
     ends[from] = place;
   }
   return ids.length - ends.length;
+}
+
+/**
+ * Holds the order of rows while the pointer is over them or the keyboard focus moves through them, so that a press hits
+ * the row the reader aimed at. Rows still update in place. The order follows when the reader leaves or calls `release`.
+ *
+ * @param now the current order; the same object while unchanged
+ * @param of identifies the list, such as a search: a different list is never held
+ * @param exists see `heldOrder`
+ */
+export function useHeldOrder(
+  box: RefObject<HTMLElement | null>,
+  now: RowOrder,
+  of = '',
+  exists?: (id: string) => boolean,
+): { order: RowOrder; moved: number; added: number; release: () => void } {
+  const isHeld = useIsInUse(box);
+  const [kept, setKept] = useState({ of, order: now });
+  const holds = isHeld && kept.of === of && kept.order.length > 0;
+  const shown = heldOrder(holds ? kept.order : now, now, exists);
+  // New rows keep their place, too, once shown.
+  const keeps = holds && shown.added === 0 ? kept.order : shown.order;
+  if (kept.order !== keeps || kept.of !== of) setKept({ of, order: keeps });
+  return { ...shown, release: () => setKept({ of, order: now }) };
+}
+
+const WALKED = 'a:focus-visible, button:focus-visible, li:focus-visible, li :focus-visible';
+
+/** True while the pointer is over the box, or the keyboard has moved the focus into it. */
+function useIsInUse(box: RefObject<HTMLElement | null>): boolean {
+  const [isInUse, setIsInUse] = useState(false);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    let isOver = false;
+    const update = () => {
+      const { activeElement } = document;
+      // Excludes search fields beside the rows, and rows focused by a pointer press.
+      const walks = element.contains(activeElement) && activeElement?.matches(WALKED);
+      setIsInUse(document.visibilityState === 'visible' && (isOver || (walks ?? false)));
+    };
+    const onPointer = ({ type }: PointerEvent) => {
+      if (isOver && type !== 'pointerleave') return;
+      isOver = type !== 'pointerleave';
+      // On touch screens the pointer leaves before its click.
+      if (isOver) update();
+      else afterPress(update);
+    };
+    const onFocus = ({ type, relatedTarget }: FocusEvent) => {
+      // Between two rows the focus is briefly in neither.
+      if (type === 'focusin' || !element.contains(relatedTarget as Node | null)) afterPress(update);
+    };
+    const listening = new AbortController();
+    const { signal } = listening;
+    // `pointermove` catches a pointer that was over the box before this effect ran.
+    for (const type of ['pointerenter', 'pointermove', 'pointerleave'] as const) {
+      element.addEventListener(type, onPointer, { signal });
+    }
+    for (const type of ['focusin', 'focusout'] as const) element.addEventListener(type, onFocus, { signal });
+    document.addEventListener('visibilitychange', update, { signal });
+    return () => listening.abort();
+  }, [box]);
+  return isInUse;
+}
+
+/** `3 moved, 2 new`: changes that a held list does not show yet. A press shows them. */
+export function HeldChanges(props: { moved: number; added: number; onShow: () => void; className?: string }) {
+  const { moved, added, onShow, className } = props;
+  if (moved + added === 0) return null;
+  const words = [moved > 0 && `${moved.toLocaleString('en')} moved`, added > 0 && `${added.toLocaleString('en')} new`];
+  return (
+    <SettledButton
+      of="changes"
+      onPress={onShow}
+      className={clsx(
+        'hit tabular shrink-0 whitespace-nowrap rounded-sm text-2xs text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink',
+        className,
+      )}
+    >
+      {words.filter(Boolean).join(', ')}
+    </SettledButton>
+  );
 }

@@ -2,7 +2,7 @@ import type { IconNode } from 'lucide';
 import { createElement, type SVGProps } from 'react';
 
 /**
- * One of Lucide's drawings, for the eye only. Its package for React brings as much code again as all the icons of a page.
+ * A decorative Lucide icon. Lucide's React package would double the code of a page's icons.
  *
  * @param props `size` in pixels
  */
@@ -25,7 +25,7 @@ export function Icon({ of, size = 24, ...props }: SVGProps<SVGSVGElement> & { of
   );
 }
 
-/** Two bar lines and what happens between them. */
+/** Two bar lines with a dot between them. */
 export function Logo({ className }: { className?: string }) {
   return (
     <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" className={className}>

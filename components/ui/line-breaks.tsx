@@ -1,28 +1,27 @@
 import { Fragment, type ReactNode } from 'react';
 
 /**
- * Letters that are joined, stacked, or told apart by a dictionary. Of a run of them, unlike one of Latin or Chinese, a
- * browser shapes all that is left anew for every line that it breaks it into.
+ * Characters that need complex shaping: joined, stacked or segmented by a dictionary. Unlike Latin or Chinese, a browser
+ * reshapes the rest of such a run for every line.
  */
 const SHAPED =
   /[\u0300-\u036f\u0590-\u1dff\u200b-\u200f\ua640-\uabff\ue000-\uf8ff\ufb00-\ufdff\ufe70-\ufeff\u{10000}-\u{1efff}]/u;
-/** What belongs to the character before it, and the second half of one. */
+/** Combining characters, and the second half of a surrogate pair. */
 const GOES_ON = /^[\p{M}\p{Cf}\p{Emoji_Modifier}\udc00-\udfff]/u;
-/** About a line of them. */
+/** Characters between two break opportunities, about a line. */
 const BETWEEN = 64;
-/** Nothing has so many marks that means anything: they are taken apart, or they would hold up the page like a run. */
+/** Longer sequences of marks are never meaningful, and are broken like any run. */
 const MOST_MARKS = 64;
 
-/** Whether a text has a run without a space that no line may be made of as it is; no text people write has one. */
+/** True if the text has a long run that needs complex shaping. Ordinary text has none. */
 export function needsBreaks(text: string): boolean {
   return longestRuns(text).some((run) => SHAPED.test(run));
 }
 
 /**
- * A text with places where a line may end, so that each line is shaped by itself. They are no part of the text: neither
- * read nor copied.
+ * Adds break opportunities, so that the browser shapes each line by itself. They are neither read aloud nor copied.
  *
- * @param isNeeded of a part of a text, whether the whole needs them: a run goes on through parts
+ * @param isNeeded pass `needsBreaks` of the whole text when rendering a part: a run may span parts
  */
 export function withBreaks(text: string, isNeeded = needsBreaks(text)): ReactNode {
   if (!isNeeded) return text;
@@ -35,7 +34,7 @@ export function withBreaks(text: string, isNeeded = needsBreaks(text)): ReactNod
   ));
 }
 
-/** Joined they are the text. */
+/** Parts that concatenate to the text. */
 function stretches(text: string): string[] {
   const found: string[] = [];
   let from = 0;
@@ -51,28 +50,27 @@ function stretches(text: string): string[] {
 function placeFrom(run: string, from: number): number {
   let at = from;
   while (at < run.length && at < from + MOST_MARKS && GOES_ON.test(run.slice(at, at + 2))) at += 1;
-  // never between the two halves of a character
+  // Don't split a surrogate pair.
   return /^[\udc00-\udfff]/.test(run.charAt(at)) && /[\ud800-\udbff]$/.test(run.charAt(at - 1)) ? at + 1 : at;
 }
 
 const LONG = 500;
 
 /**
- * The class a text needs that has a run of hundreds of signs without a space: none but kerning makes each of its signs
- * depend on its neighbours. A browser that must break such a run anew for every line holds up the page for runs of two
- * thousand, and takes minutes for longer ones.
+ * Disables kerning for text with hundreds of characters without a space. With kerning, a browser reshapes the rest of
+ * such a run for every line: 2,000 characters cause a visible pause, longer runs take minutes.
  *
- * @returns undefined for every text people write
+ * @returns undefined for ordinary text
  */
 export function longRunClass(text: string): string | undefined {
   return longestRuns(text).length > 0 ? '[font-kerning:none]' : undefined;
 }
 
-/** The parts of a text, each of hundreds of signs, within which no line ends by itself. A space that joins ends none. */
+/** Parts of a text, 500 characters each, without a line break opportunity. A no-break space is not one. */
 export function longestRuns(text: string): string[] {
   const runs: string[] = [];
   for (let from = 0; from + LONG <= text.length; ) {
-    // From behind: of what people write, a sign or two of each five hundred are looked at.
+    // Searches backwards: ordinary text needs one or two checks for every 500 characters.
     let at = from + LONG - 1;
     while (at >= from && !isSpace(text.charCodeAt(at))) at -= 1;
     if (at < from) {

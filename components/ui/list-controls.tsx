@@ -5,11 +5,11 @@ import { ChevronRight, Search, X } from 'lucide';
 import type { ReactNode } from 'react';
 import { Icon } from './icon';
 
-/** What to look for in the list. */
+/** Search field of a list. */
 export function ListSearch(props: {
-  /** What it is a search for: `sessions`. */
+  /** Plural noun, such as `sessions`. */
   what: string;
-  /** Whether / leads to it. */
+  /** Shows that / focuses it. */
   hasKey?: boolean;
   field: React.RefObject<HTMLInputElement | null>;
   value: string;
@@ -43,7 +43,7 @@ export function ListSearch(props: {
   );
 }
 
-/** The heading of something that folds, with a sign of whether it is open. */
+/** A heading that folds its section, with a chevron. */
 export function FoldButton(props: {
   isOpen: boolean;
   onToggle: () => void;

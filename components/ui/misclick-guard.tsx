@@ -4,17 +4,38 @@ import { clsx } from 'clsx';
 import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { isInView } from './in-view';
 
+/** A press within this time after a control appeared or moved was aimed at something else. */
+export const SETTLE_MS = 800;
+/** A control that moves by less than this still catches the press. */
+const MOVED_PX = 8;
+const POLL_MS = 100;
 /**
- * For what can't be taken back, where rows come and go: it takes no press that was meant for what stood there before.
- *
- * @param of what it is about; about something else it is a new one
+ * A scroll that starts within this many polls after a wheel, finger or key event is attributed to the reader. Polls
+ * rather than milliseconds: a busy page is late in scrolling and in polling.
  */
+const POLLS_TO_START = 3;
+/** A scroller that is removed while it scrolls never fires `scrollend`. */
+const POLLS_TO_END = 20;
+const ROUNDING_PX = 1;
+
+interface Offset {
+  left: number;
+  top: number;
+}
+
+/** Position in the window; null while out of sight. */
+type Place = Offset | null;
+
+const UNMOVED: Offset = { left: 0, top: 0 };
+
+/** A button for irreversible actions in lists that change: ignores presses aimed at what was there before. */
 export function SettledButton(props: {
+  /** Identifies the subject: the button settles again when it changes. */
   of: string;
   onPress: () => void;
   onBlur?: () => void;
   disabled?: boolean | undefined;
-  /** Where it is not what stands on it. */
+  /** Accessible name, if it differs from the content. */
   label?: string | undefined;
   className?: string;
   children: ReactNode;
@@ -28,7 +49,7 @@ export function SettledButton(props: {
       type="button"
       disabled={disabled}
       aria-label={label}
-      // It keeps the focus and its place: it is only for a moment.
+      // Not `disabled` while settling, which would drop the focus.
       aria-disabled={disabled || !settled}
       onClick={() => isIntended() && onPress()}
       onBlur={onBlur}
@@ -39,22 +60,13 @@ export function SettledButton(props: {
   );
 }
 
-const LOOK_MS = 100;
 /**
- * What begins to scroll within so many looks of a wheel, a finger or a key is scrolled by it until it stands. Looks, and
- * no time: a busy page scrolls late, and looks late too. An input that scrolled nothing moved nothing.
- */
-const LOOKS_TO_BEGIN = 3;
-/** What goes away while it scrolls never says that it stands. */
-const LOOKS_TO_END = 20;
-const UNMOVED: Shift = { left: 0, top: 0 };
-
-/**
- * Whether what can be pressed here has been here for long enough that a press is meant for it: it is in sight, stands
- * still, and is still the same thing. What acts on a press asks `isMeant` then, for what happened since the last look.
+ * Guards a control against presses aimed at something else. The control is settled once it has been visible, in the
+ * same place and about the same subject for `SETTLE_MS`. Press handlers also call `isIntended`, which covers the time
+ * since the last poll.
  *
- * @param of what the control is about; about something else it is a new one
- * @param control what is pressed, where that is a part of `box`
+ * @param of identifies the subject; a new one has to settle again
+ * @param control the pressed element, if it is only a part of `box`
  */
 export function useSettled(
   box: RefObject<Element | null>,
@@ -68,33 +80,33 @@ export function useSettled(
     if (of === null) return;
     const element = box.current;
     if (element === null) return;
-    const stillness = new PlaceTracker();
-    let inSight = false;
+    const tracker = new PlaceTracker();
+    let isIntersecting = false;
     let scrolls: Scrolls = new Map();
     const placeOf = (target: Element): Place => {
-      if (!inSight || document.visibilityState !== 'visible') return null;
+      if (!isIntersecting || document.visibilityState !== 'visible') return null;
       const rect = target.getBoundingClientRect();
       if (!isInView(target, rect)) return null;
       return { left: rect.left, top: rect.top };
     };
-    const look = () => {
+    const poll = () => {
       const now = performance.now();
       const target = control.current ?? element;
       const place = placeOf(target);
       const before = scrolls;
       scrolls = place === null ? new Map() : readScrolls(scrollersOf(target));
-      stillness.look(place, now, isScrolledByReader() ? shiftBetween(before, scrolls) : UNMOVED);
-      const settled = stillness.isSettled(now);
+      tracker.update(place, now, isScrolledByReader() ? shiftBetween(before, scrolls) : UNMOVED);
+      const settled = tracker.isSettled(now);
       setSettledOf(settled ? of : null);
       return settled;
     };
-    check.current = look;
+    check.current = poll;
     const observer = new IntersectionObserver((entries) => {
-      inSight = entries.at(-1)?.isIntersecting === true;
-      look();
+      isIntersecting = entries.at(-1)?.isIntersecting === true;
+      poll();
     });
     observer.observe(element);
-    const stop = everyLook(look);
+    const stop = startPolling(poll);
     return () => {
       observer.disconnect();
       stop();
@@ -105,98 +117,21 @@ export function useSettled(
   return { settled: of !== null && settledOf === of, isIntended: useCallback(() => check.current(), []) };
 }
 
-const looks = new Set<() => void>();
-let timer: ReturnType<typeof setInterval> | null = null;
-/** Since the reader's last input that scrolls. */
-let looksSince = Number.POSITIVE_INFINITY;
-/** What that input has scrolled, and scrolls still. */
-const scrolling = new Set<EventTarget>();
-
-const SCROLLS = ['wheel', 'touchmove', 'keydown'] as const;
-const SCROLL_KEYS = /^(?:Arrow(?:Up|Down|Left|Right)|Page(?:Up|Down)|Home|End| )$/;
-
-function isScrolledByReader(): boolean {
-  return looksSince < (scrolling.size > 0 ? LOOKS_TO_END : LOOKS_TO_BEGIN);
-}
-
-function noteInput(event: Event): void {
-  if (event instanceof KeyboardEvent && !SCROLL_KEYS.test(event.key)) return;
-  if (!isScrolledByReader()) scrolling.clear();
-  looksSince = 0;
-}
-
-function noteScroll({ target }: Event): void {
-  // A browser that tells no end of it would leave it scrolling.
-  if (target !== null && 'onscrollend' in window && looksSince < LOOKS_TO_BEGIN) scrolling.add(target);
-}
-
-function noteScrollEnd({ target }: Event): void {
-  if (target === null || !scrolling.has(target)) return;
-  // The last of the way is the reader's too.
-  lookAtAll();
-  scrolling.delete(target);
-}
-
-function lookAtAll(): void {
-  for (const one of looks) one();
-}
-
-/** One timer for all that is looked at. */
-function everyLook(look: () => void): () => void {
-  looks.add(look);
-  if (timer === null) {
-    timer = setInterval(() => {
-      lookAtAll();
-      looksSince += 1;
-    }, LOOK_MS);
-    listen((type, note) => window.addEventListener(type, note, { capture: true, passive: true }));
-  }
-  return () => {
-    looks.delete(look);
-    if (looks.size > 0 || timer === null) return;
-    clearInterval(timer);
-    timer = null;
-    listen((type, note) => window.removeEventListener(type, note, { capture: true }));
-    looksSince = Number.POSITIVE_INFINITY;
-    scrolling.clear();
-  };
-}
-
-function listen(act: (type: string, note: (event: Event) => void) => void): void {
-  for (const type of SCROLLS) act(type, noteInput);
-  act('scroll', noteScroll);
-  act('scrollend', noteScrollEnd);
-}
-
-/** What has just appeared, or was just moved under the pointer, was not what was meant by a press within this. */
-export const SETTLE_MS = 800;
-/** Nobody misses a control by so little. */
-const MOVED_PX = 8;
-
-/** A way across the window. */
-export interface Shift {
-  left: number;
-  top: number;
-}
-
-/** Where something stands in the window; null while it is out of sight. */
-type Place = Shift | null;
-
-/** How long something has stood where it stands. Times are those of one clock that only goes forward. */
+/** Measures how long an element has stayed in place. Times come from one monotonic clock. */
 export class PlaceTracker {
   #place: Place = null;
   #since = 0;
 
-  /** @param scrolled how far the reader's scrolling has moved it since the last look: where that took it they know it to be */
-  look(place: Place, now: number, scrolled: Shift): void {
+  /** @param scrolled how far the reader has scrolled the element since the last update: such a move is expected */
+  update(place: Place, now: number, scrolled: Offset): void {
     if (place !== null && this.#place !== null) {
       const expected = { left: this.#place.left + scrolled.left, top: this.#place.top + scrolled.top };
       if (isNear(place, expected)) {
-        // Not `place`: many small moves while the reader scrolls are a large one.
+        // Not `place`: many small moves during a scroll would add up unnoticed.
         this.#place = expected;
         return;
       }
-      // The browser kept it in its place although something scrolled.
+      // Scroll anchoring kept the element in place.
       if (isNear(place, this.#place)) return;
     }
     this.#place = place;
@@ -208,26 +143,24 @@ export class PlaceTracker {
   }
 }
 
-function isNear(a: Shift, b: Shift): boolean {
+function isNear(a: Offset, b: Offset): boolean {
   return Math.abs(a.left - b.left) <= MOVED_PX && Math.abs(a.top - b.top) <= MOVED_PX;
 }
 
-/** What of a scroller has to do with where its content stands. An Element is one. */
+/** The scroll state of an element or a stand-in for one. */
 export type Scroller = Pick<
   Element,
   'scrollLeft' | 'scrollTop' | 'scrollWidth' | 'scrollHeight' | 'clientWidth' | 'clientHeight'
 >;
 
-/** How far something was scrolled along one axis, and how far it could be. */
+/** Scroll offset on one axis, and its maximum. */
 interface Reach {
   at: number;
   most: number;
 }
 
-/** How far all that something stands in was scrolled, the window too. */
+/** Scroll state of all ancestors of an element, including the window. */
 type Scrolls = ReadonlyMap<Scroller, { left: Reach; top: Reach }>;
-
-const ROUNDING_PX = 1;
 
 function scrollersOf(element: Element): Element[] {
   const scrollers: Element[] = [];
@@ -247,8 +180,8 @@ export function readScrolls(scrollers: Iterable<Scroller>): Scrolls {
   );
 }
 
-/** How far what stands in these was moved by a reader who scrolled between the two. */
-export function shiftBetween(before: Scrolls, after: Scrolls): Shift {
+/** How far the reader's scrolling between two states moved the content. */
+export function shiftBetween(before: Scrolls, after: Scrolls): Offset {
   const shift = { left: 0, top: 0 };
   for (const [scroller, then] of before) {
     const now = after.get(scroller);
@@ -259,53 +192,114 @@ export function shiftBetween(before: Scrolls, after: Scrolls): Shift {
   return shift;
 }
 
-/**
- * A reader scrolls within what there is. Beyond the end there was, the page follows what came in; back from where the
- * end is now, the browser does, for what went.
- */
+/** Ignores moves past the old end (the page follows new content) or from past the new end (the browser clamps). */
 function byReader(then: Reach, now: Reach): number {
   const isWithin = Math.abs(now.at) <= then.most + ROUNDING_PX && Math.abs(then.at) <= now.most + ROUNDING_PX;
   return isWithin ? now.at - then.at : 0;
 }
 
-/**
- * A press takes the focus away before it is over, and a hand takes a tenth of a second for it. What disappears with the
- * focus would move what is pressed from under the pointer, and the press would hit nothing.
- */
+const polls = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | null = null;
+/** Polls since the reader's last input that can scroll. */
+let pollsSinceInput = Number.POSITIVE_INFINITY;
+/** Elements that this input is still scrolling. */
+const scrolling = new Set<EventTarget>();
 
-let isDown = false;
-const waiting = new Set<() => void>();
+const SCROLL_KEYS = /^(?:Arrow(?:Up|Down|Left|Right)|Page(?:Up|Down)|Home|End| )$/;
 
-function begin(): void {
-  isDown = true;
+function isScrolledByReader(): boolean {
+  return pollsSinceInput < (scrolling.size > 0 ? POLLS_TO_END : POLLS_TO_START);
 }
 
-/** Its click comes right behind the release. Leaving the window counts as one: the real one happens outside. */
-function end({ type, target }: Event): void {
+function onInput(event: Event): void {
+  if (event instanceof KeyboardEvent && !SCROLL_KEYS.test(event.key)) return;
+  if (!isScrolledByReader()) scrolling.clear();
+  pollsSinceInput = 0;
+}
+
+function onScroll({ target }: Event): void {
+  // Without `scrollend`, the target would never leave the set.
+  if (target !== null && 'onscrollend' in window && pollsSinceInput < POLLS_TO_START) scrolling.add(target);
+}
+
+function onScrollEnd({ target }: Event): void {
+  if (target === null || !scrolling.has(target)) return;
+  // Attributes the last stretch of the scroll to the reader.
+  runPolls();
+  scrolling.delete(target);
+}
+
+const LISTENERS: readonly [type: string, listener: (event: Event) => void][] = [
+  ['wheel', onInput],
+  ['touchmove', onInput],
+  ['keydown', onInput],
+  ['scroll', onScroll],
+  ['scrollend', onScrollEnd],
+];
+
+function runPolls(): void {
+  for (const poll of polls) poll();
+}
+
+/** All guarded controls share one timer. */
+function startPolling(poll: () => void): () => void {
+  polls.add(poll);
+  if (timer === null) {
+    timer = setInterval(() => {
+      runPolls();
+      pollsSinceInput += 1;
+    }, POLL_MS);
+    for (const [type, listener] of LISTENERS) addEventListener(type, listener, { capture: true, passive: true });
+  }
+  return () => {
+    polls.delete(poll);
+    if (polls.size > 0 || timer === null) return;
+    clearInterval(timer);
+    timer = null;
+    for (const [type, listener] of LISTENERS) removeEventListener(type, listener, { capture: true });
+    pollsSinceInput = Number.POSITIVE_INFINITY;
+    scrolling.clear();
+  };
+}
+
+let isPointerDown = false;
+const afterPresses = new Set<() => void>();
+
+function onPressStart(): void {
+  isPointerDown = true;
+}
+
+/** The click follows the release. A blur of the window counts as a release, which would happen outside of it. */
+function onPressEnd({ type, target }: Event): void {
   if (type === 'blur' && target !== window) return;
   setTimeout(() => {
-    isDown = false;
-    const acts = [...waiting];
-    waiting.clear();
+    isPointerDown = false;
+    const acts = [...afterPresses];
+    afterPresses.clear();
     for (const act of acts) act();
   });
 }
 
-// From the start: a press is known only to those who saw it begin. One by touch tells its pointer's end first, and then
-// what a mouse would have done.
+// Listens from the start, because a press is noticed only at its beginning. On touch screens, mouse events follow the
+// pointer events.
 if (typeof window !== 'undefined') {
-  for (const kind of ['pointerdown', 'mousedown']) window.addEventListener(kind, begin, { capture: true });
+  for (const kind of ['pointerdown', 'mousedown']) addEventListener(kind, onPressStart, { capture: true });
   for (const kind of ['pointerup', 'pointercancel', 'mouseup', 'dragend', 'blur']) {
-    window.addEventListener(kind, end, { capture: true });
+    addEventListener(kind, onPressEnd, { capture: true });
   }
 }
 
-/** Acts once no press is under way: now, or after its click. @returns takes it back */
+/**
+ * Runs `act` once no press is in progress: now, or after its click. A press moves the focus at its start; whatever
+ * disappears on blur would move the pressed control away before the click.
+ *
+ * @returns cancels it
+ */
 export function afterPress(act: () => void): () => void {
-  if (!isDown) {
+  if (!isPointerDown) {
     act();
     return () => {};
   }
-  waiting.add(act);
-  return () => waiting.delete(act);
+  afterPresses.add(act);
+  return () => afterPresses.delete(act);
 }

@@ -4,21 +4,21 @@ import type { ReactNode } from 'react';
 import { needsBreaks, withBreaks } from './line-breaks';
 import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';
 
-/** Longer names are cut: a name is to know something by, and must not push away what it names. */
+/** Longer names are truncated, so that they don't push other content away. */
 export const NAME_CHARACTERS = 400;
 
 /**
- * And those of more signs: each is an element, and a list may have hundreds of names. Two words from right to left count
- * as one.
+ * Names with more labels such as `⟨RLO⟩` are truncated, too: each label is an element, and a list may have hundreds of
+ * names. A right-to-left word counts as half.
  */
 const NAME_SIGNS = 12;
 
 /**
- * What an agent calls something, on one line, as it is: what can't be seen or would turn its surroundings around is a
- * sign. For attributes and titles of pages, where no element can stand, `nameText` spells the same out.
+ * A name given by an agent, verbatim on one line: characters that are invisible or change the direction of the text
+ * around them become labels. Use `nameText` for attributes and page titles.
  *
- * @param signs how many of them may be shown
- * @param layout `tool` for the name of a tool or a command, or of a file behind a path in ASCII
+ * @param signs maximum number of labels
+ * @param layout `tool` for the name of a tool or a command, or of a file after an ASCII path
  */
 export function Name(props: { text: string; most?: number; signs?: number; layout?: 'name' | 'tool' }): ReactNode {
   const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, layout = 'name' } = props;
@@ -34,10 +34,10 @@ export function Name(props: { text: string; most?: number; signs?: number; layou
 }
 
 /**
- * What people and agents say, on one line, to be read: letters run as their script does, and what can't be seen is a
- * sign. It stands in an element of its own with `dir="auto"`, so that it turns around nothing else.
+ * A message or description on one line, for reading: text runs in the direction of its script, and invisible characters
+ * become labels. Wrap it in an element with `dir="auto"`, so that it does not affect the text around it.
  *
- * @param strict what joins letters is a sign, too: for words that are told apart by it
+ * @param strict labels joiners, too, for texts that must be distinguishable
  */
 export function Words(props: { text: string; most?: number; signs?: number; strict?: boolean }): ReactNode {
   const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, strict = false } = props;
@@ -52,7 +52,7 @@ export function Words(props: { text: string; most?: number; signs?: number; stri
   );
 }
 
-/** `Name` in quotes: words of others within a sentence of ours. See `inQuotes`. */
+/** `Name` in quotes, for use within our own sentences. See `inQuotes`. */
 export function Quoted({ text, ...limits }: { text: string; most?: number; signs?: number }): ReactNode {
   return (
     <>
@@ -70,7 +70,7 @@ function firstSigns(pieces: readonly VerbatimPiece[], most: number): readonly Ve
   return beyond < 0 ? pieces : pieces.slice(0, beyond);
 }
 
-/** About how many elements a name is where all of it is shown. */
+/** Approximate number of elements of an untruncated name. */
 export function nameElements(text: string): number {
   if (isPlainName(text)) return 0;
   const pieces = verbatimPieces(text, 'name');

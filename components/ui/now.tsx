@@ -2,13 +2,13 @@
 
 import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
 
-/** The server's clock at the time of rendering, so that the first render in the browser says the same. */
+/** The server's clock at rendering. The first render in the browser uses it, too. */
 const RenderedAt = createContext(0);
-/** By how much the browser's clock is behind the server's. */
+/** Milliseconds that the server's clock is ahead of the browser's. */
 const Offset = createContext(0);
 
 export function NowProvider({ renderedAt, children }: { renderedAt: number; children: ReactNode }) {
-  // Too small by the time the page took to arrive: what is over by this clock is over by the server's, too.
+  // Too small by the page's transit time: a deadline that has passed by this clock has passed on the server.
   const [offset] = useState(() => (typeof window === 'undefined' ? 0 : renderedAt - Date.now()));
   return (
     <RenderedAt value={renderedAt}>
@@ -20,31 +20,30 @@ export function NowProvider({ renderedAt, children }: { renderedAt: number; chil
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
 let trueNow = 0;
-let known: number | null = null;
+let frozenAt: number | null = null;
 
-/** All clocks are read anew. */
 function tick(): void {
   trueNow = 0;
   for (const notify of listeners) notify();
 }
 
 /**
- * What is shown is known up to this time only, and all clocks stand there; null for up to now.
- * Nothing else may stop them, and nothing shown may go by another clock.
+ * Freezes every clock on the page at the time its data is known up to; null lets them run. The only way to stop clocks:
+ * everything shown goes by the same one.
  */
 export function freezeClocks(at: number | null): void {
-  if (at === known) return;
-  known = at;
+  if (at === frozenAt) return;
+  frozenAt = at;
   tick();
 }
 
 export function clocksFrozenAt(): number | null {
-  return known;
+  return frozenAt;
 }
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  // All clocks of a page tick together: one timer, one render.
+  // All clocks of a page share one timer and render together.
   timer ??= setInterval(tick, 1_000);
   return () => {
     listeners.delete(listener);
@@ -56,39 +55,40 @@ function subscribe(listener: () => void): () => void {
 }
 
 /**
- * The time up to which the page is known, to the second while it is shown: now, as a rule. `derive` says what of it
- * matters, so that only changes render.
+ * The time the page is known up to, usually now. Updates every second.
+ *
+ * @param derive reduces the time to the part that matters, so that only changes render
  */
 export function useNow<Derived>(derive: (now: number) => Derived): Derived {
   return useTime(shownNow, 0, derive);
 }
 
-/** The same on the server's clock, for what is judged by it: the reader's own may be off by hours. */
+/** `useNow` on the server's clock, for deadlines the server enforces. The reader's clock may be off by hours. */
 export function useServerNow<Derived>(derive: (now: number) => Derived): Derived {
   return useTime(shownNow, useContext(Offset), derive);
 }
 
-/** The time a page takes to arrive looks like a slow clock: a difference up to this is not taken for one. */
+/** Transit time looks like a slow clock: smaller offsets are ignored. */
 const ABOUT_RIGHT_MS = 5_000;
 
-/** The same for clocks that run: by the reader's own where that is about right, so that those of two tabs agree. */
+/** `useNow` for running clocks: the reader's clock if it is about right, so that two tabs agree; else the server's. */
 export function useClock<Derived>(derive: (now: number) => Derived): Derived {
   const offset = useContext(Offset);
   return useTime(shownNow, Math.abs(offset) < ABOUT_RIGHT_MS ? 0 : offset, derive);
 }
 
-/** Whether a time of the server's clock has passed, also while nothing is heard of the server. */
+/** True once a time on the server's clock has passed, even while clocks are frozen. */
 export function useHasPassed(at: number | null): boolean {
   return useTime(trueTime, useContext(Offset), (now) => at !== null && now >= at);
 }
 
-/** The true time, for what tells how old the page is. */
+/** `useNow` that never freezes, to show how old the page is. */
 export function useTrueNow<Derived>(derive: (now: number) => Derived): Derived {
   return useTime(trueTime, 0, derive);
 }
 
 function shownNow(): number {
-  return known ?? trueTime();
+  return frozenAt ?? trueTime();
 }
 
 function trueTime(): number {
@@ -105,14 +105,14 @@ function useTime<Derived>(clock: () => number, offset: number, derive: (now: num
   );
 }
 
-/** The time up to which what is shown is known, where that is not now; else null. */
+/** The time at which the clocks are frozen; null while they run. */
 export function useFrozenAt(): number | null {
   return useSyncExternalStore(subscribe, clocksFrozenAt, () => null);
 }
 
 const never = () => () => {};
 
-/** Whether this runs in a browser that has taken over the server's markup: time zones and platforms are known then. */
+/** True after hydration, when the time zone and the platform are known. */
 export function useHydrated(): boolean {
   return useSyncExternalStore(
     never,

@@ -2,43 +2,43 @@ import { truncateText } from '@interlude/protocol/text';
 import { decodeNamedCharacterReference } from 'decode-named-character-reference';
 import { decodeNumericCharacterReference } from 'micromark-util-decode-numeric-character-reference';
 
-/** One line is made of this much; nobody sees what is beyond. */
+/** Characters read: a preview is one line. */
 const LOOKED_AT = 1_000;
 
-/** No one writes marks within so many others: then they all go at once, so that it takes no longer. */
+/** Rounds of nested marks. The last round removes all marks at once, which bounds the work. */
 const DEEPEST = 8;
 const ANY_MARK = /[*_`~#|<>[\]\\&]/g;
 
-/** Lines that are nothing but marks: fences, rules, what is under a title or a table's head, where links lead. */
+/** Lines of marks only: fences, rules, underlines of titles and table heads, link definitions. */
 const MARKS_ONLY =
   /^[ \t]*(?:(?:`{3,}|~{3,})[^`\n]*|([-*_=])(?:[ \t]*\1){2,}[ \t]*|=+|(?=[^\n]*\|)[ \t|:-]*-[ \t|:-]*|\[[^[\]\n]+\]:[ \t]*\S+)$/gm;
-/** Titles, quotes, list items. The numbers of a list stay: they say something. */
+/** Titles, quotes and list items. Numbers of lists stay, because they carry meaning. */
 const LINE_BEGINNING = /^(?:[ \t]*(?:#{1,6}(?=[ \t]|$)|>|[-*+•](?=[ \t])))+[ \t]*/gm;
 const TABLE_ROW = /^[ \t]*\|.*/gm;
 const CHECKBOX = /^\[([ xX])\](?= )/gm;
 
 const LINK = /(!?)\[([^[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^[\]]*\])/g;
-/** A link whose end the text was cut before. */
+/** A link truncated within its target. */
 const CUT_LINK = /!?\[([^[\]]*)\]\([^()\s]*$/;
 const AUTOLINK = /<((?:https?:\/\/|mailto:)[^\s<>]*)>/gi;
-/** Not stars that multiply, or stand for names of files, as in what was code. */
+/** Excludes multiplication and globs in former code. */
 const EMPHASIS = /(?<![\p{L}\p{N}*/\\])(\*{1,3})(?![\s.,;:*)\]}])([^*]+)(?<![\s/(\\])\1(?![\p{N}*/])/gu;
 const CUT_STRONG = /(?<=^|\s)\*\*(?=[^\s*/.,;:)\]}](?:(?!\*\*).)*$)/su;
-/** Of several words: what has underscores around a single one is a name. */
+/** Only around several words: a single word in underscores is an identifier. */
 const UNDERLINED = /(?<![\p{L}\p{N}_])(_{1,2})(?!\s)([^_]+)(?<!\s)\1(?![\p{L}\p{N}_])/gu;
 const STRUCK = /~~([^~]+)~~/g;
 const ESCAPED = /\\([*_`#|~<>[\]])/g;
 
 /**
- * What a text of markdown says, in words on one line: no marks, no addresses of links. For previews; an agent's control
- * and direction signs are still in it, so that it is shown by `Words`.
+ * Markdown as plain text on one line, without marks and link targets, for previews. Control and direction characters
+ * stay, so render the result with `Words`.
  *
- * What comes out of it once, it leaves as it is. Work: a bounded beginning of the text is looked at.
+ * Idempotent. Reads a bounded beginning of the text.
  */
 export function toPlainText(markdown: string): string {
   const isCut = markdown.length > LOOKED_AT;
   let words = isCut ? truncateText(markdown, LOOKED_AT) : markdown;
-  // Marks stand within marks. Each round that changes anything leaves less.
+  // Marks nest, so each round unwraps one level.
   for (let before = '', round = 1; before !== words; round++) {
     before = words;
     words = withoutMarks(round === DEEPEST ? words.replace(ANY_MARK, '') : words);
@@ -69,8 +69,8 @@ function withoutMarks(text: string): string {
 const ENTITY = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([\da-z]{2,31}));/gi;
 
 /**
- * Markdown text may hold HTML entities. What they become is text for React, so it can't turn into markup any more. The
- * browser is asked for what a name means; the table of all names is the server's.
+ * Decodes HTML entities in Markdown text. React renders the result as text, so it can't become markup. In the browser
+ * the DOM resolves entity names; only the server's bundle contains a table of them.
  */
 export function decodeEntities(text: string): string {
   if (!text.includes('&')) return text;

@@ -6,7 +6,7 @@ import { type ComponentProps, type ReactNode, type RefObject, useRef } from 'rea
 import { OVERLAY } from './in-view';
 import { useOpenDialog } from './shortcuts/use-shortcuts';
 
-/** What a popover shows. Esc closes it, and nothing else hears it. */
+/** Popover content. Esc closes it and does not propagate. */
 export function PopoverPanel({ className, onCloseAutoFocus, ...props }: ComponentProps<typeof Popover.Content>) {
   return (
     <Popover.Portal>
@@ -15,7 +15,7 @@ export function PopoverPanel({ className, onCloseAutoFocus, ...props }: Componen
         collisionPadding={12}
         onEscapeKeyDown={(event) => event.stopPropagation()}
         onCloseAutoFocus={(event) => {
-          // Called from a timer. The next popover may have the focus by then, and closes if it loses it.
+          // Radix calls this from a timer. By then another popover may have the focus, and would close on losing it.
           if (document.activeElement === document.body) onCloseAutoFocus?.(event);
           else event.preventDefault();
         }}
@@ -30,13 +30,13 @@ export function PopoverPanel({ className, onCloseAutoFocus, ...props }: Componen
   );
 }
 
-/** There for as long as it is open. */
+/** Mounted only while open, which is when the hook must run. */
 function Panel(props: ComponentProps<typeof Popover.Content>) {
   useOpenDialog();
   return <Popover.Content {...props} />;
 }
 
-/** Beneath the button that opened it, which stands elsewhere, in code that came before. */
+/** A popover below a button that is rendered elsewhere, so that the popover can load on demand. */
 export function ButtonPopover(props: {
   label: string;
   button: RefObject<HTMLElement | null>;
@@ -53,7 +53,7 @@ export function ButtonPopover(props: {
         align="start"
         aria-label={label}
         onInteractOutside={(event) => {
-          // The button closes what it opened by itself.
+          // The button's own handler closes the popover.
           if (button.current?.contains(event.target as Node)) event.preventDefault();
           else leftByPress.current = true;
         }}

@@ -7,13 +7,13 @@ import { endOfFirstPart } from './truncate';
 import { UnfoldButton } from './unfold';
 import { bracketed, INVISIBLE, labelOf } from './verbatim';
 
-/** Each of its lines runs, and is aligned, as its own script does. */
+/** Direction and alignment of each line follow its script. */
 const AS_TYPED = 'whitespace-pre-wrap text-start [overflow-wrap:anywhere] [unicode-bidi:plaintext]';
 
-/** What is added with each asking. */
+/** Characters shown by one press. */
 const STEP = 10_000;
 
-/** A text as it was written: its beginning, and the rest in steps that a page lays out without a pause. */
+/** Plain text: its beginning, then the rest in steps that the browser lays out without a pause. */
 export function LongText(props: { text: string; most: number; className?: string }) {
   const { text, most, className } = props;
   const end = useMemo(() => endOfFirstProse(text, most), [text, most]);
@@ -28,7 +28,7 @@ export function LongText(props: { text: string; most: number; className?: string
   );
 }
 
-/** What of a text follows the part that is shown, in steps, as it was written. */
+/** The rest of a plain text behind `from`, in steps. */
 export function MoreText({ text, from, className }: { text: string; from: number; className?: string }) {
   const [steps, setSteps] = useState(0);
   const parts = useMemo(() => partsOf(text, from, steps), [text, from, steps]);
@@ -62,20 +62,20 @@ function partsOf(text: string, from: number, count: number): { end: number; show
 }
 
 /**
- * What hides text, or acts on what stands around it. Line breaks and tabs stay, and joiners and selectors, which words
- * and emoji are made of.
+ * Invisible characters that hide text or affect the text around them. Excludes line breaks and tabs, and the joiners and
+ * variation selectors that words and emoji need.
  */
 const HIDES = new RegExp(`((?![\\t\\n\\r\\u200c\\u200d\\p{Variation_Selector}])[${INVISIBLE}])\\1*`, 'gu');
 
-/** What ends a line. A lone return of the carriage does, too: what stands before it stays in sight. */
+/** Normalized to line feeds. A lone carriage return, too, or it would hide the text before it. */
 const LINE_BREAKS = ['\r\n', '\r', '\u2028', '\u2029'] as const;
 
-/** More words for what hides than this, in the part that is shown at first, would hold up the page. */
+/** Limit of labels in the part shown first: more would freeze the page. */
 const MOST_HIDDEN = 1_000;
 
 /**
- * What people and agents say to each other, to be read: all of it as it was written, with words for what could not be
- * seen (`⟨ESC⟩`), so that nothing is hidden by it. Colours are no exception: what looks like one has room for words.
+ * Message text with invisible characters replaced by labels such as `⟨ESC⟩`, so that they can hide nothing. That includes
+ * colour escapes, which could contain hidden words.
  */
 export function proseText(text: string): string {
   return LINE_BREAKS.reduce((lines, lineBreak) => lines.split(lineBreak).join('\n'), text)
@@ -83,7 +83,7 @@ export function proseText(text: string): string {
     .toWellFormed();
 }
 
-/** Where the part of a text ends that is shown at first: at most so long, and with a bounded number of such words. */
+/** Length of the part shown first: at most `most` characters and `MOST_HIDDEN` labels. */
 export function endOfFirstProse(text: string, most: number): number {
   const end = endOfFirstPart(text, most);
   let left = MOST_HIDDEN;

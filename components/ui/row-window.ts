@@ -116,19 +116,19 @@ export function rowsBefore(to: number, most: number, weightOf: (row: number) => 
   return from;
 }
 
-/** Nearer to the end than this counts as at the end. Less than a turn of a mouse wheel, so that one leaves it. */
+/** Distance that counts as at the end. Less than one step of a mouse wheel, so that a step leaves it. */
 const END_PX = 32;
-/** A scroll so soon after a wheel, a finger or a key was theirs; of any other it must be told from where it led. */
+/** A scroll this soon after a wheel, touch or key event is the reader's. Others are judged by where they lead. */
 const OWN_SCROLL_MS = 400;
 const KEYS_UP = new Set(['ArrowUp', 'PageUp', 'Home']);
 const KEYS = new Set([...KEYS_UP, 'ArrowDown', 'PageDown', 'End', ' ']);
 
 /**
- * Tells whether the reader leaves the end of the log or comes back to it.
+ * Reports when the reader leaves the end of a scroller or returns to it.
  *
- * What they do is told by the wheel, the finger, the bar or the key, not by the scroll that comes of it: while two
- * thousand lines a second push the end away, a scroll alone says little. Up, and by more than has gone, leads only what
- * acts for them without any of these: the browser's own search, a screen reader.
+ * Judges by wheel, touch, scrollbar and key events rather than by scroll events, because new lines move the end, too. A
+ * scroll without such an event counts only if it leads up by more than the content shrank: the browser's search and
+ * screen readers scroll like that.
  */
 export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (follows: boolean) => void): void {
   const tell = useEffectEvent(onFollow);
@@ -156,14 +156,14 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
       act(y > touchY);
       touchY = y;
     };
-    // The bar at its side: a press there is outside of what the box has inside.
+    // A press beyond the client width is on the scrollbar.
     const onDown = (event: PointerEvent) => {
       isHeld = event.target === box && event.offsetX >= box.clientWidth;
     };
     const onUp = () => {
       isHeld = false;
     };
-    // where lines go and others come at once, the page itself stands away from the end, but never for two frames
+    // When lines are removed and added at once, the page itself is away from the end for a frame, never for two.
     let look = 0;
     const leaveIfStill = ({ top, height }: { top: number; height: number }) => {
       if (box.scrollTop === top && box.scrollHeight === height) tell(false);

@@ -9,16 +9,16 @@ import { lastPart } from './truncate';
 import { UnfoldButton } from './unfold';
 import { countLines } from './verbatim-page';
 
-/** What is shown until all of it is asked for: of one long line, about as much as of many. */
+/** Folded output is limited in characters, too: one line may be very long. */
 const CHARACTERS_PER_LINE = 120;
-/** Beyond this even "show all" shows only the end: a browser lays out no more without a pause. Copy still has everything. */
+/** Limit of unfolded output: a browser lays out no more without a pause. Copying copies everything. */
 const MOST_CHARACTERS = 40_000;
 const MOST_LINES = 2_000;
 
 /**
- * Output as a terminal would have shown it. Long output shows its end, where the result stands, until all is asked for.
+ * Output as a terminal shows it. Long output is folded to its end, where the result is.
  *
- * @param label what it is, for the copy button: "output", "input"
+ * @param label names the text for the copy button: `output` or `input`
  */
 export function TerminalText(props: { text: string; label: string; clampLines?: number; className?: string }) {
   const { label, clampLines = 16, className } = props;
@@ -40,7 +40,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
       )}
       {!isFolded && shown.isCut && (
         <p className="mb-1 text-2xs text-ink-3">
-          The end of {wordsOf(text, clampLines)}. Copying takes all of {label}.
+          The end of {wordsOf(text, clampLines)}. Copy copies the whole {label}.
         </p>
       )}
       <pre
@@ -57,7 +57,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
   );
 }
 
-/** Two lines too many are no reason to fold. */
+/** Doesn't fold for one or two lines. */
 function foldedPart(text: string, lines: number) {
   const whole = lastPart(text, roomOf(lines + 2));
   return whole.isCut ? lastPart(text, roomOf(lines)) : whole;
@@ -74,11 +74,11 @@ function wordsOf(text: string, clampLines: number): string {
     : `${text.length.toLocaleString('en')} characters`;
 }
 
-/** Output in its colours, without whatever else a terminal would have obeyed. */
+/** Terminal output with its colours. All other control sequences are dropped. */
 function AnsiText({ text }: { text: string }) {
   const spans = useMemo(() => parseAnsi(text), [text]);
   const breaks = useMemo(() => needsBreaks(text), [text]);
-  // An element around it: browsers swallow a line break that follows <pre> at once.
+  // The wrapper keeps a leading line break, which browsers drop right after <pre>.
   return (
     <span>
       {spans.map((span, at) =>

@@ -8,7 +8,7 @@ import { Name } from './name';
 
 const SHOWN_MS = 10_000;
 
-/** What failed where the reader does not look, said where they do. It goes by itself. */
+/** Error message for a failure outside the visible part of the page. Disappears after ten seconds. */
 export function Toast({ text, onClose }: { text: string | null; onClose: () => void }) {
   useEffect(() => {
     if (text === null) return;

@@ -1,20 +1,19 @@
 import { truncateText } from '@interlude/protocol/text';
 
-/** A line of more is no line that people write: what somebody has said is one of a few hundred. */
+/** Lines that people write have a few hundred characters. Longer ones are data. */
 export const LONGEST_LINE = 6_000;
-/** What stays of it: some ten lines of a page. */
+/** Characters kept of a long line, about ten rows on the page. */
 export const LINE_KEPT = 800;
 
 export interface FoldedLines {
   text: string;
-  /** How long all of the text is; null if nothing of it is folded. */
+  /** Length of the whole text; null if no line is folded. */
   wholeLength: number | null;
 }
 
 /**
- * A text of markdown with nothing but the beginning of lines that are very long: one of data can be as long as
- * thousands of others. Those of code stay, which is folded where it is shown. Work: of a text without such a line, next
- * to none.
+ * Truncates the very long lines of a Markdown text. Lines in code blocks stay, because code blocks fold by themselves.
+ * A text without long lines costs almost nothing.
  */
 export function foldLines(text: string): FoldedLines {
   const lines = longLines(text);
@@ -37,7 +36,7 @@ interface Line {
 function longLines(text: string): Line[] {
   const lines: Line[] = [];
   for (let start = 0; start + LONGEST_LINE < text.length; ) {
-    // From behind: of lines that people write, a few thousand signs are passed over at a time.
+    // Searches backwards, which skips thousands of characters of short lines at once.
     const within = text.lastIndexOf('\n', start + LONGEST_LINE);
     if (within >= start) {
       start = within + 1;
@@ -66,8 +65,8 @@ function outsideCode(text: string, lines: readonly Line[]): Line[] {
 }
 
 /**
- * Where the beginning of a text ends that is at most so long: behind a line where one ends nearby, and never between
- * the two halves of a character.
+ * Length of the longest prefix of at most `most` characters. It ends after a line break if one is in its second half,
+ * and never splits a surrogate pair.
  */
 export function endOfFirstPart(text: string, most: number): number {
   if (text.length <= most) return text.length;
@@ -76,16 +75,16 @@ export function endOfFirstPart(text: string, most: number): number {
   return truncateText(text, most).length;
 }
 
-/** The end of a text, as far as it is shown. */
+/** The last lines of a text. */
 interface LastPart {
   text: string;
-  /** Whether something before it is left out. */
+  /** True if text before it is left out. */
   isCut: boolean;
 }
 
 /**
- * The last lines of a text, of which a single one may be a megabyte. Nothing before them is looked at: what is shown is
- * cut first and cleaned, split and parsed then.
+ * The last lines of a text, within a limit of characters, because one line may be a megabyte. Reads nothing before them:
+ * callers truncate first, then clean and parse.
  */
 export function lastPart(text: string, limits: { lines: number; characters: number }): LastPart {
   const least = Math.max(0, text.length - limits.characters);
@@ -97,7 +96,7 @@ export function lastPart(text: string, limits: { lines: number; characters: numb
     if (from === 0) break;
   }
   from = Math.max(from, least);
-  // never between the two halves of a character
+  // Don't split a surrogate pair.
   if (from > 0 && /[\udc00-\udfff]/.test(text.charAt(from))) from += 1;
   return { text: text.slice(from), isCut: from > 0 };
 }

@@ -12,20 +12,17 @@ import {
   useSyncExternalStore,
 } from 'react';
 
-/**
- * Called before a reader unfolds something: they read there now, so what follows its own end stops following it, and
- * what they opened stays where it is.
- */
+/** Called before the reader unfolds something, so that a view that follows its end stops moving what they opened. */
 export const HoldTail = createContext<() => void>(() => {});
 
 export function useHoldTail(): () => void {
   return useContext(HoldTail);
 }
 
-/** Marks what unfolds more of a part: what stands below it moves. */
+/** Attribute of buttons that unfold more: a press moves everything below. */
 export const UNFOLDS = 'data-unfolds';
 
-/** A part that opens below its button. @returns whether it is open, its id, and the button's props */
+/** A part that opens below its button. @returns its state, its id and the button's props */
 export function useDisclosure(isOpenAtFirst = false) {
   const [open, setOpen] = useState(isOpenAtFirst);
   const id = useId();
@@ -37,7 +34,7 @@ export function useDisclosure(isOpenAtFirst = false) {
   return { open, id, button: { 'aria-expanded': open, 'aria-controls': open ? id : undefined, onClick } };
 }
 
-/** Shows more where it stands. */
+/** A button that shows more in place. */
 export function UnfoldButton(props: { onPress: () => void; className?: string; children: ReactNode }) {
   const { onPress, className, children } = props;
   const hold = useHoldTail();
@@ -56,7 +53,7 @@ export function UnfoldButton(props: { onPress: () => void; className?: string; c
   );
 }
 
-/** The parts of something that are still folded: who asks whether it was read must know. */
+/** Tracks which parts of a box are still folded: a box with folded parts has not been read to the end. */
 class FoldedParts {
   readonly #folded = new Set<string>();
   readonly #listeners = new Set<() => void>();
@@ -75,7 +72,7 @@ class FoldedParts {
     return this.#folded.size > 0;
   }
 
-  /** The button that unfolds a part goes with it; a keyboard reader is kept in the box around all parts. */
+  /** Moves the focus to the box before an unfold button that has it disappears. */
   takeFocus(): void {
     this.#box.current?.focus({ preventScroll: true });
   }
@@ -90,7 +87,7 @@ class FoldedParts {
 
 export const FoldedPartsContext = createContext<FoldedParts | null>(null);
 
-/** Tells what this stands in that not all of it is shown. */
+/** Reports to the enclosing box that a part is not shown whole. */
 export function useReportFolded(isFolded: boolean): FoldedParts | null {
   const id = useId();
   const parts = useContext(FoldedPartsContext);
@@ -101,7 +98,7 @@ export function useReportFolded(isFolded: boolean): FoldedParts | null {
   return parts;
 }
 
-/** @param box what the parts stand in */
+/** @param box contains the parts */
 export function useFoldedParts(box: RefObject<HTMLElement | null>): { parts: FoldedParts; isAnyFolded: boolean } {
   const [parts] = useState(() => new FoldedParts(box));
   const isAnyFolded = useSyncExternalStore(

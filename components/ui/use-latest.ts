@@ -1,6 +1,6 @@
 import { type RefObject, useLayoutEffect, useRef } from 'react';
 
-/** What was last shown, for what runs later and is not an effect: a press, a promise, a frame. */
+/** Ref to the last rendered value, for callbacks that run later, such as event handlers and promises. */
 export function useLatest<Value>(value: Value): RefObject<Value> {
   const newest = useRef(value);
   useLayoutEffect(() => {

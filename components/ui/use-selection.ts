@@ -2,7 +2,7 @@
 
 import { useState } from 'react';
 
-/** Which rows of a list are selected, by id. One that has left the list stays selected, for when it comes back. */
+/** Selected row ids of a list. A row stays selected while it is out of the list. */
 export function useSelection() {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const select = (id: string, isSelected: boolean) => {

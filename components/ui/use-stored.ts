@@ -3,7 +3,7 @@
 import { useCallback, useSyncExternalStore } from 'react';
 import { browserStorage, storageKey } from './browser-storage';
 
-/** Where a browser keeps nothing (private windows, a full disk), a choice lasts as long as the page. */
+/** Values that the browser could not store (private window, full disk). They last as long as the page. */
 const unkept = new Map<string, string>();
 const listeners = new Set<() => void>();
 
@@ -12,7 +12,7 @@ export function subscribeToStored(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** What this person chose last, in whichever tab. */
+/** The person's stored value, from any tab. */
 export function readStored(key: string): string | null {
   try {
     return unkept.get(key) ?? browserStorage()?.getItem(storageKey(key)) ?? null;
@@ -28,12 +28,12 @@ export function writeStored(key: string, value: string): void {
     storage?.setItem(storageKey(key), value);
     if (storage) unkept.delete(key);
   } catch {
-    // full: it lasts as long as the page
+    // Storage is full: `unkept` still has the value.
   }
   for (const notify of listeners) notify();
 }
 
-/** A choice this browser remembers for its person. Null on the server, and until something was chosen. */
+/** A setting stored in the browser for this person. Null on the server and until it is set. */
 export function useStored(key: string): [string | null, (value: string) => void] {
   const value = useSyncExternalStore(
     subscribeToStored,

@@ -4,19 +4,19 @@ import { type VerbatimPiece, verbatimPieces } from './verbatim';
 export interface PageLimits {
   characters: number;
   lines: number;
-  /** A page of nothing but signs would be an element for each: it ends after so many. */
+  /** Bounds the number of elements: each label is one. */
   pieces?: number;
 }
 
 export interface VerbatimPage {
   pieces: VerbatimPiece[];
-  /** Where the next page begins. */
+  /** Start of the next page. */
   end: number;
 }
 
 const MOST_PIECES = 1_000;
 
-/** The part of a text that is shown next, cut behind a line where there is one. */
+/** The next page of a text. Ends after a line break if there is one. */
 export function verbatimPage(text: string, from: number, limits: PageLimits): VerbatimPage {
   const whole = text.slice(from, endOf(text, from, limits));
   const most = limits.pieces ?? MOST_PIECES;
@@ -33,7 +33,7 @@ function endOf(text: string, from: number, { characters, lines }: PageLimits): n
     if (next === -1 || next + 1 > from + characters) {
       const isLast = text.length <= from + characters;
       if (isLast && next === -1) return text.length;
-      // At least a whole character, though it be longer than a page.
+      // At least one whole character, even if it exceeds the page.
       return end > from
         ? end
         : from + Math.max(1, truncateText(text.slice(from, from + characters + 1), characters).length);
@@ -43,7 +43,7 @@ function endOf(text: string, from: number, { characters, lines }: PageLimits): n
   return end;
 }
 
-/** How much of it is still to come. */
+/** `12 more lines, 3,401 characters`. */
 export function remainderText(text: string, from: number): string {
   const rest = text.slice(from);
   const lines = countLines(rest);
@@ -51,24 +51,24 @@ export function remainderText(text: string, from: number): string {
   return lines > 1 ? `${lines.toLocaleString('en')} more lines, ${characters}` : `${characters} more`;
 }
 
-/** What one text shows at first. */
+/** Limits of one text's first page. */
 export const FIRST_PAGE = { characters: 6_000, lines: 100, pieces: 1_000 };
-/** What all parts of one thing show at first: as much as a browser lays out without a pause. */
+/** Limits of all first pages together: as much as a browser lays out without a pause. */
 const TOGETHER = { characters: 18_000, lines: 300, pieces: 1_000 };
-/** What each part has of that, however much those before it take. */
+/** Minimum for each text, however much earlier ones use. */
 const LEAST = { characters: 100, lines: 3, pieces: 5 };
-/** A part costs as much to be laid out as so many pieces. */
-const PART = 15;
+/** Layout cost of a text by itself, in pieces. */
+const TEXT_PIECES = 15;
 
 type Room = typeof TOGETHER;
 const MEASURES = ['characters', 'lines', 'pieces'] as const;
 
 /**
- * The first pages of texts that stand together, in their order: what comes first has the more room, and every one its
- * beginning. Dozens of parts, each of which alone would do, would else hold up the page.
+ * The first pages of texts that are shown together. Each gets its minimum, and earlier texts get more of the shared
+ * rest: dozens of pages at full size would freeze the browser.
  */
 export function firstPages(texts: readonly string[]): VerbatimPage[] {
-  const left: Room = { ...TOGETHER, pieces: TOGETHER.pieces - PART * (texts.length - 1) };
+  const left: Room = { ...TOGETHER, pieces: TOGETHER.pieces - TEXT_PIECES * (texts.length - 1) };
   for (const text of texts) take(left, leastOf(text));
   return texts.map((text) => {
     const kept = leastOf(text);
@@ -86,7 +86,6 @@ export function firstPages(texts: readonly string[]): VerbatimPage[] {
   });
 }
 
-/** Nothing needs more room than it has characters. */
 function leastOf(text: string): Room {
   return roomOf((measure) => Math.min(LEAST[measure], text.length));
 }
@@ -99,7 +98,7 @@ function take(from: Room, room: Room): void {
   for (const measure of MEASURES) from[measure] -= room[measure];
 }
 
-/** @returns 1 for a text without a line break, and one more for each */
+/** Number of line breaks plus one. */
 export function countLines(text: string): number {
   let count = 1;
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count += 1;

@@ -11,11 +11,11 @@ import { countLines, FIRST_PAGE, remainderText, type VerbatimPage, verbatimPage 
 const FURTHER = { characters: 20_000, lines: 1_000 };
 
 /**
- * What an agent gives to its tools, as it is: no escape is obeyed, no line overwritten, no letter turned around. Its
- * head comes first, its lines wrap, and what is long is shown page by page.
+ * Text that an agent passes to a tool, verbatim: escapes, carriage returns and direction marks have no effect. Starts at
+ * the beginning, wraps lines, and unfolds page by page.
  *
- * @param label what it is, for a button that copies exactly it; without one there is none
- * @param first what is shown of it at first, where it shares its room with others
+ * @param label names the text for a copy button; without a label there is no button
+ * @param first overrides the first page, for texts that share a limit (see `firstPages`)
  */
 export function VerbatimText(props: { text: string; first?: VerbatimPage; label?: string; className?: string }) {
   const { text, label, className } = props;
@@ -79,12 +79,12 @@ function usePages(text: string, given: VerbatimPage | undefined, count: number):
   return [first, ...further];
 }
 
-/** Its beginning: what sums something up is a few lines, and there may be hundreds on a page. */
+/** Summaries are short, and a page may have hundreds. */
 const MOST = { characters: 4_000, lines: 200, pieces: 100 };
 
 /**
- * What an agent says of something beside its name, a summary or an error, as it is: no escape is obeyed and no line
- * overwritten, because people decide by it.
+ * A summary or an error from an agent, verbatim: escapes and carriage returns have no effect, because people base
+ * decisions on the text.
  */
 export function VerbatimLines({ text, className }: { text: string; className?: string }) {
   const { pieces, end } = useMemo(() => verbatimPage(text, 0, MOST), [text]);
@@ -96,10 +96,10 @@ export function VerbatimLines({ text, className }: { text: string; className?: s
   );
 }
 
-/** More is a trace or a dump: its beginning is shown, and the rest on asking. */
+/** A longer error is a trace or a dump, and unfolds page by page. */
 const SHORT = { characters: 800, lines: 8, pieces: 100 };
 
-/** Why something failed, as it is: what is short as words, what is long as the output it most likely is. */
+/** An error message, verbatim: inline if it is short. */
 export function ErrorText({ text }: { text: string }) {
   const isShort = text.length <= SHORT.characters && countLines(text) <= SHORT.lines;
   const first = useMemo(() => (isShort ? null : verbatimPage(text, 0, SHORT)), [text, isShort]);

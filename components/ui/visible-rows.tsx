@@ -3,17 +3,17 @@
 import { createContext, type RefObject, useContext, useEffect } from 'react';
 import { isInView } from './in-view';
 
-/** This much of a row, in pixels, counts as looked at; of a smaller row, half. */
+/** A row counts as visible from this many pixels on, or half of a smaller row. */
 const ENOUGH_PX = 20;
 const THRESHOLDS = [0, 0.25, 0.5, 0.75, 1];
 
-/** Which of some rows stand in the window, whatever they scroll in. */
+/** Tracks which rows are inside the window, whatever scroller they are in. */
 export class VisibleRows {
   readonly #rows = new Map<Element, string>();
   readonly #inWindow = new Set<Element>();
   #watched: { ids: ReadonlySet<string>; observer: IntersectionObserver } | null = null;
 
-  /** @returns takes it back */
+  /** @returns removes the row */
   add(id: string, row: Element): () => void {
     this.#rows.set(row, id);
     if (this.#watched?.ids.has(id)) this.#watched.observer.observe(row);
@@ -24,7 +24,7 @@ export class VisibleRows {
     };
   }
 
-  /** @param onChange told when a row comes into the window or leaves it. @returns ends it */
+  /** @param onChange called when a row enters or leaves the window. @returns stops watching */
   watch(ids: ReadonlySet<string>, onChange: () => void): () => void {
     const note = (entries: IntersectionObserverEntry[]) => {
       for (const { target, boundingClientRect: whole, intersectionRect: part } of entries) {
@@ -48,17 +48,16 @@ export class VisibleRows {
     return this.#inWindow.size > 0;
   }
 
-  /** Those of them that nothing stands over. */
+  /** Ids of rows in the window that no overlay covers. */
   uncovered(): ReadonlySet<string> {
     const seen = [...this.#inWindow].filter((row) => isInView(row, row.getBoundingClientRect()));
     return new Set(seen.flatMap((row) => this.#rows.get(row) ?? []));
   }
 }
 
-/** Null if nobody asks. */
 export const VisibleRowsContext = createContext<VisibleRows | null>(null);
 
-/** Has a row watched for whether it is in sight, where anybody asks for that. */
+/** Registers a row with the enclosing context, if there is one. */
 export function useVisibleRow(row: RefObject<Element | null>, id: string | null): void {
   const rows = useContext(VisibleRowsContext);
   useEffect(() => {

@@ -40,7 +40,7 @@ export async function expectNotAllowedWhileCovered({
   const covered = performance.now();
   await ask('under it', { command: 'echo one two three four five six seven eight nine ten; rm -rf build' });
   const card = page.locator('section[aria-label="Permission: “Ask under it”"]');
-  const notice = card.getByText('Scroll through all of the input to allow it.');
+  const notice = card.getByText('Review the whole input to enable Allow.');
   await notice.waitFor();
   // Long enough for the input to count as seen, were it not covered.
   await expect.poll(() => performance.now() - covered).toBeGreaterThan(2 * SETTLE_MS);

@@ -33,12 +33,12 @@ afterEach(() => {
   cleanup();
 });
 
-test('gives the focus back to its button', () => {
+test('ButtonPopover returns the focus to its button', () => {
   vi.runAllTimers();
   expect(document.activeElement).toBe(screen.getByRole('button', { name: 'why?' }));
 });
 
-test('leaves the focus where it went meanwhile', () => {
+test('ButtonPopover leaves the focus where the reader moved it', () => {
   const elsewhere = screen.getByRole('textbox', { name: 'elsewhere' });
   elsewhere.focus();
   vi.runAllTimers();

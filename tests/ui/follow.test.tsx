@@ -53,7 +53,7 @@ describe('useFollow', () => {
     later();
     box.scrollHeight = 1_100;
     box.scrollTo(500);
-    // the page keeps up with it
+    // The page follows.
     box.scrollTo(900);
     later();
     expect(told).not.toContain(false);

@@ -225,7 +225,7 @@ it('shows who waits for an overdue reply, and settles it with the text the agent
   expect(screen.getByRole('link', { name: /^“Which port is it\?” builder .* “Grace” waits$/ })).toBeDefined();
   press('Settle: “Which port is it?”');
   expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
-  const accept = screen.getByRole('button', { name: 'That is the reply' });
+  const accept = screen.getByRole('button', { name: 'Accept as reply' });
   await waitFor(() => expect(accept.getAttribute('aria-disabled')).not.toBe('true'));
   fireEvent.click(accept);
   await waitFor(() => expect(posted.map(({ path }) => path)).toEqual(['/sessions/s1/obligations/w1/accept']));

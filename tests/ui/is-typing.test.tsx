@@ -11,7 +11,7 @@ function Page({ onKey, children }: { onKey: (key: string) => void; children: Rea
   return <div data-testid="box">{children}</div>;
 }
 
-/** The keys that are heard on each of these. */
+/** Shortcut keys that act on a control. */
 function heardOn(control: React.ReactNode): string {
   let heard = '';
   const page = render(
@@ -29,15 +29,15 @@ function heardOn(control: React.ReactNode): string {
   return heard;
 }
 
-it('what is ticked or pressed is no field that somebody types in', () => {
+it('shortcuts act on checkboxes and buttons', () => {
   expect(heardOn(<input type="checkbox" />)).toBe('jkr↓');
   expect(heardOn(<input type="button" />)).toBe('jkr↓');
   expect(heardOn(<button type="button" />)).toBe('jkr↓');
-  // Its arrows choose among its like.
+  // Arrows select the next radio button.
   expect(heardOn(<input type="radio" />)).toBe('jkr');
 });
 
-it('a field takes every letter, and one of several takes those that lead to it', () => {
+it('shortcuts ignore keys in fields, and arrows on radio buttons', () => {
   for (const field of [
     <input key="a" />,
     <input key="b" type="search" />,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { lastPart } from '@/components/ui/truncate';
 import { countLines } from '@/components/ui/verbatim-page';
 
-describe('the end of a text', () => {
+describe('lastPart', () => {
   it.each([
     ['a\nb\nc', 3, 'a\nb\nc', false],
     ['a\nb\nc', 2, 'b\nc', true],
@@ -10,16 +10,16 @@ describe('the end of a text', () => {
     ['\n\n', 2, '\n', true],
     ['', 2, '', false],
     ['\na', 2, '\na', false],
-  ])('of %j in %i lines is %j', (text, lines, shown, isCut) => {
+  ])('%j limited to %i lines is %j', (text, lines, shown, isCut) => {
     expect(lastPart(text, { lines, characters: 100 })).toEqual({ text: shown, isCut });
   });
 
-  it('is cut by characters too, never between the halves of one', () => {
+  it('limits characters, too, and splits no surrogate pair', () => {
     expect(lastPart('abcdef', { lines: 9, characters: 3 })).toEqual({ text: 'def', isCut: true });
     expect(lastPart('ab😀f', { lines: 9, characters: 2 })).toEqual({ text: 'f', isCut: true });
   });
 
-  it('stands behind as many lines as there are', () => {
+  it('returns as many lines as allowed', () => {
     expect(countLines('')).toBe(1);
     expect(countLines('a\nb\n')).toBe(3);
   });

@@ -6,7 +6,7 @@ import { LongText } from '@/components/ui/prose';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import { decodeShown } from '../support/decode-shown';
 
-/** How many signs of a script a browser shapes together without a pause. */
+/** Characters that a browser shapes together without a pause. */
 const MOST_TOGETHER = 130;
 const SIZE = 4_000;
 
@@ -21,7 +21,7 @@ const RUNS: Record<string, string> = {
   'letters with marks': 'ب\u064b\u064f',
 };
 
-/** Every place of the page that shows what an agent wrote at length. */
+/** Every component that shows long text of an agent. */
 const PLACES: Record<string, (text: string) => string> = {
   'an agent’s message': (text) => renderToStaticMarkup(<Markdown text={text} />),
   'a long text': (text) => renderToStaticMarkup(<LongText text={text} most={SIZE} />),
@@ -41,7 +41,7 @@ const PLACES: Record<string, (text: string) => string> = {
 };
 
 describe.each(Object.entries(PLACES))('a run without a space, in %s', (_place, render) => {
-  it.each(Object.entries(RUNS))('may end a line all along where it is %s, and stays what it is', (_name, unit) => {
+  it.each(Object.entries(RUNS))('gets break opportunities and keeps its text: %s', (_name, unit) => {
     const text = unit.repeat(SIZE / unit.length);
     const markup = render(text);
     expect(decodeShown(markup)).toBe(text);
@@ -58,12 +58,12 @@ describe.each(Object.entries(PLACES))('a run without a space, in %s', (_place, r
     ['Chinese', '漢字'],
     ['words', 'مرحبا بكم '],
     ['signs of lines', '─'],
-  ])('is left as it is where a browser breaks it by itself: %s', (_name, unit) => {
+  ])('gets no break opportunities when it needs none: %s', (_name, unit) => {
     expect(render(unit.repeat(SIZE / unit.length))).not.toContain('<wbr');
   });
 });
 
-it('marks without end are taken apart, for they hold up a page as well', () => {
+it('a long sequence of marks gets break opportunities', () => {
   const markup = renderToStaticMarkup(<LongText text={`ب${'\u064b'.repeat(3_000)}`} most={SIZE} />);
   expect(markup.split('<wbr').length).toBeGreaterThan(20);
 });

@@ -24,7 +24,7 @@ import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
 import { expectWithin } from '../support/pace';
 
-/** Every function of the pages that scans a text of an agent, by name. */
+/** Every page function that scans text of an agent, by name. */
 const SCANNERS: Record<string, (text: string) => unknown> = {
   parseAnsi: (text) => parseAnsi(text),
   stripAnsi,
@@ -71,7 +71,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
 };
 
 const SIZE = 64 * 1024;
-/** A linear scan takes a few milliseconds, a quadratic one seconds. */
+/** A linear scan takes milliseconds, a quadratic one seconds. */
 const MOST_MS = 200;
 
 describe('scanning 64 KiB of hostile text', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { longestRuns } from '@/components/ui/line-breaks';
 
-it('finds every part of five hundred signs of a run, and no other', () => {
+it('longestRuns finds every 500 characters of a run', () => {
   const run = fc.tuple(fc.constantFrom('a', 'ب', '漢', '\u00a0', 'ab'), fc.integer({ min: 0, max: 1_200 }));
   const between = fc.constantFrom(' ', '\t', '\n', '  ', ' \n');
   fc.assert(

@@ -34,7 +34,7 @@ function show(may: boolean, what: ReactNode, answersHere = true) {
     </NowProvider>,
   );
 }
-/** What of it can be pressed. A button that is only yet to stand still can; a radio that is off stays off. */
+/** Controls that can be pressed, including those still settling. */
 const pressable = () => [
   ...screen.queryAllByRole('button').filter((one) => !one.hasAttribute('disabled')),
   ...screen.queryAllByRole('radio').filter((one) => one.getAttribute('aria-disabled') !== 'true'),
@@ -54,7 +54,7 @@ const controls: [string, ReactNode][] = [
   ],
 ];
 
-test.each(controls)('%s is there for who may act, and not for who may not', (_what, control) => {
+test.each(controls)('%s is available only with the permission to act', (_what, control) => {
   show(true, control);
   expect(pressable()).not.toEqual([]);
   cleanup();
@@ -62,7 +62,7 @@ test.each(controls)('%s is there for who may act, and not for who may not', (_wh
   expect(pressable()).toEqual([]);
 });
 
-test('what was selected says why nothing can be done with it', () => {
+test('the selection bar says why nothing can be done', () => {
   show(false, <SelectionBar agents={[anAgent()]} total={1} onAll={nothing} onNone={nothing} />);
   screen.getByText('You can look here, and ask nothing of them.');
   expect(pressable().map((one) => one.textContent)).toEqual(['None']);
@@ -75,13 +75,13 @@ test('what was selected says why nothing can be done with it', () => {
   expect(pressable().map((one) => one.textContent)).toEqual(['Select none']);
 });
 
-test('a request says that it can’t be answered by who only looks', () => {
+test('a request says that viewers can’t answer it', () => {
   show(false, <RequestCard item={aQuestion} input={null} size="" />);
-  screen.getByText('You can look here, and not answer.');
+  screen.getByText('You can view this request, but not answer it.');
   expect(pressable()).toEqual([]);
 });
 
-test('in a frame it is answered in a window of ours, also by who may act', () => {
+test('a request in a frame links to a new window', () => {
   show(true, <RequestCard item={aQuestion} input={null} size="" />, false);
   const link = screen.getByRole('link', { name: 'Answer in Interlude' });
   expect(link.getAttribute('href')).toBe('/sessions/s%2F1#request-q');

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { toPlainText } from '@/components/ui/plain-text';
 import { hostileTexts } from '../support/hostile-texts';
 
-describe('what a text of markdown says on one line', () => {
+describe('toPlainText', () => {
   it.each([
     ['**Done** — see [log](https://example.com/log)', 'Done — see log'],
     ['# Report\n\nAll *three* passed.', 'Report All three passed.'],
@@ -25,14 +25,14 @@ describe('what a text of markdown says on one line', () => {
     ['\\*not emphasis and \\_nor this', '*not emphasis and _nor this'],
     ['\\*so it is\\* and \\*that', 'so it is and *that'],
     ['**✅ Done:** 4 of 4', '✅ Done: 4 of 4'],
-    // where a preview was cut
+    // A truncated preview.
     ['All passed. **Next st', 'All passed. Next st'],
     ['Suite passes\n\n**9 passed, 0 fai', 'Suite passes 9 passed, 0 fai'],
     ['All done. **✅ Not', 'All done. ✅ Not'],
     ['It says **“no', 'It says “no'],
     ['See [the log](https://exam', 'See the log'],
     ['Run `npm te', 'Run npm te'],
-  ])('%j reads %j', (markdown, words) => expect(toPlainText(markdown)).toBe(words));
+  ])('turns %j into %j', (markdown, words) => expect(toPlainText(markdown)).toBe(words));
 
   it.each([
     '2 * 3 * 4 = 24',
@@ -48,7 +48,7 @@ describe('what a text of markdown says on one line', () => {
     'שלום, עולם!',
   ])('leaves %j as it is', (text) => expect(toPlainText(text)).toBe(text));
 
-  it('keeps what an agent would hide or turn around, to be shown as signs', () => {
+  it('keeps invisible and direction characters', () => {
     expect(toPlainText('**a\u202eb**')).toBe('a\u202eb');
     expect(toPlainText('a&#8238;b')).toBe('a\u202eb');
     expect(toPlainText('rm it\rall is well\r\n')).toBe('rm it\rall is well');
@@ -64,7 +64,7 @@ describe('what a text of markdown says on one line', () => {
   );
   const texts = fc.array(marks, { maxLength: 60 }).map((parts) => parts.join(''));
 
-  it('leaves what came out of it as it is', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(fc.oneof(texts, fc.string({ unit: 'binary' })), (text) => {
         const words = toPlainText(text);
@@ -75,7 +75,7 @@ describe('what a text of markdown says on one line', () => {
     );
   });
 
-  it('leaves what came out of a long text as it is', () => {
+  it('is idempotent for a long text', () => {
     for (const { name, text } of hostileTexts(5_000)) {
       const words = toPlainText(text);
       expect(words.length, name).toBeLessThanOrEqual(1_001);

@@ -7,14 +7,14 @@ function seen(...stretches: [from: number, to: number, width?: number][]): boole
   return all.isAllSeen(300);
 }
 
-describe('what is taller than what can be seen of it', () => {
-  it('has been seen once every stretch of it was, in whatever order', () => {
+describe('SeenRanges', () => {
+  it('is complete once every part was in sight, in any order', () => {
     expect(seen([0, 300])).toBe(true);
     expect(seen([200, 300], [0, 100], [90, 210])).toBe(true);
     expect(seen([0.4, 100], [100.5, 299.5])).toBe(true);
   });
 
-  it('has not been while its head, its end or what is between them was not', () => {
+  it('is incomplete without the beginning, the middle or the end', () => {
     expect(seen()).toBe(false);
     expect(seen([200, 300])).toBe(false);
     expect(seen([0, 200])).toBe(false);
@@ -22,7 +22,7 @@ describe('what is taller than what can be seen of it', () => {
     expect(seen([100, 100], [200, 150])).toBe(false);
   });
 
-  it('has to be seen anew where its lines wrap elsewhere', () => {
+  it('resets when the width changes', () => {
     expect(seen([0, 200], [150, 300, 400])).toBe(false);
     expect(seen([0, 200], [0, 150, 400], [150, 300, 400])).toBe(true);
   });

@@ -32,7 +32,7 @@ function Page({ turns, tasks = [], held }: Shown): ReactElement {
   );
 }
 
-/** What the buttons are called, and which of them are pressed. */
+/** Names and pressed states of the buttons. */
 function buttons(shown: Shown): Set<string> {
   const markup = renderToStaticMarkup(<Page {...shown} />);
   const found = markup.matchAll(/aria-label="Show in log: ([^"]*)" aria-pressed="(true|false)"/g);
@@ -44,7 +44,7 @@ const asked = (text: string) => aMessage({ role: 'user', text });
 describe('the button that shows a span in the log', () => {
   const turn = aTurn({ items: [asked('Watch the deploy\nand tell me'), aTaskMoment()] });
 
-  it('is on every turn and task card, and names it', () => {
+  it('is named after its turn or task', () => {
     expect(buttons({ turns: [turn], tasks: [aTask()], held: null })).toEqual(
       new Set(['User turn “Watch the deploy and tell me”', 'task “Poll”']),
     );

@@ -11,7 +11,7 @@ import { aMessage, aTurn } from './rows';
 const LINE = 'x1y2 '.repeat(10_000);
 
 describe('a very long line', () => {
-  it('is folded, and what stands around it is not', () => {
+  it('is folded, unlike the lines around it', () => {
     const { text, wholeLength } = foldLines(`before\n\n${LINE}\n\nafter`);
     expect(text).toBe(`before\n\n${LINE.slice(0, LINE_KEPT)}…\n\nafter`);
     expect(wholeLength).toBe(LINE.length + 15);
@@ -24,23 +24,23 @@ describe('a very long line', () => {
     ['code with another fence in it', `\`\`\`\`\n\`\`\`\n${LINE}\n\`\`\`\``],
   ])('%s are not folded', (_what, text) => expect(foldLines(text)).toEqual({ text, wholeLength: null }));
 
-  it('is folded behind code that has ended', () => {
+  it('is folded after a code block', () => {
     expect(foldLines(`\`\`\`\na\n\`\`\`\n${LINE}`).text.length).toBeLessThan(1_000);
   });
 
-  it('is never cut within a character', () => {
+  it('is not cut within a character', () => {
     expect(foldLines('👍'.repeat(5_000)).text.isWellFormed()).toBe(true);
     expect(foldLines(`a${'👍'.repeat(5_000)}`).text.isWellFormed()).toBe(true);
   });
 
-  it('says in an answer how much there is, and offers all of it', () => {
+  it('shows its length and a button for the rest', () => {
     const markup = renderToStaticMarkup(<Markdown text={LINE} />);
     expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(1_200);
     expect(markup).toContain('Show all (50 kB)');
     expect(markup).toContain('Copy all');
   });
 
-  it('takes no more room in a turn than is shown of it', () => {
+  it('has a row weight that counts the shown part only', () => {
     const height = (text: string) => estimateTurnHeight(aTurn({ items: [aMessage({ text })] }));
     expect(height(LINE)).toBeLessThan(500);
     expect(height(`${LINE}\n`.repeat(20))).toBeLessThan(8_000);
@@ -48,15 +48,15 @@ describe('a very long line', () => {
   });
 });
 
-it('output of one line is folded to about as much as output of many', () => {
+it('TerminalText folds one long line to about the size of many short ones', () => {
   const markup = renderToStaticMarkup(<TerminalText text={LINE} label="output" />);
   expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(2_000);
   expect(markup).toContain('Show all 49,999 characters');
   expect(renderToStaticMarkup(<TerminalText text={'word '.repeat(300)} label="output" />)).not.toContain('Show all');
 });
 
-describe('why something failed', () => {
-  it('is shown whole where it is short', () => {
+describe('ErrorText', () => {
+  it('shows a short error whole', () => {
     expect(renderToStaticMarkup(<ErrorText text="No disk left" />)).toContain('No disk left');
     expect(renderToStaticMarkup(<ErrorText text="No disk left" />)).not.toContain('<button');
   });
@@ -64,7 +64,7 @@ describe('why something failed', () => {
   it.each([
     ['in one line', LINE],
     ['in many', 'at a\n'.repeat(10_000)],
-  ])('is shown in part where it is long, %s, and can be copied', (_what, text) => {
+  ])('folds a long error (%s) and can copy it', (_what, text) => {
     const markup = renderToStaticMarkup(<ErrorText text={text} />);
     expect(markup.replace(/<[^>]*>/g, '').length).toBeLessThan(1_000);
     expect(markup).toContain('Show more: ');
@@ -78,4 +78,4 @@ it.each([
   [50_000, '50 kB'],
   [999_499, '999 kB'],
   [1_400_000, '1.4 MB'],
-])('%i signs are %s', (length, words) => expect(formatLength(length)).toBe(words));
+])('%i characters are %s', (length, words) => expect(formatLength(length)).toBe(words));

@@ -7,7 +7,7 @@ import { useHeldOrder } from '@/components/ui/held-order';
 
 let list: (ids: readonly string[], of?: string) => void;
 
-/** A search field above the rows of a list, in the order that `list` gives. */
+/** A search field above the rows of `list`. */
 function Page() {
   const box = useRef<HTMLElement>(null);
   const [{ order, of }, setListed] = useState({ order: orderOf(['a', 'b', 'c']), of: 'all' });
@@ -35,7 +35,7 @@ const box = () => screen.getByRole('region', { name: 'Rows' });
 const enter = () => fireEvent.pointerMove(box());
 const leave = () => fireEvent(box(), new Event('pointerleave'));
 
-it('list keeps its order while the pointer is over it, and follows when the pointer leaves', () => {
+it('useHeldOrder holds the order while the pointer is over the list', () => {
   enter();
   list(['d', 'c', 'a', 'b']);
   expect(rows()).toEqual(['a', 'b', 'c', 'd']);
@@ -44,21 +44,21 @@ it('list keeps its order while the pointer is over it, and follows when the poin
   expect(rows()).toEqual(['d', 'c', 'a', 'b']);
 });
 
-it('list follows when its changes are asked for', () => {
+it('useHeldOrder follows when released', () => {
   enter();
   list(['c', 'a', 'b']);
   fireEvent.click(screen.getByText('1 moved, 0 new'));
   expect(rows()).toEqual(['c', 'a', 'b']);
 });
 
-it('list follows at once when it lists something else', () => {
+it('useHeldOrder follows at once when the list is another one', () => {
   enter();
   list(['c', 'b'], 'a search');
   expect(rows()).toEqual(['c', 'b']);
   screen.getByText('0 moved, 0 new');
 });
 
-it('list follows at once while only its search field has the focus', () => {
+it('useHeldOrder follows at once while only the search field has the focus', () => {
   act(() => screen.getByRole('textbox').focus());
   list(['c', 'a', 'b']);
   expect(rows()).toEqual(['c', 'a', 'b']);

@@ -4,7 +4,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { questionsOf, displayable } from '@/components/requests/question-answer';
+import { displayable, questionsOf } from '@/components/requests/question-answer';
 import { inputParts } from '@/components/transcript/input-parts';
 import { FIRST_WEIGHT, itemWeight } from '@/components/transcript/row-weight';
 import { Name } from '@/components/ui/name';
@@ -127,7 +127,7 @@ describe('questions', () => {
     const input = { questions: [{ question: `Shall I? ${'x'.repeat(30_000)}` }] };
     const markup = cards([aRequest({ requestKind: 'question', title: 't', input })]);
     expect(markup).toContain('Shall I?');
-    expect(markup).toContain('too long to be shown whole');
+    expect(markup).toContain('too long to show in full');
     expect(markup).toMatch(/<button type="submit"[^>]* disabled=""/);
   });
 });

@@ -203,7 +203,7 @@ function lookOf({ text, align }: Tokens.TableCell): string {
 
 const ALIGN = { start: 'text-start', left: 'text-left', right: 'text-right tabular', center: 'text-center' };
 
-/** Whether what is in a box is wider than the box: only then there is something to scroll. Not on the server. */
+/** True if a box has content to scroll sideways. False on the server. */
 function useOverflowsSideways<Box extends HTMLElement>(): { box: RefObject<Box | null>; overflows: boolean } {
   const box = useRef<Box>(null);
   const [overflows, setOverflows] = useState(false);
@@ -211,7 +211,6 @@ function useOverflowsSideways<Box extends HTMLElement>(): { box: RefObject<Box |
     const outer = box.current;
     const inner = outer?.firstElementChild;
     if (!outer || !inner) return;
-    // Asked for by the observer when both are laid out already.
     const observer = new ResizeObserver(() => setOverflows(outer.scrollWidth > outer.clientWidth));
     observer.observe(outer);
     observer.observe(inner);
@@ -220,14 +219,14 @@ function useOverflowsSideways<Box extends HTMLElement>(): { box: RefObject<Box |
   return { box, overflows };
 }
 
-/** Where a text begins to say something; what comes before the first letter is marks. */
+/** Enough to reach the first letter behind markup. */
 const LOOKED_AT = 500;
 
 const BEGINS_RTL = new RegExp(`^${RTL}`, 'u');
 
 /**
- * Which way something runs that is made of several texts, by its first letter that is not code: `dir="auto"` looks into
- * nothing that has a direction of its own.
+ * Direction of a block, by its first letter outside code. `dir="auto"` can't be used for blocks whose children have a
+ * `dir`, because it skips those.
  */
 function directionOf(markdown: string): 'ltr' | 'rtl' {
   const letter = /\p{L}/u.exec(markdown.slice(0, LOOKED_AT).replace(/`[^`]*`/g, ''))?.[0] ?? '';

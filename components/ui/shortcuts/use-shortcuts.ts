@@ -2,17 +2,17 @@
 
 import { type RefObject, useEffect, useEffectEvent, useLayoutEffect } from 'react';
 
-/** What a shortcut does. @returns false if there is nothing to do: then the key is somebody else's */
+/** @returns false if there is nothing to do: then another handler gets the key */
 type Act = (event: KeyboardEvent) => unknown;
 type Acts = Partial<Record<ShortcutId, Act | null>>;
 
-/** Shortcuts that are handled together. */
+/** Shortcuts registered by one component. */
 interface Group {
-  /** Where they act; left out for those of the page itself. */
+  /** The area they act in; undefined for the whole page. */
   area: RefObject<HTMLElement | null> | undefined;
-  /** They act wherever no other area has the focus. */
+  /** Acts while no other area has the focus, too. */
   leads: boolean;
-  /** No area around it acts while the focus is in it. */
+  /** Enclosing areas don't act while the focus is in this one. */
   owns?: boolean;
   act: (event: KeyboardEvent, hasFocus: boolean) => boolean;
 }
@@ -21,7 +21,8 @@ const groups = new Set<Group>();
 let openDialogs = 0;
 
 /**
- * Hears every key. First come the areas that have the focus, from within, then who leads, then what acts everywhere.
+ * Dispatches every key press: first to the areas with the focus, innermost first, then to leading groups, then to the
+ * rest.
  */
 function dispatch(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return;
@@ -55,21 +56,21 @@ function mayAct(id: ShortcutId, event: KeyboardEvent, hasFocus: boolean): boolea
   );
 }
 
-/** What was typed into a field is meant for nothing else, though the field has gone in the middle of it. */
+/** A field disappeared while the reader was typing: the next keys are not shortcuts. */
 function isOnRemovedField({ target }: Event): boolean {
   return target instanceof Element && target.closest('[data-gone]') !== null;
 }
 
-/** Enter on a control is the control's. */
+/** Enter activates the focused control. */
 function isOnControl({ target }: Event): boolean {
   return target instanceof Element && target.closest('a, button, [role=radio], [role=switch]') !== null;
 }
 
 /**
- * Handles shortcuts, each as it is declared in the list of them.
+ * Registers handlers of shortcuts while the component is mounted.
  *
- * @param options `area`: they act while the focus is in it, and then no other ones do but those that act everywhere.
- *   `leads`: also while it is in no other area. Without an area they are the page's own, and lead.
+ * @param options `area`: the shortcuts act while the focus is in it. `leads`: they also act while the focus is in no other
+ *   area; true by default without an area
  */
 export function useShortcuts(
   acts: Acts,
@@ -96,14 +97,14 @@ function register(group: Group): () => void {
   };
 }
 
-/** An area whose keys are its own: while the focus is in it, only what acts everywhere does, whatever it stands in. */
+/** While the focus is in the area, shortcuts of enclosing areas don't act. */
 export function useExclusiveKeys(area: RefObject<HTMLElement | null>, isOn = true): void {
   useEffect(() => (isOn ? register({ area, leads: false, owns: true, act: () => false }) : undefined), [area, isOn]);
 }
 
-/** For a component that is there while a dialog is open: only what says so acts over it. */
+/** Suspends shortcuts without `overDialogs` while the component is mounted. */
 export function useOpenDialog(): void {
-  // taken back in the commit that takes the dialog away, so that the very next key is heard
+  // A layout effect, so that shortcuts work again in the commit that removes the dialog.
   useLayoutEffect(() => {
     openDialogs += 1;
     return () => {
@@ -112,21 +113,20 @@ export function useOpenDialog(): void {
   }, []);
 }
 
-/** What can be done with a key. */
 interface Shortcut {
-  /** As `keyName` names them. */
+  /** In the form of `keyName`. */
   keys: readonly string[];
-  /** It acts wherever the focus is, and not only where it is handled or where no other keys are. */
+  /** Acts wherever the focus is, not only in its area. */
   everywhere?: true;
-  /** It acts in a field, too. */
+  /** Acts in form fields, too. */
   whileTyping?: true;
-  /** It acts while a dialog is open, too. */
+  /** Acts while a dialog is open, too. */
   overDialogs?: true;
-  /** Once a press: a key that is held was meant for the first step. */
+  /** Ignores key repeat. */
   once?: true;
 }
 
-/** All of them. What each does is said in `SHORTCUT_WORDS`, which come with the list that "?" shows. */
+/** All shortcuts. Their descriptions load with the dialog. */
 export const SHORTCUTS = {
   'sessions.search': { keys: ['/'], everywhere: true },
   'sessions.first-found': { keys: ['ArrowDown'], everywhere: true, whileTyping: true },
@@ -152,7 +152,7 @@ export const SHORTCUTS = {
   'message.new-line': { keys: ['Shift+Enter'] },
   'message.sent-before': { keys: ['ArrowUp'] },
   'message.leave': { keys: ['Escape'] },
-  // Nobody presses it while they mean something else, as they do Esc, which leads out of fields, lists and panes.
+  // Not Esc, which people press to leave fields, lists and panes.
   'turn.interrupt': { keys: ['Control+.', 'Meta+.'], everywhere: true, whileTyping: true, once: true },
   'log.search': { keys: ['/'] },
   'log.clear-search': { keys: ['Escape'], once: true },
@@ -166,7 +166,7 @@ export const SHORTCUTS = {
   'log.next': { keys: ['j'] },
   'log.previous': { keys: ['k'] },
   'log.unfold': { keys: ['Enter'] },
-  // One step out, and out of here is the transcript, not the list of sessions.
+  // Leads to the transcript, not to the list of sessions.
   'log.leave': { keys: ['Escape'], once: true },
   'inbox.next-request': { keys: ['r'], everywhere: true, once: true },
   'inbox.next': { keys: ['j', 'ArrowDown'] },
@@ -189,25 +189,25 @@ function shortcutOf(id: ShortcutId): Shortcut {
 
 type Press = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'>;
 
-/** `Control+.`; of a sign that is typed with Shift only the sign. */
+/** `Control+.`. For a character typed with Shift, the character alone. */
 function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }: Press): string {
   const held = [ctrlKey && 'Control', metaKey && 'Meta', altKey && 'Alt', shiftKey && key.length > 1 && 'Shift'];
   return [...held, key].filter(Boolean).join('+');
 }
 
-/** For a key that only an element hears. */
+/** True if the event is the shortcut's key, for handlers on an element. */
 export function isPress(id: ShortcutId, event: Press & Pick<KeyboardEvent, 'repeat'>): boolean {
   const { keys, once } = shortcutOf(id);
   return keys.includes(keyName(event)) && !(once && event.repeat);
 }
 
-/** What is ticked or pressed is no field: no letter is meant for it. */
+/** Form fields that take letters or arrow keys. */
 const FIELD = 'input:not([type=button], [type=checkbox], [type=radio]), textarea, select';
 
-/** Whether a key belongs to a field, so that single-letter shortcuts keep out of it. */
+/** True if a key press belongs to a form field, where single-letter shortcuts must not act. */
 export function isTyping({ target, key }: KeyboardEvent): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  // Arrows lead from one of several to the next.
+  // Arrows select the next radio button.
   const isChosen = key.startsWith('Arrow') && target.matches('[type=radio]');
   return isChosen || target.isContentEditable || target.matches(FIELD);
 }
