@@ -1,10 +1,10 @@
 'use client';
 
+import { useStored } from '@/components/ui/browser-storage';
 import { FoldButton } from '@/components/ui/list-controls';
 import { useHydrated } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useMedia } from '@/components/ui/use-media';
-import { useStored } from '@/components/ui/use-stored';
 
 const chartsCode = new CodeOnDemand(async () => (await import('./fleet-charts')).FleetCharts);
 

@@ -27,6 +27,9 @@ export function DeliveryLine({ item, outgoing: own, away, sendAgain, edit, disca
   // While the server is unreachable, the attempt will fail and be retried.
   const outgoing: OutgoingMessage | null = isStale && own?.state === 'sending' ? { ...own, state: 'retrying' } : own;
   const failure = failureOf(item, outgoing);
+  const actions = [['Try again', sendAgain] as const, ['Edit', edit] as const, ['Discard', discard] as const].flatMap(
+    ([label, act]) => (act === null ? [] : [[label, act] as const]),
+  );
   return (
     <div className="mt-1 text-2xs">
       {failure === null && (
@@ -43,29 +46,22 @@ export function DeliveryLine({ item, outgoing: own, away, sendAgain, edit, disca
                 <Name text={failure} />
               </span>
             </span>
-            {sendAgain !== null && (
-              <SettledButton of={item.id} onPress={sendAgain} className={BUTTON}>
-                Try again
+            {actions.map(([label, act]) => (
+              <SettledButton
+                key={label}
+                of={item.id}
+                onPress={act}
+                className="text-ink-2 underline hover:text-ink aria-disabled:text-ink-3"
+              >
+                {label}
               </SettledButton>
-            )}
-            {edit !== null && (
-              <SettledButton of={item.id} onPress={edit} className={BUTTON}>
-                Edit
-              </SettledButton>
-            )}
-            {discard !== null && (
-              <SettledButton of={item.id} onPress={discard} className={BUTTON}>
-                Discard
-              </SettledButton>
-            )}
+            ))}
           </p>
         )}
       </div>
     </div>
   );
 }
-
-const BUTTON = 'text-ink-2 underline hover:text-ink aria-disabled:text-ink-3';
 
 function failureOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null): string | null {
   if (outgoing?.state === 'refused') return `Not sent: ${outgoing.reason ?? 'the server refused it'}`;

@@ -174,7 +174,10 @@ export class OutgoingQueue extends Store {
 
   #apply(head: OutgoingMessage, outcome: SendOutcome): void {
     const { storage, sessionId } = this.#options;
-    const next = after(head, outcome);
+    const next: OutgoingMessage =
+      outcome.kind === 'sent'
+        ? { ...head, state: 'sent', messageId: outcome.messageId, reason: null }
+        : { ...head, state: outcome.kind === 'unreachable' ? 'retrying' : outcome.kind, reason: outcome.reason };
     if (next.state === 'sent') forgetOutgoing(storage, sessionId, next.clientId);
     else storeOutgoing(storage, sessionId, next);
     this.#put(this.#messages.map((message) => (message.clientId === head.clientId ? next : message)));
@@ -183,19 +186,6 @@ export class OutgoingQueue extends Store {
   #put(messages: readonly OutgoingMessage[]): void {
     this.#messages = messages;
     this.changed();
-  }
-}
-
-function after(message: OutgoingMessage, outcome: SendOutcome): OutgoingMessage {
-  switch (outcome.kind) {
-    case 'sent':
-      return { ...message, state: 'sent', messageId: outcome.messageId, reason: null };
-    case 'unreachable':
-      return { ...message, state: 'retrying', reason: outcome.reason };
-    case 'signed-out':
-      return { ...message, state: 'signed-out', reason: outcome.reason };
-    case 'refused':
-      return { ...message, state: 'refused', reason: outcome.reason };
   }
 }
 

@@ -2,9 +2,9 @@
 
 import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import type { ReactNode } from 'react';
+import { useStored } from '@/components/ui/browser-storage';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { FoldButton } from '@/components/ui/list-controls';
-import { useStored } from '@/components/ui/use-stored';
 import { KIND_WORD } from './inbox-words';
 
 /** What a group of items is called by. */

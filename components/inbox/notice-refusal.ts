@@ -1,4 +1,4 @@
-import { readStored, writeStored } from '@/components/ui/use-stored';
+import { readStored, writeStored } from '@/components/ui/browser-storage';
 import { noticeSettings, SETTINGS_KEY } from './notices';
 
 /** Why this browser shows no notifications, in its own words, is kept under this name; empty while it does. */

@@ -6,7 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
 import { applyUnlessReset, useFleet, useFleetStores } from '@/components/live/use-fleet';
-import { readStored } from '@/components/ui/use-stored';
+import { readStored } from '@/components/ui/browser-storage';
 import { itemsOf } from './inbox-items';
 import { LOOK_KEY, lookOf } from './notice-look';
 

@@ -7,11 +7,11 @@ import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 
 import type { CountsByState } from '@/components/live/row-counts';
 import { useListSearch } from '@/components/live/use-list-search';
 import { Boundary } from '@/components/ui/boundary';
+import { useStored } from '@/components/ui/browser-storage';
 import { HeldChanges, NEW_ROWS, useHeldOrder } from '@/components/ui/held-order';
 import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { useServerNow } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { useStored } from '@/components/ui/use-stored';
 import { SessionFilter } from './session-filter';
 import { groupSessions, type SessionGroup } from './session-groups';
 import { askedOf, EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';

@@ -31,8 +31,6 @@ const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 // Direction marks can make one command look like another.
 const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g;
 
-const HAS_CONTROLS = new RegExp(`${CONTROL.source}|${BIDI.source}`);
-
 /** A range of the output: text in one style, or an escape other than a colour. */
 export interface AnsiPiece {
   from: number;
@@ -98,9 +96,11 @@ export function styleAfter(line: string, begin: AnsiStyle): AnsiStyle {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: matches escapes
 const SGR = /(?:\x1b\[|\x9b)([\d;:]*)m/g;
 
-/** The final content of a line that carriage returns overwrite, such as a progress bar. */
+/** The final content of a line that carriage returns overwrite, such as a progress bar. One at its end has no effect. */
 export function settledLine(line: string): string {
-  return line.includes('\r') ? lastWritten(line) : line;
+  let end = line.length;
+  while (line[end - 1] === '\r') end -= 1;
+  return line.slice(line.lastIndexOf('\r', end - 1) + 1, end);
 }
 
 /** `parseAnsi` as plain text. */
@@ -117,38 +117,34 @@ function readable(text: string): string {
 
 /** True if `stripAnsi` would drop characters. */
 export function hasControls(text: string): boolean {
-  return HAS_CONTROLS.test(text);
+  return text.search(CONTROL) !== -1 || text.search(BIDI) !== -1;
 }
 
 function overwriteLines(output: string): string {
-  if (!output.includes('\r')) return output;
-  return output.split('\n').map(lastWritten).join('\n');
+  return output.includes('\r') ? output.split('\n').map(settledLine).join('\n') : output;
 }
 
-/** Text after the last carriage return that overwrites something; one at the end of the line does not. */
-function lastWritten(line: string): string {
-  let end = line.length;
-  while (line[end - 1] === '\r') end -= 1;
-  return line.slice(line.lastIndexOf('\r', end - 1) + 1, end);
-}
+const SGR_CODES: Record<number, Partial<AnsiStyle>> = {
+  1: { bold: true },
+  2: { dim: true },
+  3: { italic: true },
+  4: { underline: true },
+  22: { bold: false, dim: false },
+  23: { italic: false },
+  24: { underline: false },
+  39: { colour: null },
+  ...Object.fromEntries(COLOURS.flatMap((colour, at) => [30 + at, 90 + at].map((code) => [code, { colour }]))),
+};
 
 function applySgr(style: AnsiStyle, parameters: string): AnsiStyle {
   const codes = parameters === '' ? [0] : parameters.split(/[;:]/).map(Number);
   let next = style;
   for (let at = 0; at < codes.length; at++) {
     const code = codes[at] as number;
-    if (code === 0) next = PLAIN;
-    else if (code === 1) next = { ...next, bold: true };
-    else if (code === 2) next = { ...next, dim: true };
-    else if (code === 3) next = { ...next, italic: true };
-    else if (code === 4) next = { ...next, underline: true };
-    else if (code === 22) next = { ...next, bold: false, dim: false };
-    else if (code === 23) next = { ...next, italic: false };
-    else if (code === 24) next = { ...next, underline: false };
-    else if (code >= 30 && code <= 37) next = { ...next, colour: COLOURS[code - 30] ?? null };
-    else if (code >= 90 && code <= 97) next = { ...next, colour: COLOURS[code - 90] ?? null };
-    else if (code === 39) next = { ...next, colour: null };
-    else if (code === 38 || code === 48) at += codes[at + 1] === 5 ? 2 : codes[at + 1] === 2 ? 4 : 0;
+    // Skips the arguments of extended colours.
+    if (code === 38 || code === 48) at += codes[at + 1] === 5 ? 2 : codes[at + 1] === 2 ? 4 : 0;
+    else if (code === 0) next = PLAIN;
+    else if (code in SGR_CODES) next = { ...next, ...SGR_CODES[code] };
   }
   return next;
 }

@@ -1,7 +1,7 @@
 'use client';
 
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from 'react';
-import { useStored } from './use-stored';
+import { useStored } from './browser-storage';
 
 const LEAST_PERCENT = 15;
 const MOST_PERCENT = 85;

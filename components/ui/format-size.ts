@@ -14,17 +14,15 @@ export function formatBinaryBytes(bytes: number): string {
   return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
 }
 
-/** Length of a text in UTF-16 units: `840 characters`, `51 kB`, `1.4 MB`. */
-export function formatLength(length: number): string {
-  if (length < 1_000) return length === 1 ? '1 character' : `${length} characters`;
-  if (length < 999_500) return `${Math.round(length / 1_000)} kB`;
-  return `${(length / 1_000_000).toFixed(1)} MB`;
-}
-
 /** `840 bytes`, `51 kB`, `1.4 MB`, `2.5 GB`. */
-export function formatBytes(bytes: number): string {
-  if (bytes < 1_000) return bytes === 1 ? '1 byte' : `${bytes} bytes`;
+export function formatBytes(bytes: number, unit = 'byte'): string {
+  if (bytes < 1_000) return countOf(bytes, unit);
   if (bytes < 999_500) return `${Math.round(bytes / 1_000)} kB`;
   if (bytes < 999_950_000) return `${(bytes / 1_000_000).toFixed(1)} MB`;
   return `${(bytes / 1_000_000_000).toFixed(1)} GB`;
+}
+
+/** Length of a text in UTF-16 units: `840 characters`, `51 kB`, `1.4 MB`. */
+export function formatLength(length: number): string {
+  return formatBytes(length, 'character');
 }

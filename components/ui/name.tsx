@@ -2,7 +2,7 @@ import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { needsBreaks, withBreaks } from './line-breaks';
-import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';
+import { bracketed, isPlainName, type VerbatimLayout, type VerbatimPiece, verbatimPieces } from './verbatim';
 
 /** Longer names are truncated, so that they don't push other content away. */
 export const NAME_CHARACTERS = 400;
@@ -13,24 +13,21 @@ export const NAME_CHARACTERS = 400;
  */
 const NAME_SIGNS = 12;
 
+interface NameProps {
+  text: string;
+  most?: number;
+  /** Maximum number of labels. */
+  signs?: number;
+}
+
 /**
  * A name given by an agent, verbatim on one line: characters that are invisible or change the direction of the text
  * around them become labels. Use `nameText` for attributes and page titles.
  *
- * @param signs maximum number of labels
  * @param layout `tool` for the name of a tool or a command, or of a file after an ASCII path
  */
-export function Name(props: { text: string; most?: number; signs?: number; layout?: 'name' | 'tool' }): ReactNode {
-  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, layout = 'name' } = props;
-  const isLong = text.length > most;
-  const pieces = verbatimPieces(isLong ? truncateText(text, most) : text, layout);
-  const shown = firstSigns(pieces, signs);
-  return (
-    <>
-      <Pieces pieces={shown} />
-      {(isLong || shown.length < pieces.length) && '…'}
-    </>
-  );
+export function Name({ layout = 'name', ...props }: NameProps & { layout?: 'name' | 'tool' }): ReactNode {
+  return <Line {...props} layout={layout} />;
 }
 
 /**
@@ -39,21 +36,30 @@ export function Name(props: { text: string; most?: number; signs?: number; layou
  *
  * @param strict labels joiners, too, for texts that must be distinguishable
  */
-export function Words(props: { text: string; most?: number; signs?: number; strict?: boolean }): ReactNode {
-  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, strict = false } = props;
+export function Words({ strict = false, ...props }: NameProps & { strict?: boolean }): ReactNode {
+  return <Line {...props} layout={strict ? 'name' : 'words'} isReadingOrder />;
+}
+
+/** @param isReadingOrder right-to-left letters follow the direction around them instead of being isolated */
+function Line(props: NameProps & { layout: VerbatimLayout; isReadingOrder?: boolean }): ReactNode {
+  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, layout, isReadingOrder = false } = props;
   const isLong = text.length > most;
-  const pieces = verbatimPieces(isLong ? truncateText(text, most) : text, strict ? 'name' : 'words');
+  const pieces = verbatimPieces(isLong ? truncateText(text, most) : text, layout);
   const shown = firstSigns(pieces, signs);
   return (
     <>
-      <Pieces pieces={shown.map((piece) => (piece.kind === 'rtl' ? { ...piece, kind: 'text' } : piece))} />
+      <Pieces
+        pieces={
+          isReadingOrder ? shown.map((piece) => (piece.kind === 'rtl' ? { ...piece, kind: 'text' } : piece)) : shown
+        }
+      />
       {(isLong || shown.length < pieces.length) && '…'}
     </>
   );
 }
 
 /** `Name` in quotes, for use within our own sentences. See `inQuotes`. */
-export function Quoted({ text, ...limits }: { text: string; most?: number; signs?: number }): ReactNode {
+export function Quoted({ text, ...limits }: NameProps): ReactNode {
   return (
     <>
       “<Name {...limits} text={withoutQuotes(text)} />”

@@ -1,7 +1,7 @@
 'use client';
 
 import { useCallback, useSyncExternalStore } from 'react';
-import { readStored, subscribeToStored, writeStored } from './use-stored';
+import { readStored, subscribeToStored, writeStored } from './browser-storage';
 
 /** Includes changes by other tabs. */
 function subscribe(listener: () => void): () => void {

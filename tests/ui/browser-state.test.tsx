@@ -14,8 +14,15 @@ import { outgoingQueues, sendMessage } from '@/components/composer/outgoing-queu
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
 import { SignOut } from '@/components/live/sign-out';
-import { browserStorage, claimStorage, clearStorage, keysOf, setPerson } from '@/components/ui/browser-storage';
-import { readStored, writeStored } from '@/components/ui/use-stored';
+import {
+  browserStorage,
+  claimStorage,
+  clearStorage,
+  keysOf,
+  readStored,
+  setPerson,
+  writeStored,
+} from '@/components/ui/browser-storage';
 
 const MESSAGE = {
   clientId: 'c1',

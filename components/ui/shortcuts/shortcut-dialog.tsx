@@ -5,67 +5,6 @@ import { useLayoutEffect, useRef } from 'react';
 import { Icon } from '../icon';
 import { SHORTCUTS, type ShortcutId, useOpenDialog, useShortcuts } from './use-shortcuts';
 
-const IDS = Object.keys(SHORTCUTS) as ShortcutId[];
-const PLACES = [...new Set(IDS.map((id) => SHORTCUT_LABELS[id][0]))];
-
-export function ShortcutDialog({ onClose }: { onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useOpenDialog();
-  useShortcuts({ help: onClose });
-  // Closes on unmount. Closed earlier, the hidden dialog would still capture keys until its `close` event, which is a
-  // later task.
-  useLayoutEffect(() => {
-    const element = dialog.current;
-    element?.showModal();
-    return () => element?.close();
-  }, []);
-  return (
-    <dialog
-      ref={dialog}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-      // Browsers ignore `preventDefault` on a second cancel. React's strict mode closes and reopens the dialog.
-      onClose={(event) => event.currentTarget.open || onClose()}
-      aria-labelledby="shortcuts-title"
-      // The target of a press on the backdrop is the dialog itself.
-      onPointerDown={(event) => event.target === event.currentTarget && onClose()}
-      className="m-auto max-h-[calc(100dvh-32px)] w-[min(420px,calc(100vw-32px))] rounded-lg bg-ground p-0 text-ink shadow-2xl backdrop:bg-black/40"
-    >
-      <div className="px-6 py-5">
-        <div className="flex items-center justify-between">
-          <h2 id="shortcuts-title" className="font-medium text-md">
-            Keyboard shortcuts
-          </h2>
-          <button type="button" aria-label="Close" onClick={onClose} className="hit text-ink-3 hover:text-ink">
-            <Icon of={X} size={15} />
-          </button>
-        </div>
-        {PLACES.map((place) => (
-          <section key={place} className="mt-4">
-            <h3 className="text-2xs text-ink-3">{place}</h3>
-            <dl>
-              {IDS.filter((id) => SHORTCUT_LABELS[id][0] === place).map((id) => (
-                <div key={id} className="flex items-center justify-between border-line border-b py-1 last:border-0">
-                  <dt>{SHORTCUT_LABELS[id][1]}</dt>
-                  <dd className="flex gap-2">
-                    {SHORTCUTS[id].keys.map((key) => (
-                      <kbd key={key} className="text-ink-2 text-xs">
-                        {keyLabel(key)}
-                      </kbd>
-                    ))}
-                  </dd>
-                </div>
-              ))}
-            </dl>
-          </section>
-        ))}
-      </div>
-    </dialog>
-  );
-}
-
 /** Section and description of each shortcut in the dialog. */
 export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: string]> = {
   'sessions.search': ['Sessions', 'Search'],
@@ -125,4 +64,65 @@ const SIGNS: Record<string, string> = { ArrowDown: '↓', ArrowUp: '↑', Escape
 export function keyLabel(key: string): string {
   const parts = key.split('+').map((part) => SIGNS[part] ?? part);
   return parts.join('+').replace('Meta+', '⌘');
+}
+
+const IDS = Object.keys(SHORTCUTS) as ShortcutId[];
+const PLACES = [...new Set(IDS.map((id) => SHORTCUT_LABELS[id][0]))];
+
+export function ShortcutDialog({ onClose }: { onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useOpenDialog();
+  useShortcuts({ help: onClose });
+  // Closes on unmount. Closed earlier, the hidden dialog would still capture keys until its `close` event, which is a
+  // later task.
+  useLayoutEffect(() => {
+    const element = dialog.current;
+    element?.showModal();
+    return () => element?.close();
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      // Browsers ignore `preventDefault` on a second cancel. React's strict mode closes and reopens the dialog.
+      onClose={(event) => event.currentTarget.open || onClose()}
+      aria-labelledby="shortcuts-title"
+      // The target of a press on the backdrop is the dialog itself.
+      onPointerDown={(event) => event.target === event.currentTarget && onClose()}
+      className="m-auto max-h-[calc(100dvh-32px)] w-[min(420px,calc(100vw-32px))] rounded-lg bg-ground p-0 text-ink shadow-2xl backdrop:bg-black/40"
+    >
+      <div className="px-6 py-5">
+        <div className="flex items-center justify-between">
+          <h2 id="shortcuts-title" className="font-medium text-md">
+            Keyboard shortcuts
+          </h2>
+          <button type="button" aria-label="Close" onClick={onClose} className="hit text-ink-3 hover:text-ink">
+            <Icon of={X} size={15} />
+          </button>
+        </div>
+        {PLACES.map((place) => (
+          <section key={place} className="mt-4">
+            <h3 className="text-2xs text-ink-3">{place}</h3>
+            <dl>
+              {IDS.filter((id) => SHORTCUT_LABELS[id][0] === place).map((id) => (
+                <div key={id} className="flex items-center justify-between border-line border-b py-1 last:border-0">
+                  <dt>{SHORTCUT_LABELS[id][1]}</dt>
+                  <dd className="flex gap-2">
+                    {SHORTCUTS[id].keys.map((key) => (
+                      <kbd key={key} className="text-ink-2 text-xs">
+                        {keyLabel(key)}
+                      </kbd>
+                    ))}
+                  </dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </dialog>
+  );
 }

@@ -1,9 +1,9 @@
 'use client';
 
 import { useCallback, useEffect, useId, useRef, useState } from 'react';
+import { useStored } from '@/components/ui/browser-storage';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useMedia } from '@/components/ui/use-media';
-import { useStored } from '@/components/ui/use-stored';
 import { useSessionScope } from './session-scope';
 
 /** Where there is no room for both, the log takes the page's place. */
