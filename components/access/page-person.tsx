@@ -8,7 +8,7 @@ const PersonContext = createContext<string | null>(null);
 const isServer = typeof window === 'undefined';
 
 /**
- * Ties the page to the person it was rendered for: what it stores and sends is theirs. It leaves when they sign out, or
+ * Binds the page to the person it was rendered for, for storage and requests. Reloads the page when they sign out or
  * another person signs in, in any tab.
  *
  * @param id from `GET /me`

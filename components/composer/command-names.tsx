@@ -7,7 +7,7 @@ import { OVERLAY } from '@/components/ui/in-view';
 import { Name, Words } from '@/components/ui/name';
 
 /** Limit of the list. Typing more narrows it. */
-const MOST = 50;
+const MAX_COMMANDS = 50;
 
 /**
  * Completion list of slash commands. The field keeps the focus: arrows move in the list, Enter and Tab complete, Escape
@@ -121,5 +121,5 @@ function commandsWith(commands: readonly NamedCommand[], typed: string): NamedCo
   const sought = typed.toLowerCase();
   const names = commands.map((command) => ({ command, at: command.name.toLowerCase().indexOf(sought) }));
   const [first, others] = [names.filter(({ at }) => at === 0), names.filter(({ at }) => at > 0)];
-  return [...first, ...others].slice(0, MOST).map(({ command }) => command);
+  return [...first, ...others].slice(0, MAX_COMMANDS).map(({ command }) => command);
 }

@@ -56,7 +56,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
     change({ text: '', replyTo: null, attachments: undefined });
     list.clear();
   };
-  const { takes, list, uploads, isOver, words, places } = useAttachments({
+  const { accepts, list, uploads, isOver, status, handlers } = useAttachments({
     ...{ sessionId: session.id, ended, draftNow, change, send },
   });
   const history = useSentHistory(sent);
@@ -74,11 +74,11 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
       field.current?.focus();
     },
     takeBack({ text, replyTo, attachments = [] }) {
-      const begun = draftNow();
+      const existing = draftNow();
       // A message without text was sent with the names of its attachments.
       const words = text === messageText('', attachments) ? '' : text;
-      const parts = [begun.text, words].filter((part) => part.trim() !== '');
-      change({ text: parts.join('\n\n'), replyTo: begun.replyTo ?? replyTo });
+      const parts = [existing.text, words].filter((part) => part.trim() !== '');
+      change({ text: parts.join('\n\n'), replyTo: existing.replyTo ?? replyTo });
       list.restore(attachments);
       field.current?.focus();
     },
@@ -112,7 +112,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         event.preventDefault();
         send();
       }}
-      {...places}
+      {...handlers}
       className={clsx(
         'shrink-0 border-t focus-within:border-accent',
         isOver ? 'border-accent bg-raised' : 'border-line',
@@ -135,7 +135,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
           />
         )}
         <div className="flex items-end gap-1 sm:gap-2">
-          {ended === null && <AttachButton takes={takes} onAttach={(files) => list.add(files)} />}
+          {ended === null && <AttachButton accepts={accepts} onAttach={(files) => list.add(files)} />}
           <textarea
             ref={field}
             dir="auto"
@@ -171,7 +171,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         <p id={statusId} data-action={interruptKey(session.openTurnId ?? '')} className="min-h-4 text-2xs text-ink-3">
           <ComposerStatus
             ended={ended}
-            attaching={words}
+            attaching={status}
             failure={interrupt?.failure ?? null}
             effect={interrupt !== null && session.runningTaskCount > 0 ? effect : null}
             noInterrupt={session.openTurnId === null ? null : (noInterrupt?.reason ?? null)}

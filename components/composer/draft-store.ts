@@ -131,12 +131,12 @@ function fieldsAt(storage: Storage | null, key: string): Fields {
 /** The session's draft, stored in the browser until it is sent. */
 export function useDraft(sessionId: string, field: RefObject<HTMLTextAreaElement | null>) {
   const [draft, setDraft] = useState(EMPTY_DRAFT);
-  const newest = useRef(draft);
+  const latest = useRef(draft);
   const change = useCallback(
     (next: Partial<Draft>) => {
-      newest.current = { ...newest.current, ...next };
-      storeDraft(browserStorage(), sessionId, newest.current);
-      setDraft(newest.current);
+      latest.current = { ...latest.current, ...next };
+      storeDraft(browserStorage(), sessionId, latest.current);
+      setDraft(latest.current);
     },
     [sessionId],
   );
@@ -144,10 +144,10 @@ export function useDraft(sessionId: string, field: RefObject<HTMLTextAreaElement
     const stored = readDraft(browserStorage(), sessionId);
     // The reader may have typed before hydration.
     const typed = field.current?.value ?? '';
-    newest.current = typed === '' ? stored : { ...stored, text: typed };
-    setDraft(newest.current);
+    latest.current = typed === '' ? stored : { ...stored, text: typed };
+    setDraft(latest.current);
   }, [sessionId, field]);
   /** The latest draft, even between renders. */
-  const draftNow = useCallback(() => newest.current, []);
+  const draftNow = useCallback(() => latest.current, []);
   return { draft, draftNow, change };
 }

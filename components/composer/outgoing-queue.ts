@@ -46,9 +46,9 @@ class OutgoingQueues {
     for (const queue of this.#queues.values()) queue.wake();
   }
 
-  forgotten(key: string): void {
+  removedElsewhere(key: string): void {
     const name = outgoingName(key);
-    if (name !== null) this.#queues.get(name.sessionId)?.forgotten(name.clientId);
+    if (name !== null) this.#queues.get(name.sessionId)?.removedElsewhere(name.clientId);
   }
 }
 
@@ -131,7 +131,7 @@ export class OutgoingQueue extends Store {
   }
 
   /** Removes a message that another tab has sent or discarded. */
-  forgotten(clientId: string): void {
+  removedElsewhere(clientId: string): void {
     const message = this.#messages.find((one) => one.clientId === clientId);
     if (message !== undefined && message.state !== 'sending' && message.state !== 'sent') this.discard(clientId);
   }

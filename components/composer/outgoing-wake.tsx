@@ -18,7 +18,7 @@ export function OutgoingWake(): null {
   }, [status]);
   useEffect(() => {
     const onStorage = ({ key, newValue }: StorageEvent) => {
-      if (key !== null && newValue === null) void load().then((queues) => queues.forgotten(key), nothing);
+      if (key !== null && newValue === null) void load().then((queues) => queues.removedElsewhere(key), nothing);
     };
     addEventListener('online', wake);
     addEventListener('storage', onStorage);

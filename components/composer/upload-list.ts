@@ -27,7 +27,7 @@ export interface Upload {
 
 interface UploadListUse {
   /** Kinds that the agent accepts. */
-  takes: readonly AttachmentKind[];
+  accepts: readonly AttachmentKind[];
   /** Called with the attachments to store with the draft. */
   onChange: (attachments: readonly Attachment[]) => void;
   /** Called when all attachments that a message waits for are uploaded. */
@@ -53,7 +53,7 @@ export class UploadList extends Store {
   readonly #files = new Map<number, { file: File; call: AbortController }>();
   #uploads: readonly Upload[] = [];
   #lastKey = 0;
-  #use: UploadListUse = { takes: [], onChange: () => {}, onReady: () => {} };
+  #use: UploadListUse = { accepts: [], onChange: () => {}, onReady: () => {} };
   #isAwaited = false;
 
   constructor(options: UploadListOptions) {
@@ -61,7 +61,7 @@ export class UploadList extends Store {
     this.#options = options;
   }
 
-  usedFor(use: UploadListUse): void {
+  configure(use: UploadListUse): void {
     this.#use = use;
   }
 
@@ -206,7 +206,7 @@ export class UploadList extends Store {
 
   #refusalOf({ size, type }: File): string | null {
     const kind = attachmentKind(type);
-    if (!this.#use.takes.includes(kind)) return `This agent doesn’t accept ${kind}s.`;
+    if (!this.#use.accepts.includes(kind)) return `This agent doesn’t accept ${kind}s.`;
     // Some systems report a folder like this.
     if (size === 0) return `The file is empty.${type === '' ? ' If it is a folder, attach the files in it.' : ''}`;
     if (size > MAX_ATTACHMENT_BYTES) return `Larger than ${MAX_ATTACHMENT_BYTES / MIB} MiB.`;
@@ -292,8 +292,8 @@ class UploadLists {
   leave(sessionId: string, draft: Draft): void {
     const list = this.of(sessionId);
     this.#left.set(sessionId, draft);
-    list.usedFor({
-      takes: [],
+    list.configure({
+      accepts: [],
       onChange: (attachments) => {
         const storage = browserStorage();
         storeDraft(storage, sessionId, { ...readDraft(storage, sessionId), attachments });

@@ -14,16 +14,15 @@ import {
 import { useRunnerStatus } from '@/components/live/refusals';
 import { Icon } from '@/components/ui/icon';
 import type { Draft } from './draft-store';
-import type { Upload, UploadList } from './upload-list';
-import { uploadLists } from './upload-list';
+import { type Upload, uploadLists } from './upload-list';
 
 export const NONE_ACCEPTED = 'This agent doesn’t accept attachments';
 
 /** Opens the file dialog. Disabled, with the reason as its tooltip, if the agent accepts no attachments. */
-export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach: (files: FileList) => void }) {
-  const { takes, onAttach } = props;
+export function AttachButton(props: { accepts: readonly AttachmentKind[]; onAttach: (files: FileList) => void }) {
+  const { accepts, onAttach } = props;
   const input = useRef<HTMLInputElement>(null);
-  const isOffered = takes.length > 0;
+  const isOffered = accepts.length > 0;
   return (
     <>
       <input
@@ -32,7 +31,7 @@ export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach
         multiple
         hidden
         // No filter for files: the server detects the type, because browsers know few kinds of text.
-        accept={takes.includes('file') ? undefined : IMAGE_TYPES.join(',')}
+        accept={accepts.includes('file') ? undefined : IMAGE_TYPES.join(',')}
         onChange={({ currentTarget }) => {
           if (currentTarget.files !== null) onAttach(currentTarget.files);
           // Lets the reader choose the same file again.
@@ -41,9 +40,9 @@ export function AttachButton(props: { takes: readonly AttachmentKind[]; onAttach
       />
       <button
         type="button"
-        aria-label={takes.includes('file') || !isOffered ? 'Attach files' : 'Attach images'}
+        aria-label={accepts.includes('file') || !isOffered ? 'Attach files' : 'Attach images'}
         aria-disabled={!isOffered}
-        title={isOffered ? WORDS[takes.join()] : NONE_ACCEPTED}
+        title={isOffered ? WORDS[accepts.join()] : NONE_ACCEPTED}
         onClick={() => isOffered && input.current?.click()}
         className="hit -ml-1.5 grid size-7 shrink-0 place-items-center rounded text-ink-3 hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:opacity-50"
       >
@@ -61,24 +60,7 @@ const WORDS: Record<string, string> = {
 
 const NONE: readonly Upload[] = [];
 
-/** Attachments of the draft, and handlers that add some. */
-interface Attachments {
-  takes: readonly AttachmentKind[];
-  list: UploadList;
-  uploads: readonly Upload[];
-  /** True while files that the agent accepts are dragged over the composer. */
-  isOver: boolean;
-  /** Status of the uploads, or why dragged files are refused; else null. */
-  words: string | null;
-  /** Props of the composer that attach dropped and pasted files. */
-  places: {
-    onPaste(event: ClipboardEvent): void;
-    onDragOver(event: DragEvent): void;
-    onDragLeave(event: DragEvent): void;
-    onDrop(event: DragEvent): void;
-  };
-}
-
+/** Attachments of the draft, with props for the composer that attach dropped and pasted files. */
 export function useAttachments(options: {
   sessionId: string;
   /** Why the session accepts no more messages, else null. */
@@ -88,14 +70,14 @@ export function useAttachments(options: {
   change: (next: Partial<Draft>) => void;
   /** Sends the message that waited for its attachments. */
   send: () => void;
-}): Attachments {
+}) {
   const { sessionId, ended, draftNow, change, send } = options;
-  const taken = supportedAttachments(useRunnerStatus());
-  const takes = ended === null ? taken : [];
+  const supported = supportedAttachments(useRunnerStatus());
+  const accepts = ended === null ? supported : [];
   const list = uploadLists.of(sessionId);
   useEffect(() =>
-    list.usedFor({
-      takes,
+    list.configure({
+      accepts,
       onChange: (attachments) => change({ attachments: attachments.length === 0 ? undefined : attachments }),
       onReady: send,
     }),
@@ -113,36 +95,37 @@ export function useAttachments(options: {
     () => list.uploads,
     () => NONE,
   );
-  const [over, setOver] = useState<'taken' | 'refused' | null>(null);
-  const attaching = uploads.length === 0 ? null : list.words;
+  const [dragged, setDragged] = useState<'accepted' | 'refused' | null>(null);
   return {
-    takes,
+    accepts,
     list,
     uploads,
-    isOver: over === 'taken',
-    words: over === 'refused' ? `${NONE_ACCEPTED}.` : attaching,
-    places: {
-      onPaste(event) {
+    /** True while files that the agent accepts are dragged over the composer. */
+    isOver: dragged === 'accepted',
+    /** Status of the uploads, or why dragged files are refused; else null. */
+    status: dragged === 'refused' ? `${NONE_ACCEPTED}.` : uploads.length === 0 ? null : list.words,
+    handlers: {
+      onPaste(event: ClipboardEvent) {
         const { files, types } = event.clipboardData;
-        if (files.length === 0 || takes.length === 0 || isPictureOfText(types)) return;
+        if (files.length === 0 || accepts.length === 0 || isPictureOfText(types)) return;
         event.preventDefault();
         list.add(files);
       },
-      onDragOver(event) {
+      onDragOver(event: DragEvent) {
         if (!hasFiles(event)) return;
         // Refused files, too, which the browser would open in place of this page.
         event.preventDefault();
-        if (takes.length === 0) event.dataTransfer.dropEffect = 'none';
-        setOver(takes.length === 0 ? 'refused' : 'taken');
+        if (accepts.length === 0) event.dataTransfer.dropEffect = 'none';
+        setDragged(accepts.length === 0 ? 'refused' : 'accepted');
       },
-      onDragLeave(event) {
-        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOver(null);
+      onDragLeave(event: DragEvent) {
+        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setDragged(null);
       },
-      onDrop(event) {
-        setOver(null);
+      onDrop(event: DragEvent) {
+        setDragged(null);
         if (!hasFiles(event)) return;
         event.preventDefault();
-        if (takes.length > 0) list.add(event.dataTransfer.files);
+        if (accepts.length > 0) list.add(event.dataTransfer.files);
       },
     },
   };

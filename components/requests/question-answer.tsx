@@ -27,7 +27,7 @@ export function QuestionAnswer(props: {
   const twins = useMemo(() => hasDuplicates(questions), [questions]);
   const shown = useMemo(() => displayable(questions), [questions]);
   const isTooLong = useMemo(
-    () => shown.length < questions.length || isLonger(questions, MOST_CHARACTERS),
+    () => shown.length < questions.length || isLonger(questions, MAX_CHARACTERS),
     [questions, shown],
   );
   const isOff = answers === null || isTooLong || !settled;
@@ -142,13 +142,13 @@ function QuestionFields(props: {
 }
 
 /** Questions and options are shown whole. With longer ones, the form can't be answered. */
-const MOST_CHARACTERS = 10_000;
+const MAX_CHARACTERS = 10_000;
 
 /** Labels are unlimited here, because `displayable` limits those of all questions together. */
 function Whole({ text }: { text: string }) {
   return (
     <bdi>
-      <Words text={text} most={MOST_CHARACTERS} signs={Number.POSITIVE_INFINITY} strict />
+      <Words text={text} most={MAX_CHARACTERS} signs={Number.POSITIVE_INFINITY} strict />
     </bdi>
   );
 }
@@ -213,11 +213,11 @@ export function hasDuplicates(questions: readonly Question[]): boolean {
 }
 
 /** Limit of questions and options together. */
-const MOST_FIELDS = 200;
+const MAX_FIELDS = 200;
 /** Limit of their characters together. */
-const MOST_TOGETHER = 20_000;
+const MAX_TOGETHER = 20_000;
 /** Limit of their label elements together. */
-const MOST_SIGNS = 1_000;
+const MAX_SIGNS = 1_000;
 
 /** @returns the leading questions that fit the limits */
 export function displayable(questions: readonly Question[]): readonly Question[] {
@@ -226,12 +226,12 @@ export function displayable(questions: readonly Question[]): readonly Question[]
   let signs = 0;
   const beyond = questions.findIndex((question) => {
     fields += 1 + question.options.length;
-    if (fields > MOST_FIELDS) return true;
+    if (fields > MAX_FIELDS) return true;
     return textsOf(question).some((text) => {
       characters += text.length;
-      if (characters > MOST_TOGETHER) return true;
+      if (characters > MAX_TOGETHER) return true;
       signs += nameElements(text);
-      return signs > MOST_SIGNS;
+      return signs > MAX_SIGNS;
     });
   });
   return beyond < 0 ? questions : questions.slice(0, beyond);

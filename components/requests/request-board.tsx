@@ -139,7 +139,7 @@ export function useOffer(digest: string | null, allow: () => void): void {
   useEffect(() => (digest === null ? undefined : offer(digest, () => give())), [offer, digest]);
 }
 
-/** Whether the reader has seen all of a request's input. */
+/** Read state of a request's input. */
 export function useRead(key: string): { isRead: boolean; markRead: () => void } {
   const board = useBoard();
   const isRead = useSelected(board, () => board.isRead(key));
@@ -152,7 +152,7 @@ export function useRequestDraft(key: string): [RequestDraft, (change: Partial<Re
   return [draft, useCallback((change) => board.change(key, change), [board, key])];
 }
 
-/** Key handlers of a card, with all of its guards. */
+/** Key handlers of a card, including its guards. */
 export interface CardKeys {
   allow: () => void;
   deny: () => void;

@@ -139,22 +139,22 @@ const ROUNDED_PX = 1;
 /** Vertical ranges of an element that have been in sight at some time, in pixels from its top. */
 export class SeenRanges {
   #width = 0;
-  #stretches: readonly (readonly [from: number, to: number])[] = [];
+  #ranges: readonly (readonly [from: number, to: number])[] = [];
 
   /** @param width of the element. A new width rewraps its lines and resets the ranges */
   see(from: number, to: number, width: number): void {
-    if (Math.abs(width - this.#width) > ROUNDED_PX) this.#stretches = [];
+    if (Math.abs(width - this.#width) > ROUNDED_PX) this.#ranges = [];
     this.#width = width;
     if (to <= from) return;
     const touches = ([start, end]: readonly [number, number]) => start <= to + ROUNDED_PX && end >= from - ROUNDED_PX;
-    const joined = this.#stretches.filter(touches);
-    const rest = this.#stretches.filter((stretch) => !touches(stretch));
+    const joined = this.#ranges.filter(touches);
+    const rest = this.#ranges.filter((range) => !touches(range));
     const start = Math.min(from, ...joined.map(([first]) => first));
     const end = Math.max(to, ...joined.map(([, last]) => last));
-    this.#stretches = [...rest, [start, end]];
+    this.#ranges = [...rest, [start, end]];
   }
 
   isAllSeen(height: number): boolean {
-    return this.#stretches.some(([from, to]) => from <= ROUNDED_PX && to >= height - ROUNDED_PX);
+    return this.#ranges.some(([from, to]) => from <= ROUNDED_PX && to >= height - ROUNDED_PX);
   }
 }

@@ -21,7 +21,7 @@ const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
 };
 
 /** Longest reason of a person. Agents may send longer messages. */
-const MOST_CHARACTERS = 4_000;
+const MAX_CHARACTERS = 4_000;
 
 /** A closed request: outcome, author and time. */
 export function RequestOutcome({ item }: { item: RequestItem }) {
@@ -78,7 +78,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
       </p>
       {item.message !== null && (
         <p dir="auto" className="mt-0.5 ml-5 max-w-prose text-ink-2 text-xs [overflow-wrap:anywhere]">
-          <Words text={item.message} most={MOST_CHARACTERS} />
+          <Words text={item.message} most={MAX_CHARACTERS} />
         </p>
       )}
     </section>

@@ -55,7 +55,7 @@ export interface TurnAtLine {
   at: number;
   /** Null while loading and after a failure. */
   answer: TurnAt | null;
-  /** Why loading failed and what to do next. */
+  /** Why loading failed, with advice. */
   error: string | null;
 }
 

@@ -3,8 +3,8 @@
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from 'react';
 import { useStored } from './browser-storage';
 
-const LEAST_PERCENT = 15;
-const MOST_PERCENT = 85;
+const MIN_PERCENT = 15;
+const MAX_PERCENT = 85;
 const STEP_PERCENT = 4;
 
 /**
@@ -55,8 +55,8 @@ export function BottomPane(props: {
         aria-orientation="horizontal"
         aria-controls={id}
         aria-valuenow={Math.round(percent)}
-        aria-valuemin={LEAST_PERCENT}
-        aria-valuemax={MOST_PERCENT}
+        aria-valuemin={MIN_PERCENT}
+        aria-valuemax={MAX_PERCENT}
         aria-valuetext={`${Math.round(percent)} percent`}
         tabIndex={0}
         onPointerDown={(event) => event.button === 0 && event.currentTarget.setPointerCapture(event.pointerId)}
@@ -76,10 +76,10 @@ export function BottomPane(props: {
 const STEPS: Record<string, (percent: number) => number> = {
   ArrowUp: (percent) => percent + STEP_PERCENT,
   ArrowDown: (percent) => percent - STEP_PERCENT,
-  Home: () => LEAST_PERCENT,
-  End: () => MOST_PERCENT,
+  Home: () => MIN_PERCENT,
+  End: () => MAX_PERCENT,
 };
 
 function within(percent: number): number {
-  return Math.min(MOST_PERCENT, Math.max(LEAST_PERCENT, percent));
+  return Math.min(MAX_PERCENT, Math.max(MIN_PERCENT, percent));
 }

@@ -6,9 +6,9 @@ import { useCallback, useSyncExternalStore } from 'react';
 let person: string | null = null;
 let hasEnded = false;
 
-/** Dashboards at other paths of the same origin have keys of their own. */
+/** Includes the base path, because several dashboards may share an origin. */
 const PREFIX = `interlude${BASE_PATH}:`;
-/** Holds the id of the person whose page was loaded last, in any tab. When it changes, the other tabs leave. */
+/** Holds the id of the person whose page was loaded last, in any tab. When it changes, other tabs reload. */
 const CURRENT = `${PREFIX}current`;
 /** Keys of earlier versions, which name no person. */
 const LEGACY_KEYS = [
@@ -43,16 +43,16 @@ export function hasPageEnded(): boolean {
 }
 
 /**
- * The browser's store, of which a page uses only its own person's keys (`storageKey`). The theme is the one exception:
- * it names nothing, and `next-themes` keeps it for everybody who uses the browser.
+ * The browser's storage. A page uses only the keys of its own person (`storageKey`), except for the theme, which
+ * `next-themes` stores for the whole browser.
  *
- * @returns null if nothing may be stored: no person, private windows, sites that may not store
+ * @returns null without a person, after the page has stopped, or if the browser blocks storage
  */
 export function browserStorage(): Storage | null {
   return person === null || hasEnded ? null : wholeStorage();
 }
 
-/** @param name the same name is another key for another person */
+/** Key of a value of this page's person. */
 export function storageKey(name: string): string {
   return `${PREFIX}of:${encodeURIComponent(person ?? '')}:${name}`;
 }
@@ -65,7 +65,7 @@ export function claimStorage(id: string): void {
     storage?.setItem(CURRENT, id);
     isAnnounced = storage !== null;
   } catch {
-    // full: the server still refuses what another person composed
+    // Storage is full. The server still rejects requests composed by another person.
   }
   removeKeys(storage, isLegacyKey);
 }
@@ -75,7 +75,7 @@ export function isSuperseded(): boolean {
   return isAnnounced && wholeStorage()?.getItem(CURRENT) !== person;
 }
 
-/** Removes everything that this dashboard has stored in this browser, of all people. */
+/** Removes everything that this dashboard has stored in this browser, for all people. */
 export function clearStorage(): void {
   removeKeys(wholeStorage(), (key) => key.startsWith(PREFIX) || isLegacyKey(key));
 }

@@ -30,12 +30,12 @@ export function CopyButton(props: {
   }, [outcome]);
 
   const sign = outcome === 'copied' ? Check : outcome === 'refused' ? X : icon === 'link' ? Link2 : Copy;
-  const said = outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'Copying is blocked' : label;
+  const status = outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'Copying is blocked' : label;
   return (
     <button
       type="button"
-      aria-label={said}
-      title={said}
+      aria-label={status}
+      title={status}
       onClick={() => {
         writeClipboard(text()).then(
           () => setOutcome('copied'),
@@ -49,7 +49,7 @@ export function CopyButton(props: {
       )}
     >
       <Icon of={sign} size={13} strokeWidth={1.75} />
-      {withLabel && <span>{outcome === null ? label : said}</span>}
+      {withLabel && <span>{outcome === null ? label : status}</span>}
     </button>
   );
 }

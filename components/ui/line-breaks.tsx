@@ -11,7 +11,7 @@ const GOES_ON = /^[\p{M}\p{Cf}\p{Emoji_Modifier}\udc00-\udfff]/u;
 /** Characters between two break opportunities, about a line. */
 const BETWEEN = 64;
 /** Longer sequences of marks are never meaningful, and are broken like any run. */
-const MOST_MARKS = 64;
+const MAX_MARKS = 64;
 
 /** True if the text has a long run that needs complex shaping. Ordinary text has none. */
 export function needsBreaks(text: string): boolean {
@@ -49,7 +49,7 @@ function stretches(text: string): string[] {
 
 function placeFrom(run: string, from: number): number {
   let at = from;
-  while (at < run.length && at < from + MOST_MARKS && GOES_ON.test(run.slice(at, at + 2))) at += 1;
+  while (at < run.length && at < from + MAX_MARKS && GOES_ON.test(run.slice(at, at + 2))) at += 1;
   // Don't split a surrogate pair.
   return /^[\udc00-\udfff]/.test(run.charAt(at)) && /[\ud800-\udbff]$/.test(run.charAt(at - 1)) ? at + 1 : at;
 }

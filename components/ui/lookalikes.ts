@@ -1,5 +1,5 @@
 /**
- * Characters that pass for others: words of several scripts (`pаypal` with a Cyrillic а), words that read as Latin among
+ * Finds lookalike characters: words of several scripts (`pаypal` with a Cyrillic а), words that read as Latin among
  * ASCII ones (`ехес.com`), styles of ASCII letters (`𝐬𝐮𝐝𝐨`), and punctuation that reads as that of a command (`rm −rf`).
  *
  * A word is judged by its text, by its segment (a line, a quoted text, a command, a comment) and by its token: words of
@@ -30,7 +30,7 @@ const LABELLED = /⟨([^⟨⟩]{1,24})⟩/g;
 const NEUTRAL = /[\p{scx=Common}\p{scx=Inherited}\p{M}\p{N}]/u;
 /** Scripts that are written in one word: Chinese, Japanese and Korean, each with Latin. */
 const TOGETHER = /^(?:(?:Latin|Han|Hiragana|Katakana|Bopomofo)*|(?:Latin|Han|Hangul)*)$/;
-/** Greek signs that look like no Latin letter, beside some, and words of Arabic or Hebrew with a Latin one attached. */
+/** Greek letters unlike any Latin one beside Latin letters, and Arabic or Hebrew words joined with a Latin one. */
 const WRITTEN_TOGETHER =
   /^(?:[a-zA-Z\p{N}]*[ΓΔΘΛΞΠΣΦΨΩ\u2126δζθλμξπφψ]{1,2}[a-zA-Z\p{N}]*|[\p{scx=Arabic}\p{scx=Hebrew}]{2,}[a-zA-Z\d]+|[a-zA-Z\d]+[\p{scx=Arabic}\p{scx=Hebrew}]{2,})$/u;
 /** Variables and prefixes, as in `α-helix`. */
@@ -46,7 +46,7 @@ const LIKE_LATIN =
 /** Letters of few languages: where all others of a word look like Latin ones, too, it hardly is one of theirs. */
 const RARE = /[ѕһӏԁԛԝ]/;
 const UNLIKE_LATIN = new RegExp(`(?![\\0-\\x7f${LIKE_LATIN}])\\p{L}`, 'u');
-/** Scripts whose every letter looks like a Latin one, or nearly. */
+/** Scripts whose letters nearly all look like Latin ones. */
 const ALL_LIKE_LATIN = /Cherokee|Lisu/;
 /** Latin letters that are no letter of a living alphabet: small capitals, phonetic alphabets, and those in a shape. */
 const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞯⒶ-ⓩ\u{1f110}-\u{1f169}]/u;
@@ -151,12 +151,12 @@ function passesForAscii(text: string): boolean {
   return ASCII_TOKEN.test(text) && readsAsLatin(text);
 }
 
-/** A letter, and the label of what makes it pass for another; null if nothing does. */
+/** A letter with its label if it is a lookalike, else null. */
 type Labelled = readonly [letter: string, label: string | null];
 
 /**
  * @param isAscii the word is read as an ASCII one if it looks like one
- * @param isTurkish letters of Turkish stand near
+ * @param isTurkish the segment contains Turkish letters
  */
 function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[] {
   const letters = [...word].map((letter) => [letter, scriptOf(letter)] as const);
@@ -182,7 +182,7 @@ function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[
   });
 }
 
-/** Returns the script of a letter, null for what has none. */
+/** Returns the script of a letter; null for neutral characters. */
 function scriptOf(letter: string): string | null {
   if (ASCII_LETTER.test(letter)) return 'Latin';
   return NEUTRAL.test(letter) ? null : nameOf(letter);

@@ -28,8 +28,8 @@ function tick(): void {
 }
 
 /**
- * Freezes every clock on the page at the time its data is known up to; null lets them run. The only way to stop clocks:
- * everything shown goes by the same one.
+ * Freezes all clocks of the page at the time up to which its data is complete; null lets them run. Nothing else may stop
+ * a clock, so that all times on the page are consistent.
  */
 export function freezeClocks(at: number | null): void {
   if (at === frozenAt) return;
@@ -55,7 +55,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 /**
- * The time the page is known up to, usually now. Updates every second.
+ * The time up to which the page's data is complete, usually now. Updates every second.
  *
  * @param derive reduces the time to the part that matters, so that only changes render
  */

@@ -73,7 +73,7 @@ export function ServedOnDemand<Props extends object>(props: {
   const [hasMarkup] = useState(!useHydrated());
   const markup = useRef<HTMLDivElement>(null);
   const start = hasMarkup ? null : code.loaded;
-  const { Content, taken, hasFailed, tryAgain } = useCode(code, start, () => markup.current && read(markup.current));
+  const { Content, captured, hasFailed, tryAgain } = useCode(code, start, () => markup.current && read(markup.current));
   const isOver = Content !== null || hasFailed;
   const onEnd = useEffectEvent(props.onEnd);
   useEffect(() => {
@@ -89,7 +89,7 @@ export function ServedOnDemand<Props extends object>(props: {
       </div>
     );
   }
-  if (Content !== null) return <Content {...props.props} {...taken} />;
+  if (Content !== null) return <Content {...props.props} {...captured} />;
   return (
     <>
       {hasMarkup ? (
@@ -103,29 +103,38 @@ export function ServedOnDemand<Props extends object>(props: {
   );
 }
 
-/** @param take reads props from the page just before the code's first render */
+/** @param capture reads props from the page just before the code's first render */
 function useCode<Props extends object>(
   code: CodeOnDemand<Props>,
   start: ComponentType<Props> | null,
-  take: () => Partial<Props> | null = () => null,
+  capture: () => Partial<Props> | null = () => null,
 ) {
   interface Code {
     Content: ComponentType<Props> | null;
-    taken: Partial<Props> | null;
+    captured: Partial<Props> | null;
     hasFailed: boolean;
   }
-  const [{ Content, taken, hasFailed }, setState] = useState<Code>({ Content: start, taken: null, hasFailed: false });
+  const [{ Content, captured, hasFailed }, setState] = useState<Code>({
+    Content: start,
+    captured: null,
+    hasFailed: false,
+  });
   const come = useEffectEvent((content: ComponentType<Props>) =>
-    setState({ Content: content, taken: take(), hasFailed: false }),
+    setState({ Content: content, captured: capture(), hasFailed: false }),
   );
   useEffect(() => {
     if (Content !== null || hasFailed) return;
     code.load().then(
       (content) => come(content),
-      () => setState({ Content: null, taken: null, hasFailed: true }),
+      () => setState({ Content: null, captured: null, hasFailed: true }),
     );
   }, [code, Content, hasFailed]);
-  return { Content, taken, hasFailed, tryAgain: () => setState({ Content: null, taken: null, hasFailed: false }) };
+  return {
+    Content,
+    captured,
+    hasFailed,
+    tryAgain: () => setState({ Content: null, captured: null, hasFailed: false }),
+  };
 }
 
 function NotLoaded({ name, tryAgain }: { name: string; tryAgain: () => void }) {

@@ -71,7 +71,7 @@ const HIDES = new RegExp(`((?![\\t\\n\\r\\u200c\\u200d\\p{Variation_Selector}])[
 const LINE_BREAKS = ['\r\n', '\r', '\u2028', '\u2029'] as const;
 
 /** Limit of labels in the part shown first: more would freeze the page. */
-const MOST_HIDDEN = 1_000;
+const MAX_HIDDEN = 1_000;
 
 /**
  * Message text with invisible characters replaced by labels such as `⟨ESC⟩`, so that they can hide nothing. That includes
@@ -83,10 +83,10 @@ export function proseText(text: string): string {
     .toWellFormed();
 }
 
-/** Length of the part shown first: at most `most` characters and `MOST_HIDDEN` labels. */
+/** Length of the part shown first: at most `most` characters and `MAX_HIDDEN` labels. */
 export function endOfFirstProse(text: string, most: number): number {
   const end = endOfFirstPart(text, most);
-  let left = MOST_HIDDEN;
+  let left = MAX_HIDDEN;
   for (const { index } of text.slice(0, end).matchAll(HIDES)) if (--left < 0) return index;
   return end;
 }

@@ -9,8 +9,8 @@ export type RowVirtualizer = ReactVirtualizer<HTMLDivElement, HTMLDivElement>;
 type RowOptions = Omit<Parameters<typeof useVirtualizer<HTMLDivElement, HTMLDivElement>>[0], 'getScrollElement'>;
 
 /**
- * A virtual window over rows that keeps the row at the reader in place while rows come and go around it. While the
- * reader follows the end, the end stays in view, whatever is added and however the box is resized.
+ * A virtual window over rows that keeps the reader's row in place while rows are added and removed around it. While the
+ * reader follows the end, the end stays in view when rows are added or the box is resized.
  *
  * @param version changes with the rows
  */
@@ -131,7 +131,7 @@ const KEYS = new Set([...KEYS_UP, 'ArrowDown', 'PageDown', 'End', ' ']);
  * screen readers scroll like that.
  */
 export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (follows: boolean) => void): void {
-  const tell = useEffectEvent(onFollow);
+  const report = useEffectEvent(onFollow);
   useEffect(() => {
     const box = scroller.current;
     if (!box) return;
@@ -142,7 +142,7 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
     const canLeave = () => box.scrollTop > 0 && box.scrollHeight > box.clientHeight;
     const act = (isUp: boolean) => {
       actedAt = performance.now();
-      if (isUp && canLeave()) tell(false);
+      if (isUp && canLeave()) report(false);
     };
     const onWheel = (event: WheelEvent) => act(event.deltaY < 0);
     const onKey = (event: KeyboardEvent) => {
@@ -164,9 +164,9 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
       isHeld = false;
     };
     // When lines are removed and added at once, the page itself is away from the end for a frame, never for two.
-    let look = 0;
+    let frame = 0;
     const leaveIfStill = ({ top, height }: { top: number; height: number }) => {
-      if (box.scrollTop === top && box.scrollHeight === height) tell(false);
+      if (box.scrollTop === top && box.scrollHeight === height) report(false);
     };
     let before = { top: box.scrollTop, height: box.scrollHeight };
     const onScroll = () => {
@@ -176,12 +176,12 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
       const isTaken = before.top - now.top - gone > END_PX && distance() > END_PX;
       before = now;
       if (!isHeld && performance.now() - actedAt > OWN_SCROLL_MS) {
-        cancelAnimationFrame(look);
-        if (isTaken) look = requestAnimationFrame(() => (look = requestAnimationFrame(() => leaveIfStill(now))));
+        cancelAnimationFrame(frame);
+        if (isTaken) frame = requestAnimationFrame(() => (frame = requestAnimationFrame(() => leaveIfStill(now))));
         return;
       }
-      if (distance() <= END_PX) tell(true);
-      else if (isUp || isHeld) tell(false);
+      if (distance() <= END_PX) report(true);
+      else if (isUp || isHeld) report(false);
     };
     const over = new AbortController();
     const { signal } = over;
@@ -194,7 +194,7 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (fo
     box.addEventListener('scroll', onScroll, passive);
     addEventListener('pointerup', onUp, { signal });
     return () => {
-      cancelAnimationFrame(look);
+      cancelAnimationFrame(frame);
       over.abort();
     };
   }, [scroller]);

@@ -1,6 +1,6 @@
 import { Words } from './name';
 
-const MOST_CHARACTERS = 1_000;
+const MAX_CHARACTERS = 1_000;
 
 /** A list of distinct informational sentences. */
 export function SentenceList({ sentences }: { sentences: readonly string[] }) {
@@ -8,7 +8,7 @@ export function SentenceList({ sentences }: { sentences: readonly string[] }) {
     <ul className="list-disc space-y-0.5 pl-4 text-ink-3 text-xs marker:text-line-strong">
       {sentences.map((sentence) => (
         <li key={sentence} dir="auto" className="max-w-prose [overflow-wrap:anywhere]">
-          <Words text={sentence} most={MOST_CHARACTERS} />
+          <Words text={sentence} most={MAX_CHARACTERS} />
         </li>
       ))}
     </ul>

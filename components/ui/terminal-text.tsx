@@ -12,8 +12,8 @@ import { countLines } from './verbatim-page';
 /** Folded output is limited in characters, too: one line may be very long. */
 const CHARACTERS_PER_LINE = 120;
 /** Limit of unfolded output: a browser lays out no more without a pause. Copying copies everything. */
-const MOST_CHARACTERS = 40_000;
-const MOST_LINES = 2_000;
+const MAX_CHARACTERS = 40_000;
+const MAX_LINES = 2_000;
 
 /**
  * Output as a terminal shows it. Long output is folded to its end, where the result is.
@@ -27,7 +27,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
   const folded = useMemo(() => foldedPart(text, clampLines), [text, clampLines]);
   const isFolded = folded.isCut && !all;
   const shown = useMemo(
-    () => (isFolded ? folded : lastPart(text, { lines: MOST_LINES, characters: MOST_CHARACTERS })),
+    () => (isFolded ? folded : lastPart(text, { lines: MAX_LINES, characters: MAX_CHARACTERS })),
     [folded, isFolded, text],
   );
 

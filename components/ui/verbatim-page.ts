@@ -14,12 +14,12 @@ export interface VerbatimPage {
   end: number;
 }
 
-const MOST_PIECES = 1_000;
+const MAX_PIECES = 1_000;
 
 /** The next page of a text. Ends after a line break if there is one. */
 export function verbatimPage(text: string, from: number, limits: PageLimits): VerbatimPage {
   const whole = text.slice(from, endOf(text, from, limits));
-  const most = limits.pieces ?? MOST_PIECES;
+  const most = limits.pieces ?? MAX_PIECES;
   const pieces = verbatimPieces(whole, 'lines', most);
   if (pieces.length <= most) return { pieces, end: from + whole.length };
   const first = pieces.slice(0, most);
@@ -56,7 +56,7 @@ export const FIRST_PAGE = { characters: 6_000, lines: 100, pieces: 1_000 };
 /** Limits of all first pages together: as much as a browser lays out without a pause. */
 const TOGETHER = { characters: 18_000, lines: 300, pieces: 1_000 };
 /** Minimum for each text, however much earlier ones use. */
-const LEAST = { characters: 100, lines: 3, pieces: 5 };
+const MINIMUM = { characters: 100, lines: 3, pieces: 5 };
 /** Layout cost of a text by itself, in pieces. */
 const TEXT_PIECES = 15;
 
@@ -69,11 +69,11 @@ const MEASURES = ['characters', 'lines', 'pieces'] as const;
  */
 export function firstPages(texts: readonly string[]): VerbatimPage[] {
   const left: Room = { ...TOGETHER, pieces: TOGETHER.pieces - TEXT_PIECES * (texts.length - 1) };
-  for (const text of texts) take(left, leastOf(text));
+  for (const text of texts) take(left, minimumOf(text));
   return texts.map((text) => {
-    const kept = leastOf(text);
+    const kept = minimumOf(text);
     const most = roomOf((measure) =>
-      Math.max(LEAST[measure], Math.min(FIRST_PAGE[measure], left[measure] + kept[measure])),
+      Math.max(MINIMUM[measure], Math.min(FIRST_PAGE[measure], left[measure] + kept[measure])),
     );
     const page = verbatimPage(text, 0, most);
     const lines = countLines(text.slice(0, page.end));
@@ -86,8 +86,8 @@ export function firstPages(texts: readonly string[]): VerbatimPage[] {
   });
 }
 
-function leastOf(text: string): Room {
-  return roomOf((measure) => Math.min(LEAST[measure], text.length));
+function minimumOf(text: string): Room {
+  return roomOf((measure) => Math.min(MINIMUM[measure], text.length));
 }
 
 function roomOf(of: (measure: keyof Room) => number): Room {

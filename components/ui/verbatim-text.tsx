@@ -80,14 +80,14 @@ function usePages(text: string, given: VerbatimPage | undefined, count: number):
 }
 
 /** Summaries are short, and a page may have hundreds. */
-const MOST = { characters: 4_000, lines: 200, pieces: 100 };
+const SUMMARY = { characters: 4_000, lines: 200, pieces: 100 };
 
 /**
  * A summary or an error from an agent, verbatim: escapes and carriage returns have no effect, because people base
  * decisions on the text.
  */
 export function VerbatimLines({ text, className }: { text: string; className?: string }) {
-  const { pieces, end } = useMemo(() => verbatimPage(text, 0, MOST), [text]);
+  const { pieces, end } = useMemo(() => verbatimPage(text, 0, SUMMARY), [text]);
   return (
     <span className={clsx('[overflow-wrap:anywhere]', longRunClass(text.slice(0, end)), className)}>
       <Pieces pieces={pieces} />
@@ -97,12 +97,12 @@ export function VerbatimLines({ text, className }: { text: string; className?: s
 }
 
 /** A longer error is a trace or a dump, and unfolds page by page. */
-const SHORT = { characters: 800, lines: 8, pieces: 100 };
+const SHORT_ERROR = { characters: 800, lines: 8, pieces: 100 };
 
 /** An error message, verbatim: inline if it is short. */
 export function ErrorText({ text }: { text: string }) {
-  const isShort = text.length <= SHORT.characters && countLines(text) <= SHORT.lines;
-  const first = useMemo(() => (isShort ? null : verbatimPage(text, 0, SHORT)), [text, isShort]);
+  const isShort = text.length <= SHORT_ERROR.characters && countLines(text) <= SHORT_ERROR.lines;
+  const first = useMemo(() => (isShort ? null : verbatimPage(text, 0, SHORT_ERROR)), [text, isShort]);
   if (first === null) return <VerbatimLines text={text} />;
   return <VerbatimText text={text} first={first} label="error" />;
 }

@@ -27,11 +27,11 @@ export type VerbatimPiece =
 export type VerbatimLayout = 'lines' | 'name' | 'tool' | 'words';
 
 /** Longer runs of spaces or tabs become a label, because they would push the text after them out of sight. */
-const MOST_BLANKS = 32;
+const MAX_BLANKS = 32;
 /** Longer runs of line breaks become a label. */
-const MOST_BREAKS = 4;
+const MAX_BREAKS = 4;
 /** Further marks on a letter become labels. No script needs more, and they would cover the lines around them. */
-const MOST_MARKS = 4;
+const MAX_MARKS = 4;
 
 const NAMED: readonly (readonly [first: number, names: string])[] = [
   [0x00, 'NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC'],
@@ -78,14 +78,14 @@ const IN_WORDS = '[\\u200c\\u200d\\p{Variation_Selector}\\u00a0\\u1680\\u2000-\\
 
 /** Right-to-left blocks, including Arabic digits. */
 export const RTL = '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]';
-/** A combining mark without a base letter, or beyond `MOST_MARKS`. */
-const ODD_MARK = `(?<=^|[\\s\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}]|\\p{M}{${MOST_MARKS}})\\p{M}`;
+/** A combining mark without a base letter, or beyond `MAX_MARKS`. */
+const ODD_MARK = `(?<=^|[\\s\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}]|\\p{M}{${MAX_MARKS}})\\p{M}`;
 
 /** Alternatives in order of precedence, each matching one run. */
 const PIECES = {
   lines: new RegExp(
-    `(?<breaks>\\n{${MOST_BREAKS + 1},}|\\n{2,}$|^\\n+$)|\\n+` +
-      `|(?<blanks> {${MOST_BLANKS + 1},}| +(?=\\n|$)|\\t{${MOST_BLANKS + 1},})` +
+    `(?<breaks>\\n{${MAX_BREAKS + 1},}|\\n{2,}$|^\\n+$)|\\n+` +
+      `|(?<blanks> {${MAX_BLANKS + 1},}| +(?=\\n|$)|\\t{${MAX_BLANKS + 1},})` +
       `|(?<tabs>\\t+)|(?<unseen>(?:${UNSEEN}))\\k<unseen>*|(?<mark>${ODD_MARK})\\k<mark>*` +
       `|(?<rtl>(?:(?!${UNSEEN}|${ODD_MARK})${RTL})+)`,
     'gu',

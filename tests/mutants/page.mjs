@@ -11,14 +11,14 @@ export const PAGE = [
     file: 'components/ui/misclick-guard.tsx',
     find: 'return this.#place !== null && now - this.#since >= SETTLE_MS;',
     replace: 'return this.#place !== null && now >= this.#since;',
-    test: 'tests/unit/ui/place-tracker.test.ts',
+    test: 'tests/unit/ui/misclick-guard.test.ts',
   },
   {
     name: 'accepts a press on a control that has just moved',
     file: 'components/ui/misclick-guard.tsx',
     find: 'if (isNear(place, this.#place)) return;',
     replace: 'return;',
-    test: 'tests/unit/ui/place-tracker.test.ts',
+    test: 'tests/unit/ui/misclick-guard.test.ts',
   },
   {
     name: 'accepts a press on a control that is not settled',
@@ -58,9 +58,9 @@ export const PAGE = [
   {
     name: 'counts an input as seen without its beginning',
     file: 'components/requests/request-input.tsx',
-    find: 'return this.#stretches.some(([from, to]) => from <= ROUNDED_PX && to >= height - ROUNDED_PX);',
-    replace: 'return this.#stretches.some(([, to]) => to >= height - ROUNDED_PX);',
-    test: 'tests/ui/seen-stretches.test.ts',
+    find: 'return this.#ranges.some(([from, to]) => from <= ROUNDED_PX && to >= height - ROUNDED_PX);',
+    replace: 'return this.#ranges.some(([, to]) => to >= height - ROUNDED_PX);',
+    test: 'tests/ui/seen-ranges.test.ts',
   },
   {
     name: 'acts on the first press of two',
@@ -72,7 +72,7 @@ export const PAGE = [
   {
     name: 'follows the end of a log that the reader has left',
     file: 'components/ui/row-window.ts',
-    find: 'if (isUp && canLeave()) tell(false);',
+    find: 'if (isUp && canLeave()) report(false);',
     replace: '',
     test: 'tests/ui/follow.test.tsx',
   },

@@ -116,7 +116,7 @@ const PARTS: Record<string, (lie: string) => ReactElement> = {
       isKept: async () => true,
       addresses: { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} },
     });
-    list.usedFor({ takes: ['image', 'file'], onChange: () => {}, onReady: () => {} });
+    list.configure({ accepts: ['image', 'file'], onChange: () => {}, onReady: () => {} });
     list.add([new File(['x'], lie, { type: 'text/plain' })]);
     return <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => {}} />;
   },

@@ -88,11 +88,11 @@ describe('a draft', () => {
   });
 
   it('accepts files only if the agent does, and the button says why not', () => {
-    const { rerender } = render(<AttachButton takes={[]} onAttach={() => {}} />);
+    const { rerender } = render(<AttachButton accepts={[]} onAttach={() => {}} />);
     const button = screen.getByRole('button', { name: 'Attach files' });
     expect(button.getAttribute('aria-disabled')).toBe('true');
     expect(button.title).toBe('This agent doesn’t accept attachments');
-    rerender(<AttachButton takes={['image']} onAttach={() => {}} />);
+    rerender(<AttachButton accepts={['image']} onAttach={() => {}} />);
     expect(screen.getByRole('button', { name: 'Attach images' }).getAttribute('aria-disabled')).toBe('false');
   });
 
@@ -106,7 +106,7 @@ describe('a draft', () => {
       isKept: async () => true,
       addresses: { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} },
     });
-    list.usedFor({ takes: ['image', 'file'], onChange: () => {}, onReady: () => {} });
+    list.configure({ accepts: ['image', 'file'], onChange: () => {}, onReady: () => {} });
     list.add([new File(['x'], 'shot.png', { type: 'image/png' })]);
     let gone = 0;
     const chips = () => <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => (gone += 1)} />;

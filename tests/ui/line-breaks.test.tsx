@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { MessageText } from '@/components/logs/message-text';
+import { longestRuns } from '@/components/ui/line-breaks';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { LongText } from '@/components/ui/prose';
 import { VerbatimText } from '@/components/ui/verbatim-text';
@@ -66,4 +68,17 @@ describe.each(Object.entries(PLACES))('a run without a space, in %s', (_place, r
 it('a long sequence of marks gets break opportunities', () => {
   const markup = renderToStaticMarkup(<LongText text={`ب${'\u064b'.repeat(3_000)}`} most={SIZE} />);
   expect(markup.split('<wbr').length).toBeGreaterThan(20);
+});
+
+it('longestRuns finds every 500 characters of a run', () => {
+  const run = fc.tuple(fc.constantFrom('a', 'ب', '漢', '\u00a0', 'ab'), fc.integer({ min: 0, max: 1_200 }));
+  const between = fc.constantFrom(' ', '\t', '\n', '  ', ' \n');
+  fc.assert(
+    fc.property(fc.array(fc.tuple(run, between), { maxLength: 12 }), (parts) => {
+      const text = parts.map(([[sign, count], space]) => sign.repeat(count) + space).join('');
+      const expected = text.split(/[ \t\n]/).flatMap((word) => word.match(/.{500}/gs) ?? []);
+      expect(longestRuns(text)).toEqual(expected);
+      expect(longestRuns(text.replace(/[ \t\n]+$/, ''))).toEqual(expected);
+    }),
+  );
 });

@@ -134,7 +134,7 @@ describe('an outgoing message', () => {
     const outgoing = queue(() => AWAY);
     outgoing.post('one', null);
     await vi.advanceTimersByTimeAsync(0);
-    outgoing.forgotten('c1');
+    outgoing.removedElsewhere('c1');
     expect(outgoing.messages).toEqual([]);
   });
 

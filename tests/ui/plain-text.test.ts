@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { toPlainText } from '@/components/ui/plain-text';
+import { decodeEntities, toPlainText } from '@/components/ui/plain-text';
 import { hostileTexts } from '../support/hostile-texts';
 
 describe('toPlainText', () => {
@@ -81,5 +81,18 @@ describe('toPlainText', () => {
       expect(words.length, name).toBeLessThanOrEqual(1_001);
       expect(toPlainText(words), name).toBe(words);
     }
+  });
+});
+
+describe('decodeEntities', () => {
+  it.each([
+    ['common names', '&lt;b&gt; &amp;amp; &quot;&apos; &copy; &hellip; &AMP;', '<b> &amp; "\' © … &'],
+    ['rare names', '&alpha;&frac12;&CounterClockwiseContourIntegral;&there4;&semi;', 'α½∳∴;'],
+    ['names of two characters', '&NotEqualTilde;', '≂̸'],
+    ['numbers', '&#65;&#x1F600;&#x1f600;', 'A😀😀'],
+    ['numbers of no character', '&#0;&#7;&#xD800;&#1114112;&#9999999;', '�����'],
+    ['no entity', '&notit; &nonsense; &; &#; &#x; &#12345678; &amp &constructor; &__proto__;', null],
+  ])('decodes %s', (_what, text, decoded) => {
+    expect(decodeEntities(text)).toBe(decoded ?? text);
   });
 });

@@ -4,7 +4,8 @@ import { estimateTurnHeight } from '@/components/transcript/use-turn-rows';
 import { formatLength } from '@/components/ui/format-size';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { TerminalText } from '@/components/ui/terminal-text';
-import { foldLines, LINE_KEPT } from '@/components/ui/truncate';
+import { foldLines, LINE_KEPT, lastPart } from '@/components/ui/truncate';
+import { countLines } from '@/components/ui/verbatim-page';
 import { ErrorText } from '@/components/ui/verbatim-text';
 import { aMessage, aTurn } from './rows';
 
@@ -79,3 +80,26 @@ it.each([
   [999_499, '999 kB'],
   [1_400_000, '1.4 MB'],
 ])('%i characters are %s', (length, words) => expect(formatLength(length)).toBe(words));
+
+describe('lastPart', () => {
+  it.each([
+    ['a\nb\nc', 3, 'a\nb\nc', false],
+    ['a\nb\nc', 2, 'b\nc', true],
+    ['a\nb\nc', 1, 'c', true],
+    ['\n\n', 2, '\n', true],
+    ['', 2, '', false],
+    ['\na', 2, '\na', false],
+  ])('%j limited to %i lines is %j', (text, lines, shown, isCut) => {
+    expect(lastPart(text, { lines, characters: 100 })).toEqual({ text: shown, isCut });
+  });
+
+  it('limits characters, too, and splits no surrogate pair', () => {
+    expect(lastPart('abcdef', { lines: 9, characters: 3 })).toEqual({ text: 'def', isCut: true });
+    expect(lastPart('ab😀f', { lines: 9, characters: 2 })).toEqual({ text: 'f', isCut: true });
+  });
+
+  it('countLines counts line breaks plus one', () => {
+    expect(countLines('')).toBe(1);
+    expect(countLines('a\nb\n')).toBe(3);
+  });
+});

@@ -28,7 +28,7 @@ beforeEach(() => {
   list = listFor(['image', 'file']);
 });
 
-function listFor(takes: readonly AttachmentKind[]): UploadList {
+function listFor(accepts: readonly AttachmentKind[]): UploadList {
   const made = new UploadList({
     upload: ({ name }, onProgress, signal) =>
       new Promise((end) => {
@@ -41,8 +41,8 @@ function listFor(takes: readonly AttachmentKind[]): UploadList {
       revokeObjectURL: (address) => void gone.push(address),
     },
   });
-  made.usedFor({
-    takes,
+  made.configure({
+    accepts,
     onChange: (attachments) => kept.push(attachments.map(({ name }) => name)),
     onReady: () => {
       sent += 1;

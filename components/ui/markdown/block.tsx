@@ -118,8 +118,8 @@ function List({ list, inner }: { list: Tokens.List; inner: (tokens: Token[]) => 
 }
 
 /** Limits of a table's layout. */
-const MOST_COLUMNS = 50;
-const MOST_CELL_PIECES = 1_500;
+const MAX_COLUMNS = 50;
+const MAX_CELL_PIECES = 1_500;
 const NAMING_COLUMNS = 4;
 /** A longer cell wraps, at about this width. */
 const SHORT_CELL = 16;
@@ -129,7 +129,7 @@ function Table({ table }: { table: LongTable }): ReactNode {
   const { box, overflows } = useOverflowsSideways<HTMLDivElement>();
   const { rowCount } = table;
   const rows = shownRows(table);
-  const isCut = rows.length < rowCount || table.header.length > MOST_COLUMNS;
+  const isCut = rows.length < rowCount || table.header.length > MAX_COLUMNS;
   return (
     <div className="my-3">
       <div
@@ -142,7 +142,7 @@ function Table({ table }: { table: LongTable }): ReactNode {
         <table className="text-sm [&_:is(td,th,a,code)]:[overflow-wrap:normal]">
           <thead>
             <tr className="border-line-strong border-b">
-              {table.header.slice(0, MOST_COLUMNS).map((cell, at) => (
+              {table.header.slice(0, MAX_COLUMNS).map((cell, at) => (
                 <th
                   // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other identity
                   key={at}
@@ -159,7 +159,7 @@ function Table({ table }: { table: LongTable }): ReactNode {
             {rows.map((row, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other identity
               <tr key={at} className="border-b last:border-0">
-                {row.slice(0, MOST_COLUMNS).map((cell, column) => (
+                {row.slice(0, MAX_COLUMNS).map((cell, column) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other identity
                   <td key={column} dir="auto" className={clsx('py-1 pe-5 align-top', lookOf(cell))}>
                     {renderInline(cell.tokens)}
@@ -191,8 +191,8 @@ function tableName({ header }: Tokens.Table): string {
 /** Rows that can be laid out without a pause: fewer if they are wide or their cells are complex. */
 function shownRows({ rows }: LongTable): Tokens.TableCell[][] {
   let count = 0;
-  for (let pieces = 0; count < rows.length && pieces < MOST_CELL_PIECES; count++) {
-    for (const cell of rows[count]?.slice(0, MOST_COLUMNS) ?? []) pieces += 1 + countPieces(cell.tokens);
+  for (let pieces = 0; count < rows.length && pieces < MAX_CELL_PIECES; count++) {
+    for (const cell of rows[count]?.slice(0, MAX_COLUMNS) ?? []) pieces += 1 + countPieces(cell.tokens);
   }
   return rows.slice(0, count);
 }

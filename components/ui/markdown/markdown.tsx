@@ -15,7 +15,7 @@ import { NOTHING_PARSED, nextStep, type Parsed, parseLight, unparsedPart, withPa
 import { runInWorker } from './run-in-worker';
 
 /** The rest is shown as written, on demand. */
-const MOST_CHARACTERS = 120_000;
+const MAX_CHARACTERS = 120_000;
 
 /** Characters shown of unparsed text. A page may have many such texts. */
 const AS_WRITTEN = 2_000;
@@ -31,7 +31,7 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
   const [all, setAll] = useState(false);
   const folded = useMemo(() => (all ? { text, wholeLength: null } : foldLines(text)), [text, all]);
   // Cut, then cleaned, then parsed.
-  const end = useMemo(() => endOfFirstProse(folded.text, MOST_CHARACTERS), [folded]);
+  const end = useMemo(() => endOfFirstProse(folded.text, MAX_CHARACTERS), [folded]);
   const clean = useMemo(() => proseText(folded.text.slice(0, end)), [folded, end]);
   const { tokens, rest, isDone } = useParsed(clean, streaming);
   return (

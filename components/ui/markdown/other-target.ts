@@ -1,5 +1,5 @@
 /** A longer text is no address that a reader would recognize: the target is always shown. */
-const MOST_CHARACTERS = 2_000;
+const MAX_CHARACTERS = 2_000;
 
 /** Characters that look like punctuation of an address, besides those that NFKC maps to it. */
 const LIKE_MARKS = [
@@ -46,13 +46,13 @@ export function otherTarget(target: string, text: string): string | null {
   const isMail = url.protocol === 'mailto:';
   const others = isMail ? [...url.searchParams].filter(([name, to]) => /^(?:to|b?cc)$/i.test(name) && to !== '') : [];
   const place = isMail ? [decodeSafely(url.pathname), ...others.map(([, to]) => to)].join(', ') || 'mail' : url.host;
-  if (url.username !== '' || url.password !== '' || others.length > 0 || text.length > MOST_CHARACTERS) return place;
-  let said = LIKE_MARKS.reduce((plain, [like, mark]) => plain.replace(like, mark), text.normalize('NFKC'));
-  if (isMail && place.includes('@')) said = said.toLowerCase().replaceAll(place.toLowerCase(), ' ');
+  if (url.username !== '' || url.password !== '' || others.length > 0 || text.length > MAX_CHARACTERS) return place;
+  let claimed = LIKE_MARKS.reduce((result, [like, mark]) => result.replace(like, mark), text.normalize('NFKC'));
+  if (isMail && place.includes('@')) claimed = claimed.toLowerCase().replaceAll(place.toLowerCase(), ' ');
   ADDRESS.lastIndex = 0;
-  for (let match = ADDRESS.exec(said); match !== null; match = ADDRESS.exec(said)) {
+  for (let match = ADDRESS.exec(claimed); match !== null; match = ADDRESS.exec(claimed)) {
     const { scheme, user, host = '' } = match.groups ?? {};
-    const before = said.slice(Math.max(0, match.index - 2), match.index);
+    const before = claimed.slice(Math.max(0, match.index - 2), match.index);
     if (!isAddress(match.groups ?? {}, before)) {
       // An address may follow.
       ADDRESS.lastIndex = match.index + (scheme ?? '').length + (user ?? '').length + host.length;

@@ -22,7 +22,7 @@ const lowlight = createLowlight({ ...common, dockerfile });
 lowlight.registerAlias({ bash: ['console', 'terminal'], ini: ['toml', 'env'], xml: ['vue', 'svelte'] });
 
 /** More elements than a browser lays out without a pause. */
-const MOST_PIECES = 1_500;
+const MAX_PIECES = 1_500;
 
 /**
  * Code as a tree of class names. Hostile code can take seconds: only the worker calls this.
@@ -32,7 +32,7 @@ const MOST_PIECES = 1_500;
 export function highlight(code: string, language: string): RootContent[] | null {
   if (!lowlight.registered(language)) return null;
   const tree = lowlight.highlight(language, code).children as RootContent[];
-  return countPieces(tree) > MOST_PIECES ? null : tree;
+  return countPieces(tree) > MAX_PIECES ? null : tree;
 }
 
 function countPieces(nodes: readonly RootContent[]): number {

@@ -31,13 +31,13 @@ function dispatch(event: KeyboardEvent): void {
     .filter(({ area }) => target instanceof Node && area?.current?.contains(target))
     .sort((a, b) => (a.area?.current?.contains(b.area?.current ?? null) ? 1 : -1));
   const owner = focused.findIndex(({ owns }) => owns === true);
-  const heard = owner === -1 ? focused : focused.slice(0, owner + 1);
+  const eligible = owner === -1 ? focused : focused.slice(0, owner + 1);
   const rank = (group: Group) => {
     if (focused.includes(group)) return focused.indexOf(group) - focused.length;
     return !group.leads ? 2 : group.area === undefined ? 1 : 0;
   };
   for (const group of [...groups].sort((a, b) => rank(a) - rank(b))) {
-    const hasFocus = heard.includes(group) || (focused.length === 0 && group.leads);
+    const hasFocus = eligible.includes(group) || (focused.length === 0 && group.leads);
     if (!group.act(event, hasFocus)) continue;
     event.preventDefault();
     return;
