@@ -174,7 +174,7 @@ export class UploadList extends Store {
     const outcome = await this.#options.upload(file, onProgress, call.signal);
     if (call.signal.aborted) return;
     this.#set(key, outcome);
-    if (outcome.kind === 'done') this.#isThereAgain(outcome.attachment);
+    if (outcome.kind === 'done') this.#dropRemoved(outcome.attachment);
     this.#settle();
   }
 
@@ -188,7 +188,7 @@ export class UploadList extends Store {
   }
 
   /** A new upload replaces the same file that the server had removed. */
-  #isThereAgain({ hash }: Attachment): void {
+  #dropRemoved({ hash }: Attachment): void {
     this.#put(this.#uploads.filter(({ state }) => state.kind !== 'failed' || state.was?.hash !== hash));
     this.#use.onChange(this.#kept);
   }
@@ -262,7 +262,7 @@ export function messageText(text: string, attachments: readonly Attachment[]): s
 class UploadLists {
   readonly #lists = new Map<string, UploadList>();
   /** Drafts of sessions whose composer is unmounted. */
-  readonly #left = new Map<string, Draft>();
+  readonly #drafts = new Map<string, Draft>();
 
   of(sessionId: string): UploadList {
     const known = this.#lists.get(sessionId);
@@ -282,16 +282,16 @@ class UploadLists {
   /** The composer is mounted. @returns the draft, if it is waiting to be sent */
   arrive(sessionId: string): Draft | null {
     const list = this.of(sessionId);
-    const left = this.#left.get(sessionId) ?? null;
-    this.#left.delete(sessionId);
+    const draft = this.#drafts.get(sessionId) ?? null;
+    this.#drafts.delete(sessionId);
     if (list.uploads.length === 0) list.restore(readDraft(browserStorage(), sessionId).attachments ?? []);
-    return list.isAwaited ? left : null;
+    return list.isAwaited ? draft : null;
   }
 
   /** The composer is unmounted: no more files are added, and a waiting message is sent from here. */
   leave(sessionId: string, draft: Draft): void {
     const list = this.of(sessionId);
-    this.#left.set(sessionId, draft);
+    this.#drafts.set(sessionId, draft);
     list.configure({
       accepts: [],
       onChange: (attachments) => {

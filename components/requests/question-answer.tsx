@@ -24,7 +24,7 @@ export function QuestionAnswer(props: {
   const { item, row, settled, choices, onChoices, onAnswer } = props;
   const questions = useMemo(() => questionsOf(item), [item]);
   const answers = answersOf(questions, choices);
-  const twins = useMemo(() => hasDuplicates(questions), [questions]);
+  const isAmbiguous = useMemo(() => hasDuplicates(questions), [questions]);
   const shown = useMemo(() => displayable(questions), [questions]);
   const isTooLong = useMemo(
     () => shown.length < questions.length || isLonger(questions, MAX_CHARACTERS),
@@ -57,7 +57,7 @@ export function QuestionAnswer(props: {
           <VerbatimLines text={questions[0].text} />
         </p>
       )}
-      {twins && (
+      {isAmbiguous && (
         <p className="py-0.5 text-waiting text-xs">
           Two of these questions are identical, so answers can’t be told apart. Answer where the agent runs.
         </p>

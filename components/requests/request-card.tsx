@@ -169,7 +169,7 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
           )}
         </div>
       )}
-      <AnswerStatus item={item} isUnderWay={open && isBusy} failure={open ? failure : null} />
+      <AnswerStatus item={item} isPending={open && isBusy} failure={open ? failure : null} />
       <ClosedNotice
         of={key}
         words={stays ? gone : null}

@@ -117,13 +117,13 @@ export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; r
 }
 
 /** State of a given answer: pending, or why it failed. */
-export function AnswerStatus(props: { item: RequestItem; isUnderWay: boolean; failure: string | null }) {
-  const { item, isUnderWay, failure } = props;
+export function AnswerStatus(props: { item: RequestItem; isPending: boolean; failure: string | null }) {
+  const { item, isPending, failure } = props;
   return (
     <>
-      {isUnderWay && <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerText(item)}, on its way to the agent…</p>}
+      {isPending && <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerText(item)}, on its way to the agent…</p>}
       <p aria-live="polite" className="pl-5 text-failed text-xs empty:hidden">
-        {failure !== null && !isUnderWay && (
+        {failure !== null && !isPending && (
           <>
             The answer did not reach the agent: <Name text={failure} />
           </>

@@ -7,7 +7,7 @@ import { Fragment, type ReactNode } from 'react';
 const SHAPED =
   /[\u0300-\u036f\u0590-\u1dff\u200b-\u200f\ua640-\uabff\ue000-\uf8ff\ufb00-\ufdff\ufe70-\ufeff\u{10000}-\u{1efff}]/u;
 /** Combining characters, and the second half of a surrogate pair. */
-const GOES_ON = /^[\p{M}\p{Cf}\p{Emoji_Modifier}\udc00-\udfff]/u;
+const CONTINUES = /^[\p{M}\p{Cf}\p{Emoji_Modifier}\udc00-\udfff]/u;
 /** Characters between two break opportunities, about a line. */
 const BETWEEN = 64;
 /** Longer sequences of marks are never meaningful, and are broken like any run. */
@@ -25,17 +25,17 @@ export function needsBreaks(text: string): boolean {
  */
 export function withBreaks(text: string, isNeeded = needsBreaks(text)): ReactNode {
   if (!isNeeded) return text;
-  return stretches(text).map((stretch, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: stretches of a text have no other identity
+  return segments(text).map((segment, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: segments of a text have no other identity
     <Fragment key={at}>
-      {(at > 0 || !GOES_ON.test(stretch)) && <wbr />}
-      {stretch}
+      {(at > 0 || !CONTINUES.test(segment)) && <wbr />}
+      {segment}
     </Fragment>
   ));
 }
 
 /** Parts that concatenate to the text. */
-function stretches(text: string): string[] {
+function segments(text: string): string[] {
   const found: string[] = [];
   let from = 0;
   for (const { 0: run, index } of text.matchAll(/[^ \t\n]+/g)) {
@@ -49,7 +49,7 @@ function stretches(text: string): string[] {
 
 function placeFrom(run: string, from: number): number {
   let at = from;
-  while (at < run.length && at < from + MAX_MARKS && GOES_ON.test(run.slice(at, at + 2))) at += 1;
+  while (at < run.length && at < from + MAX_MARKS && CONTINUES.test(run.slice(at, at + 2))) at += 1;
   // Don't split a surrogate pair.
   return /^[\udc00-\udfff]/.test(run.charAt(at)) && /[\ud800-\udbff]$/.test(run.charAt(at - 1)) ? at + 1 : at;
 }

@@ -3,10 +3,10 @@ import { decodeNamedCharacterReference } from 'decode-named-character-reference'
 import { decodeNumericCharacterReference } from 'micromark-util-decode-numeric-character-reference';
 
 /** Characters read: a preview is one line. */
-const LOOKED_AT = 1_000;
+const MAX_CHARACTERS = 1_000;
 
 /** Rounds of nested marks. The last round removes all marks at once, which bounds the work. */
-const DEEPEST = 8;
+const MAX_ROUNDS = 8;
 const ANY_MARK = /[*_`~#|<>[\]\\&]/g;
 
 /** Lines of marks only: fences, rules, underlines of titles and table heads, link definitions. */
@@ -36,12 +36,12 @@ const ESCAPED = /\\([*_`#|~<>[\]])/g;
  * Idempotent. Reads a bounded beginning of the text.
  */
 export function toPlainText(markdown: string): string {
-  const isCut = markdown.length > LOOKED_AT;
-  let words = isCut ? truncateText(markdown, LOOKED_AT) : markdown;
+  const isCut = markdown.length > MAX_CHARACTERS;
+  let words = isCut ? truncateText(markdown, MAX_CHARACTERS) : markdown;
   // Marks nest, so each round unwraps one level.
   for (let before = '', round = 1; before !== words; round++) {
     before = words;
-    words = withoutMarks(round === DEEPEST ? words.replace(ANY_MARK, '') : words);
+    words = withoutMarks(round === MAX_ROUNDS ? words.replace(ANY_MARK, '') : words);
   }
   return isCut ? `${words}…` : words;
 }

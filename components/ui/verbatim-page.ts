@@ -60,7 +60,6 @@ const MINIMUM = { characters: 100, lines: 3, pieces: 5 };
 /** Layout cost of a text by itself, in pieces. */
 const TEXT_PIECES = 15;
 
-type Room = typeof TOGETHER;
 const MEASURES = ['characters', 'lines', 'pieces'] as const;
 
 /**
@@ -68,34 +67,22 @@ const MEASURES = ['characters', 'lines', 'pieces'] as const;
  * rest: dozens of pages at full size would freeze the browser.
  */
 export function firstPages(texts: readonly string[]): VerbatimPage[] {
-  const left: Room = { ...TOGETHER, pieces: TOGETHER.pieces - TEXT_PIECES * (texts.length - 1) };
-  for (const text of texts) take(left, minimumOf(text));
+  const left = { ...TOGETHER, pieces: TOGETHER.pieces - TEXT_PIECES * (texts.length - 1) };
+  // A short text needs less than the minimum.
+  const reserved = ({ length }: string, measure: keyof typeof MINIMUM) => Math.min(MINIMUM[measure], length);
+  for (const text of texts) for (const measure of MEASURES) left[measure] -= reserved(text, measure);
   return texts.map((text) => {
-    const kept = minimumOf(text);
-    const most = roomOf((measure) =>
-      Math.max(MINIMUM[measure], Math.min(FIRST_PAGE[measure], left[measure] + kept[measure])),
-    );
-    const page = verbatimPage(text, 0, most);
-    const lines = countLines(text.slice(0, page.end));
-    const used: Room = { characters: page.end, lines, pieces: page.pieces.length };
-    take(
-      left,
-      roomOf((measure) => used[measure] - kept[measure]),
-    );
+    const limits = { ...MINIMUM };
+    for (const measure of MEASURES) {
+      left[measure] += reserved(text, measure);
+      limits[measure] = Math.max(MINIMUM[measure], Math.min(FIRST_PAGE[measure], left[measure]));
+    }
+    const page = verbatimPage(text, 0, limits);
+    left.characters -= page.end;
+    left.lines -= countLines(text.slice(0, page.end));
+    left.pieces -= page.pieces.length;
     return page;
   });
-}
-
-function minimumOf(text: string): Room {
-  return roomOf((measure) => Math.min(MINIMUM[measure], text.length));
-}
-
-function roomOf(of: (measure: keyof Room) => number): Room {
-  return { characters: of('characters'), lines: of('lines'), pieces: of('pieces') };
-}
-
-function take(from: Room, room: Room): void {
-  for (const measure of MEASURES) from[measure] -= room[measure];
 }
 
 /** Number of line breaks plus one. */

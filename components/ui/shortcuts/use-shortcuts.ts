@@ -2,6 +2,105 @@
 
 import { type RefObject, useEffect, useEffectEvent, useLayoutEffect } from 'react';
 
+interface Shortcut {
+  /** In the form of `keyName`. */
+  keys: readonly string[];
+  /** Acts wherever the focus is, not only in its area. */
+  everywhere?: true;
+  /** Acts in form fields, too. */
+  whileTyping?: true;
+  /** Acts while a dialog is open, too. */
+  overDialogs?: true;
+  /** Ignores key repeat. */
+  once?: true;
+}
+
+/** All shortcuts. Their descriptions load with the dialog. */
+export const SHORTCUTS = {
+  'sessions.search': { keys: ['/'], everywhere: true },
+  'sessions.first-found': { keys: ['ArrowDown'], everywhere: true, whileTyping: true },
+  'sessions.next': { keys: ['j', 'ArrowDown'] },
+  'sessions.previous': { keys: ['k', 'ArrowUp'] },
+  'sessions.open': { keys: ['Enter'] },
+  'sessions.leave-search': { keys: ['Escape'] },
+  'transcript.next': { keys: ['j'] },
+  'transcript.previous': { keys: ['k'] },
+  'transcript.next-woken': { keys: ['w'] },
+  'transcript.previous-woken': { keys: ['W'] },
+  'transcript.page-down': { keys: ['PageDown'] },
+  'transcript.page-up': { keys: ['PageUp'] },
+  'transcript.latest': { keys: ['G', 'End'] },
+  'transcript.first': { keys: ['Home'] },
+  'transcript.log': { keys: ['l'], everywhere: true },
+  'transcript.in-log': { keys: ['L'], everywhere: true },
+  'session.why': { keys: ['E'], everywhere: true, once: true },
+  'session.arrange': { keys: ['M'], everywhere: true, once: true },
+  'transcript.leave': { keys: ['Escape'], everywhere: true, once: true },
+  'message.write': { keys: ['c'], everywhere: true },
+  'message.send': { keys: ['Enter'] },
+  'message.new-line': { keys: ['Shift+Enter'] },
+  'message.sent-before': { keys: ['ArrowUp'] },
+  'message.leave': { keys: ['Escape'] },
+  // Not Esc, which people press to leave fields, lists and panes.
+  'turn.interrupt': { keys: ['Control+.', 'Meta+.'], everywhere: true, whileTyping: true, once: true },
+  'log.search': { keys: ['/'] },
+  'log.clear-search': { keys: ['Escape'], once: true },
+  'log.next-hit': { keys: ['n'] },
+  'log.previous-hit': { keys: ['N'] },
+  'log.follow': { keys: ['f'] },
+  'log.wrap': { keys: ['w'] },
+  'log.level': { keys: ['1', '2', '3', '4', '5'] },
+  'log.first': { keys: ['g'] },
+  'log.last': { keys: ['G'] },
+  'log.next': { keys: ['j'] },
+  'log.previous': { keys: ['k'] },
+  'log.unfold': { keys: ['Enter'] },
+  // Leads to the transcript, not to the list of sessions.
+  'log.leave': { keys: ['Escape'], once: true },
+  'inbox.next-request': { keys: ['r'], everywhere: true, once: true },
+  'inbox.next': { keys: ['j', 'ArrowDown'] },
+  'inbox.previous': { keys: ['k', 'ArrowUp'] },
+  'inbox.unfold': { keys: ['o'], once: true },
+  'inbox.select': { keys: ['x'], once: true },
+  'inbox.seen': { keys: ['s'], once: true },
+  'inbox.claim': { keys: ['c'], once: true },
+  'inbox.snooze': { keys: ['z'], once: true },
+  'request.allow': { keys: ['a'], once: true },
+  'request.deny': { keys: ['d'], once: true },
+  help: { keys: ['?'], everywhere: true, overDialogs: true, once: true },
+} as const satisfies Record<string, Shortcut>;
+
+export type ShortcutId = keyof typeof SHORTCUTS;
+
+function shortcutOf(id: ShortcutId): Shortcut {
+  return SHORTCUTS[id];
+}
+
+type Press = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'>;
+
+/** `Control+.`. For a character typed with Shift, the character alone. */
+function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }: Press): string {
+  const held = [ctrlKey && 'Control', metaKey && 'Meta', altKey && 'Alt', shiftKey && key.length > 1 && 'Shift'];
+  return [...held, key].filter(Boolean).join('+');
+}
+
+/** True if the event is the shortcut's key, for handlers on an element. */
+export function isPress(id: ShortcutId, event: Press & Pick<KeyboardEvent, 'repeat'>): boolean {
+  const { keys, once } = shortcutOf(id);
+  return keys.includes(keyName(event)) && !(once && event.repeat);
+}
+
+/** Form fields that take letters or arrow keys. */
+const FIELD = 'input:not([type=button], [type=checkbox], [type=radio]), textarea, select';
+
+/** True if a key press belongs to a form field, where single-letter shortcuts must not act. */
+export function isTyping({ target, key }: KeyboardEvent): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  // Arrows select the next radio button.
+  const isChosen = key.startsWith('Arrow') && target.matches('[type=radio]');
+  return isChosen || target.isContentEditable || target.matches(FIELD);
+}
+
 /** @returns false if there is nothing to do: then another handler gets the key */
 type Act = (event: KeyboardEvent) => unknown;
 type Acts = Partial<Record<ShortcutId, Act | null>>;
@@ -111,103 +210,4 @@ export function useOpenDialog(): void {
       openDialogs -= 1;
     };
   }, []);
-}
-
-interface Shortcut {
-  /** In the form of `keyName`. */
-  keys: readonly string[];
-  /** Acts wherever the focus is, not only in its area. */
-  everywhere?: true;
-  /** Acts in form fields, too. */
-  whileTyping?: true;
-  /** Acts while a dialog is open, too. */
-  overDialogs?: true;
-  /** Ignores key repeat. */
-  once?: true;
-}
-
-/** All shortcuts. Their descriptions load with the dialog. */
-export const SHORTCUTS = {
-  'sessions.search': { keys: ['/'], everywhere: true },
-  'sessions.first-found': { keys: ['ArrowDown'], everywhere: true, whileTyping: true },
-  'sessions.next': { keys: ['j', 'ArrowDown'] },
-  'sessions.previous': { keys: ['k', 'ArrowUp'] },
-  'sessions.open': { keys: ['Enter'] },
-  'sessions.leave-search': { keys: ['Escape'] },
-  'transcript.next': { keys: ['j'] },
-  'transcript.previous': { keys: ['k'] },
-  'transcript.next-woken': { keys: ['w'] },
-  'transcript.previous-woken': { keys: ['W'] },
-  'transcript.page-down': { keys: ['PageDown'] },
-  'transcript.page-up': { keys: ['PageUp'] },
-  'transcript.latest': { keys: ['G', 'End'] },
-  'transcript.first': { keys: ['Home'] },
-  'transcript.log': { keys: ['l'], everywhere: true },
-  'transcript.in-log': { keys: ['L'], everywhere: true },
-  'session.why': { keys: ['E'], everywhere: true, once: true },
-  'session.arrange': { keys: ['M'], everywhere: true, once: true },
-  'transcript.leave': { keys: ['Escape'], everywhere: true, once: true },
-  'message.write': { keys: ['c'], everywhere: true },
-  'message.send': { keys: ['Enter'] },
-  'message.new-line': { keys: ['Shift+Enter'] },
-  'message.sent-before': { keys: ['ArrowUp'] },
-  'message.leave': { keys: ['Escape'] },
-  // Not Esc, which people press to leave fields, lists and panes.
-  'turn.interrupt': { keys: ['Control+.', 'Meta+.'], everywhere: true, whileTyping: true, once: true },
-  'log.search': { keys: ['/'] },
-  'log.clear-search': { keys: ['Escape'], once: true },
-  'log.next-hit': { keys: ['n'] },
-  'log.previous-hit': { keys: ['N'] },
-  'log.follow': { keys: ['f'] },
-  'log.wrap': { keys: ['w'] },
-  'log.level': { keys: ['1', '2', '3', '4', '5'] },
-  'log.first': { keys: ['g'] },
-  'log.last': { keys: ['G'] },
-  'log.next': { keys: ['j'] },
-  'log.previous': { keys: ['k'] },
-  'log.unfold': { keys: ['Enter'] },
-  // Leads to the transcript, not to the list of sessions.
-  'log.leave': { keys: ['Escape'], once: true },
-  'inbox.next-request': { keys: ['r'], everywhere: true, once: true },
-  'inbox.next': { keys: ['j', 'ArrowDown'] },
-  'inbox.previous': { keys: ['k', 'ArrowUp'] },
-  'inbox.unfold': { keys: ['o'], once: true },
-  'inbox.select': { keys: ['x'], once: true },
-  'inbox.seen': { keys: ['s'], once: true },
-  'inbox.claim': { keys: ['c'], once: true },
-  'inbox.snooze': { keys: ['z'], once: true },
-  'request.allow': { keys: ['a'], once: true },
-  'request.deny': { keys: ['d'], once: true },
-  help: { keys: ['?'], everywhere: true, overDialogs: true, once: true },
-} as const satisfies Record<string, Shortcut>;
-
-export type ShortcutId = keyof typeof SHORTCUTS;
-
-function shortcutOf(id: ShortcutId): Shortcut {
-  return SHORTCUTS[id];
-}
-
-type Press = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'>;
-
-/** `Control+.`. For a character typed with Shift, the character alone. */
-function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }: Press): string {
-  const held = [ctrlKey && 'Control', metaKey && 'Meta', altKey && 'Alt', shiftKey && key.length > 1 && 'Shift'];
-  return [...held, key].filter(Boolean).join('+');
-}
-
-/** True if the event is the shortcut's key, for handlers on an element. */
-export function isPress(id: ShortcutId, event: Press & Pick<KeyboardEvent, 'repeat'>): boolean {
-  const { keys, once } = shortcutOf(id);
-  return keys.includes(keyName(event)) && !(once && event.repeat);
-}
-
-/** Form fields that take letters or arrow keys. */
-const FIELD = 'input:not([type=button], [type=checkbox], [type=radio]), textarea, select';
-
-/** True if a key press belongs to a form field, where single-letter shortcuts must not act. */
-export function isTyping({ target, key }: KeyboardEvent): boolean {
-  if (!(target instanceof HTMLElement)) return false;
-  // Arrows select the next radio button.
-  const isChosen = key.startsWith('Arrow') && target.matches('[type=radio]');
-  return isChosen || target.isContentEditable || target.matches(FIELD);
 }
