@@ -79,7 +79,7 @@ function wordsOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | nu
     case 'seen':
       return 'Seen';
     default:
-      return away ? 'Agent offline. Your message will be sent when it reconnects.' : 'Queued';
+      return away ? 'Queued until the agent reconnects' : 'Queued';
   }
 }
 

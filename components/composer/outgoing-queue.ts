@@ -226,7 +226,6 @@ const NONE: readonly OutgoingMessage[] = [];
 const never = () => () => {};
 const isServer = typeof window === 'undefined';
 
-/** The session's outgoing messages. */
 export function useOutgoing(sessionId: string): {
   messages: readonly OutgoingMessage[];
   queue: OutgoingQueue | null;

@@ -26,7 +26,6 @@ export interface Upload {
 }
 
 interface UploadListUse {
-  /** Kinds that the agent accepts. */
   accepts: readonly AttachmentKind[];
   /** Called with the attachments to store with the draft. */
   onChange: (attachments: readonly Attachment[]) => void;
@@ -65,12 +64,10 @@ export class UploadList extends Store {
     this.#use = use;
   }
 
-  /** The same array while unchanged. */
   get uploads(): readonly Upload[] {
     return this.#uploads;
   }
 
-  /** Uploaded attachments. */
   get attachments(): Attachment[] {
     return this.#uploads.flatMap(({ state }) => (state.kind === 'done' ? [state.attachment] : []));
   }

@@ -5,7 +5,6 @@ import { Store } from '@/components/live/store';
 import { useSelected } from '@/components/live/use-folded';
 import type { Choice } from './question-answer';
 
-/** A person's unsent answer. */
 export interface RequestDraft {
   /** Reason of a denial; null while the field is closed. */
   reason: string | null;

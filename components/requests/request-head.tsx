@@ -65,7 +65,7 @@ function TimeLimit({ at }: { at: number }) {
 }
 
 /**
- * Longest tool name that is shown whole. No real tool has a longer one.
+ * Longest tool name that is shown whole, and longer than any real one.
  */
 const TOOL_NAME_CHARACTERS = MAX_ID_LENGTH;
 

@@ -5,7 +5,6 @@ import { ChevronRight, Search, X } from 'lucide';
 import type { ReactNode } from 'react';
 import { Icon } from './icon';
 
-/** Search field of a list. */
 export function ListSearch(props: {
   /** Plural noun, such as `sessions`. */
   what: string;

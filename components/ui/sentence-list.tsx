@@ -2,7 +2,6 @@ import { Words } from './name';
 
 const MAX_CHARACTERS = 1_000;
 
-/** A list of distinct informational sentences. */
 export function SentenceList({ sentences }: { sentences: readonly string[] }) {
   return (
     <ul className="list-disc space-y-0.5 pl-4 text-ink-3 text-xs marker:text-line-strong">

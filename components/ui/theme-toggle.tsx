@@ -9,7 +9,6 @@ const NEXT = { system: 'light', light: 'dark', dark: 'system' } as const;
 const ICON = { system: Monitor, light: Sun, dark: Moon };
 type Theme = keyof typeof NEXT;
 
-/** Cycles through system, light and dark. */
 export function ThemeToggle() {
   const { theme, setTheme } = useTheme();
   const hydrated = useHydrated();

@@ -12,7 +12,7 @@ import {
   useSyncExternalStore,
 } from 'react';
 
-/** Called before the reader unfolds something, so that a view that follows its end stops moving what they opened. */
+/** Called before the reader unfolds something, to stop following the end, which would scroll it away. */
 export const HoldTail = createContext<() => void>(() => {});
 
 export function useHoldTail(): () => void {
@@ -34,7 +34,6 @@ export function useDisclosure(isOpenAtFirst = false) {
   return { open, id, button: { 'aria-expanded': open, 'aria-controls': open ? id : undefined, onClick } };
 }
 
-/** A button that shows more in place. */
 export function UnfoldButton(props: { onPress: () => void; className?: string; children: ReactNode }) {
   const { onPress, className, children } = props;
   const hold = useHoldTail();
@@ -53,7 +52,7 @@ export function UnfoldButton(props: { onPress: () => void; className?: string; c
   );
 }
 
-/** Tracks which parts of a box are still folded: a box with folded parts has not been read to the end. */
+/** Tracks the folded parts of a box. A box with folded parts does not count as read. */
 class FoldedParts {
   readonly #folded = new Set<string>();
   readonly #listeners = new Set<() => void>();

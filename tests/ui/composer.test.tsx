@@ -137,7 +137,7 @@ describe('the composer', () => {
 
 it.each([
   ['queued', false, 'Queued'],
-  ['queued', true, 'Agent offline. Your message will be sent when it reconnects.'],
+  ['queued', true, 'Queued until the agent reconnects'],
   ['delivered', false, 'Delivered'],
   ['seen', false, 'Seen'],
 ] as const)('delivery line of a %s message, away %s, says “%s”', (delivery, away, words) => {

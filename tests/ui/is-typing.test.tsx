@@ -6,18 +6,18 @@ import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 afterEach(cleanup);
 
 function Page({ onKey, children }: { onKey: (key: string) => void; children: React.ReactNode }) {
-  const hear = ({ key }: KeyboardEvent) => onKey(key === 'ArrowDown' ? '↓' : key);
-  useShortcuts({ 'sessions.next': hear, 'sessions.previous': hear, 'inbox.next-request': hear });
+  const record = ({ key }: KeyboardEvent) => onKey(key === 'ArrowDown' ? '↓' : key);
+  useShortcuts({ 'sessions.next': record, 'sessions.previous': record, 'inbox.next-request': record });
   return <div data-testid="box">{children}</div>;
 }
 
 /** Shortcut keys that act on a control. */
-function heardOn(control: React.ReactNode): string {
-  let heard = '';
+function keysOn(control: React.ReactNode): string {
+  let pressed = '';
   const page = render(
     <Page
       onKey={(key) => {
-        heard += key;
+        pressed += key;
       }}
     >
       {control}
@@ -26,15 +26,15 @@ function heardOn(control: React.ReactNode): string {
   const target = screen.getByTestId('box').firstElementChild as Element;
   for (const key of ['j', 'k', 'r', 'ArrowDown']) fireEvent.keyDown(target, { key });
   page.unmount();
-  return heard;
+  return pressed;
 }
 
 it('shortcuts act on checkboxes and buttons', () => {
-  expect(heardOn(<input type="checkbox" />)).toBe('jkr↓');
-  expect(heardOn(<input type="button" />)).toBe('jkr↓');
-  expect(heardOn(<button type="button" />)).toBe('jkr↓');
+  expect(keysOn(<input type="checkbox" />)).toBe('jkr↓');
+  expect(keysOn(<input type="button" />)).toBe('jkr↓');
+  expect(keysOn(<button type="button" />)).toBe('jkr↓');
   // Arrows select the next radio button.
-  expect(heardOn(<input type="radio" />)).toBe('jkr');
+  expect(keysOn(<input type="radio" />)).toBe('jkr');
 });
 
 it('shortcuts ignore keys in fields, and arrows on radio buttons', () => {
@@ -45,6 +45,6 @@ it('shortcuts ignore keys in fields, and arrows on radio buttons', () => {
     <textarea key="d" />,
     <select key="e" />,
   ]) {
-    expect(heardOn(field)).toBe('');
+    expect(keysOn(field)).toBe('');
   }
 });

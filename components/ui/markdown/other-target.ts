@@ -17,9 +17,9 @@ const ADDRESS = new RegExp(
   'giu',
 );
 
-/** Top-level domains that are no other suffix. */
+/** Top-level domains that are not also file or code suffixes. */
 const ORIGINAL = /^(?:com|net|org|edu|gov|mil)$/i;
-/** Common ones, without names of properties and methods (`.name`, `.run`). */
+/** Common generic domains, except names of properties and methods (`.name`, `.run`). */
 const GENERIC =
   /^(?:info|biz|app|dev|cloud|xyz|online|site|website|shop|store|tech|blog|club|vip|bank|wiki|news|agency|world|space|digital|services|solutions|finance|money|exchange|market|academy|health|chat|studio|codes|software|technology|ltd|gmbh|asia|onion|example|invalid)$/i;
 const COUNTRY =

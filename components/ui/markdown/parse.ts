@@ -17,7 +17,7 @@ const MAX_BLOCK = { pieces: 500, characters: 6_000 };
 const MAX_ROWS = 300;
 /** A code block has a box, a language name and a copy button. */
 const CODE_PIECES = 10;
-/** More nested quotes and lists than anyone writes, and than the parser's stack may bear. */
+/** Deeper nesting than anyone writes, which may overflow the parser's stack. */
 const TOO_DEEP = /^(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){40}/m;
 /** Each of these makes the parser search the rest of its paragraph for a counterpart. */
 const MARKS = /[*_~`[\]<>!&\\|@:#]/g;
@@ -144,7 +144,7 @@ export function countPieces(tokens: readonly Token[]): number {
 
 /** The server's limit for the texts of one page: about thirty milliseconds of the worst ones. */
 const SERVER = { work: 3_000_000, characters: 64_000 };
-/** Elements cost time as well, whatever is in them. */
+/** Fixed cost of an element. */
 const WORK_PER_PARAGRAPH = 1_500;
 
 /** Upper bound of the work of parsing a text, in characters visited. */
