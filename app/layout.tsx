@@ -4,7 +4,7 @@ import type { Metadata, Viewport } from 'next';
 import { ThemeProvider } from 'next-themes';
 import type { ReactNode } from 'react';
 import { LiveProvider } from '@/components/live/live-provider';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import './globals.css';
 import { isEmbed } from './is-embed';
 import { pageNonce } from './page-nonce';

@@ -2,7 +2,7 @@
 
 import { useFleet } from '@/components/live/use-fleet';
 import { needsLook } from '@/components/sessions/session-words';
-import { useServerNow } from '@/components/ui/now';
+import { useServerNow } from '@/components/ui/clock';
 
 /** `2 need you · 3 working · 4 tasks running`. What is zero is not said, nor what is known only of a part. */
 export function FleetSummary() {

@@ -1,8 +1,8 @@
 'use client';
 
 import { useStored } from '@/components/ui/browser-storage';
+import { useHydrated } from '@/components/ui/clock';
 import { FoldButton } from '@/components/ui/list-controls';
-import { useHydrated } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useMedia } from '@/components/ui/use-media';
 

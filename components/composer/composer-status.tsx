@@ -3,9 +3,9 @@
 import type { Refusal } from '@interlude/protocol/agent-limits';
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { sendingTo } from '@interlude/protocol/sending';
+import { useFrozenAt } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name, Quoted } from '@/components/ui/name';
-import { useFrozenAt } from '@/components/ui/now';
 import { quoted } from '@/components/ui/verbatim';
 
 /** The most important status of the composer, on one line. */

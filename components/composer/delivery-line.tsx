@@ -2,10 +2,10 @@
 
 import type { MessageItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
+import { useFrozenAt } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name } from '@/components/ui/name';
-import { useFrozenAt } from '@/components/ui/now';
 import type { OutgoingMessage } from './draft-store';
 
 interface DeliveryLineProps {

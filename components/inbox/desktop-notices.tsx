@@ -7,7 +7,7 @@ import { ALL } from '@/components/live/fleet-store';
 import { useConnectionState } from '@/components/live/live-provider';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { onLeave, readStored, writeStored } from '@/components/ui/browser-storage';
-import { useServerNow } from '@/components/ui/now';
+import { useServerNow } from '@/components/ui/clock';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
 import { LOOK_KEY, lookOf, nextLook } from './notice-look';
 import { noteRefusal } from './notice-refusal';

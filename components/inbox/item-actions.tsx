@@ -4,7 +4,7 @@ import type { InboxItem } from '@interlude/protocol/inbox';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
 import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
-import { useServerNow } from '@/components/ui/now';
+import { useServerNow } from '@/components/ui/clock';
 import { ButtonPopover } from '@/components/ui/popover';
 import { nameText } from '@/components/ui/verbatim';
 import { itemTitle } from './inbox-words';

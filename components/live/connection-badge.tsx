@@ -1,9 +1,8 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { TimeOfDay } from '@/components/ui/clock';
+import { TimeOfDay, useFrozenAt, useTrueNow } from '@/components/ui/clock';
 import { formatAgoLong } from '@/components/ui/duration';
-import { useFrozenAt, useTrueNow } from '@/components/ui/now';
 import type { ConnectionStatus } from './connection-state';
 import { useConnectionState } from './live-provider';
 

@@ -1,6 +1,6 @@
 import type { ErrorBody, ErrorCode } from '@interlude/protocol/errors';
 import { leavePage } from '@/components/ui/browser-storage';
-import { clocksFrozenAt } from '@/components/ui/now';
+import { clocksFrozenAt } from '@/components/ui/clock';
 import { apiFetch } from './api-fetch';
 
 /** A response other than 2xx. `message` comes from the server and says what to do next. */

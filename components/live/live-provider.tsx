@@ -2,7 +2,7 @@
 
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { clocksFrozenAt, freezeClocks, useServerNow } from '@/components/ui/now';
+import { clocksFrozenAt, freezeClocks, useServerNow } from '@/components/ui/clock';
 import { type ConnectionState, initialConnectionState, isStale } from './connection-state';
 import { RequestError } from './fetch-json';
 import { FleetStore, type Held } from './fleet-store';

@@ -3,8 +3,8 @@
 import type { DesiredLogLevel } from '@interlude/protocol/commands';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
+import { useHydrated, useNow } from '@/components/ui/clock';
 import { formatAgoLong, formatClock } from '@/components/ui/duration';
-import { useHydrated, useNow } from '@/components/ui/now';
 import { quoted } from '@/components/ui/verbatim';
 import { clockTime } from './log-settings';
 

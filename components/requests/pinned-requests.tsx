@@ -3,9 +3,9 @@
 import type { RequestItem, Turn } from '@interlude/protocol/read-models';
 import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useActions } from '@/components/live/actions';
+import { useServerNow } from '@/components/ui/clock';
 import { JumpLink } from '@/components/ui/jump';
 import { afterPress, SETTLE_MS } from '@/components/ui/misclick-guard';
-import { useServerNow } from '@/components/ui/now';
 import { closedText, requestKey, withExpiry } from './request-answer';
 import { useVisibleRequests } from './request-board';
 import { useFocusWithin } from './use-focus-within';

@@ -18,9 +18,9 @@ import {
 import { useActing } from '@/components/access/may-act';
 import { type ActionState, useActionState, useActions } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
+import { useHasPassed } from '@/components/ui/clock';
 import { useLiveness } from '@/components/ui/liveness';
 import { useSettled } from '@/components/ui/misclick-guard';
-import { useHasPassed } from '@/components/ui/now';
 import { isPress, isTyping } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
 import { PermissionAnswer } from './permission-answer';

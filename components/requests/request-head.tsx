@@ -1,12 +1,11 @@
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
-import { RunningClock } from '@/components/ui/clock';
+import { RunningClock, useServerNow } from '@/components/ui/clock';
 import { formatClock } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Quoted, Words } from '@/components/ui/name';
-import { useServerNow } from '@/components/ui/now';
 import type { InputGate } from './request-input';
 
 /**

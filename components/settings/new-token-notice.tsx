@@ -3,8 +3,8 @@
 import type { NewToken } from '@interlude/protocol/access';
 import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 import { useEffect, useRef } from 'react';
+import { useHydrated } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { useHydrated } from '@/components/ui/now';
 import { tokenCommands } from './token-commands';
 
 /** A secret, this once, and what to do with it. */

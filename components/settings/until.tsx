@@ -1,6 +1,6 @@
 'use client';
 
-import { useHydrated, useServerNow } from '@/components/ui/now';
+import { useHydrated, useServerNow } from '@/components/ui/clock';
 import { inWords } from './span-words';
 
 /** When something ends, by the server's clock, which ends it. */

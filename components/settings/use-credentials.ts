@@ -4,7 +4,7 @@ import type { CredentialList, CredentialSummary } from '@interlude/protocol/acce
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
-import { useServerNow } from '@/components/ui/now';
+import { useServerNow } from '@/components/ui/clock';
 
 const KEY = ['access', 'credentials'];
 const AGAIN_MS = 5_000;

@@ -2,8 +2,8 @@ import { isJson } from '@interlude/protocol/fields';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { plural } from '@/components/ui/duration';
 import { exceeds } from '@/components/ui/exceeds';
+import { countLines } from '@/components/ui/format-size';
 import { nameElements } from '@/components/ui/name';
-import { countLines } from '@/components/ui/verbatim-page';
 
 /**
  * One part of a tool's input. Every key becomes one part, so that no special rendering hides another key.

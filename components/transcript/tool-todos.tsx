@@ -3,9 +3,8 @@
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { UnfoldButton } from '@/components/ui/unfold';
-import type { VerbatimPage } from '@/components/ui/verbatim-page';
-import { firstPages } from '@/components/ui/verbatim-page';
-import { VerbatimLines, VerbatimText } from '@/components/ui/verbatim-text';
+import type { VerbatimPage } from '@/components/ui/verbatim-text';
+import { firstPages, VerbatimLines, VerbatimText } from '@/components/ui/verbatim-text';
 import type { Todo } from './tool-words';
 
 /** Items shown at first and added per press. */

@@ -5,12 +5,12 @@ import type { TranscriptState } from '@interlude/protocol/projections/transcript
 import type { RemovedHistory, Turn } from '@interlude/protocol/read-models';
 import { ArrowDown } from 'lucide';
 import { memo, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
+import { useHydrated } from '@/components/ui/clock';
 import { CalendarDay } from '@/components/ui/day';
 import { Icon } from '@/components/ui/icon';
 import { OVERLAY } from '@/components/ui/in-view';
 import { addressAnchor, type Jump, JumpProvider } from '@/components/ui/jump';
 import { ParsedAtOnce } from '@/components/ui/markdown/markdown';
-import { useHydrated } from '@/components/ui/now';
 import type { RowVirtualizer } from '@/components/ui/row-window';
 import { HoldTail } from '@/components/ui/unfold';
 import { FirstPaint, firstPaintOf } from './first-paint';

@@ -5,8 +5,8 @@ import type { VirtualItem } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
 import type { ReactNode, Ref } from 'react';
 import { Boundary } from '@/components/ui/boundary';
+import { useHydrated, useNow } from '@/components/ui/clock';
 import { formatDay, isOtherDay } from '@/components/ui/day';
-import { useHydrated, useNow } from '@/components/ui/now';
 import { TurnArticle } from './turn-article';
 
 /** The turns near the reader, at their places in the list. */

@@ -1,6 +1,6 @@
 'use client';
 
-import { useClock, useHydrated } from './now';
+import { useClock, useHydrated } from './clock';
 
 /** Local time, with the date unless it is today: `14:03`, `24 Nov 14:03`, `24 Nov 2025 14:03`. */
 export function Moment({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {

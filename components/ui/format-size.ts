@@ -26,3 +26,10 @@ export function formatBytes(bytes: number, unit = 'byte'): string {
 export function formatLength(length: number): string {
   return formatBytes(length, 'character');
 }
+
+/** Number of line breaks plus one. */
+export function countLines(text: string): number {
+  let count = 1;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count += 1;
+  return count;
+}

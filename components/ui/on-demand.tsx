@@ -1,7 +1,7 @@
 'use client';
 
 import { type ComponentType, type ReactNode, use, useEffect, useEffectEvent, useRef, useState } from 'react';
-import { useHydrated } from './now';
+import { useHydrated } from './clock';
 import { whenIdle } from './when-idle';
 
 /** A component whose code loads separately. Create it once, at module level. */

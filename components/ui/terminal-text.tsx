@@ -4,10 +4,10 @@ import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { hasControls, parseAnsi, stripAnsi } from './ansi';
 import { CopyButton } from './copy-button';
+import { countLines } from './format-size';
 import { longRunClass, needsBreaks, withBreaks } from './line-breaks';
 import { lastPart } from './truncate';
 import { UnfoldButton } from './unfold';
-import { countLines } from './verbatim-page';
 
 /** Folded output is limited in characters, too: one line may be very long. */
 const CHARACTERS_PER_LINE = 120;

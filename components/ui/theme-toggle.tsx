@@ -2,8 +2,8 @@
 
 import { Monitor, Moon, Sun } from 'lucide';
 import { useTheme } from 'next-themes';
+import { useHydrated } from './clock';
 import { Icon } from './icon';
-import { useHydrated } from './now';
 
 const NEXT = { system: 'light', light: 'dark', dark: 'system' } as const;
 const ICON = { system: Monitor, light: Sun, dark: Moon };

@@ -18,7 +18,7 @@ import { TaskCard, TaskFacts } from '@/components/tasks/task-card';
 import { MessageView } from '@/components/transcript/message-view';
 import { ToolCallLine } from '@/components/transcript/tool-call-line';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { TimeLockProvider } from '@/components/ui/time-lock';
 import { inQuotes } from '@/components/ui/verbatim';

@@ -11,7 +11,7 @@ import { readDraft, readOutgoing, storeDraft } from '@/components/composer/draft
 import { outgoingQueues } from '@/components/composer/outgoing-queue';
 import { uploadLists } from '@/components/composer/upload-list';
 import { RefusalsProvider } from '@/components/live/refusals';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { HeldRequest } from './held-request';
 import { layOut, settle } from './laid-out';
 import { aMessage, anAgent, aSession } from './rows';

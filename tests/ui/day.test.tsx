@@ -1,8 +1,8 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { DayLine, pauseHeight } from '@/components/transcript/turn-list';
+import { NowProvider } from '@/components/ui/clock';
 import { formatDay, isOtherDay } from '@/components/ui/day';
-import { NowProvider } from '@/components/ui/now';
 
 /** Local time in any time zone. */
 const at = (year: number, month: number, day: number, hour = 12, minute = 0) =>

@@ -10,10 +10,10 @@ import { TaskSummary } from '@/components/tasks/task-summary';
 import { InputParts } from '@/components/transcript/tool-input';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TurnArticle } from '@/components/transcript/turn-article';
+import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
-import { NowProvider } from '@/components/ui/now';
 import { aMessage, aRequest, aSession, aTask, aTaskMoment, aTurn } from './rows';
 
 const HEBREW = 'שלום, עולם!';

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
-import { freezeClocks } from '@/components/ui/now';
+import { freezeClocks } from '@/components/ui/clock';
 
 afterEach(() => {
   vi.unstubAllGlobals();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { ConnectionState } from '@/components/live/connection-state';
 import { freezeWhenStale } from '@/components/live/live-provider';
-import { clocksFrozenAt, freezeClocks } from '@/components/ui/now';
+import { clocksFrozenAt, freezeClocks } from '@/components/ui/clock';
 
 const marks = new Set<string>();
 beforeEach(() => {

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import type { RequestedItem } from '@/components/inbox/use-request';
 import { LiveProvider } from '@/components/live/live-provider';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { NextPage } from '../support/next-page';
 import { layOut } from './laid-out';

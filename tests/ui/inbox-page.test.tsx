@@ -8,7 +8,7 @@ import { InboxPage } from '@/components/inbox/inbox-page';
 import type { RequestedItem } from '@/components/inbox/use-request';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useCardKeys } from '@/components/requests/request-board';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { NextPage } from '../support/next-page';
 import { anInboxItem } from './rows';

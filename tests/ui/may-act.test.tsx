@@ -14,7 +14,7 @@ import { RequestBoardProvider } from '@/components/requests/request-board';
 import { RequestCard } from '@/components/requests/request-card';
 import { SessionMenu } from '@/components/sessions/session-menu';
 import { TaskStop } from '@/components/tasks/task-stop';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { anAgent, anInboxItem, aRequest, aSession, aTask } from './rows';
 
 afterEach(cleanup);

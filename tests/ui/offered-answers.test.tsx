@@ -6,7 +6,7 @@ import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { chosenOption, decisionOf, offeredOptions } from '@/components/requests/request-answer';
 import { requestWeight } from '@/components/transcript/row-weight';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { unescaped } from '../support/decode-shown';
 import { signs } from '../support/hostile-inputs';
 import { aRequest } from './rows';

@@ -5,8 +5,8 @@ import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { withExpiry } from '@/components/requests/request-answer';
 import { TurnFooter } from '@/components/transcript/turn-article';
+import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { NowProvider } from '@/components/ui/now';
 import { aRequest, aTurn } from './rows';
 
 const NOW = 100_000;

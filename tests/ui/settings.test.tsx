@@ -10,7 +10,7 @@ import { inWords, spanInWords } from '@/components/settings/span-words';
 import { tokenCommands } from '@/components/settings/token-commands';
 import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenRequest } from '@/components/settings/token-wish';
 import { MessageView } from '@/components/transcript/message-view';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import type { SignInFailure } from '@/lib/server/access/sign-in';
 import { aMessage } from './rows';
 

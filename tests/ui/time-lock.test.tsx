@@ -6,7 +6,7 @@ import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slot
 import { spanOf } from '@/components/time-lock/time-lock';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TurnArticle } from '@/components/transcript/turn-article';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { TimeLockProvider } from '@/components/ui/time-lock';
 import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
 

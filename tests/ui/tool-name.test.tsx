@@ -2,8 +2,8 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { unseenReason } from '@/components/requests/request-head';
+import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { NowProvider } from '@/components/ui/now';
 import { decodeShown } from '../support/decode-shown';
 import { aRequest } from './rows';
 

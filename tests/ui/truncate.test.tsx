@@ -1,11 +1,10 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { estimateTurnHeight } from '@/components/transcript/use-turn-rows';
-import { formatLength } from '@/components/ui/format-size';
+import { countLines, formatLength } from '@/components/ui/format-size';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { TerminalText } from '@/components/ui/terminal-text';
 import { foldLines, LINE_KEPT, lastPart } from '@/components/ui/truncate';
-import { countLines } from '@/components/ui/verbatim-page';
 import { ErrorText } from '@/components/ui/verbatim-text';
 import { aMessage, aTurn } from './rows';
 

@@ -5,8 +5,7 @@ import { inputParts } from '@/components/transcript/input-parts';
 import { ToolInput } from '@/components/transcript/tool-input';
 import { Name } from '@/components/ui/name';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
-import { verbatimPage } from '@/components/ui/verbatim-page';
-import { VerbatimText } from '@/components/ui/verbatim-text';
+import { VerbatimText, verbatimPage } from '@/components/ui/verbatim-text';
 import { decodeShown, textOfLabel, UNSEEN, unescaped } from '../support/decode-shown';
 
 const shownText = (text: string) => renderToStaticMarkup(<VerbatimText text={text} label="command" />);

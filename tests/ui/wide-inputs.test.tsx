@@ -9,7 +9,7 @@ import { inputParts } from '@/components/transcript/input-parts';
 import { FIRST_WEIGHT, itemWeight } from '@/components/transcript/row-weight';
 import { Name } from '@/components/ui/name';
 import { rowsBefore, STEP_WEIGHT } from '@/components/ui/row-window';
-import { FIRST_PAGE, firstPages, verbatimPage } from '@/components/ui/verbatim-page';
+import { FIRST_PAGE, firstPages, verbatimPage } from '@/components/ui/verbatim-text';
 import { hostileInputs, signs } from '../support/hostile-inputs';
 import { aRequest } from './rows';
 

@@ -5,10 +5,10 @@ import { clsx } from 'clsx';
 import { X } from 'lucide';
 import { formatLogTime, useLogSettings } from '@/components/logs/log-settings';
 import type { Span, TurnAtLine } from '@/components/time-lock/time-lock';
+import { useNow } from '@/components/ui/clock';
 import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
-import { useNow } from '@/components/ui/now';
 import { nameText } from '@/components/ui/verbatim';
 
 /** Something of the transcript, and where it is. */
