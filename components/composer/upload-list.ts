@@ -33,7 +33,7 @@ interface UploadListUse {
   onReady: () => void;
 }
 
-export interface UploadListOptions {
+interface UploadListOptions {
   upload(file: File, onProgress: (share: number) => void, signal: AbortSignal): Promise<UploadOutcome>;
   /** True if the server still has it; null if unknown. */
   isKept(attachment: Attachment): Promise<boolean | null>;

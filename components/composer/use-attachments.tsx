@@ -16,7 +16,7 @@ import { Icon } from '@/components/ui/icon';
 import type { Draft } from './draft-store';
 import { type Upload, uploadLists } from './upload-list';
 
-export const NONE_ACCEPTED = 'This agent doesn’t accept attachments';
+const NONE_ACCEPTED = 'This agent doesn’t accept attachments';
 
 /** Opens the file dialog. Disabled, with the reason as its tooltip, if the agent accepts no attachments. */
 export function AttachButton(props: { accepts: readonly AttachmentKind[]; onAttach: (files: FileList) => void }) {

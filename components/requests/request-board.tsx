@@ -5,7 +5,7 @@ import { Store } from '@/components/live/store';
 import { useSelected } from '@/components/live/use-folded';
 import type { Choice } from './question-answer';
 
-export interface RequestDraft {
+interface RequestDraft {
   /** Reason of a denial; null while the field is closed. */
   reason: string | null;
   /** By question, in order. */
@@ -14,9 +14,7 @@ export interface RequestDraft {
 
 const NO_DRAFT: RequestDraft = { reason: null, choices: [] };
 
-/**
- * @param whole parts of the card that must be completely in sight; without any, part of the card suffices
- */
+/** @param whole parts of the card that must be completely in sight; without any, part of the card suffices */
 type Watch = (key: string, card: Element, whole?: readonly Element[]) => () => void;
 
 /** Ratio that counts as completely in sight, because browsers round. */

@@ -182,9 +182,7 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   );
 }
 
-/**
- * Registers a transcript card with the board before the next paint, so that no pinned copy flashes.
- */
+/** Registers a transcript card with the board before the next paint, so that no pinned copy flashes. */
 function useWatchedWhile(
   isWatched: boolean,
   key: string,

@@ -63,9 +63,7 @@ function TimeLimit({ at }: { at: number }) {
   return <span>{text}</span>;
 }
 
-/**
- * Longest tool name that is shown whole, and longer than any real one.
- */
+/** Longest tool name that is shown whole, and longer than any real one. */
 const TOOL_NAME_CHARACTERS = MAX_ID_LENGTH;
 
 const UNSEEN: Record<InputGate, string | null> = {

@@ -32,7 +32,7 @@ const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g;
 
 /** A range of the output: text in one style, or an escape other than a colour. */
-export interface AnsiPiece {
+interface AnsiPiece {
   from: number;
   to: number;
   className: string | null;
@@ -64,9 +64,7 @@ export function ansiPieces(output: string, begin: AnsiStyle = PLAIN): AnsiPiece[
   return pieces;
 }
 
-/**
- * @param mostSpans the rest becomes one plain span, because a page with a hundred thousand spans freezes
- */
+/** @param mostSpans the rest becomes one plain span, because a page with a hundred thousand spans freezes */
 export function parseAnsi(output: string, mostSpans = 1_000, begin: AnsiStyle = PLAIN): AnsiSpan[] {
   const spans: AnsiSpan[] = [];
   const settled = overwriteLines(output);

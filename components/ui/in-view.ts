@@ -1,5 +1,5 @@
 /** A rectangle in window pixels. */
-export type Area = Pick<DOMRectReadOnly, 'left' | 'top' | 'right' | 'bottom'>;
+type Area = Pick<DOMRectReadOnly, 'left' | 'top' | 'right' | 'bottom'>;
 
 /** Attribute of everything that can cover the page. IntersectionObserver ignores such overlays. */
 export const OVERLAY = { 'data-over': '' } as const;

@@ -3,7 +3,7 @@
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 
 /** Whether the activity shown below is known to continue. */
-export interface Liveness {
+interface Liveness {
   /** Set while nothing reports on the activity: since when, and a short reason. Its clocks stop there. */
   stopped: { at: number; why: string } | null;
   /** The agent is offline: commands to it are queued. */

@@ -5,7 +5,7 @@ export const LONGEST_LINE = 6_000;
 /** Characters kept of a long line, about ten rows on the page. */
 export const LINE_KEPT = 800;
 
-export interface FoldedLines {
+interface FoldedLines {
   text: string;
   /** Length of the whole text; null if no line is folded. */
   wholeLength: number | null;
