@@ -152,7 +152,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
           {interrupt !== null && (
             <InterruptButton
               turnId={interrupt.turnId}
-              isAsked={interrupt.isAsked}
+              isRequested={interrupt.isRequested}
               describedBy={statusId}
               effect={effect}
               onPress={interrupt.ask}

@@ -24,7 +24,7 @@ export function interruptEffect(agent: AgentSummary | null, runningTasks: number
 /** Interrupts the open turn. @returns null if it can't be interrupted */
 export function useInterrupt(turnId: string | null): {
   turnId: string;
-  isAsked: boolean;
+  isRequested: boolean;
   failure: string | null;
   ask: () => void;
   /** For the shortcut: ignores a press that may have been meant for the previous turn. */
@@ -36,29 +36,29 @@ export function useInterrupt(turnId: string | null): {
   const refusal = useRefusal('interrupt');
   // A queued interrupt would hit the turn of the next runner.
   const isOffered = actions !== null && turnId !== null && stopped === null && refusal === null;
-  const isMeant = useShownLongEnough(isOffered ? turnId : null);
+  const isIntended = useShownLongEnough(isOffered ? turnId : null);
   if (!isOffered) return null;
-  const isAsked = state?.kind === 'sending' || state?.kind === 'asked';
+  const isRequested = state?.kind === 'sending' || state?.kind === 'asked';
   const ask = () => void actions.ask(interruptKey(turnId), '/interrupt', { turnId });
   return {
     turnId,
-    isAsked,
+    isRequested,
     failure: state?.kind === 'failed' ? state.reason : null,
     ask,
     press: () => {
-      if (!isAsked && isMeant()) ask();
+      if (!isRequested && isIntended()) ask();
     },
   };
 }
 
 export function InterruptButton(props: {
   turnId: string;
-  isAsked: boolean;
+  isRequested: boolean;
   describedBy: string;
   effect: string;
   onPress: () => void;
 }) {
-  const { turnId, isAsked, describedBy, effect, onPress } = props;
+  const { turnId, isRequested, describedBy, effect, onPress } = props;
   const button = useRef<HTMLButtonElement>(null);
   const { settled, isIntended } = useSettled(button, turnId);
   const { isAway } = useLiveness();
@@ -67,15 +67,15 @@ export function InterruptButton(props: {
       ref={button}
       type="button"
       onClick={() => isIntended() && onPress()}
-      disabled={isAsked}
-      aria-disabled={isAsked || !settled}
+      disabled={isRequested}
+      aria-disabled={isRequested || !settled}
       title={`${effect} (Ctrl+.)`}
       aria-keyshortcuts="Control+. Meta+."
       aria-describedby={describedBy}
       className="flex h-7 shrink-0 items-center gap-1.5 rounded px-2 text-ink-2 text-xs transition-colors duration-300 hover:bg-raised hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:hover:bg-transparent"
     >
       <Icon of={Square} size={10} fill="currentColor" />
-      {isAway ? (isAsked ? 'Interrupt queued' : 'Queue interrupt') : isAsked ? 'Interrupting…' : 'Interrupt'}
+      {isAway ? (isRequested ? 'Interrupt queued' : 'Queue interrupt') : isRequested ? 'Interrupting…' : 'Interrupt'}
     </button>
   );
 }

@@ -17,7 +17,7 @@ export function answerText(item: RequestItem): string {
   return chosen === null ? done : `${done} ${quoted(chosen.label)}`;
 }
 
-const GONE: Record<NonNullable<RequestItem['outcome']>, string> = {
+const CLOSED: Record<NonNullable<RequestItem['outcome']>, string> = {
   allowed: 'Allowed elsewhere',
   denied: 'Denied elsewhere',
   answered: 'Answered elsewhere',
@@ -33,7 +33,7 @@ const GONE: Record<NonNullable<RequestItem['outcome']>, string> = {
  */
 export function closedText({ outcome }: Pick<RequestItem, 'outcome'>, asked: ActionState | null): string | null {
   if (outcome === null || asked?.kind === 'sending' || asked?.kind === 'asked') return null;
-  return `${GONE[outcome]}. Nothing was sent.`;
+  return `${CLOSED[outcome]}. Nothing was sent.`;
 }
 
 /** Answers to a permission request that has no options of its own. The empty id marks them. */
