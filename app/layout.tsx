@@ -5,7 +5,7 @@ import { headers } from 'next/headers';
 import { ThemeProvider } from 'next-themes';
 import type { ReactNode } from 'react';
 import { LiveProvider } from '@/components/live/live-provider';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { EMBED_HEADER } from '@/lib/server/access/embeds';
 import './globals.css';
 import { pageNonce } from './page-nonce';

@@ -2,7 +2,7 @@
 
 import { useFleet } from '@/components/live/use-fleet';
 import { needsLook } from '@/components/sessions/session-labels';
-import { useServerNow } from '@/components/ui/now';
+import { useServerNow } from '@/components/ui/clock';
 
 /** `2 need you · 3 working · 4 tasks running`. Zero and partly known counts are left out. */
 export function FleetSummary() {

@@ -2,8 +2,8 @@
 
 import type { ReactNode } from 'react';
 import { ConnectionBadge } from '@/components/live/connection-badge';
+import { Logo } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
-import { Logo } from '@/components/ui/logo';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
 import { FleetSummary } from './fleet-summary';

@@ -1,8 +1,8 @@
 'use client';
 
 import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
+import { useHydrated } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { useHydrated } from '@/components/ui/now';
 import type { CommandPlace } from '@/lib/server/access/command-place';
 
 /** Shown until the first session. */

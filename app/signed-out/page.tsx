@@ -1,6 +1,6 @@
 import type { Metadata } from 'next';
 import { headers } from 'next/headers';
-import { Logo } from '@/components/ui/logo';
+import { Logo } from '@/components/ui/icon';
 import { accessSettings } from '@/lib/server/access/access-settings';
 import { localNameOrigin } from '@/lib/server/access/session-cookie';
 import { hasSessionCookie } from '@/lib/server/access/sign-in';

@@ -4,15 +4,15 @@ import { createContext, type ReactNode, useContext } from 'react';
 
 interface Acting {
   may: boolean;
-  /** Said in the place of what one writes in. */
+  /** Shown in place of the composer. */
   why: string | null;
-  /** Whether requests are answered here. In a frame a click may be stolen: there they are answered in a window of ours. */
+  /** False in frames, where requests are answered in a new window because of clickjacking. */
   answersHere: boolean;
 }
 
 const ActingContext = createContext<Acting>({ may: true, why: null, answersHere: true });
 
-/** Whether who looks at this page may ask anything of agents, or change anything. The server decides; this says so. */
+/** Provides the reader's permission to act. The server enforces it. */
 export function MayActProvider({ children, ...acting }: Acting & { children: ReactNode }) {
   return <ActingContext value={acting}>{children}</ActingContext>;
 }

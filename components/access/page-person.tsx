@@ -1,26 +1,25 @@
 'use client';
 
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
-import { claimStorage, hasPageEnded, isSuperseded, personId } from '@/components/ui/browser-storage';
-import { leavePage } from '@/components/ui/leave-page';
+import { claimStorage, hasPageEnded, isSuperseded, leavePage, personId } from '@/components/ui/browser-storage';
 
 const PersonContext = createContext<string | null>(null);
 
 const isServer = typeof window === 'undefined';
 
 /**
- * Ties the page to the person it was rendered for: what it stores and sends is theirs. It leaves when they sign out, or
+ * Binds the page to the person it was rendered for, for storage and requests. Reloads the page when they sign out or
  * another person signs in, in any tab.
  *
- * @param id as `GET /me` says it
+ * @param id from `GET /me`
  */
 export function PagePerson({ id, children }: { id: string; children: ReactNode }) {
-  // Before anything below reads what is stored.
+  // Runs before descendants read from storage.
   useState(() => {
     if (!isServer && personId() === null) claimStorage(id);
   });
   useEffect(() => {
-    // The server rendered this part of the page anew, for another person.
+    // The server rendered the page for another person.
     if (id !== personId()) leavePage();
   }, [id]);
   useEffect(() => {

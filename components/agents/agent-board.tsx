@@ -7,16 +7,14 @@ import { ListEnd } from '@/components/live/list';
 import type { ShownList } from '@/components/live/row-table';
 import { useInitialData } from '@/components/live/use-fleet';
 import { type ListState, useListSearch } from '@/components/live/use-list';
-import { FoldButton } from '@/components/ui/fold-button';
-import { HeldChanges } from '@/components/ui/held-changes';
-import { ListSearch } from '@/components/ui/list-search';
-import { useHydrated } from '@/components/ui/now';
+import { useStored } from '@/components/ui/browser-storage';
+import { useHydrated } from '@/components/ui/clock';
+import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
+import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { useHeldOrder } from '@/components/ui/use-held-order';
+import { useLatest } from '@/components/ui/use-latest';
 import { useMedia } from '@/components/ui/use-media';
-import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
-import { useStored } from '@/components/ui/use-stored';
 import { BoardSorter, SORT_WORD } from './board-columns';
 import { BoardFilter, boardParams, isOnBoard, useBoardQuery, WHOLE_BOARD } from './board-filter';
 import { BoardHead, BoardSort } from './board-head';
@@ -80,7 +78,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
   const byId = useMemo(() => new Map(rows.map((agent) => [agent.id, agent])), [rows]);
   const agents = held.order.flatMap(({ ids }) => ids).flatMap((id) => byId.get(id) ?? []);
   const chosen = agents.filter(({ id }) => selected.has(id));
-  const latest = useNewest(select);
+  const latest = useLatest(select);
   const onSelect = useCallback((id: string, isSelected: boolean) => latest.current(id, isSelected), [latest]);
   const isFiltered = agents.length < rows.length;
   const isSearched = serverQuery !== '';
@@ -104,7 +102,7 @@ function BoardTable({ list, state }: { list: ShownList<AgentSummary>; state: Lis
           isReversed={query.isReversed}
           onSort={(sort, isReversed) => setQuery({ ...query, sort, isReversed })}
         />
-        <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
+        <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
       </p>
       {/* biome-ignore lint/a11y/useSemanticElements: see its rows */}
       <div role="table" aria-label="Agents" aria-rowcount={agents.length + 1}>

@@ -10,7 +10,7 @@ import { sessionTitle } from '@/components/sessions/session-labels';
 import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
-import { useTellInSight } from '@/components/ui/rows-in-sight';
+import { useVisibleRow } from '@/components/ui/visible-rows';
 import { SeenWhileShown, seeFailures, unseenOf } from './seen-while-shown';
 import type { LiveAgent } from './use-agents';
 
@@ -40,7 +40,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
   const { position, agentId, detail, isFailure, occurredAt, seenAt } = insight;
   const isNew = isFailure && seenAt === null;
   const row = useRef<HTMLLIElement>(null);
-  useTellInSight(row, isNew ? position : null);
+  useVisibleRow(row, isNew ? position : null);
   return (
     <li ref={row} className="border-line border-b py-2">
       <p className="flex flex-wrap items-baseline gap-x-3">

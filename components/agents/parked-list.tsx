@@ -9,11 +9,11 @@ import { usePost } from '@/components/live/idempotent-post';
 import { sessionTitle } from '@/components/sessions/session-labels';
 import { SessionLink } from '@/components/sessions/session-link';
 import { Ago } from '@/components/ui/clock';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import { plural } from '@/components/ui/duration';
 import { Link } from '@/components/ui/link';
+import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name } from '@/components/ui/name';
-import { PressTwice } from '@/components/ui/press-twice';
-import { SettledButton } from '@/components/ui/settled-button';
 import { nameText, quoted } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 
@@ -105,7 +105,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
                 Assign<span className="sr-only"> {name}</span>
               </SettledButton>
             </span>
-            <PressTwice
+            <ConfirmButton
               of={first.position}
               disabled={isBusy}
               onPress={() => ask(`${path}/discard`)}
@@ -118,7 +118,7 @@ function Parked(props: { agentId: string; group: ParkedGroup; sessions: readonly
                   <span className="sr-only"> {name}</span>
                 </>
               )}
-            </PressTwice>
+            </ConfirmButton>
           </>
         )}
         <span aria-live="polite">

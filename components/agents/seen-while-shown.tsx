@@ -5,7 +5,7 @@ import type { AgentDetail, Insight, InsightsSeen } from '@interlude/protocol/rea
 import { type ReactNode, useEffect, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { postJson } from '@/components/live/fetch-json';
-import { RowsInSight, RowsInSightContext } from '@/components/ui/rows-in-sight';
+import { VisibleRows, VisibleRowsContext } from '@/components/ui/visible-rows';
 
 /** A failure counts as seen when it was visible at two checks this far apart. */
 const CHECK_MS = 1_000;
@@ -24,7 +24,7 @@ export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & 
     .map(({ position }) => position)
     .join(' ');
   const mayAct = useMayAct();
-  const [rows] = useState(() => new RowsInSight());
+  const [rows] = useState(() => new VisibleRows());
   useEffect(() => {
     if (unseen === '' || !mayAct) return;
     const positions = unseen.split(' ');
@@ -59,7 +59,7 @@ export function SeenWhileShown(props: Pick<AgentDetail, 'agent' | 'insights'> & 
       stop();
     };
   }, [agentId, unseen, rows, mayAct]);
-  return <RowsInSightContext value={rows}>{children}</RowsInSightContext>;
+  return <VisibleRowsContext value={rows}>{children}</VisibleRowsContext>;
 }
 
 /** Marks an agent's failures up to a position as seen. */

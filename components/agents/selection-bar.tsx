@@ -10,9 +10,9 @@ import { forEachLimited } from '@/components/live/for-each-limited';
 import { IdempotentPost } from '@/components/live/idempotent-post';
 import { asShown, SOMETHING_NEW } from '@/components/live/mark-items';
 import { BulkLevel } from '@/components/logs/bulk-level';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
-import { PressTwice } from '@/components/ui/press-twice';
 
 const QUIET = 'min-h-6 text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
 const LOOKS = [QUIET, 'min-h-6 font-medium text-failed underline underline-offset-2 aria-disabled:text-ink-3'] as const;
@@ -45,7 +45,7 @@ export function SelectionBar(props: {
         </button>
         {mayAct ? (
           <>
-            <PressTwice
+            <ConfirmButton
               of={`interrupt ${of}`}
               disabled={isBusy || !working}
               onPress={() => start('Interrupt', interruptAll)}
@@ -54,14 +54,19 @@ export function SelectionBar(props: {
               {(isPressed) =>
                 isPressed ? 'Press again: interrupt' : working ? 'Interrupt' : 'Interrupt: none working'
               }
-            </PressTwice>
+            </ConfirmButton>
             <button type="button" disabled={isBusy} onClick={() => start('Mark seen', markSeen)} className={QUIET}>
               Mark seen
             </button>
             {canRetire ? (
-              <PressTwice of={`retire ${of}`} disabled={isBusy} onPress={() => start('Retire', retire)} looks={LOOKS}>
+              <ConfirmButton
+                of={`retire ${of}`}
+                disabled={isBusy}
+                onPress={() => start('Retire', retire)}
+                looks={LOOKS}
+              >
                 {(isPressed) => (isPressed ? 'Press again: retire' : 'Retire')}
-              </PressTwice>
+              </ConfirmButton>
             ) : (
               <button type="button" disabled={isBusy} onClick={() => start('Unretire', unretire)} className={QUIET}>
                 Unretire

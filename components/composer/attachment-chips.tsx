@@ -5,18 +5,18 @@ import { API_ADDRESS } from '@interlude/protocol/version';
 import { clsx } from 'clsx';
 import { FileText, RotateCw, X } from 'lucide';
 import { useSource } from '@/components/live/use-source';
-import { bytesInWords } from '@/components/ui/bytes-in-words';
+import { formatBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import type { Upload, UploadList } from './upload-list';
 
-/** What is attached to the message that is being written, and how far it has come. */
+/** Attachments of the draft with their upload progress. */
 export function AttachmentChips(props: {
   sessionId: string;
   uploads: readonly Upload[];
   list: UploadList;
-  /** What was pressed is gone by that: the focus needs a place. */
+  /** Called when the pressed button disappears, to move the focus. */
   onGone: () => void;
 }) {
   const { sessionId, uploads, list, onGone } = props;
@@ -38,7 +38,7 @@ export function AttachmentChips(props: {
                   <Name text={upload.name} />
                 </bdi>
               </span>
-              <span className="tabular shrink-0 text-2xs text-ink-3">{bytesInWords(upload.bytes)}</span>
+              <span className="tabular shrink-0 text-2xs text-ink-3">{formatBytes(upload.bytes)}</span>
             </span>
             <State upload={upload} />
           </span>
@@ -81,7 +81,7 @@ function Picture({ upload, sessionId }: { upload: Upload; sessionId: string }) {
   const src = preview ?? source;
   if (src === undefined) return <Icon of={FileText} size={16} strokeWidth={1.5} className="mx-1 shrink-0 text-ink-3" />;
   return (
-    // biome-ignore lint/performance/noImgElement: of this page, or an answer of the API to whoever is signed in
+    // biome-ignore lint/performance/noImgElement: a blob of this page or an authenticated API response
     <img
       src={src}
       alt=""

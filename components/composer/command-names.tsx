@@ -3,32 +3,32 @@
 import { commandsOf, type NamedCommand } from '@interlude/protocol/agent-limits';
 import { clsx } from 'clsx';
 import { type RefObject, useEffect, useEffectEvent, useId, useLayoutEffect, useMemo, useState } from 'react';
-import { OVER } from '@/components/ui/in-view';
+import { OVERLAY } from '@/components/ui/in-view';
 import { Name, Words } from '@/components/ui/name';
 
-/** Most that are listed at once: who looks for another one types more of it. */
-const MOST = 50;
+/** Limit of the list. Typing more narrows it. */
+const MAX_COMMANDS = 50;
 
 /**
- * The commands that a message may begin with, while their name is being typed. The field keeps the focus: the arrows
- * move in the list, Enter and Tab take what is chosen, Escape puts the list away.
+ * Completion list of slash commands. The field keeps the focus: arrows move in the list, Enter and Tab complete, Escape
+ * closes it.
  */
 export function CommandNames(props: {
   status: Record<string, unknown> | null;
-  /** What was typed so far, with its slash. */
+  /** Text typed so far, including the slash. */
   typed: string;
   field: RefObject<HTMLTextAreaElement | null>;
   onTake: (text: string) => void;
 }) {
   const { status, typed, field, onTake } = props;
   const id = useId();
-  const told = status?.commands;
-  const all = useMemo(() => commandsOf({ commands: told }), [told]);
+  const commands = status?.commands;
+  const all = useMemo(() => commandsOf({ commands }), [commands]);
   const found = useMemo(() => commandsWith(all, typed.slice(1)), [all, typed]);
   const [chosen, setChosen] = useState({ typed, at: 0 });
-  const [putAway, setPutAway] = useState<string | null>(null);
+  const [isClosed, setClosed] = useState(false);
   const at = chosen.typed === typed ? Math.min(chosen.at, found.length - 1) : 0;
-  const isOpen = found.length > 0 && putAway === null;
+  const isOpen = found.length > 0 && !isClosed;
   const take = (command: NamedCommand) => onTake(`/${command.name} `);
 
   const onKey = useEffectEvent((event: KeyboardEvent) => {
@@ -42,11 +42,11 @@ export function CommandNames(props: {
         break;
       }
       case 'Escape':
-        setPutAway(typed);
+        setClosed(true);
         break;
       case 'Enter':
       case 'Tab':
-        // Its whole name is there: Enter sends it.
+        // The name is complete: Enter sends the message.
         if (command === undefined || (event.key === 'Enter' && typed === `/${command.name}`)) return;
         take(command);
         break;
@@ -65,29 +65,29 @@ export function CommandNames(props: {
   useLayoutEffect(() => {
     const element = field.current;
     if (!isOpen || element === null) return;
-    const told = { 'aria-autocomplete': 'list', 'aria-controls': id, 'aria-activedescendant': `${id}-${at}` };
-    for (const [name, value] of Object.entries(told)) element.setAttribute(name, value);
+    const attributes = { 'aria-autocomplete': 'list', 'aria-controls': id, 'aria-activedescendant': `${id}-${at}` };
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' });
     return () => {
-      for (const name of Object.keys(told)) element.removeAttribute(name);
+      for (const name of Object.keys(attributes)) element.removeAttribute(name);
     };
   }, [isOpen, field, id, at]);
 
   return (
     <>
       <p role="status" className="sr-only">
-        {isOpen ? `${found.length} ${found.length === 1 ? 'command' : 'commands'}, choose with the arrows` : ''}
+        {isOpen ? `${found.length} ${found.length === 1 ? 'command' : 'commands'}, use the arrow keys to choose` : ''}
       </p>
       {isOpen && (
         <div
           id={id}
           role="listbox"
           aria-label="Commands"
-          {...OVER}
+          {...OVERLAY}
           className="absolute right-4 bottom-full left-4 z-20 mb-px max-h-[min(280px,40dvh)] overflow-y-auto rounded-t-md border border-line-strong border-b-0 bg-ground py-1 shadow-xl sm:right-6 sm:left-[78px]"
         >
           {found.map((command, place) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys
             <div
               key={command.name}
               id={`${id}-${place}`}
@@ -116,10 +116,10 @@ export function CommandNames(props: {
   );
 }
 
-/** Those whose names begin so, then those that have it anywhere. */
+/** Commands whose names start with the text, then those that contain it. */
 function commandsWith(commands: readonly NamedCommand[], typed: string): NamedCommand[] {
   const sought = typed.toLowerCase();
   const names = commands.map((command) => ({ command, at: command.name.toLowerCase().indexOf(sought) }));
   const [first, others] = [names.filter(({ at }) => at === 0), names.filter(({ at }) => at > 0)];
-  return [...first, ...others].slice(0, MOST).map(({ command }) => command);
+  return [...first, ...others].slice(0, MAX_COMMANDS).map(({ command }) => command);
 }

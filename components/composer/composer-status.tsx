@@ -1,25 +1,28 @@
 'use client';
 
+import type { Refusal } from '@interlude/protocol/agent-limits';
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { sendingTo } from '@interlude/protocol/sending';
-import { Name } from '@/components/ui/name';
-import { useKnownUntil } from '@/components/ui/now';
+import { useFrozenAt } from '@/components/ui/clock';
+import { Link } from '@/components/ui/link';
+import { Name, Quoted } from '@/components/ui/name';
+import { quoted } from '@/components/ui/verbatim';
 
-/** The one thing worth saying about writing here, the most pressing first. */
+/** The most important status of the composer, on one line. */
 export function ComposerStatus(props: {
   ended: string | null;
-  /** What the message waits for, or lacks, of what is attached to it; else null. */
+  /** Status of the uploads, else null. */
   attaching: string | null;
   failure: string | null;
   effect: string | null;
-  /** Why the turn that runs can’t be interrupted from here, else null. */
+  /** Why the running turn can’t be interrupted, else null. */
   noInterrupt: string | null;
   session: SessionSummary;
   agent: AgentSummary | null;
 }) {
   const { ended, attaching, failure, effect, noInterrupt, session, agent } = props;
   const sending = sendingTo(session, agent);
-  const isStale = useKnownUntil() !== null;
+  const isStale = useFrozenAt() !== null;
   if (ended !== null) return <Name text={ended} />;
   if (attaching !== null)
     return (
@@ -34,7 +37,7 @@ export function ComposerStatus(props: {
       </span>
     );
   if (isStale) {
-    return <span className="text-waiting">Offline: what you send waits here until the page is live.</span>;
+    return <span className="text-waiting">Offline. Your messages will be sent when the connection is back.</span>;
   }
   const isDoubtful = sending.kind === 'warned' || (sending.kind === 'queued' && agent?.connection === 'away');
   if (isDoubtful) return <span className="text-waiting">{sending.reason}</span>;
@@ -42,10 +45,47 @@ export function ComposerStatus(props: {
   if (noInterrupt !== null)
     return (
       <>
-        Can’t be interrupted here: <Name text={noInterrupt} />.
+        Can’t interrupt: <Name text={noInterrupt} />.
       </>
     );
   if (sending.reason !== null) return <Name text={sending.reason} />;
-  if (session.wakeable === true) return 'It is idle and listens: a message wakes it.';
-  return <span className="max-sm:hidden">Enter sends, Shift+Enter begins a new line.</span>;
+  if (session.wakeable === true) return 'Idle. A message wakes the agent.';
+  return <span className="max-sm:hidden">Enter to send, Shift+Enter for a new line.</span>;
+}
+
+/** Replaces the composer of a session whose agent can't receive messages. */
+export function ComposerRefusal(props: {
+  refusal: Refusal;
+  sessionId: string;
+  /** The agent to write to instead; null until its row is loaded. */
+  other: Pick<AgentSummary, 'connection' | 'status'> | null;
+}) {
+  const { refusal, sessionId, other } = props;
+  const { reason } = refusal;
+  const instead = refusal.instead?.sessionId === sessionId ? null : refusal.instead;
+  return (
+    <section aria-label="Composer" className="shrink-0 border-line border-t">
+      <p className="mx-auto flex max-w-[960px] flex-wrap items-baseline gap-x-3 gap-y-1 px-4 py-3 text-ink-2 text-xs sm:pr-6 sm:pl-[86px]">
+        <span className="min-w-0">
+          You can’t write here: <Name text={reason} />.
+        </span>
+        {instead !== null && other?.connection === 'away' && (
+          <span className="min-w-0">
+            <Quoted text={instead.agentId} /> is offline
+            {other.status?.source === 'demo' && ' until the demo runs again'}.
+          </span>
+        )}
+        {instead !== null && other?.connection !== 'away' && (
+          <Link
+            prefetch={false}
+            href={`/sessions/${encodeURIComponent(instead.sessionId)}`}
+            aria-label={`Write to ${quoted(instead.agentId)} instead`}
+            className="font-medium text-ink underline hover:text-accent"
+          >
+            Write to <Quoted text={instead.agentId} /> instead
+          </Link>
+        )}
+      </p>
+    </section>
+  );
 }

@@ -3,50 +3,47 @@
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
-import { ArrowUp } from 'lucide';
-import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
+import { ArrowUp, X } from 'lucide';
+import { type KeyboardEvent, type RefObject, useId, useImperativeHandle, useLayoutEffect, useRef } from 'react';
 import { useRefusal } from '@/components/live/refusals';
 import { Icon } from '@/components/ui/icon';
+import { Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { isPress } from '@/components/ui/shortcuts/shortcut-list';
-import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { isPress, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
-import { AttachButton } from './attach-button';
 import { ComposerStatus } from './composer-status';
 import type { OutgoingMessage } from './draft-store';
+import { useDraft } from './draft-store';
 import { InterruptButton, interruptEffect, interruptKey, useInterrupt } from './interrupt';
-import { ReplyQuote } from './reply-quote';
-import { textWith } from './upload-list';
-import { useAttaching } from './use-attaching';
-import { useDraft } from './use-draft';
-import { useGrowing } from './use-growing';
-import { useSentHistory } from './use-sent-history';
+import { useSentHistory } from './sent-history';
+import { messageText } from './upload-list';
+import { AttachButton, useAttachments } from './use-attachments';
 
 const chipsCode = new CodeOnDemand(async () => (await import('./attachment-chips')).AttachmentChips);
 const namesCode = new CodeOnDemand(async () => (await import('./command-names')).CommandNames);
 
 export interface ComposerHandle {
-  /** The next message answers this one. */
+  /** Makes the next message a reply to this one. */
   replyTo: (messageId: string) => void;
-  /** A message that was not taken is written on, below what is begun. */
+  /** Adds a message that was not sent to the end of the draft. */
   takeBack: (message: Pick<OutgoingMessage, 'text' | 'replyTo' | 'attachments'>) => void;
 }
 
 export interface ComposerProps {
   session: SessionSummary;
-  /** Null until it is known. */
+  /** Null until it is loaded. */
   agent: AgentSummary | null;
-  /** Why nobody can be written to any more, else null. */
+  /** Why the session accepts no more messages, else null. */
   ended: string | null;
   sent: () => string[];
   quoteOf: (messageId: string) => string | null;
   onSend: (text: string, replyTo: string | null, attachments: readonly Attachment[]) => void;
-  /** The writer is done for now: takes the focus. */
+  /** Called on Esc, to move the focus. */
   onLeave: () => void;
   handle: React.Ref<ComposerHandle>;
 }
 
-/** Where people write to the agent. Enter sends; what is begun stays until it is sent. */
+/** The message field. Enter sends; the draft is stored until then. */
 export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave, handle }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const { draft, draftNow, change } = useDraft(session.id, field);
@@ -55,11 +52,11 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
     const isEmpty = text.trim() === '' && list.uploads.length === 0;
     if (isEmpty || ended !== null || !list.mayBeSent()) return;
     const { attachments } = list;
-    onSend(textWith(text, attachments), replyTo, attachments);
+    onSend(messageText(text, attachments), replyTo, attachments);
     change({ text: '', replyTo: null, attachments: undefined });
     list.clear();
   };
-  const { takes, list, uploads, isOver, words, places } = useAttaching({
+  const { accepts, list, uploads, isOver, status, handlers } = useAttachments({
     ...{ sessionId: session.id, ended, draftNow, change, send },
   });
   const history = useSentHistory(sent);
@@ -77,25 +74,25 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
       field.current?.focus();
     },
     takeBack({ text, replyTo, attachments = [] }) {
-      const begun = draftNow();
-      // without words of its own it went as what it carries
-      const words = text === textWith('', attachments) ? '' : text;
-      const parts = [begun.text, words].filter((part) => part.trim() !== '');
-      change({ text: parts.join('\n\n'), replyTo: begun.replyTo ?? replyTo });
+      const existing = draftNow();
+      // A message without text was sent with the names of its attachments.
+      const words = text === messageText('', attachments) ? '' : text;
+      const parts = [existing.text, words].filter((part) => part.trim() !== '');
+      change({ text: parts.join('\n\n'), replyTo: existing.replyTo ?? replyTo });
       list.restore(attachments);
       field.current?.focus();
     },
   }));
 
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    // While an input method composes, its keys are its own. (Safari's last Enter comes after; its code is 229.)
+    // Keys of an input method. Safari sends its last Enter after the composition, with code 229.
     if (event.nativeEvent.isComposing || event.keyCode === 229) return;
     if (isPress('message.send', event)) {
       event.preventDefault();
       send();
     } else if (isPress('message.leave', event)) {
       event.preventDefault();
-      // Where there is nowhere to go, it leaves all the same.
+      // Blurs even if `onLeave` moves the focus nowhere.
       event.currentTarget.blur();
       onLeave();
     } else if (!event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
@@ -106,7 +103,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
     }
   };
   const effect = interruptEffect(agent, session.runningTaskCount);
-  const quote = draft.replyTo === null ? null : (quoteOf(draft.replyTo) ?? 'a message further up');
+  const quote = draft.replyTo === null ? null : (quoteOf(draft.replyTo) ?? 'an earlier message');
 
   return (
     <form
@@ -115,7 +112,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         event.preventDefault();
         send();
       }}
-      {...places}
+      {...handlers}
       className={clsx(
         'shrink-0 border-t focus-within:border-accent',
         isOver ? 'border-accent bg-raised' : 'border-line',
@@ -126,19 +123,19 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         {/^\/\S*$/.test(draft.text) && agent?.status?.commands !== undefined && (
           <OnDemand
             code={namesCode}
-            name="The commands"
+            name="The list of commands"
             props={{ status: agent.status, typed: draft.text, field, onTake: (text: string) => change({ text }) }}
           />
         )}
         {uploads.length > 0 && (
           <OnDemand
             code={chipsCode}
-            name="What is attached"
+            name="The list of attachments"
             props={{ sessionId: session.id, uploads, list, onGone: () => field.current?.focus() }}
           />
         )}
         <div className="flex items-end gap-1 sm:gap-2">
-          {ended === null && <AttachButton takes={takes} onAttach={(files) => list.add(files)} />}
+          {ended === null && <AttachButton accepts={accepts} onAttach={(files) => list.add(files)} />}
           <textarea
             ref={field}
             dir="auto"
@@ -155,7 +152,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
           {interrupt !== null && (
             <InterruptButton
               turnId={interrupt.turnId}
-              isAsked={interrupt.isAsked}
+              isRequested={interrupt.isRequested}
               describedBy={statusId}
               effect={effect}
               onPress={interrupt.ask}
@@ -174,7 +171,7 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
         <p id={statusId} data-action={interruptKey(session.openTurnId ?? '')} className="min-h-4 text-2xs text-ink-3">
           <ComposerStatus
             ended={ended}
-            attaching={words}
+            attaching={status}
             failure={interrupt?.failure ?? null}
             effect={interrupt !== null && session.runningTaskCount > 0 ? effect : null}
             noInterrupt={session.openTurnId === null ? null : (noInterrupt?.reason ?? null)}
@@ -185,4 +182,33 @@ export function Composer({ session, agent, ended, sent, quoteOf, onSend, onLeave
       </div>
     </form>
   );
+}
+
+/** The message that the draft replies to. */
+function ReplyQuote({ quote, onRemove }: { quote: string; onRemove: () => void }) {
+  return (
+    <p className="flex items-center gap-2 pb-1 text-ink-3 text-xs">
+      <span className="min-w-0 truncate">
+        In reply to “
+        <bdi>
+          <Words text={quote} />
+        </bdi>
+        ”
+      </span>
+      <button type="button" aria-label="Cancel reply" onClick={onRemove} className="hit shrink-0 hover:text-ink">
+        <Icon of={X} size={13} />
+      </button>
+    </p>
+  );
+}
+
+/** Grows a textarea with its text, up to its `max-height`. */
+function useGrowing(fieldRef: RefObject<HTMLTextAreaElement | null>, text: string): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the height depends on the text
+  useLayoutEffect(() => {
+    const element = fieldRef.current;
+    if (element === null) return;
+    element.style.height = 'auto';
+    element.style.height = `${element.scrollHeight}px`;
+  }, [fieldRef, text]);
 }

@@ -2,31 +2,34 @@
 
 import type { MessageItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
+import { useFrozenAt } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
+import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name } from '@/components/ui/name';
-import { useKnownUntil } from '@/components/ui/now';
-import { SettledButton } from '@/components/ui/settled-button';
 import type { OutgoingMessage } from './draft-store';
 
 interface DeliveryLineProps {
   item: Pick<MessageItem, 'id' | 'delivery' | 'deliveryReason'>;
-  /** What this browser knows of it, until the server does. */
+  /** The message in this browser's queue; null once the server has it. */
   outgoing: OutgoingMessage | null;
-  /** No runner listens: what is queued waits. */
+  /** The agent is offline. */
   away: boolean;
-  /** Null if nothing can be sent. */
+  /** Null if the message can't be sent again. */
   sendAgain: (() => void) | null;
-  /** Takes it back into the composer. */
+  /** Moves the message back into the composer. */
   edit: (() => void) | null;
   discard: (() => void) | null;
 }
 
-/** How far a message to the agent has come. Only what went wrong speaks up, and says what can be done. */
+/** Delivery state of a message. Screen readers announce failures only. */
 export function DeliveryLine({ item, outgoing: own, away, sendAgain, edit, discard }: DeliveryLineProps) {
-  const isStale = useKnownUntil() !== null;
-  // What is on its way to a server that is away will come back.
+  const isStale = useFrozenAt() !== null;
+  // While the server is unreachable, the attempt will fail and be retried.
   const outgoing: OutgoingMessage | null = isStale && own?.state === 'sending' ? { ...own, state: 'retrying' } : own;
   const failure = failureOf(item, outgoing);
+  const actions = [['Try again', sendAgain] as const, ['Edit', edit] as const, ['Discard', discard] as const].flatMap(
+    ([label, act]) => (act === null ? [] : [[label, act] as const]),
+  );
   return (
     <div className="mt-1 text-2xs">
       {failure === null && (
@@ -43,29 +46,22 @@ export function DeliveryLine({ item, outgoing: own, away, sendAgain, edit, disca
                 <Name text={failure} />
               </span>
             </span>
-            {sendAgain !== null && (
-              <SettledButton of={item.id} onPress={sendAgain} className={BUTTON}>
-                Try again
+            {actions.map(([label, act]) => (
+              <SettledButton
+                key={label}
+                of={item.id}
+                onPress={act}
+                className="text-ink-2 underline hover:text-ink aria-disabled:text-ink-3"
+              >
+                {label}
               </SettledButton>
-            )}
-            {edit !== null && (
-              <SettledButton of={item.id} onPress={edit} className={BUTTON}>
-                Edit
-              </SettledButton>
-            )}
-            {discard !== null && (
-              <SettledButton of={item.id} onPress={discard} className={BUTTON}>
-                Discard
-              </SettledButton>
-            )}
+            ))}
           </p>
         )}
       </div>
     </div>
   );
 }
-
-const BUTTON = 'text-ink-2 underline hover:text-ink aria-disabled:text-ink-3';
 
 function failureOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | null): string | null {
   if (outgoing?.state === 'refused') return `Not sent: ${outgoing.reason ?? 'the server refused it'}`;
@@ -83,7 +79,7 @@ function wordsOf(item: DeliveryLineProps['item'], outgoing: OutgoingMessage | nu
     case 'seen':
       return 'Seen';
     default:
-      return away ? 'Queued: the agent is away, the message waits' : 'Queued';
+      return away ? 'Queued until the agent reconnects' : 'Queued';
   }
 }
 

@@ -1,35 +1,36 @@
+'use client';
+
 import { readAttachments } from '@interlude/protocol/attachments';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { type Fields, fieldsOf, parseJson } from '@interlude/protocol/fields';
-import { keysOf, storageKey } from '@/components/ui/browser-storage';
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { browserStorage, keysOf, storageKey } from '@/components/ui/browser-storage';
 
 /**
- * What a person has begun to write, and what they wrote that has not reached the server, kept by the browser for them
- * alone.
- *
- * Every message has a key of its own: two tabs that write at once don't overwrite each other.
+ * A person's draft. The browser stores drafts and unsent messages under keys of that person. Each message has its own key,
+ * so that tabs don't overwrite each other's messages.
  */
 export interface Draft {
   text: string;
   replyTo: string | null;
-  /** What the server has of it already; left out if that is nothing. */
+  /** Uploaded attachments; omitted if there are none. */
   attachments?: readonly Attachment[] | undefined;
 }
 
 export const EMPTY_DRAFT: Draft = { text: '', replyTo: null };
 
 /**
- * `sending`: no answer yet. `retrying`: no answer came, it is sent again by itself. `signed-out`: it is sent again once
- * its writer has signed in. `sent`: the server has it, the transcript will show it. `refused`: it will never be taken
- * like this, and `reason` says why.
+ * An unsent message, or one that the transcript does not show yet. `sending`: waiting for the response. `retrying`: the
+ * server was unreachable, next attempt scheduled. `signed-out`: waiting for its author to sign in. `sent`: stored by the
+ * server. `refused`: rejected for `reason`; a retry would fail, too.
  */
 export interface OutgoingMessage {
   clientId: string;
   text: string;
   replyTo: string | null;
-  /** Left out if it carries nothing. */
+  /** Omitted if there are none. */
   attachments?: readonly Attachment[];
-  /** When it was written, epoch milliseconds. */
+  /** Time of writing, epoch milliseconds. */
   at: number;
   state: 'sending' | 'retrying' | 'signed-out' | 'sent' | 'refused';
   messageId: string | null;
@@ -45,7 +46,7 @@ export function readDraft(storage: Storage | null, sessionId: string): Draft {
   return {
     text: typeof stored.text === 'string' ? stored.text : '',
     replyTo: typeof stored.replyTo === 'string' ? stored.replyTo : null,
-    ...carried(stored.attachments),
+    ...attachmentsField(stored.attachments),
   };
 }
 
@@ -56,7 +57,7 @@ export function storeDraft(storage: Storage | null, sessionId: string, draft: Dr
   else keep(storage, draftKey(sessionId), draft);
 }
 
-/** What earlier pages could not send, in the order it was written. */
+/** Messages that earlier pages could not send, oldest first. */
 export function readOutgoing(storage: Storage | null, sessionId: string): OutgoingMessage[] {
   const messages: OutgoingMessage[] = [];
   for (const key of keysOf(storage)) {
@@ -68,7 +69,7 @@ export function readOutgoing(storage: Storage | null, sessionId: string): Outgoi
       clientId: name.clientId,
       text,
       replyTo: typeof replyTo === 'string' ? replyTo : null,
-      ...carried(attachments),
+      ...attachmentsField(attachments),
       at,
       state: typeof refused === 'string' ? 'refused' : 'retrying',
       messageId: null,
@@ -93,13 +94,13 @@ export function forgetOutgoing(storage: Storage | null, sessionId: string, clien
   storage?.removeItem(outgoingKey(sessionId, clientId));
 }
 
-/** The sessions for which something waits to be sent. */
+/** Sessions with unsent messages. */
 export function sessionsWithOutgoing(storage: Storage | null): string[] {
   const names = keysOf(storage).flatMap((key) => outgoingName(key)?.sessionId ?? []);
   return [...new Set(names)];
 }
 
-/** @returns null when the key is not that of a message of this page's person */
+/** Parses the key of a message; null for other keys and other people's messages. */
 export function outgoingName(key: string): { sessionId: string; clientId: string } | null {
   const start = storageKey('outgoing:');
   if (!key.startsWith(start)) return null;
@@ -108,21 +109,45 @@ export function outgoingName(key: string): { sessionId: string; clientId: string
   return { sessionId: decodeURIComponent(sessionId), clientId: decodeURIComponent(clientId) };
 }
 
-/** @param list as it may stand in the store */
-export function carried(list: unknown): { attachments?: readonly Attachment[] } {
+/** @param list unvalidated, from storage */
+export function attachmentsField(list: unknown): { attachments?: readonly Attachment[] } {
   const attachments = readAttachments(list);
   return attachments.length === 0 ? {} : { attachments };
 }
 
-/** A full store must not keep anybody from sending. */
+/** Ignores a full store: sending must still work. */
 function keep(storage: Storage | null, key: string, value: object): void {
   try {
     storage?.setItem(key, JSON.stringify(value));
   } catch {
-    // what could not be kept is lost with the page, and nothing else is
+    // The entry is lost when the page closes.
   }
 }
 
 function fieldsAt(storage: Storage | null, key: string): Fields {
   return fieldsOf(parseJson(storage?.getItem(key) ?? ''));
+}
+
+/** The session's draft, stored in the browser until it is sent. */
+export function useDraft(sessionId: string, field: RefObject<HTMLTextAreaElement | null>) {
+  const [draft, setDraft] = useState(EMPTY_DRAFT);
+  const latest = useRef(draft);
+  const change = useCallback(
+    (next: Partial<Draft>) => {
+      latest.current = { ...latest.current, ...next };
+      storeDraft(browserStorage(), sessionId, latest.current);
+      setDraft(latest.current);
+    },
+    [sessionId],
+  );
+  useEffect(() => {
+    const stored = readDraft(browserStorage(), sessionId);
+    // The reader may have typed before hydration.
+    const typed = field.current?.value ?? '';
+    latest.current = typed === '' ? stored : { ...stored, text: typed };
+    setDraft(latest.current);
+  }, [sessionId, field]);
+  /** The latest draft, even between renders. */
+  const draftNow = useCallback(() => latest.current, []);
+  return { draft, draftNow, change };
 }

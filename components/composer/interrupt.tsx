@@ -2,81 +2,105 @@
 
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { Square } from 'lucide';
-import { useRef } from 'react';
+import { useCallback, useLayoutEffect, useRef } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { useLiveness } from '@/components/ui/liveness';
-import { useSettled } from '@/components/ui/use-settled';
-import { useShownLongEnough } from '@/components/ui/use-shown-long-enough';
+import { SETTLE_MS, useSettled } from '@/components/ui/misclick-guard';
 
 export const interruptKey = (turnId: string) => `interrupt:${turnId}`;
 
-/** What an interrupt leaves alone, as far as it is known of this kind of agent. */
+/** Effect of an interrupt on the turn and its background tasks, as known for this kind of agent. */
 export function interruptEffect(agent: AgentSummary | null, runningTasks: number): string {
   if (runningTasks === 0) return 'Interrupting ends this turn.';
-  const tasks = runningTasks === 1 ? 'its background task goes' : `its ${runningTasks} background tasks go`;
-  // Our runner asks Claude Code to keep subagents alive; shells always live on.
-  if (agent?.kind === 'claude') return `Interrupting ends this turn; ${tasks} on running.`;
-  return `Interrupting ends this turn. Whether ${plural(runningTasks, 'background task')} ${runningTasks === 1 ? 'lives' : 'live'} on is up to the agent.`;
+  const tasks = runningTasks === 1 ? 'Its background task keeps' : `Its ${runningTasks} background tasks keep`;
+  // The runner asks Claude Code to keep subagents alive. Shells always survive.
+  if (agent?.kind === 'claude') return `Interrupting ends this turn. ${tasks} running.`;
+  return `Interrupting ends this turn. ${plural(runningTasks, 'background task')} may stop, too.`;
 }
 
-/** Asks the agent to stop what it is doing. @returns null if that can't be asked */
+/** Interrupts the open turn. @returns null if it can't be interrupted */
 export function useInterrupt(turnId: string | null): {
   turnId: string;
-  isAsked: boolean;
+  isRequested: boolean;
   failure: string | null;
   ask: () => void;
-  /** By its key, which somebody in a hurry may mean for the turn before. */
+  /** For the shortcut: ignores a press that may have been meant for the previous turn. */
   press: () => void;
 } | null {
   const actions = useActions();
   const state = useActionState(interruptKey(turnId ?? ''));
   const { stopped } = useLiveness();
   const refusal = useRefusal('interrupt');
-  // What waited for a runner that has gone would interrupt what its successor begins.
+  // A queued interrupt would hit the turn of the next runner.
   const isOffered = actions !== null && turnId !== null && stopped === null && refusal === null;
-  const isMeant = useShownLongEnough(isOffered ? turnId : null);
+  const isIntended = useShownLongEnough(isOffered ? turnId : null);
   if (!isOffered) return null;
-  const isAsked = state?.kind === 'sending' || state?.kind === 'asked';
+  const isRequested = state?.kind === 'sending' || state?.kind === 'asked';
   const ask = () => void actions.ask(interruptKey(turnId), '/interrupt', { turnId });
   return {
     turnId,
-    isAsked,
+    isRequested,
     failure: state?.kind === 'failed' ? state.reason : null,
     ask,
     press: () => {
-      if (!isAsked && isMeant()) ask();
+      if (!isRequested && isIntended()) ask();
     },
   };
 }
 
 export function InterruptButton(props: {
   turnId: string;
-  isAsked: boolean;
+  isRequested: boolean;
   describedBy: string;
   effect: string;
   onPress: () => void;
 }) {
-  const { turnId, isAsked, describedBy, effect, onPress } = props;
+  const { turnId, isRequested, describedBy, effect, onPress } = props;
   const button = useRef<HTMLButtonElement>(null);
-  const { settled, isMeant } = useSettled(button, turnId);
+  const { settled, isIntended } = useSettled(button, turnId);
   const { isAway } = useLiveness();
   return (
     <button
       ref={button}
       type="button"
-      onClick={() => isMeant() && onPress()}
-      disabled={isAsked}
-      aria-disabled={isAsked || !settled}
+      onClick={() => isIntended() && onPress()}
+      disabled={isRequested}
+      aria-disabled={isRequested || !settled}
       title={`${effect} (Ctrl+.)`}
       aria-keyshortcuts="Control+. Meta+."
       aria-describedby={describedBy}
       className="flex h-7 shrink-0 items-center gap-1.5 rounded px-2 text-ink-2 text-xs transition-colors duration-300 hover:bg-raised hover:text-ink aria-disabled:cursor-default aria-disabled:text-ink-3 aria-disabled:hover:bg-transparent"
     >
       <Icon of={Square} size={10} fill="currentColor" />
-      {isAway ? (isAsked ? 'Interrupt queued' : 'Queue interrupt') : isAsked ? 'Interrupting…' : 'Interrupt'}
+      {isAway ? (isRequested ? 'Interrupt queued' : 'Queue interrupt') : isRequested ? 'Interrupting…' : 'Interrupt'}
     </button>
   );
+}
+
+/**
+ * Misclick guard for a shortcut: returns true once its subject has been on screen for `SETTLE_MS`.
+ *
+ * @param of identifies the subject; null if there is none
+ */
+export function useShownLongEnough(of: string | null): () => boolean {
+  const shownSince = useRef<number | null>(null);
+
+  // A layout effect, so that no key press falls between the paint and the update.
+  useLayoutEffect(() => {
+    if (of === null) return;
+    const look = () => {
+      shownSince.current = document.visibilityState === 'visible' ? performance.now() : null;
+    };
+    look();
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      document.removeEventListener('visibilitychange', look);
+      shownSince.current = null;
+    };
+  }, [of]);
+
+  return useCallback(() => shownSince.current !== null && performance.now() - shownSince.current >= SETTLE_MS, []);
 }

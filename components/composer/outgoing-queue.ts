@@ -1,18 +1,69 @@
+'use client';
+
+import type { AttachmentRef } from '@interlude/protocol/attachments';
+import type { MessageAnswer } from '@interlude/protocol/commands';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { retryDelayMs } from '@interlude/protocol/sse';
+import { useSyncExternalStore } from 'react';
+import { postJson, RequestError } from '@/components/live/fetch-json';
 import { Store } from '@/components/live/store';
-import { carried, forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgoing } from './draft-store';
+import { browserStorage } from '@/components/ui/browser-storage';
+import { newId } from '@/components/ui/new-id';
+import {
+  attachmentsField,
+  forgetOutgoing,
+  type OutgoingMessage,
+  outgoingName,
+  readOutgoing,
+  sessionsWithOutgoing,
+  storeOutgoing,
+} from './draft-store';
+import { isKept } from './upload-attachment';
+
+/** Queues of all sessions. They keep sending while the reader is on another page. */
+class OutgoingQueues {
+  readonly #queues = new Map<string, OutgoingQueue>();
+
+  of(sessionId: string): OutgoingQueue {
+    const known = this.#queues.get(sessionId);
+    if (known !== undefined) return known;
+    const queue = new OutgoingQueue({
+      sessionId,
+      // Null once the page has stopped.
+      get storage() {
+        return browserStorage();
+      },
+      send: (message) => sendMessage(sessionId, message),
+      newId,
+      now: () => Date.now(),
+    });
+    this.#queues.set(sessionId, queue);
+    return queue;
+  }
+
+  wakeAll(): void {
+    for (const sessionId of sessionsWithOutgoing(browserStorage())) this.of(sessionId);
+    for (const queue of this.#queues.values()) queue.wake();
+  }
+
+  removedElsewhere(key: string): void {
+    const name = outgoingName(key);
+    if (name !== null) this.#queues.get(name.sessionId)?.removedElsewhere(name.clientId);
+  }
+}
+
+export const outgoingQueues = new OutgoingQueues();
 
 export type SendOutcome =
   | { kind: 'sent'; messageId: string }
   | { kind: 'unreachable'; reason: string }
-  /** Its writer is not the one who is signed in now. */
+  /** The author is no longer signed in. */
   | { kind: 'signed-out'; reason: string }
   | { kind: 'refused'; reason: string };
 
-export interface OutgoingQueueOptions {
+interface OutgoingQueueOptions {
   sessionId: string;
-  /** Null if the browser keeps nothing. */
+  /** Null if the browser can't store. */
   readonly storage: Storage | null;
   send: (message: OutgoingMessage) => Promise<SendOutcome>;
   newId: () => string;
@@ -22,12 +73,12 @@ export interface OutgoingQueueOptions {
 const RETRY = { firstMs: 1_000, longestMs: 15_000 };
 
 /**
- * What a person wrote to one session and the transcript does not show yet.
+ * A session's outgoing messages that the transcript does not show yet.
  *
- * Ordering: one message at a time, in the order they were written; what is refused lets the next one pass.
- * Failure: a message is stored before it is sent and until it is known to be on the server's disk. Without an answer it
- * is sent again under the same clientId, by this page or by the next, and the server takes it once. When the sign-in of
- * its writer has ended, it waits for them to sign in again.
+ * Ordering: one message at a time, in the order of writing. A refused message does not block the next one.
+ * Failure: a message is stored before it is sent, until the server has acknowledged it. Without a response, this page or
+ * the next one retries with the same `clientId`, and the server deduplicates. When the author is signed out, their
+ * messages wait until they sign in again.
  */
 export class OutgoingQueue extends Store {
   readonly #options: OutgoingQueueOptions;
@@ -42,7 +93,7 @@ export class OutgoingQueue extends Store {
     this.#messages = readOutgoing(options.storage, options.sessionId);
   }
 
-  /** The same array until something changes. */
+  /** The same array while unchanged. */
   get messages(): readonly OutgoingMessage[] {
     return this.#messages;
   }
@@ -53,7 +104,7 @@ export class OutgoingQueue extends Store {
       clientId: newId(),
       text,
       replyTo,
-      ...carried(attachments),
+      ...attachmentsField(attachments),
       at: now(),
       state: 'sending',
       messageId: null,
@@ -61,7 +112,7 @@ export class OutgoingQueue extends Store {
     });
   }
 
-  /** Sends what was refused once more, as a new message. */
+  /** Sends a refused message again, as a new one. */
   tryAgain(clientId: string): void {
     const message = this.#messages.find((one) => one.clientId === clientId && one.state === 'refused');
     if (message === undefined) return;
@@ -74,18 +125,18 @@ export class OutgoingQueue extends Store {
     this.#put(this.#messages.filter((message) => message.clientId !== clientId));
   }
 
-  /** The transcript shows it: the server has it, whether or not its answer arrived. */
+  /** Removes messages that the transcript shows, even if the server's response got lost. */
   discardShown(isShown: (message: OutgoingMessage) => boolean): void {
     for (const message of this.#messages.filter(isShown)) this.discard(message.clientId);
   }
 
-  /** Another page of this browser has dealt with it: sent it, or thrown it away. */
-  forgotten(clientId: string): void {
+  /** Removes a message that another tab has sent or discarded. */
+  removedElsewhere(clientId: string): void {
     const message = this.#messages.find((one) => one.clientId === clientId);
     if (message !== undefined && message.state !== 'sending' && message.state !== 'sent') this.discard(clientId);
   }
 
-  /** There is reason to hope: the network is back, or the page has just come. */
+  /** Retries now: the network is back, or the page has just loaded. */
   wake(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -123,7 +174,10 @@ export class OutgoingQueue extends Store {
 
   #apply(head: OutgoingMessage, outcome: SendOutcome): void {
     const { storage, sessionId } = this.#options;
-    const next = after(head, outcome);
+    const next: OutgoingMessage =
+      outcome.kind === 'sent'
+        ? { ...head, state: 'sent', messageId: outcome.messageId, reason: null }
+        : { ...head, state: outcome.kind === 'unreachable' ? 'retrying' : outcome.kind, reason: outcome.reason };
     if (next.state === 'sent') forgetOutgoing(storage, sessionId, next.clientId);
     else storeOutgoing(storage, sessionId, next);
     this.#put(this.#messages.map((message) => (message.clientId === head.clientId ? next : message)));
@@ -135,15 +189,52 @@ export class OutgoingQueue extends Store {
   }
 }
 
-function after(message: OutgoingMessage, outcome: SendOutcome): OutgoingMessage {
-  switch (outcome.kind) {
-    case 'sent':
-      return { ...message, state: 'sent', messageId: outcome.messageId, reason: null };
-    case 'unreachable':
-      return { ...message, state: 'retrying', reason: outcome.reason };
-    case 'signed-out':
-      return { ...message, state: 'signed-out', reason: outcome.reason };
-    case 'refused':
-      return { ...message, state: 'refused', reason: outcome.reason };
+/** Client error statuses that are temporary. */
+const PASSING = [408, 421, 429];
+
+/** One attempt to send. Only an error about the message itself is final. */
+export async function sendMessage(sessionId: string, message: OutgoingMessage): Promise<SendOutcome> {
+  const { text, clientId, replyTo, attachments } = message;
+  try {
+    const { messageId } = await postJson<MessageAnswer>(`/sessions/${encodeURIComponent(sessionId)}/messages`, {
+      text,
+      clientId,
+      ...(replyTo === null ? {} : { replyTo }),
+      ...(attachments === undefined ? {} : { attachments: attachments.map(({ hash, name }) => ({ hash, name })) }),
+    });
+    return { kind: 'sent', messageId };
+  } catch (error) {
+    if (!(error instanceof RequestError)) return { kind: 'unreachable', reason: 'The server can’t be reached.' };
+    // The message waits for its author, and is never sent as the next person who signs in.
+    if (error.status === 401 || error.code === 'other_principal') return { kind: 'signed-out', reason: error.message };
+    const passes = error.status >= 500 || PASSING.includes(error.status);
+    if (passes) return { kind: 'unreachable', reason: error.message };
+    const lack = error.status === 400 ? await lackOf(sessionId, attachments ?? []) : null;
+    return { kind: 'refused', reason: lack ?? error.message };
   }
+}
+
+/** Names the attachments that the server has removed. Its own error message is meant for programs. */
+async function lackOf(sessionId: string, attachments: readonly AttachmentRef[]): Promise<string | null> {
+  const kept = await Promise.all(attachments.map((attachment) => isKept(sessionId, attachment)));
+  const names = attachments.flatMap(({ name }, at) => (kept[at] === false ? [name] : []));
+  if (names.length === 0) return null;
+  return `No longer on the server: ${names.join(', ')}. Edit the message and attach the files again.`;
+}
+
+const NONE: readonly OutgoingMessage[] = [];
+const never = () => () => {};
+const isServer = typeof window === 'undefined';
+
+export function useOutgoing(sessionId: string): {
+  messages: readonly OutgoingMessage[];
+  queue: OutgoingQueue | null;
+} {
+  const queue = isServer ? null : outgoingQueues.of(sessionId);
+  const messages = useSyncExternalStore(
+    queue?.subscribe ?? never,
+    () => queue?.messages ?? NONE,
+    () => NONE,
+  );
+  return { messages, queue };
 }

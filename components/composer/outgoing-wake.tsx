@@ -4,13 +4,13 @@ import { useEffect } from 'react';
 import { useConnectionState } from '@/components/live/live-provider';
 import { whenIdle } from '@/components/ui/when-idle';
 
-const load = async () => (await import('./outgoing-queues')).outgoingQueues;
+const load = async () => (await import('./outgoing-queue')).outgoingQueues;
 
-/** What was written goes on being sent while another page is looked at, and on the next visit. */
+/** Keeps sending messages while the reader is on another page, and on the next visit. */
 export function OutgoingWake(): null {
   const { status } = useConnectionState();
 
-  // Now, when the network says it is back, and whenever the live connection is whole again.
+  // On load, and whenever the live connection is back.
   useEffect(() => {
     if (status !== 'live' && status !== 'connecting') return;
     const turn = whenIdle(wake);
@@ -18,7 +18,7 @@ export function OutgoingWake(): null {
   }, [status]);
   useEffect(() => {
     const onStorage = ({ key, newValue }: StorageEvent) => {
-      if (key !== null && newValue === null) void load().then((queues) => queues.forgotten(key), nothing);
+      if (key !== null && newValue === null) void load().then((queues) => queues.removedElsewhere(key), nothing);
     };
     addEventListener('online', wake);
     addEventListener('storage', onStorage);
@@ -34,5 +34,5 @@ function wake(): void {
   void load().then((queues) => queues.wakeAll(), nothing);
 }
 
-/** Where the code can't be loaded, the server is away, and it is tried again when that is back. */
+/** The code can't be loaded while the server is unreachable. The next wake retries. */
 function nothing(): void {}

@@ -1,32 +1,32 @@
-import { isImageType, isTextType } from '@interlude/protocol/attachments';
+import { type AttachmentRef, attachmentPath, isImageType, isTextType } from '@interlude/protocol/attachments';
 import type { ErrorBody } from '@interlude/protocol/errors';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { API_ADDRESS } from '@interlude/protocol/version';
 import { apiFetch, page, pageHeaders } from '@/components/live/api-fetch';
-import { leavePage } from '@/components/ui/leave-page';
+import { leavePage } from '@/components/ui/browser-storage';
 
 export type UploadOutcome =
   | { kind: 'done'; attachment: Attachment }
-  /** `canRetry`: the same bytes may be taken another time. */
+  /** `canRetry`: uploading the same file again may succeed. */
   | { kind: 'failed'; reason: string; canRetry: boolean };
 
-/** No more of it is sent for so long: the server is taken to be away. */
+/** An upload without progress for this time fails. */
 const STILL_WITHIN_MS = 30_000;
 
 const AWAY: UploadOutcome = { kind: 'failed', reason: 'The server can’t be reached.', canRetry: true };
 
-/** Browsers give a folder that is dropped as a file, and don't read a file that is not as it was when it was chosen. */
+/** Browsers report a dropped folder as a file, and refuse to read a file that changed after it was chosen. */
 const UNREADABLE: UploadOutcome = {
   kind: 'failed',
-  reason:
-    'It can’t be read. If it is a folder, attach the files in it; if it has changed since you chose it, choose it again.',
+  reason: 'The file can’t be read. If it is a folder, attach the files in it. If it changed, choose it again.',
   canRetry: false,
 };
 
 /**
- * Sends the bytes of a file.
- * @param onProgress how much of it has been sent, from 0 to 1
+ * Uploads a file.
+ *
+ * @param onProgress receives the share that was sent, from 0 to 1
  */
 export async function uploadAttachment(
   sessionId: string,
@@ -36,7 +36,7 @@ export async function uploadAttachment(
 ): Promise<UploadOutcome> {
   if (!(await canBeRead(file))) return UNREADABLE;
   const outcome = await sendBytes(sessionId, file, onProgress, signal);
-  // A file that changes while it is sent ends as a lost connection does.
+  // A file that changes during the upload fails like a lost connection.
   return outcome === AWAY && !(await canBeRead(file)) ? UNREADABLE : outcome;
 }
 
@@ -49,7 +49,7 @@ async function canBeRead(file: File): Promise<boolean> {
   }
 }
 
-/** Where this page asks in a way of its own, that says nothing of how far it has come. */
+/** Without progress, for embeds that replace `fetch`. */
 async function sendOwnWay(path: string, file: File, signal: AbortSignal): Promise<UploadOutcome> {
   try {
     const init = { method: 'POST', body: file, headers: { 'content-type': claimedType(file.type) }, signal };
@@ -60,7 +60,7 @@ async function sendOwnWay(path: string, file: File, signal: AbortSignal): Promis
   }
 }
 
-/** Not by `fetch`, which does not say how far it has come. */
+/** Uses XMLHttpRequest, because `fetch` reports no upload progress. */
 function sendBytes(
   sessionId: string,
   file: File,
@@ -78,12 +78,12 @@ function sendBytes(
     for (const [name, value] of Object.entries(pageHeaders())) request.setRequestHeader(name, value);
     let timer: ReturnType<typeof setTimeout>;
     const away = () => resolve(AWAY);
-    const isHeard = () => {
+    const restartTimer = () => {
       clearTimeout(timer);
       timer = setTimeout(() => request.abort(), STILL_WITHIN_MS);
     };
     request.upload.onprogress = ({ loaded, total }) => {
-      isHeard();
+      restartTimer();
       onProgress(total > 0 ? loaded / total : 0);
     };
     request.onerror = away;
@@ -91,7 +91,7 @@ function sendBytes(
     request.onload = () => resolve(outcomeOf(request.status, request.responseText));
     request.onloadend = () => clearTimeout(timer);
     signal.addEventListener('abort', () => request.abort(), { once: true });
-    isHeard();
+    restartTimer();
     request.send(file);
   });
 }
@@ -99,14 +99,37 @@ function sendBytes(
 function outcomeOf(status: number, text: string): UploadOutcome {
   const answer = parseJson(text);
   if (status === 201) return { kind: 'done', attachment: answer as Attachment };
-  const { code, message: said } = (fieldsOf(answer) as Partial<ErrorBody>).error ?? {};
+  const { code, message } = (fieldsOf(answer) as Partial<ErrorBody>).error ?? {};
   if (code === 'other_principal') leavePage();
   const canRetry = status >= 500 || status === 401 || status === 408 || status === 429;
-  return { kind: 'failed', reason: said ?? `The server answered ${status}.`, canRetry };
+  return { kind: 'failed', reason: message ?? `The server answered ${status}.`, canRetry };
 }
 
-/** Browsers know few kinds of text by name, and take TypeScript for a film: whether it is text, the server sees. */
+/** Sends unknown types as text, which the server verifies: browsers know few text types and report TypeScript as video. */
 function claimedType(type: string): string {
   const [plain = ''] = type.toLowerCase().split(';', 1);
   return isImageType(plain) || isTextType(plain) || plain === 'application/pdf' ? plain : 'text/plain';
+}
+
+/** Checks run in the background. */
+const WITHIN_MS = 30_000;
+
+/**
+ * Returns true if the server still has the attachment, without downloading it. The server removes attachments that no
+ * message uses after a day.
+ *
+ * @returns null if the server is unreachable
+ */
+export async function isKept(sessionId: string, { hash }: AttachmentRef): Promise<boolean | null> {
+  try {
+    const { status, body } = await apiFetch(attachmentPath(hash, sessionId), {
+      headers: { 'if-none-match': `"${hash}"` },
+      signal: AbortSignal.timeout(WITHIN_MS),
+    });
+    await body?.cancel();
+    if (status === 304 || status === 200) return true;
+    return status === 404 ? false : null;
+  } catch {
+    return null;
+  }
 }

@@ -6,54 +6,53 @@ import {
   MAX_MESSAGE_ATTACHMENTS,
 } from '@interlude/protocol/limits';
 import { Store } from '@/components/live/store';
-import type { UploadOutcome } from './upload-attachment';
+import { browserStorage } from '@/components/ui/browser-storage';
+import { type Draft, EMPTY_DRAFT, readDraft, storeDraft } from './draft-store';
+import { outgoingQueues } from './outgoing-queue';
+import { isKept, type UploadOutcome, uploadAttachment } from './upload-attachment';
 
 export interface Upload {
   key: number;
   name: string;
   mediaType: string;
   bytes: number;
-  /** Where this page has its picture; null if it has none, or the server has it. */
+  /** Object URL of an image on this page; null for other files, and for files of an earlier page. */
   preview: string | null;
   state:
     | { kind: 'sending'; share: number }
     | { kind: 'done'; attachment: Attachment }
-    /** `was`: what the server had of it and has no more. */
+    /** `was`: the attachment that the server has removed. */
     | { kind: 'failed'; reason: string; canRetry: boolean; was?: Attachment };
 }
 
-/** Whom it is for, as things stand now. */
 interface UploadListUse {
-  /** What the agent takes. */
-  takes: readonly AttachmentKind[];
-  /** What is to be kept has changed. */
+  accepts: readonly AttachmentKind[];
+  /** Called with the attachments to store with the draft. */
   onChange: (attachments: readonly Attachment[]) => void;
-  /** What a message waited for is all there: if it can be sent, it is. */
+  /** Called when all attachments that a message waits for are uploaded. */
   onReady: () => void;
 }
 
-export interface UploadListOptions {
+interface UploadListOptions {
   upload(file: File, onProgress: (share: number) => void, signal: AbortSignal): Promise<UploadOutcome>;
-  /** Whether the server still has it; null if that can't be told. */
+  /** True if the server still has it; null if unknown. */
   isKept(attachment: Attachment): Promise<boolean | null>;
-  /** The address of a file of this page, and the end of it. */
   addresses: Pick<typeof URL, 'createObjectURL' | 'revokeObjectURL'>;
 }
 
 /**
- * What is attached to the message that is being written.
+ * Attachments of a draft.
  *
- * Ordering: they go with the message in the order in which they were attached, whichever is sent first.
- * Failure: what the message could not carry is refused before it is sent, and says so in its place. What did not get
- * through can be tried again. A message waits until the server has all that is attached to it, and is not sent without
- * what has failed, nor without what was removed while it waited: its writer decides.
+ * Ordering: the message lists them in the order in which they were attached, not uploaded.
+ * Failure: files over a limit are refused before the upload. Failed uploads can be retried. A message waits for all its
+ * uploads. If one fails or is removed meanwhile, the message is not sent automatically: its author decides.
  */
 export class UploadList extends Store {
   readonly #options: UploadListOptions;
   readonly #files = new Map<number, { file: File; call: AbortController }>();
   #uploads: readonly Upload[] = [];
   #lastKey = 0;
-  #use: UploadListUse = { takes: [], onChange: () => {}, onReady: () => {} };
+  #use: UploadListUse = { accepts: [], onChange: () => {}, onReady: () => {} };
   #isAwaited = false;
 
   constructor(options: UploadListOptions) {
@@ -61,21 +60,19 @@ export class UploadList extends Store {
     this.#options = options;
   }
 
-  usedFor(use: UploadListUse): void {
+  configure(use: UploadListUse): void {
     this.#use = use;
   }
 
-  /** The same array until something changes. */
   get uploads(): readonly Upload[] {
     return this.#uploads;
   }
 
-  /** What the server has. */
   get attachments(): Attachment[] {
     return this.#uploads.flatMap(({ state }) => (state.kind === 'done' ? [state.attachment] : []));
   }
 
-  /** What the next page is to find: also what the server has no more, until its writer has dealt with that. */
+  /** Attachments to restore on the next page, including removed ones until the author has seen that. */
   get #kept(): Attachment[] {
     return this.#uploads.flatMap(({ state }) => {
       if (state.kind === 'done') return [state.attachment];
@@ -83,7 +80,7 @@ export class UploadList extends Store {
     });
   }
 
-  /** A message waits for it. */
+  /** True while a message waits for the uploads. */
   get isAwaited(): boolean {
     return this.#isAwaited;
   }
@@ -92,13 +89,13 @@ export class UploadList extends Store {
     return this.#has('sending');
   }
 
-  /** What a message waits for, or lacks; null if it can be sent. */
+  /** Why a message can't be sent yet; null if it can. */
   get words(): string | null {
-    if (this.#has('failed')) return 'Try again or remove what is not attached: the message is not sent without it.';
-    return this.#isAwaited ? 'The message is sent once everything is attached.' : null;
+    if (this.#has('failed')) return 'Retry or remove the failed attachments to send the message.';
+    return this.#isAwaited ? 'The message will be sent when all uploads finish.' : null;
   }
 
-  /** Somebody wants to send the message. @returns whether it can be sent now; else `onReady` may say so later */
+  /** Requests sending the message. @returns true if it can be sent now; otherwise `onReady` may follow */
   mayBeSent(): boolean {
     if (this.#has('failed')) return false;
     if (!this.#has('sending')) return true;
@@ -107,8 +104,8 @@ export class UploadList extends Store {
   }
 
   /**
-   * What was attached before: by an earlier page, or to a message that was not taken. The server is asked whether it
-   * still has it. A message that waits does not go with that: its writer sends it again.
+   * Adds attachments of an earlier page or of a message that was not sent, and checks that the server still has them.
+   * Cancels a waiting message: its author has to send it again.
    */
   restore(attachments: readonly Attachment[]): void {
     if (this.#isAwaited) this.#putAwaited(false);
@@ -160,7 +157,7 @@ export class UploadList extends Store {
     this.#use.onChange(this.#kept);
   }
 
-  /** They have gone with a message. */
+  /** Called when the message was sent. */
   clear(): void {
     for (const upload of this.#uploads) this.#forget(upload);
     this.#isAwaited = false;
@@ -174,7 +171,7 @@ export class UploadList extends Store {
     const outcome = await this.#options.upload(file, onProgress, call.signal);
     if (call.signal.aborted) return;
     this.#set(key, outcome);
-    if (outcome.kind === 'done') this.#isThereAgain(outcome.attachment);
+    if (outcome.kind === 'done') this.#dropRemoved(outcome.attachment);
     this.#settle();
   }
 
@@ -182,18 +179,18 @@ export class UploadList extends Store {
     const isKept = await this.#options.isKept(attachment);
     const isHere = this.#uploads.some((one) => one.key === key && one.state.kind === 'done');
     if (isKept !== false || !isHere) return;
-    const reason = 'The server no longer keeps it: attach it again.';
+    const reason = 'No longer on the server. Attach it again.';
     this.#set(key, { kind: 'failed', reason, canRetry: false, was: attachment });
     this.#settle();
   }
 
-  /** It takes the place of what the server had forgotten. */
-  #isThereAgain({ hash }: Attachment): void {
+  /** A new upload replaces the same file that the server had removed. */
+  #dropRemoved({ hash }: Attachment): void {
     this.#put(this.#uploads.filter(({ state }) => state.kind !== 'failed' || state.was?.hash !== hash));
     this.#use.onChange(this.#kept);
   }
 
-  /** A message that waited goes; one that lacks something does not go later, when nobody looks any more. */
+  /** Sends or cancels a waiting message. After a failure it is not sent later, when its author may be gone. */
   #settle(): void {
     if (!this.#isAwaited || (this.#has('sending') && !this.#has('failed'))) return;
     this.#isAwaited = false;
@@ -206,20 +203,21 @@ export class UploadList extends Store {
 
   #refusalOf({ size, type }: File): string | null {
     const kind = attachmentKind(type);
-    if (!this.#use.takes.includes(kind)) return `This agent takes no ${kind}s.`;
-    // Some systems give a folder like this.
-    if (size === 0) return type === '' ? 'It is empty. If it is a folder, attach the files in it.' : 'It is empty.';
-    if (size > MAX_ATTACHMENT_BYTES) return `It is larger than ${MAX_ATTACHMENT_BYTES / MIB} MiB.`;
+    if (!this.#use.accepts.includes(kind)) return `This agent doesn’t accept ${kind}s.`;
+    // Some systems report a folder like this.
+    if (size === 0) return `The file is empty.${type === '' ? ' If it is a folder, attach the files in it.' : ''}`;
+    if (size > MAX_ATTACHMENT_BYTES) return `Larger than ${MAX_ATTACHMENT_BYTES / MIB} MiB.`;
     return this.#excessOf(size);
   }
 
-  /** Why a message could not carry so much more. */
+  /** Why one more attachment of this size would exceed a message's limits; null if it fits. */
   #excessOf(size: number): string | null {
     const whole = this.#uploads.filter(({ state }) => state.kind !== 'failed');
     const bytes = whole.reduce((sum, one) => sum + one.bytes, size);
-    if (whole.length >= MAX_MESSAGE_ATTACHMENTS) return `A message carries ${MAX_MESSAGE_ATTACHMENTS} at most.`;
+    if (whole.length >= MAX_MESSAGE_ATTACHMENTS)
+      return `A message can have at most ${MAX_MESSAGE_ATTACHMENTS} attachments.`;
     if (bytes > MAX_MESSAGE_ATTACHMENT_BYTES) {
-      return `A message carries ${MAX_MESSAGE_ATTACHMENT_BYTES / MIB} MiB at most: send it with another one.`;
+      return `Attachments of a message are limited to ${MAX_MESSAGE_ATTACHMENT_BYTES / MIB} MiB. Send this one separately.`;
     }
     return null;
   }
@@ -248,7 +246,73 @@ export class UploadList extends Store {
 
 const MIB = 1024 * 1024;
 
-/** What a message says. */
-export function textWith(text: string, attachments: readonly Attachment[]): string {
+/** Text of a message: the attachments' names if the author wrote none. */
+export function messageText(text: string, attachments: readonly Attachment[]): string {
   return text.trim() === '' ? attachmentNames(attachments) : text;
 }
+
+/**
+ * Upload lists of all sessions. Uploads, and messages that wait for them, continue while the reader is on another page.
+ *
+ * Failure: closing the tab aborts uploads, so the browser asks first.
+ */
+class UploadLists {
+  readonly #lists = new Map<string, UploadList>();
+  /** Drafts of sessions whose composer is unmounted. */
+  readonly #drafts = new Map<string, Draft>();
+
+  of(sessionId: string): UploadList {
+    const known = this.#lists.get(sessionId);
+    if (known !== undefined) return known;
+    const list = new UploadList({
+      upload: (file, onProgress, signal) => uploadAttachment(sessionId, file, onProgress, signal),
+      isKept: (attachment) => isKept(sessionId, attachment),
+      addresses: URL,
+    });
+    // The server shares this module between people.
+    if (typeof window === 'undefined') return list;
+    list.subscribe(() => this.#askBeforeUnload());
+    this.#lists.set(sessionId, list);
+    return list;
+  }
+
+  /** The composer is mounted. @returns the draft, if it is waiting to be sent */
+  arrive(sessionId: string): Draft | null {
+    const list = this.of(sessionId);
+    const draft = this.#drafts.get(sessionId) ?? null;
+    this.#drafts.delete(sessionId);
+    if (list.uploads.length === 0) list.restore(readDraft(browserStorage(), sessionId).attachments ?? []);
+    return list.isAwaited ? draft : null;
+  }
+
+  /** The composer is unmounted: no more files are added, and a waiting message is sent from here. */
+  leave(sessionId: string, draft: Draft): void {
+    const list = this.of(sessionId);
+    this.#drafts.set(sessionId, draft);
+    list.configure({
+      accepts: [],
+      onChange: (attachments) => {
+        const storage = browserStorage();
+        storeDraft(storage, sessionId, { ...readDraft(storage, sessionId), attachments });
+      },
+      onReady: () => {
+        const { attachments } = list;
+        outgoingQueues.of(sessionId).post(messageText(draft.text, attachments), draft.replyTo, attachments);
+        storeDraft(browserStorage(), sessionId, EMPTY_DRAFT);
+        list.clear();
+      },
+    });
+  }
+
+  #askBeforeUnload(): void {
+    // A permanent `beforeunload` listener would keep the page out of the back/forward cache.
+    if ([...this.#lists.values()].some((list) => list.isSending)) addEventListener('beforeunload', ask);
+    else removeEventListener('beforeunload', ask);
+  }
+}
+
+function ask(event: BeforeUnloadEvent): void {
+  event.preventDefault();
+}
+
+export const uploadLists = new UploadLists();

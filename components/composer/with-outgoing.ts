@@ -3,10 +3,10 @@ import type { TranscriptState } from '@interlude/protocol/projections/transcript
 import type { MessageItem, Turn } from '@interlude/protocol/read-models';
 import type { OutgoingMessage } from './draft-store';
 
-/** The server's name for the person who is signed in. */
+/** The server's name for the signed-in person. */
 const OPERATOR_NAME = 'operator';
 
-/** Whether the transcript shows a message that this browser sent, by either of its names. */
+/** True if the transcript shows a sent message, by `clientId` or `messageId`. */
 export function isShown(turns: readonly Turn[], { clientId, messageId }: OutgoingMessage): boolean {
   for (let at = turns.length - 1; at >= 0; at--) {
     const found = turns[at]?.items.some(
@@ -18,8 +18,8 @@ export function isShown(turns: readonly Turn[], { clientId, messageId }: Outgoin
 }
 
 /**
- * The transcript with what this browser is sending at its end: each message outside any turn, as the server will put it
- * too. What the transcript shows already is not shown twice, whichever of answer and event came first.
+ * The transcript with this browser's outgoing messages at the end, each outside any turn, as the server will place it. A
+ * message that the transcript already shows is not repeated, whether the response or the event came first.
  */
 export function withOutgoing(state: TranscriptState, messages: readonly OutgoingMessage[]): TranscriptState {
   const waiting = messages.filter((message) => !isShown(state.turns, message));

@@ -10,10 +10,8 @@ import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
 import { useConnectionState } from '@/components/live/live-provider';
 import { applyUnlessReset, useFleet, useFleetStores } from '@/components/live/use-fleet';
-import { storageKey } from '@/components/ui/browser-storage';
-import { onLeave } from '@/components/ui/leave-page';
-import { useServerNow } from '@/components/ui/now';
-import { readStored, writeStored } from '@/components/ui/use-stored';
+import { onLeave, readStored, storageKey, writeStored } from '@/components/ui/browser-storage';
+import { useServerNow } from '@/components/ui/clock';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
 import { itemsOf } from './inbox-items';
 import {

@@ -6,7 +6,7 @@ import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
 import { usePathname, useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
-import { useServerNow } from '@/components/ui/now';
+import { useServerNow } from '@/components/ui/clock';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { DesktopNotices } from './desktop-notices';
 import { useInbox } from './inbox-items';

@@ -2,7 +2,7 @@ import type { InboxItem } from '@interlude/protocol/inbox';
 import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
-import { plainWords } from '@/components/ui/plain-words';
+import { toPlainText } from '@/components/ui/plain-text';
 import { inQuotes } from '@/components/ui/verbatim';
 
 /** Headings of the inbox. */
@@ -32,7 +32,7 @@ export const KIND_GLYPH: Record<InboxKind, GlyphName> = {
 
 /** Title of an item. Only the agent's words are quoted. */
 export function itemTitle({ kind, title, count, sessionId }: InboxItem): string {
-  const words = plainWords(title ?? '');
+  const words = toPlainText(title ?? '');
   const quoted = words === '' ? '' : inQuotes(words);
   switch (kind) {
     case 'hook-failure':

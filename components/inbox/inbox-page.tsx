@@ -4,7 +4,7 @@ import type { InboxList } from '@interlude/protocol/inbox';
 import { useState } from 'react';
 import { useInitialData } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
-import { FoldButton } from '@/components/ui/fold-button';
+import { FoldButton } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { itemsOf } from './inbox-items';
 import { InboxRows } from './inbox-rows';

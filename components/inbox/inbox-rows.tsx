@@ -9,17 +9,15 @@ import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';
 import { List } from '@/components/live/list';
 import { asShown } from '@/components/live/mark-items';
-import { pressCard } from '@/components/requests/card-keys';
-import { FoldButton } from '@/components/ui/fold-button';
-import { HeldChanges } from '@/components/ui/held-changes';
-import { NEW_ROWS } from '@/components/ui/held-order';
+import { pressCard } from '@/components/requests/request-board';
+import { useStored } from '@/components/ui/browser-storage';
+import { useServerNow } from '@/components/ui/clock';
+import { HeldChanges, NEW_ROWS } from '@/components/ui/held-order';
 import { Link } from '@/components/ui/link';
-import { ListSearch } from '@/components/ui/list-search';
-import { useServerNow } from '@/components/ui/now';
+import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
-import { useNewest } from '@/components/ui/use-newest';
+import { useLatest } from '@/components/ui/use-latest';
 import { useSelection } from '@/components/ui/use-selection';
-import { useStored } from '@/components/ui/use-stored';
 import { sumOfItems, useMarks } from './inbox-items';
 import { KIND_WORD } from './inbox-labels';
 import { InboxRow, type RowActs } from './inbox-row';
@@ -51,7 +49,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
   };
   // also called by keys, which don't check permission
   const one = (item: InboxItem, change: Mark) => void (mayAct && markItems([item], change));
-  const newest = useNewest({ select, unfold: unfolded.select, mark: one });
+  const newest = useLatest({ select, unfold: unfolded.select, mark: one });
   const [acts] = useState<RowActs>(() => ({
     select: (...of) => newest.current.select(...of),
     unfold: (...of) => newest.current.unfold(...of),
@@ -97,7 +95,7 @@ export function InboxRows({ requestCode }: { requestCode: CodeOnDemand<{ item: R
         </div>
       )}
       <p className="flex min-h-[1lh] flex-wrap items-baseline gap-x-3 pb-1 text-2xs">
-        <HeldChanges moved={held.moved} added={held.added} onShow={held.letGo} />
+        <HeldChanges moved={held.moved} added={held.added} onShow={held.release} />
         <span role="status" className={failure === null ? 'text-ink-2' : 'text-failed'}>
           {failure === null ? notice : `Not marked: ${failure}`}
         </span>

@@ -6,11 +6,11 @@ import { clsx } from 'clsx';
 import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useAllowable } from '@/components/requests/request-board';
-import { ButtonPopover } from '@/components/ui/button-popover';
+import { useServerNow } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
-import { OVER } from '@/components/ui/in-view';
-import { useServerNow } from '@/components/ui/now';
-import { SettledButton } from '@/components/ui/settled-button';
+import { OVERLAY } from '@/components/ui/in-view';
+import { SettledButton } from '@/components/ui/misclick-guard';
+import { ButtonPopover } from '@/components/ui/popover';
 import { nameText } from '@/components/ui/verbatim';
 import { itemTitle } from './inbox-labels';
 import { hasRequest, type RequestedItem } from './item-request';
@@ -156,7 +156,7 @@ export function InboxBulk(props: {
   const permissions = items.filter((item) => item.kind === 'permission').filter(hasRequest);
   return (
     <section
-      {...OVER}
+      {...OVERLAY}
       aria-label={about}
       className="sticky bottom-0 z-10 -mx-2 flex flex-wrap items-baseline gap-x-5 gap-y-1 border-line-strong border-t bg-ground px-2 py-3 text-xs"
     >

@@ -4,8 +4,8 @@ import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { sessionTitle } from '@/components/sessions/session-labels';
-import { plainWords } from '@/components/ui/plain-words';
-import { readStored, writeStored } from '@/components/ui/use-stored';
+import { readStored, writeStored } from '@/components/ui/browser-storage';
+import { toPlainText } from '@/components/ui/plain-text';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
 import { itemTitle, KIND_WORD } from './inbox-labels';
 
@@ -142,7 +142,7 @@ function finishedNotice(session: SessionSummary, now: number): Notice[] {
       position: null,
       title: titled('Finished', agentId),
       body: [sessionTitle(session), ...(lastText === null ? [] : [lastText])]
-        .map((text) => inQuotes(plainWords(text)))
+        .map((text) => inQuotes(toPlainText(text)))
         .join('\n'),
       href: `/sessions/${encodeURIComponent(id)}`,
     },
@@ -160,7 +160,7 @@ function failedTaskNotice({ id, agentId, failedTask }: SessionSummary, now: numb
       at,
       position: null,
       title: titled('Task failed', agentId),
-      body: `${inQuotes(plainWords(description))}${code}`,
+      body: `${inQuotes(toPlainText(description))}${code}`,
       href: `/sessions/${encodeURIComponent(id)}#task-${position}`,
     },
   ];

@@ -5,12 +5,11 @@ import type { Position } from '@interlude/protocol/position';
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
-import { AcceptReply } from '@/components/obligations/accept-reply';
-import { useSessionObligations } from '@/components/obligations/use-session-obligations';
-import { Waive } from '@/components/obligations/waive';
+import { AcceptReply, WaiveReply } from '@/components/obligations/settle-reply';
+import { useSessionObligations } from '@/components/obligations/use-obligations';
 import { SendHere } from '@/components/sessions/send-here';
 import { Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
+import { toPlainText } from '@/components/ui/plain-text';
 
 const NOT_KNOWN = 'The last message is not among the newest turns. Write a message to send:';
 const TOO_LONG = 'The last message is too long to show here. Write a message to send:';
@@ -79,12 +78,12 @@ export function OwedHere(props: { sessionId: string; messageId: string; updatedP
   return (
     <div className="flex max-w-prose flex-col gap-2 py-2">
       <p dir="auto" className="wrap-break-word line-clamp-6 text-xs">
-        <Words text={plainWords(owed.text)} />
+        <Words text={toPlainText(owed.text)} />
       </p>
       {owed.candidate !== null && (
         <AcceptReply sessionId={sessionId} messageId={messageId} candidate={owed.candidate} />
       )}
-      <Waive sessionId={sessionId} messageId={messageId} />
+      <WaiveReply sessionId={sessionId} messageId={messageId} />
     </div>
   );
 }

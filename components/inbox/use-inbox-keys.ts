@@ -2,7 +2,7 @@
 
 import type { InboxItem } from '@interlude/protocol/inbox';
 import type { RefObject } from 'react';
-import type { CardKeys } from '@/components/requests/card-keys';
+import type { CardKeys } from '@/components/requests/request-board';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const ROW = '[data-inbox-row]';

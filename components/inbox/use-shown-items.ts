@@ -10,9 +10,9 @@ import { type RefObject, useDeferredValue, useEffect, useMemo, useState } from '
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useListCounts, useListSearch } from '@/components/live/use-list';
 import { sessionTitle } from '@/components/sessions/session-labels';
+import { useServerNow } from '@/components/ui/clock';
 import type { RowGroup } from '@/components/ui/held-order';
-import { useServerNow } from '@/components/ui/now';
-import { useHeldOrder } from '@/components/ui/use-held-order';
+import { useHeldOrder } from '@/components/ui/held-order';
 import { itemsOf, useInbox } from './inbox-items';
 
 const NOTHING: readonly InboxItem[] = [];

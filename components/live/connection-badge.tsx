@@ -1,9 +1,8 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { TimeOfDay } from '@/components/ui/clock';
-import { agoInWords } from '@/components/ui/duration';
-import { useKnownUntil, useTrueNow } from '@/components/ui/now';
+import { TimeOfDay, useFrozenAt, useTrueNow } from '@/components/ui/clock';
+import { formatAgoLong } from '@/components/ui/duration';
 import type { ConnectionStatus } from './connection-state';
 import { useConnectionState } from './live-provider';
 
@@ -42,7 +41,7 @@ const DOT: Record<ConnectionStatus, string> = {
 /** The state of the live connection. */
 export function ConnectionBadge() {
   const { status } = useConnectionState();
-  const asOf = useKnownUntil();
+  const asOf = useFrozenAt();
   return (
     <span
       role="status"
@@ -62,7 +61,7 @@ export function ConnectionBadge() {
 
 /** `as of 12:03:20, 40 s ago`: announced once, not every second. */
 function Age({ asOf }: { asOf: number }) {
-  const age = useTrueNow((now) => agoInWords(now - asOf));
+  const age = useTrueNow((now) => formatAgoLong(now - asOf));
   return (
     <span className="tabular">
       as of{' '}

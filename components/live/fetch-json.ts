@@ -1,6 +1,6 @@
 import type { ErrorBody, ErrorCode } from '@interlude/protocol/errors';
-import { leavePage } from '@/components/ui/leave-page';
-import { knownUntil } from '@/components/ui/now';
+import { leavePage } from '@/components/ui/browser-storage';
+import { clocksFrozenAt } from '@/components/ui/clock';
 import { apiFetch } from './api-fetch';
 
 /** A response other than 2xx. `message` comes from the server and says what to do next. */
@@ -64,7 +64,7 @@ async function ask<Body>(
   withinMs: number,
   signal?: AbortSignal,
 ): Promise<Body> {
-  const late = AbortSignal.timeout(knownUntil() === null ? withinMs : STALE_WITHIN_MS);
+  const late = AbortSignal.timeout(clocksFrozenAt() === null ? withinMs : STALE_WITHIN_MS);
   try {
     const response = await apiFetch(path, {
       ...init,

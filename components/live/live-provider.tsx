@@ -2,7 +2,7 @@
 
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { knownUntil, knowUntil, useServerNow } from '@/components/ui/now';
+import { clocksFrozenAt, freezeClocks, useServerNow } from '@/components/ui/clock';
 import { type ConnectionState, initialConnectionState, isStale } from './connection-state';
 import { RequestError } from './fetch-json';
 import { FleetStore, type Held } from './fleet-store';
@@ -131,7 +131,7 @@ export function freezeWhenStale(live: Pick<LiveClient, 'state' | 'onState'>, loa
     // If the clock was set back, `loadedAt` is in the future and means nothing.
     const now = Date.now();
     const since = Math.max(asOf ?? 0, loadedAt > now ? 0 : loadedAt);
-    knowUntil(stale ? since || (knownUntil() ?? now) : null);
+    freezeClocks(stale ? since || (clocksFrozenAt() ?? now) : null);
   });
 }
 

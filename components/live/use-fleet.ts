@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { createContext, useContext, useState, useSyncExternalStore } from 'react';
-import { useHydrated } from '@/components/ui/now';
+import { useHydrated } from '@/components/ui/clock';
 import type { FleetStore, Held } from './fleet-store';
 
 interface FleetStores {

@@ -5,7 +5,7 @@ import { searchesText } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
 import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
-import { useAddressAnchor } from '@/components/ui/address-anchor';
+import { useAddressAnchor } from '@/components/ui/jump';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { FirstLines } from './first-lines';
 import { LogList, type LogSpan } from './log-list';

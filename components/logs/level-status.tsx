@@ -3,8 +3,8 @@
 import type { DesiredLogLevel } from '@interlude/protocol/commands';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
-import { agoInWords, formatClock } from '@/components/ui/duration';
-import { useHydrated, useNow } from '@/components/ui/now';
+import { useHydrated, useNow } from '@/components/ui/clock';
+import { formatAgoLong, formatClock } from '@/components/ui/duration';
 import { quoted } from '@/components/ui/verbatim';
 import { clockTime } from './log-settings';
 
@@ -64,7 +64,7 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
   const { level, since, by, base } = agent.logLevel;
   const isAway = agent.connection === 'away';
   const name = desired.level ?? (base === null ? 'the default' : `the default (${base})`);
-  const requested = [plain(`${name} requested`), ticks(` ${agoInWords(now - desired.requestedAt)}`)];
+  const requested = [plain(`${name} requested`), ticks(` ${formatAgoLong(now - desired.requestedAt)}`)];
   if (desired.state === 'refused') {
     const writes = level === null ? '' : `; the runner writes ${level}`;
     return {

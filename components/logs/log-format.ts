@@ -1,7 +1,7 @@
 import type { LogMarker } from '@interlude/protocol/envelope';
 import type { LogLine } from '@interlude/protocol/read-models';
 import type { LogLevel } from '@interlude/protocol/record-vocabulary';
-import { countOf, sizeOf } from '@/components/ui/size-of';
+import { countOf, formatBinaryBytes } from '@/components/ui/format-size';
 
 export const LEVEL_COLOUR: Record<LogLevel, string> = {
   debug: 'text-ink-3',
@@ -14,7 +14,7 @@ export const LEVEL_COLOUR: Record<LogLevel, string> = {
 /** The text of a marker. */
 export function markerText(marker: LogMarker): string {
   if (marker.kind === 'retention') {
-    return `${countOf(marker.lines, 'older line')} removed by retention (${sizeOf(marker.bytes)})`;
+    return `${countOf(marker.lines, 'older line')} removed by retention (${formatBinaryBytes(marker.bytes)})`;
   }
   const { level, previous, by } = marker;
   const who = by === 'time-limit' ? 'as its time was up' : `by ${by}`;

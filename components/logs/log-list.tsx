@@ -16,9 +16,9 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react';
+import { countOf } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
-import { countOf } from '@/components/ui/size-of';
-import { useFollow } from '@/components/ui/use-follow';
+import { useFollow } from '@/components/ui/row-window';
 import { LineSearch } from './line-search';
 import { plainLine } from './log-format';
 import { LogRow, MarkerRow } from './log-row';

@@ -6,15 +6,15 @@ import { clsx } from 'clsx';
 import { ScanSearch } from 'lucide';
 import { memo, type RefObject, useEffect, useMemo, useReducer, useRef, useState } from 'react';
 import { page } from '@/components/live/api-fetch';
+import { useHydrated, useNow } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatAgo } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { enqueueIdle } from '@/components/ui/idle-queue';
-import { longRunClass } from '@/components/ui/long-run';
+import { longRunClass } from '@/components/ui/line-breaks';
 import { Name } from '@/components/ui/name';
-import { useHydrated, useNow } from '@/components/ui/now';
-import { useTellInSight } from '@/components/ui/rows-in-sight';
 import { nameText } from '@/components/ui/verbatim';
+import { useVisibleRow } from '@/components/ui/visible-rows';
 import { indentJson, jsonTailAt } from './json-tail';
 import { type LineAnswer, type LineSearch, UNSEARCHED } from './line-search';
 import { failedHook, LEVEL_COLOUR, markerText, plainLine } from './log-format';
@@ -48,7 +48,7 @@ export const LogRow = memo(function LogRow(props: LogRowProps) {
   const { line, list, settings, search, isCursor, isTarget, isInSpan, isUnfolded, onLine, onUnfold } = props;
   const [isHovered, setIsHovered] = useState(false);
   const row = useRef<HTMLDivElement>(null);
-  useTellInSight(row, line.position);
+  useVisibleRow(row, line.position);
   // The focus follows the cursor unless it is in a field.
   useEffect(() => {
     const { activeElement, body } = document;

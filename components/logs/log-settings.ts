@@ -1,8 +1,8 @@
 'use client';
 
 import { useCallback, useMemo } from 'react';
+import { useStored } from '@/components/ui/browser-storage';
 import { useMedia } from '@/components/ui/use-media';
-import { useStored } from '@/components/ui/use-stored';
 
 /** Display settings of all logs in this browser. */
 export interface LogSettings extends TimeStyle {

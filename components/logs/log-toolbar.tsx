@@ -10,10 +10,10 @@ import { Popover, RadioGroup } from 'radix-ui';
 import type { ReactNode, RefObject } from 'react';
 import { fetchJson, RequestError } from '@/components/live/fetch-json';
 import { CopyButton } from '@/components/ui/copy-button';
+import { countOf, formatBinaryBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
-import { PopoverPanel } from '@/components/ui/popover-panel';
-import { countOf, sizeOf } from '@/components/ui/size-of';
+import { PopoverPanel } from '@/components/ui/popover';
 import { nameText } from '@/components/ui/verbatim';
 import { LEVEL_COLOUR, plainLine } from './log-format';
 import { type LogQuery, paramsFromQuery } from './log-query';
@@ -44,7 +44,7 @@ function LogSize({ store }: { store: LogStore | null }) {
   const extent = useLogStore(store, ({ extent }) => extent);
   if (extent === null || extent.lines === 0) return null;
   return (
-    <span title={sizeOf(extent.bytes)} className="tabular hidden text-2xs text-ink-3 xl:inline">
+    <span title={formatBinaryBytes(extent.bytes)} className="tabular hidden text-2xs text-ink-3 xl:inline">
       {countOf(extent.lines, 'line')}
     </span>
   );

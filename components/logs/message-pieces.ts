@@ -1,5 +1,5 @@
 import { ansiPieces } from '@/components/ui/ansi';
-import { countLines } from '@/components/ui/count-lines';
+import { countLines } from '@/components/ui/format-size';
 
 /** A part of a message as shown. */
 export interface MessagePiece {

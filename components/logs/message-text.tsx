@@ -1,6 +1,6 @@
 import { clsx } from 'clsx';
 import { Fragment } from 'react';
-import { needsBreaks, withBreaks } from '@/components/ui/with-breaks';
+import { needsBreaks, withBreaks } from '@/components/ui/line-breaks';
 import { ELEMENTS_FOLDED, ELEMENTS_UNFOLDED, type MessagePiece, messagePieces } from './message-pieces';
 
 /** A message with its colours, control symbols and hits. */

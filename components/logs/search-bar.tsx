@@ -4,8 +4,8 @@ import type { Position } from '@interlude/protocol/position';
 import { clsx } from 'clsx';
 import { ChevronDown, ChevronUp, Regex, Search, X } from 'lucide';
 import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useState } from 'react';
+import { countOf } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
-import { countOf } from '@/components/ui/size-of';
 import type { LogQuery } from './log-query';
 import { type LogStore, useLogStore } from './log-store';
 

@@ -13,7 +13,7 @@ import {
   useState,
 } from 'react';
 import { useLiveClient } from '@/components/live/live-provider';
-import { useHydrated } from '@/components/ui/now';
+import { useHydrated } from '@/components/ui/clock';
 import {
   EVERYTHING,
   type FirstLog,

@@ -1,17 +1,15 @@
 'use client';
 
-import type { SessionSummary } from '@interlude/protocol/read-models';
+import type { ClearedBy, Obligation, SessionSummary } from '@interlude/protocol/read-models';
 import type { RefObject } from 'react';
-import { ButtonPopover } from '@/components/ui/button-popover';
 import { Ago } from '@/components/ui/clock';
-import { Quoted, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
-import { AcceptReply } from './accept-reply';
-import { SettledList } from './settled-list';
-import { useOwed } from './use-obligations';
-import { Waive } from './waive';
+import { Name, Quoted, Words } from '@/components/ui/name';
+import { toPlainText } from '@/components/ui/plain-text';
+import { ButtonPopover } from '@/components/ui/popover';
+import { AcceptReply, WaiveReply } from './settle-reply';
+import { useOwed, useSessionObligations } from './use-obligations';
 
-/** Beneath the button that opened it: to whom the agent owes a reply, since when and to what. */
+/** Pending and recently settled replies of a session. */
 export function OwedPopover(props: {
   session: SessionSummary;
   button: RefObject<HTMLElement | null>;
@@ -19,7 +17,7 @@ export function OwedPopover(props: {
 }) {
   const { session, button, onClose } = props;
   return (
-    <ButtonPopover label="Replies owed" button={button} onClose={onClose}>
+    <ButtonPopover label="Pending replies" button={button} onClose={onClose}>
       <OwedList session={session} onLeave={onClose} />
       <SettledList session={session} onLeave={onClose} />
     </ButtonPopover>
@@ -48,15 +46,63 @@ function OwedList({ session, onLeave }: { session: SessionSummary; onLeave: () =
               <Ago at={owedSince ?? sentAt} />
             </span>
             <span dir="auto" className="block truncate text-xs">
-              <Words text={plainWords(text)} />
+              <Words text={toPlainText(text)} />
             </span>
           </a>
           <span className="flex flex-col gap-1 px-3">
             {candidate != null && <AcceptReply sessionId={session.id} messageId={messageId} candidate={candidate} />}
-            <Waive sessionId={session.id} messageId={messageId} />
+            <WaiveReply sessionId={session.id} messageId={messageId} />
           </span>
         </li>
       ))}
     </ul>
   );
+}
+
+const CLEARED: Record<ClearedBy, string> = {
+  turn: 'turn finished',
+  reply: 'replied',
+  accepted: 'accepted as reply',
+  waived: 'no reply needed',
+  undelivered: 'not delivered',
+};
+
+/** The last settled replies, with reason and time. */
+function SettledList({ session, onLeave }: { session: SessionSummary; onLeave: () => void }) {
+  const { data } = useSessionObligations(session);
+  if (data === undefined || data.settled.length === 0) return null;
+  return (
+    <section aria-label="Recently settled" className="border-line border-t pt-1">
+      <h3 className="px-3 text-2xs text-ink-3">Recently settled</h3>
+      <ul>
+        {data.settled.slice(0, 5).map((one) => (
+          <li key={one.messageId}>
+            <a
+              href={`#${encodeURIComponent(placeOf(one))}`}
+              onClick={onLeave}
+              className="flex items-baseline gap-2 px-3 py-1 text-2xs text-ink-3 -outline-offset-2 hover:bg-raised/60"
+            >
+              <span dir="auto" className="min-w-0 flex-1 truncate text-ink-2">
+                <Words text={toPlainText(one.text)} />
+              </span>
+              <span className="shrink-0">
+                {one.clearedBy === null ? 'settled' : CLEARED[one.clearedBy]}
+                {one.clearedBy === 'waived' && one.reason !== null && (
+                  <>
+                    : <Name text={one.reason} />
+                  </>
+                )}
+              </span>
+              {one.settledAt !== null && <Ago at={one.settledAt} />}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Anchor of the turn that answered the message, else of the message. */
+function placeOf({ answeredInTurnId, messageId }: Obligation): string {
+  return answeredInTurnId === null ? `message-${messageId}` : `turn-${answeredInTurnId}`;
 }

@@ -7,7 +7,7 @@ import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 
 const popoverCode = new CodeOnDemand(async () => (await import('./owed-popover')).OwedPopover);
 
-/** How many replies a session's agent owes, and on asking whom, since when and to what. */
+/** Number of a session's pending replies. Opens their list. */
 export function OwedReplies({ session }: { session: SessionSummary }) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
@@ -23,12 +23,22 @@ export function OwedReplies({ session }: { session: SessionSummary }) {
         onClick={() => setOpen(!open)}
         className="text-start hover:text-ink hover:underline aria-expanded:text-ink"
       >
-        owes {plural(session.owedCount, 'reply', 'replies')}
-        {session.overdueCount > 0 && `, ${session.overdueCount} overdue`}
+        {pendingText(session)}
       </button>
       {open && (
-        <OnDemand code={popoverCode} name="What is owed" props={{ session, button, onClose: () => setOpen(false) }} />
+        <OnDemand
+          code={popoverCode}
+          name="The list of pending replies"
+          props={{ session, button, onClose: () => setOpen(false) }}
+        />
       )}
     </>
   );
+}
+
+/** `1 reply pending`, `2 replies overdue`, `3 replies pending, 1 overdue`. */
+function pendingText({ owedCount, overdueCount }: SessionSummary): string {
+  const replies = plural(owedCount, 'reply', 'replies');
+  if (overdueCount === owedCount) return `${replies} overdue`;
+  return `${replies} pending${overdueCount > 0 ? `, ${overdueCount} overdue` : ''}`;
 }

@@ -1,13 +1,14 @@
 'use client';
 
 import { comparePositions, ORIGIN } from '@interlude/protocol/position';
-import type { ObligationList, SessionSummary } from '@interlude/protocol/read-models';
+import type { ObligationList, SessionObligations, SessionSummary } from '@interlude/protocol/read-models';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { OwedReply } from '@/components/live/fleet-store';
 import { useFleet, useFleetQuery } from '@/components/live/use-fleet';
 
-/** What an agent owes in a session, oldest first, read where it is looked at; undefined until it was. */
+/** Pending replies of a session, oldest first; undefined until loaded. @param enabled loads them */
 export function useOwed({ agentId, id }: Pick<SessionSummary, 'agentId' | 'id'>, enabled: boolean) {
   const query = useFleetQuery({
     table: 'obligations',
@@ -24,7 +25,7 @@ export function useOwed({ agentId, id }: Pick<SessionSummary, 'agentId' | 'id'>,
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** The session's messages that wait for a reply nobody is at: while a turn is open, it may be on its way. */
+/** Messages whose reply is pending and not in progress: while a turn is open, its agent may be writing it. */
 export function useOwedMessages(session: SessionSummary): ReadonlySet<string> {
   const isLookedFor = session.owedCount > 0 && (session.openTurnId === null || session.away !== null);
   const { owed } = useOwed(session, isLookedFor);
@@ -32,9 +33,18 @@ export function useOwedMessages(session: SessionSummary): ReadonlySet<string> {
   return useMemo(() => (ids === '[]' ? NOTHING : new Set(JSON.parse(ids) as string[])), [ids]);
 }
 
-/** What is owed of what was, oldest first: a message is owed from its end on. Those that were read came in order. */
+/** Pending replies among the rows, oldest first. */
 export function owedIn(rows: readonly OwedReply[], sessionId: string): OwedReply[] {
   return rows
     .filter((row) => row.sessionId === sessionId && row.state === 'owed')
     .sort((a, b) => comparePositions(a.position ?? ORIGIN, b.position ?? ORIGIN));
+}
+
+/** The session's pending and last settled replies. Reloads as the session changes. */
+export function useSessionObligations({ id, updatedPosition }: Pick<SessionSummary, 'id' | 'updatedPosition'>) {
+  return useQuery({
+    queryKey: ['obligations', id, updatedPosition],
+    queryFn: ({ signal }) => fetchJson<SessionObligations>(`/sessions/${encodeURIComponent(id)}/obligations`, signal),
+    placeholderData: keepPreviousData,
+  });
 }

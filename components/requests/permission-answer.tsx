@@ -5,17 +5,17 @@ import { MAX_OPTION_LABEL } from '@interlude/protocol/limits';
 import { clsx } from 'clsx';
 import { type Ref, useId, useState } from 'react';
 import { Quoted } from '@/components/ui/name';
-import { wordsFor } from './offered';
+import { optionText } from './request-answer';
 
-/** Longest reason the server takes. */
+/** Longest reason that the server accepts. */
 const REASON_LENGTH = 4_000;
 
 /**
- * Allow or deny, by the answers that the agent itself offers, and why not.
+ * Buttons for the options of a permission request, and a field for the reason of a denial.
  *
- * @param options in the order of `offeredBy`; `first` and `deny` of them are what the keys give
- * @param settled whether a press can be meant for these; before that they take none
- * @param unseen why it can't be allowed yet, else null
+ * @param options as returned by `offeredOptions`; the keys choose `first` and `deny`
+ * @param settled see `useSettled`
+ * @param unseen why the request can't be allowed yet, else null
  */
 export function PermissionAnswer(props: {
   row: Ref<HTMLDivElement>;
@@ -30,9 +30,9 @@ export function PermissionAnswer(props: {
 }) {
   const { row, settled, unseen, options, first, deny, reason, onReason, onChoose } = props;
   const whyId = useId();
-  // Once it is read the words go, but not their room: what stands below must not move under a pointer.
-  const [said, setSaid] = useState(unseen);
-  if (unseen !== null && unseen !== said) setSaid(unseen);
+  // The hint keeps its space when it disappears, so that nothing below moves under the pointer.
+  const [hint, setHint] = useState(unseen);
+  if (unseen !== null && unseen !== hint) setHint(unseen);
   return (
     <div ref={row} className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-1.5 pl-5 text-xs">
       {reason === null ? (
@@ -59,16 +59,16 @@ export function PermissionAnswer(props: {
           >
             Deny with a reason
           </button>
-          {said !== null && (
+          {hint !== null && (
             <span id={whyId} className={clsx('basis-full text-ink-2', unseen === null && 'invisible')}>
-              {said}
+              {hint}
             </span>
           )}
         </>
       ) : (
         <>
           <input
-            // biome-ignore lint/a11y/noAutofocus: it was just asked for
+            // biome-ignore lint/a11y/noAutofocus: the reader has just opened it
             autoFocus
             aria-label="Reason for denying"
             placeholder="Why, and what to do instead"
@@ -108,7 +108,7 @@ const OFF: Record<Look, string> = {
   denying: 'border border-line',
 };
 
-/** One that is off keeps the focus and its place: it is only for a moment, or until more was read. */
+/** An unavailable option keeps the focus and its place, because it becomes available soon. */
 function Choice(props: {
   option: RequestOption;
   look: Look;
@@ -118,7 +118,7 @@ function Choice(props: {
   describedBy?: string | undefined;
 }) {
   const { option, look, keySign, onPress, isOff, describedBy } = props;
-  const { word, label } = wordsFor(option);
+  const { word, label } = optionText(option);
   return (
     <button
       type="button"
@@ -141,7 +141,7 @@ function Choice(props: {
         )}
       </span>
       {keySign !== undefined && (
-        // Only where it works: with the focus here. It keeps its room, so that nothing moves when the focus comes.
+        // Visible only with the focus in the card, where the key works. Keeps its space.
         <span
           aria-hidden="true"
           className="invisible font-mono text-2xs group-focus-within/answer:visible max-sm:hidden"

@@ -1,26 +1,22 @@
 'use client';
 
-import type { RequestItem } from '@interlude/protocol/read-models';
+import type { RequestItem, Turn } from '@interlude/protocol/read-models';
 import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useActions } from '@/components/live/actions';
-import { afterPress } from '@/components/ui/after-press';
+import { useServerNow } from '@/components/ui/clock';
 import { JumpLink } from '@/components/ui/jump';
-import { useServerNow } from '@/components/ui/now';
-import { SETTLE_MS } from '@/components/ui/stillness';
-import { asOfNow } from './as-of-now';
-import { nextPinned } from './next-pinned';
-import { goneWords } from './request-answer';
+import { afterPress, SETTLE_MS } from '@/components/ui/misclick-guard';
+import { closedText, requestKey, withExpiry } from './request-answer';
 import { useVisibleRequests } from './request-board';
-import { requestKey } from './request-key';
 import { useFocusWithin } from './use-focus-within';
 
 /**
- * What the agent waits for, kept in sight while its place in the transcript is not. One at a time, and the same one
- * until it was answered here, the reader goes to it, or they are done with it.
+ * Pins an open request while its card in the transcript is out of sight. One at a time, until the reader answers it,
+ * scrolls to it or dismisses it.
  */
 export function PinnedRequests(props: {
   requests: readonly RequestItem[];
-  /** The same request as it is now. */
+  /** Returns the current state of a request. */
   find: (item: RequestItem) => RequestItem | null;
   renderRequest: (item: RequestItem, onDismiss: () => void) => ReactNode;
 }) {
@@ -34,10 +30,10 @@ export function PinnedRequests(props: {
   const over = useServerNow((now) => keysOver(found === null ? requests : [...requests, found], now));
   const overKeys = useMemo(() => new Set(JSON.parse(over) as string[]), [over]);
   const now = (item: RequestItem) =>
-    asOfNow(item, overKeys.has(requestKey(item)), actions?.get(requestKey(item)) ?? null);
+    withExpiry(item, overKeys.has(requestKey(item)), actions?.get(requestKey(item)) ?? null);
   const hidden = requests.filter((item) => now(item).outcome === null && !visible.has(requestKey(item)));
   const current = found === null ? null : now(found);
-  const stays = current !== null && goneWords(current, actions?.get(requestKey(current)) ?? null) !== null;
+  const stays = current !== null && closedText(current, actions?.get(requestKey(current)) ?? null) !== null;
   const [settledKey, setSettledKey] = useState<string | null>(null);
   const isSettled = current !== null && settledKey === requestKey(current);
   const shown = nextPinned({ current, hidden, hasFocus, isSettled, stays });
@@ -53,7 +49,7 @@ export function PinnedRequests(props: {
     const timer = setTimeout(() => setSettledKey(key), SETTLE_MS);
     return () => clearTimeout(timer);
   }, [key]);
-  // A reader who turns to something else has seen what became of it.
+  // A reader who moves on has seen the outcome.
   useEffect(() => {
     if (!isGone) return;
     const listen = ({ target }: Event) => {
@@ -67,13 +63,13 @@ export function PinnedRequests(props: {
   if (shown === null) return null;
   const others = hidden.filter((item) => requestKey(item) !== key).length;
   return (
-    // biome-ignore lint/a11y/useSemanticElements: it holds a section for each request
+    // biome-ignore lint/a11y/useSemanticElements: contains a section for each request
     <div ref={group} role="group" aria-label="Waiting for you" className="shrink-0 border-line border-t" {...handlers}>
       <div className="mx-auto max-h-[45dvh] max-w-[960px] overflow-y-auto px-4 py-2 sm:pr-6 sm:pl-[86px]">
         <Fragment key={key}>{renderRequest(shown, dismiss)}</Fragment>
         <p className="mt-1 flex gap-3 text-2xs text-ink-3">
           <JumpLink anchor={`request-${shown.id}`} className="underline hover:text-ink">
-            Show where it was asked
+            Show in transcript
           </JumpLink>
           {others > 0 && <span>{others} more after this</span>}
         </p>
@@ -82,8 +78,60 @@ export function PinnedRequests(props: {
   );
 }
 
-/** The keys of those whose time is over, in one text: only a change of it renders. */
+/** Keys of expired requests as one string, so that only changes render. */
 function keysOver(items: readonly RequestItem[], now: number): string {
   const over = items.filter(({ expiresAt }) => expiresAt !== null && now >= expiresAt);
   return JSON.stringify(over.map(requestKey));
+}
+
+/**
+ * Selects the request to pin.
+ *
+ * Ordering: oldest first. A settled one stays while it is open and out of sight, even if an older one appears, and while
+ * it has the focus. A closed one stays until the reader moves on.
+ *
+ * @param current the pinned request in its current state; null if there is none
+ * @param hidden open requests that are out of sight, oldest first
+ * @param isSettled `current` has been pinned long enough to accept presses
+ * @param stays `current` was closed, but not by this page's answer
+ */
+export function nextPinned(state: {
+  current: RequestItem | null;
+  hidden: readonly RequestItem[];
+  hasFocus: boolean;
+  isSettled: boolean;
+  stays: boolean;
+}): RequestItem | null {
+  const { current, hidden, hasFocus, isSettled, stays } = state;
+  if (current !== null) {
+    const isHidden = hidden.some((item) => requestKey(item) === requestKey(current));
+    if (current.outcome === null ? hasFocus || (isHidden && isSettled) : stays) return current;
+  }
+  return hidden[0] ?? null;
+}
+
+/**
+ * Open requests, oldest first.
+ *
+ * @param count number of open requests, which bounds the search. It may be out of date, so all requests of the last turn
+ *   searched are included
+ */
+export function openRequests(turns: readonly Turn[], count: number): RequestItem[] {
+  const open: RequestItem[] = [];
+  for (let at = turns.length - 1; at >= 0 && open.length < count; at--) {
+    for (const item of turns[at]?.items.toReversed() ?? []) {
+      if (item.kind === 'request' && item.outcome === null) open.push(item);
+    }
+  }
+  return open.reverse();
+}
+
+/** The current state of a request; null if the turns no longer contain it. */
+export function findRequest(turns: readonly Turn[], wanted: RequestItem): RequestItem | null {
+  const key = requestKey(wanted);
+  for (let at = turns.length - 1; at >= 0; at--) {
+    const found = turns[at]?.items.find((item) => item.kind === 'request' && requestKey(item) === key);
+    if (found?.kind === 'request') return found;
+  }
+  return null;
 }

@@ -1,17 +1,17 @@
 'use client';
 
+import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { type Ref, useId, useMemo } from 'react';
-import { NAME_CHARACTERS, Words } from '@/components/ui/name';
-import { VerbatimLines } from '@/components/ui/verbatim-lines';
-import { answersOf, type Choice, hasTwins, isLonger, type Question, questionsOf, shownOf } from './questions';
+import { NAME_CHARACTERS, nameElements, Words } from '@/components/ui/name';
+import { VerbatimLines } from '@/components/ui/verbatim-text';
 
 const NOTHING: Choice = { labels: [], other: '' };
 
 /**
- * The questions with their options, and room for another answer.
+ * Form with questions, their options and free text.
  *
- * @param settled whether a press can be meant for this form; before that it takes none
+ * @param settled see `useSettled`
  */
 export function QuestionAnswer(props: {
   item: RequestItem;
@@ -24,10 +24,10 @@ export function QuestionAnswer(props: {
   const { item, row, settled, choices, onChoices, onAnswer } = props;
   const questions = useMemo(() => questionsOf(item), [item]);
   const answers = answersOf(questions, choices);
-  const twins = useMemo(() => hasTwins(questions), [questions]);
-  const shown = useMemo(() => shownOf(questions), [questions]);
+  const isAmbiguous = useMemo(() => hasDuplicates(questions), [questions]);
+  const shown = useMemo(() => displayable(questions), [questions]);
   const isTooLong = useMemo(
-    () => shown.length < questions.length || isLonger(questions, MOST_CHARACTERS),
+    () => shown.length < questions.length || isLonger(questions, MAX_CHARACTERS),
     [questions, shown],
   );
   const isOff = answers === null || isTooLong || !settled;
@@ -41,10 +41,10 @@ export function QuestionAnswer(props: {
     >
       {shown.map((question, at) => (
         <QuestionFields
-          // biome-ignore lint/suspicious/noArrayIndexKey: two may have the same words, and none is ever moved
+          // biome-ignore lint/suspicious/noArrayIndexKey: texts may repeat, and the order is fixed
           key={at}
           question={question}
-          // The card's own title says it already, where it says it whole.
+          // The card's title shows a single question already, unless it was truncated.
           titled={questions.length > 1 || question.text !== item.title || question.text.length > NAME_CHARACTERS}
           choice={choices[at] ?? NOTHING}
           onChoice={(choice) =>
@@ -57,13 +57,13 @@ export function QuestionAnswer(props: {
           <VerbatimLines text={questions[0].text} />
         </p>
       )}
-      {twins && (
+      {isAmbiguous && (
         <p className="py-0.5 text-waiting text-xs">
-          Two of these have the same words: an answer here could not tell them apart. Answer where the agent runs.
+          Two of these questions are identical, so answers can’t be told apart. Answer where the agent runs.
         </p>
       )}
       {isTooLong && (
-        <p className="py-0.5 text-waiting text-xs">This is too long to be shown whole. Answer where the agent runs.</p>
+        <p className="py-0.5 text-waiting text-xs">This is too long to show in full. Answer where the agent runs.</p>
       )}
       <div ref={row} className="w-fit">
         <button
@@ -90,7 +90,7 @@ function QuestionFields(props: {
   const { multiSelect } = question;
   const toggle = (label: string, checked: boolean) => {
     const others = multiSelect ? choice.labels.filter((one) => one !== label) : [];
-    // Of one choice only one can stand, written or ticked.
+    // A single choice is either an option or free text.
     onChoice({ labels: checked ? [...others, label] : others, other: multiSelect ? choice.other : '' });
   };
   return (
@@ -104,10 +104,10 @@ function QuestionFields(props: {
           </span>
         )}
         <Whole text={question.text} />
-        {multiSelect && <span className="ml-2 font-normal text-ink-3">several may be chosen</span>}
+        {multiSelect && <span className="ml-2 font-normal text-ink-3">choose any number</span>}
       </legend>
       {question.options.map(({ label, description }, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: two may have the same words, and none is ever moved
+        // biome-ignore lint/suspicious/noArrayIndexKey: texts may repeat, and the order is fixed
         <label key={at} className="flex items-baseline gap-2 py-[3px] text-xs">
           <input
             type={multiSelect ? 'checkbox' : 'radio'}
@@ -141,14 +141,109 @@ function QuestionFields(props: {
   );
 }
 
-/** What is answered and chosen is shown whole, as far as anybody reads. */
-const MOST_CHARACTERS = 10_000;
+/** Questions and options are shown whole. With longer ones, the form can't be answered. */
+const MAX_CHARACTERS = 10_000;
 
-/** Its signs are bounded with those of all others. */
+/** Labels are unlimited here, because `displayable` limits those of all questions together. */
 function Whole({ text }: { text: string }) {
   return (
     <bdi>
-      <Words text={text} most={MOST_CHARACTERS} signs={Number.POSITIVE_INFINITY} strict />
+      <Words text={text} most={MAX_CHARACTERS} signs={Number.POSITIVE_INFINITY} strict />
     </bdi>
   );
+}
+
+interface Question {
+  /** Key of its answer. */
+  text: string;
+  header: string | null;
+  options: { label: string; description: string | null }[];
+  multiSelect: boolean;
+}
+
+/**
+ * Questions in the format of Claude Code's AskUserQuestion. Any other input becomes one free-text question, the title.
+ */
+export function questionsOf(item: Pick<RequestItem, 'title' | 'input'>): Question[] {
+  const known = listOf(fieldsOf(item.input).questions).flatMap(questionOf);
+  return known.length > 0 ? known : [{ text: item.title, header: null, options: [], multiSelect: false }];
+}
+
+function questionOf(value: unknown): Question[] {
+  const { question, header, options, multiSelect } = fieldsOf(value);
+  const text = textOf(question);
+  if (text === null) return [];
+  const choices = listOf(options).flatMap(optionOf);
+  return [{ text, header: textOf(header), options: choices, multiSelect: multiSelect === true }];
+}
+
+function optionOf(value: unknown): Question['options'] {
+  if (typeof value === 'string') return [{ label: value, description: null }];
+  const { label, description } = fieldsOf(value);
+  if (typeof label !== 'string') return [];
+  return [{ label, description: typeof description === 'string' ? description : null }];
+}
+
+export interface Choice {
+  labels: string[];
+  /** Free text, chosen if not blank. */
+  other: string;
+}
+
+/** @returns answers in wire format; null while one is missing */
+export function answersOf(
+  questions: readonly Question[],
+  choices: readonly Choice[],
+): Record<string, string | string[]> | null {
+  if (hasDuplicates(questions)) return null;
+  const answers: [string, string | string[]][] = [];
+  for (const [at, question] of questions.entries()) {
+    const { labels = [], other = '' } = choices[at] ?? {};
+    const given = [...labels, ...(other.trim() === '' ? [] : [other.trim()])];
+    if (given.length === 0) return null;
+    answers.push([question.text, question.multiSelect ? given : (given.at(-1) as string)]);
+  }
+  // Not by assignment: a question may be called `__proto__`.
+  return Object.fromEntries(answers);
+}
+
+/** True if two questions have the same text, which is the key of their answers. */
+export function hasDuplicates(questions: readonly Question[]): boolean {
+  return new Set(questions.map(({ text }) => text)).size < questions.length;
+}
+
+/** Limit of questions and options together. */
+const MAX_FIELDS = 200;
+/** Limit of their characters together. */
+const MAX_TOGETHER = 20_000;
+/** Limit of their label elements together. */
+const MAX_SIGNS = 1_000;
+
+/** @returns the leading questions that fit the limits */
+export function displayable(questions: readonly Question[]): readonly Question[] {
+  let fields = 0;
+  let characters = 0;
+  let signs = 0;
+  const beyond = questions.findIndex((question) => {
+    fields += 1 + question.options.length;
+    if (fields > MAX_FIELDS) return true;
+    return textsOf(question).some((text) => {
+      characters += text.length;
+      if (characters > MAX_TOGETHER) return true;
+      signs += nameElements(text);
+      return signs > MAX_SIGNS;
+    });
+  });
+  return beyond < 0 ? questions : questions.slice(0, beyond);
+}
+
+/** All texts of a question as shown. */
+function textsOf({ text, header, options }: Question): string[] {
+  const choices = options.flatMap(({ label, description }) => [label, description ?? '']);
+  return [text, header?.slice(0, NAME_CHARACTERS) ?? '', ...choices];
+}
+
+/** True if a question or an option has more characters. */
+export function isLonger(questions: readonly Question[], characters: number): boolean {
+  return questions.some((question) => textsOf(question).some((text) => text.length > characters));
 }

@@ -1,37 +1,91 @@
+import type { RequestOption } from '@interlude/protocol/ag-ui';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import type { ActionState } from '@/components/live/actions';
 import { quoted } from '@/components/ui/verbatim';
-import { chosenOption } from './offered';
 
-/** Whether an answer was given that has not failed. The request says so by itself once the server has told. */
-export function isUnderWay({ answer }: RequestItem, asked: ActionState | null): boolean {
+/** True if an answer was given and has not failed. */
+export function isAnswerPending({ answer }: RequestItem, asked: ActionState | null): boolean {
   if (asked?.kind === 'sending') return true;
   if (asked?.kind === 'asked' && answer?.commandId !== asked.commandId) return true;
   return answer !== null && answer.state !== 'failed';
 }
 
-export function answerWords(item: RequestItem): string {
+export function answerText(item: RequestItem): string {
   const chosen = chosenOption(item);
   const { behavior } = item.answer ?? {};
   const done = behavior === 'allow' ? 'Allowed' : behavior === 'deny' ? 'Denied' : 'Answered';
   return chosen === null ? done : `${done} ${quoted(chosen.label)}`;
 }
 
-const GONE: Record<NonNullable<RequestItem['outcome']>, string> = {
+const CLOSED: Record<NonNullable<RequestItem['outcome']>, string> = {
   allowed: 'Allowed elsewhere',
   denied: 'Denied elsewhere',
   answered: 'Answered elsewhere',
   expired: 'Expired',
   cancelled: 'Withdrawn',
-  unknown: 'The agent went on without an answer from here',
+  unknown: 'The agent continued without your answer',
 };
 
 /**
- * What to say to a reader who is at a request that can't be answered any more.
+ * Message for a reader whose request was closed.
  *
- * @returns null if it went because this page answered it, which is no surprise to them
+ * @returns null if it is open, or if this page answered it
  */
-export function goneWords({ outcome }: Pick<RequestItem, 'outcome'>, asked: ActionState | null): string | null {
+export function closedText({ outcome }: Pick<RequestItem, 'outcome'>, asked: ActionState | null): string | null {
   if (outcome === null || asked?.kind === 'sending' || asked?.kind === 'asked') return null;
-  return `${GONE[outcome]}. Nothing was sent.`;
+  return `${CLOSED[outcome]}. Nothing was sent.`;
+}
+
+/** Answers to a permission request that has no options of its own. The empty id marks them. */
+const YES: RequestOption = { id: '', label: 'Allow', kind: 'allow' };
+export const NO: RequestOption = { id: '', label: 'Deny', kind: 'deny' };
+
+/** Options that allow, then options that deny, each in the agent's order. There is always one that denies. */
+export function offeredOptions({ options = [YES] }: Pick<RequestItem, 'options'>): readonly RequestOption[] {
+  const allowing = options.filter(({ kind }) => kind === 'allow');
+  const denying = options.filter(({ kind }) => kind === 'deny');
+  return [...allowing, ...(denying.length > 0 ? denying : [NO])];
+}
+
+/**
+ * Text of an option: our own word for its effect, and the agent's label. The label alone could mislead.
+ *
+ * @returns `label`: null if it equals the word
+ */
+export function optionText({ kind, label, isLasting }: RequestOption): { word: string; label: string | null } {
+  const word = `${kind === 'allow' ? 'Allow' : 'Deny'}${isLasting ? ' from now on' : ''}`;
+  return { word, label: label === word ? null : label };
+}
+
+/** The wire format of an option. */
+export function decisionOf({ id, kind }: RequestOption): { behavior: 'allow' | 'deny'; optionId?: string } {
+  return { behavior: kind, ...(id === '' ? {} : { optionId: id }) };
+}
+
+/** The option that was chosen here, unless the outcome contradicts it. */
+export function chosenOption({ options, answer, outcome }: RequestItem): RequestOption | null {
+  const chosen = options?.find(({ id }) => id === answer?.optionId);
+  if (chosen === undefined || answer?.state === 'failed') return null;
+  return outcome === null || outcome === (chosen.kind === 'allow' ? 'allowed' : 'denied') ? chosen : null;
+}
+
+/**
+ * Identifies a request and its answer on the page, by id, position and digest. A request that reopens under the same id
+ * has a new key.
+ */
+export function requestKey(item: Pick<RequestItem, 'id' | 'position' | 'digest'>): string {
+  return `request:${item.id}:${item.position}:${item.digest ?? ''}`;
+}
+
+const expired = new WeakMap<RequestItem, RequestItem>();
+
+/**
+ * Marks a request as expired once its `expiresAt` has passed, even if the agent has not reported that. A pending answer
+ * takes precedence. Returns the same object for the same request.
+ */
+export function withExpiry(item: RequestItem, isOver: boolean, asked: ActionState | null): RequestItem {
+  if (!isOver || item.outcome !== null || isAnswerPending(item, asked)) return item;
+  const found = expired.get(item) ?? { ...item, outcome: 'expired' };
+  expired.set(item, found);
+  return found;
 }

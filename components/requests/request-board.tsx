@@ -3,30 +3,26 @@
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useEffectEvent, useState } from 'react';
 import { Store } from '@/components/live/store';
 import { useSelected } from '@/components/live/use-folded';
-import type { Choice } from './questions';
+import type { Choice } from './question-answer';
 
-/** What a person has begun to answer. */
-export interface RequestDraft {
-  /** Why it is denied; null while no reason is asked for. */
+interface RequestDraft {
+  /** Reason of a denial; null while the field is closed. */
   reason: string | null;
-  /** Of each question, in order. */
+  /** By question, in order. */
   choices: readonly Choice[];
 }
 
 const NO_DRAFT: RequestDraft = { reason: null, choices: [] };
 
-/**
- * @param whole parts of the card that must all be in sight; without any, a glimpse of the card is enough
- */
+/** @param whole parts of the card that must be completely in sight; without any, part of the card suffices */
 type Watch = (key: string, card: Element, whole?: readonly Element[]) => () => void;
 
-/** Of a part: a browser rounds, and the last pixel of it is nothing to read. */
+/** Ratio that counts as completely in sight, because browsers round. */
 const WHOLE = 0.9;
 
 /**
- * What the reader has to do with the open requests, by `requestKey`: which are before their eyes, which they have read
- * to the end, and what they have begun to answer. Cards come and go as the transcript lays them out, and a request may
- * have two; what belongs to one request never becomes another's.
+ * State of a reader's open requests by `requestKey`: which are in sight, which are read to the end, and their drafts.
+ * Outlives the cards, which mount and unmount as the transcript scrolls. A request may have two cards.
  */
 export class RequestBoard extends Store {
   readonly #drafts = new Map<string, RequestDraft>();
@@ -40,8 +36,8 @@ export class RequestBoard extends Store {
 
   readonly watch: Watch = (key, card, whole = []) => {
     const inSight = new Map<Element, boolean>();
-    // On a busy page several looks come at once, and the last is how it is now. One observer for all parts: what one of
-    // them is must not be taken together with what another one was.
+    // On a busy page entries arrive in batches; the last one is current. One observer watches all parts, so that their
+    // states are consistent.
     const observer = new IntersectionObserver(
       (entries) => {
         for (const { target, isIntersecting, intersectionRatio } of entries) {
@@ -52,7 +48,7 @@ export class RequestBoard extends Store {
       { threshold: [0, WHOLE] },
     );
     for (const element of whole.length === 0 ? [card] : whole) observer.observe(element);
-    // Until it has been looked at: what is new is laid out where the reader is, and a copy of it would come and go.
+    // Assume a new card is in sight until observed, or its pinned copy would flash.
     this.#see(key, true);
     return () => {
       observer.disconnect();
@@ -60,12 +56,12 @@ export class RequestBoard extends Store {
     };
   };
 
-  /** The permissions whose cards would take an "Allow" now, by their digests, each with what gives it. */
+  /** Permissions that can be allowed now, by digest, with the function that allows them. */
   get allowable(): ReadonlyMap<string, () => void> {
     return this.#allowable;
   }
 
-  /** A card can be allowed, all of it having been seen, until the returned function is called. */
+  /** Registers a permission that was seen in full. @returns unregisters it */
   readonly offer = (digest: string, allow: () => void): (() => void) => {
     this.#allowable = new Map(this.#allowable).set(digest, allow);
     this.changed();
@@ -114,7 +110,7 @@ export function RequestBoardProvider({ children }: { children: ReactNode }) {
   return <BoardContext value={board}>{children}</BoardContext>;
 }
 
-/** The page's board; where there is none, one of the card's own. */
+/** The page's board, or a private one. */
 function useBoard(): RequestBoard {
   const [own] = useState(() => new RequestBoard());
   return useContext(BoardContext) ?? own;
@@ -128,19 +124,19 @@ export function useVisibleRequests(): ReadonlySet<string> {
   return useSelected(useBoard(), ({ visible }) => visible);
 }
 
-/** What can be allowed at one press, as the cards on the page offer it. */
+/** Permissions on the page that can be allowed together. */
 export function useAllowable(): ReadonlyMap<string, () => void> {
   return useSelected(useBoard(), ({ allowable }) => allowable);
 }
 
-/** Offers a card's permission to whoever allows several at once. Null: it can't be allowed now. */
+/** Registers a card's permission for bulk approval. Null while it can't be allowed. */
 export function useOffer(digest: string | null, allow: () => void): void {
   const { offer } = useBoard();
   const give = useEffectEvent(allow);
   useEffect(() => (digest === null ? undefined : offer(digest, () => give())), [offer, digest]);
 }
 
-/** Whether the reader has had all of a request's input before their eyes. */
+/** Read state of a request's input. */
 export function useRead(key: string): { isRead: boolean; markRead: () => void } {
   const board = useBoard();
   const isRead = useSelected(board, () => board.isRead(key));
@@ -151,4 +147,33 @@ export function useRequestDraft(key: string): [RequestDraft, (change: Partial<Re
   const board = useBoard();
   const draft = useSelected(board, () => board.draftOf(key));
   return [draft, useCallback((change) => board.change(key, change), [board, key])];
+}
+
+/** Key handlers of a card, including its guards. */
+export interface CardKeys {
+  allow: () => void;
+  deny: () => void;
+}
+
+/** Cards that accept keys, by the digest of their request. */
+const cards = new Map<string, CardKeys>();
+
+/** Lets other elements with the focus press a card's keys. Null while the card can't be answered. */
+export function useCardKeys(digest: string | null, keys: CardKeys): void {
+  const press = useEffectEvent((key: keyof CardKeys) => keys[key]());
+  useEffect(() => {
+    if (digest === null) return;
+    const own = { allow: () => press('allow'), deny: () => press('deny') };
+    cards.set(digest, own);
+    return () => {
+      if (cards.get(digest) === own) cards.delete(digest);
+    };
+  }, [digest]);
+}
+
+/** @returns false if no such card accepts keys */
+export function pressCard(digest: string | null, key: keyof CardKeys): boolean {
+  const card = digest === null ? undefined : cards.get(digest);
+  card?.[key]();
+  return card !== undefined;
 }

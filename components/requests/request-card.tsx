@@ -18,53 +18,46 @@ import {
 import { useActing } from '@/components/access/may-act';
 import { type ActionState, useActionState, useActions } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
-import { isTyping } from '@/components/ui/is-typing';
+import { useHasPassed } from '@/components/ui/clock';
 import { useLiveness } from '@/components/ui/liveness';
-import { useHasPassed } from '@/components/ui/now';
-import { isPress } from '@/components/ui/shortcuts/shortcut-list';
-import { useSettled } from '@/components/ui/use-settled';
+import { useSettled } from '@/components/ui/misclick-guard';
+import { isPress, isTyping } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
-import { asOfNow } from './as-of-now';
-import { useCardKeys } from './card-keys';
-import { decisionOf, NO, offeredBy } from './offered';
 import { PermissionAnswer } from './permission-answer';
 import { QuestionAnswer } from './question-answer';
-import { goneWords, isUnderWay } from './request-answer';
-import { useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
-import { RequestHead } from './request-head';
+import { closedText, decisionOf, isAnswerPending, NO, offeredOptions, requestKey, withExpiry } from './request-answer';
+import { useCardKeys, useOffer, useRead, useRequestDraft, useWatchedRequests } from './request-board';
+import { RequestHead, unseenReason } from './request-head';
 import { type InputGate, RequestInput } from './request-input';
-import { requestKey } from './request-key';
-import { AnswerElsewhere, AnswerFate, GoneMeanwhile, WhyNotHere } from './request-notes';
-import { RequestOutcome } from './request-outcome';
-import { unseenWords } from './unseen-words';
+import { AnswerElsewhere, AnswerStatus, CannotAnswer, ClosedNotice, RequestOutcome } from './request-outcome';
 import { useFocusWithin } from './use-focus-within';
 
 interface RequestCardProps {
   item: RequestItem;
-  /** What the agent wants to do, as the transcript shows what tools are given. Null if it gave nothing. */
+  /** The tool input, rendered as in the transcript; null if there is none. */
   input: ReactNode;
-  /** How much that is, in words. */
+  /** Size of the input, such as `840 characters`. */
   size: string;
-  /** Shown outside the transcript, where its own place is out of sight. */
+  /** Shown outside the transcript. */
   pinned?: boolean;
-  /** The reader is done with one that can't be answered any more. */
+  /** Called when the reader dismisses a closed request. */
   onDismiss?: () => void;
 }
 
 /**
- * The agent asks a person. Open, it can be answered here; answered, it shrinks to a line. One that goes while the
- * reader is at it stays where it is and says so: nothing takes its place under their hands.
+ * A request of the agent. An open one can be answered; a closed one shrinks to a line. A request that closes while the
+ * reader is on it stays in place with a notice, so that nothing else moves under the pointer.
  */
 export const RequestCard = memo(function RequestCard(props: RequestCardProps) {
-  // What was read, typed and focused belongs to this request, and to no other one in its place.
+  // The key keeps read state, draft and focus with their request.
   const { item } = props;
   const isOver = useHasPassed(item.expiresAt);
   const asked = useActionState(requestKey(item));
-  const current = useMemo(() => asOfNow(item, isOver, asked), [item, isOver, asked]);
+  const current = useMemo(() => withExpiry(item, isOver, asked), [item, isOver, asked]);
   return <Card key={requestKey(item)} {...props} item={current} asked={asked} />;
 });
 
-/** @param asked what became of an answer that was given here */
+/** @param asked state of an answer given on this page */
 function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const { item, asked, input, size, pinned = false, onDismiss } = props;
   const key = requestKey(item);
@@ -79,24 +72,24 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   const [draft, change] = useRequestDraft(key);
   const [gate, setGate] = useState<InputGate>('scroll');
   const open = item.outcome === null;
-  const gone = open ? null : goneWords(item, asked);
+  const gone = open ? null : closedText(item, asked);
   const stays = gone !== null && (pinned || hasFocus);
   const isQuestion = item.requestKind === 'question';
-  const isBusy = isUnderWay(item, asked);
+  const isBusy = isAnswerPending(item, asked);
   const refusal = useRefusal(isQuestion ? 'question.answer' : 'permission.decision');
   const { may, answersHere } = useActing();
   const isAnswerable = open && actions !== null && !isBusy && stopped === null && refusal === null;
   const canAnswer = isAnswerable && answersHere;
-  const { settled, isMeant } = useSettled(box, canAnswer ? key : null, row);
-  const unseen = isQuestion ? null : unseenWords(item, input === null ? null : isRead ? 'open' : gate);
+  const { settled, isIntended } = useSettled(box, canAnswer ? key : null, row);
+  const unseen = isQuestion ? null : unseenReason(item, input === null ? null : isRead ? 'open' : gate);
 
   const give = (body: object) => {
     if (!canAnswer) return;
     const digest = item.digest === null ? {} : { digest: item.digest };
     actions.ask(key, `/requests/${encodeURIComponent(item.id)}`, { ...body, ...digest });
   };
-  const answer = (body: object) => isMeant() && give(body);
-  const options = offeredBy(item);
+  const answer = (body: object) => isIntended() && give(body);
+  const options = offeredOptions(item);
   const first = defaultOption(options, 'allow');
   const deny = defaultOption(options, 'deny') ?? NO;
   const isFree = !isQuestion && canAnswer && unseen === null && first !== null;
@@ -126,9 +119,9 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
       id={pinned ? undefined : `request-${item.id}`}
       data-action={key}
       data-gone={stays || undefined}
-      // Where it was asked there may be another one of this name on the page.
+      // The transcript may have a card with the same title.
       aria-label={`${isQuestion ? 'Question' : 'Permission'}${pinned ? ', pinned' : ''}: ${quoted(item.title)}`}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: its keys need a focus to go to
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: needs the focus for its keys
       tabIndex={0}
       onKeyDown={onKeyDown}
       {...handlers}
@@ -140,14 +133,14 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
     >
       <RequestHead item={item} isOpen={open} isAll={input === null} />
       {open && !isQuestion && input === null && (
-        <p className="mt-1.5 pl-5 text-ink-2 text-xs">It came without any input.</p>
+        <p className="mt-1.5 pl-5 text-ink-2 text-xs">This request has no input.</p>
       )}
       {!isQuestion && input !== null && (
         <RequestInput size={size} pinned={pinned} head={head} onRead={markRead} onGate={setGate}>
           {input}
         </RequestInput>
       )}
-      {open && <WhyNotHere stopped={stopped?.why ?? null} refusal={refusal?.reason ?? null} may={may} />}
+      {open && <CannotAnswer stopped={stopped?.why ?? null} refusal={refusal?.reason ?? null} may={may} />}
       {isAnswerable && !answersHere && <AnswerElsewhere sessionId={actions.sessionId} requestId={item.id} />}
       {canAnswer && isQuestion && (
         <QuestionAnswer
@@ -176,8 +169,8 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
           )}
         </div>
       )}
-      <AnswerFate item={item} isUnderWay={open && isBusy} failure={open ? failure : null} />
-      <GoneMeanwhile
+      <AnswerStatus item={item} isPending={open && isBusy} failure={open ? failure : null} />
+      <ClosedNotice
         of={key}
         words={stays ? gone : null}
         onDismiss={() => {
@@ -189,10 +182,7 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   );
 }
 
-/**
- * Tells the board of a card in the transcript where the request stands in it, before the next paint: no copy flashes
- * up.
- */
+/** Registers a transcript card with the board before the next paint, so that no pinned copy flashes. */
 function useWatchedWhile(
   isWatched: boolean,
   key: string,
@@ -203,13 +193,12 @@ function useWatchedWhile(
   const partsNow = useEffectEvent(() => parts.flatMap(({ current }) => current ?? []));
   useLayoutEffect(() => {
     if (!isWatched || box.current === null) return;
-    // What can't be decided on here, with the head of its input before one's eyes, is as good as out of sight.
-    // Questions have neither: only what is chosen is sent, and all of it is where it is chosen.
+    // A permission is in sight if the head of its input and its buttons are. Questions have neither part.
     return watch(key, box.current, partsNow());
   }, [watch, isWatched, key, box]);
 }
 
-/** The button that had the focus may be gone with what could be answered. */
+/** Moves the focus to the card when the focused button disappears. */
 function useKeptFocus(isOurs: boolean, box: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
     if (isOurs && box.current?.contains(document.activeElement) === false) box.current.focus({ preventScroll: true });

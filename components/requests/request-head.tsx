@@ -1,19 +1,17 @@
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
-import { RunningClock } from '@/components/ui/clock';
+import { RunningClock, useServerNow } from '@/components/ui/clock';
 import { formatClock } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Quoted, Words } from '@/components/ui/name';
-import { useServerNow } from '@/components/ui/now';
-import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
+import type { InputGate } from './request-input';
 
 /**
- * Who asks for what: the tool by the name it has, whole and in no other words, since several could share those; and in
- * quotes what the agent says of it, which is never what runs.
+ * Title line of a request: the tool's exact name, and the agent's description in quotes.
  *
- * @param isAll whether there is nothing else to go by: it came without an input. What is allowed by its title alone has
- *   every word in its place, also of those that run from right to left
+ * @param isAll true for a request without input. It is decided by its title alone, which is therefore shown verbatim
  */
 export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen: boolean; isAll: boolean }) {
   const { stopped } = useLiveness();
@@ -23,7 +21,7 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
       <Glyph name={isOpen ? 'waiting' : 'lost'} className="relative top-[1.5px]" />
       <span className="min-w-0 flex-1 [overflow-wrap:anywhere] max-sm:basis-[calc(100%-20px)]">
         {tool !== null && (
-          // In the type of code: a tool may be called “Allowed”.
+          // Set as code, because a tool may be called “Allowed”.
           <code className="mr-2 font-medium text-ink">
             <Name text={tool} most={TOOL_NAME_CHARACTERS} signs={Number.POSITIVE_INFINITY} layout="tool" />
           </code>
@@ -59,8 +57,38 @@ export function RequestHead({ item, isOpen, isAll }: { item: RequestItem; isOpen
   );
 }
 
-/** How long there is still to answer, on the server's clock. */
+/** Time left to answer, on the server's clock. */
 function TimeLimit({ at }: { at: number }) {
   const text = useServerNow((now) => (now < at ? `${formatClock(at - now + 999)} left` : 'time is up'));
   return <span>{text}</span>;
+}
+
+/** Longest tool name that is shown whole, and longer than any real one. */
+const TOOL_NAME_CHARACTERS = MAX_ID_LENGTH;
+
+const UNSEEN: Record<InputGate, string | null> = {
+  open: null,
+  scroll: 'Review the whole input to enable Allow.',
+  folded: 'Show more until the end of the input to enable Allow.',
+};
+
+/** Longest title that is shown whole. */
+const TITLE_CHARACTERS = 400;
+
+/**
+ * Why a request can't be allowed yet; null if it can.
+ *
+ * @param gate null for a request without input
+ */
+export function unseenReason(
+  { toolName, title }: Pick<RequestItem, 'toolName' | 'title'>,
+  gate: InputGate | null,
+): string | null {
+  if (toolName !== null && toolName.length > TOOL_NAME_CHARACTERS) return tooLong('The tool’s name');
+  if (gate !== null) return UNSEEN[gate];
+  return title.length > TITLE_CHARACTERS ? tooLong('The request’s title') : null;
+}
+
+function tooLong(what: string): string {
+  return `${what} is too long to show in full. Deny it, or answer where the agent runs.`;
 }

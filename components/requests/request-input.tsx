@@ -1,20 +1,20 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { type ReactNode, type Ref, useCallback, useEffect, useRef, useState } from 'react';
-import { FoldedPartsContext, useFoldedParts } from '@/components/ui/folded-parts';
-import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';
-import { useSeenAll } from './use-seen-all';
+import { type ReactNode, type Ref, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { rowsInView } from '@/components/ui/in-view';
+import { useExclusiveKeys } from '@/components/ui/shortcuts/use-shortcuts';
+import { FoldedPartsContext, UNFOLDS, useFoldedParts } from '@/components/ui/unfold';
 
-/** What is left to do before an input has been seen. */
+/** What the reader must do before the input counts as seen. */
 export type InputGate = 'open' | 'folded' | 'scroll';
 
 /**
- * All of what is asked for, its head first, in a box that scrolls where it is long.
+ * The whole input of a request, in a box that scrolls if it is long.
  *
- * @param size in words
- * @param head where the box begins, wherever its input was scrolled to
- * @param onGate told what is left to see. Once all has been seen, it was seen: `onRead` is called
+ * @param head marks the top of the box, for visibility
+ * @param onRead called once everything has been seen
+ * @param onGate called when what is left to see changes
  */
 export function RequestInput(props: {
   size: string;
@@ -28,20 +28,20 @@ export function RequestInput(props: {
   const box = useRef<HTMLDivElement>(null);
   const shown = useRef<HTMLDivElement>(null);
   const [scrolls, setScrolls] = useState(false);
-  useOwnKeys(box, scrolls);
+  useExclusiveKeys(box, scrolls);
   const { parts, isAnyFolded } = useFoldedParts(box);
   const onLook = useCallback(
     (isAllSeen: boolean) => {
       const { scrollHeight = 0, clientHeight = 0 } = box.current ?? {};
       setScrolls(scrollHeight > clientHeight + 1);
-      // Looked at again when the last fold is open, and asked at once for one that has just come.
+      // Also reads the current value, because `isAnyFolded` is from the last render.
       if (isAnyFolded || parts.isAnyFolded) return;
       onGate(isAllSeen ? 'open' : 'scroll');
       if (isAllSeen) onRead();
     },
     [parts, isAnyFolded, onGate, onRead],
   );
-  useSeenAll(shown, onLook);
+  useSeenInFull(shown, onLook);
 
   useEffect(() => {
     onGate(isAnyFolded ? 'folded' : 'scroll');
@@ -49,7 +49,7 @@ export function RequestInput(props: {
 
   return (
     <div className="mt-1.5 pl-5">
-      <p className="mb-0.5 text-2xs text-ink-3">Input, exactly as given: {size}</p>
+      <p className="mb-0.5 text-2xs text-ink-3">Exact input: {size}</p>
       <div className="relative">
         <div ref={head} aria-hidden="true" className="pointer-events-none absolute inset-x-0 top-0 h-6" />
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields */}
@@ -57,7 +57,7 @@ export function RequestInput(props: {
           ref={box}
           role="group"
           aria-label="Input"
-          // A box that scrolls must be reachable by keyboard.
+          // A scrollable box must be reachable by keyboard.
           tabIndex={scrolls ? 0 : undefined}
           className={clsx(
             'overflow-y-auto rounded border border-line-strong bg-ground px-2.5 py-1.5 text-xs',
@@ -71,4 +71,90 @@ export function RequestInput(props: {
       </div>
     </div>
   );
+}
+
+const LOOK_AGAIN_MS = 100;
+
+/**
+ * Reports, on every change of visibility, whether all of an element has been in sight at some time. Seeing its end is not
+ * enough, because a page that follows its end shows it without its beginning.
+ */
+function useSeenInFull(shown: RefObject<HTMLElement | null>, onLook: (isAllSeen: boolean) => void): void {
+  const [seen] = useState(() => new SeenRanges());
+
+  useEffect(() => {
+    const element = shown.current;
+    if (element === null) return;
+    let soon: ReturnType<typeof setTimeout> | undefined;
+    // No event fires when an overlay disappears.
+    const lookSoon = () => {
+      clearTimeout(soon);
+      soon = setTimeout(look, LOOK_AGAIN_MS);
+    };
+    const note = (entries: readonly IntersectionObserverEntry[]) => {
+      if (entries.length === 0) return;
+      const { width, height, top } = element.getBoundingClientRect();
+      // Opening the first fold moves everything below it, so only the part above counts.
+      const fold = element.querySelector(`[${UNFOLDS}]`)?.getBoundingClientRect().top ?? Number.POSITIVE_INFINITY;
+      for (const { boundingClientRect: whole, intersectionRect: part } of entries) {
+        const isAsItIs = Math.abs(whole.height - height) <= 1 && Math.abs(whole.width - width) <= 1;
+        if (!isAsItIs) continue;
+        let hidden = part.height;
+        for (const [from, to] of rowsInView(element, part)) {
+          seen.see(from - whole.top, Math.min(to - whole.top, fold - top), width);
+          hidden -= to - from;
+        }
+        if (hidden > 1) lookSoon();
+      }
+      onLook(seen.isAllSeen(height));
+    };
+    const sight = new IntersectionObserver(note, { threshold: [0, 0.25, 0.5, 0.75, 1] });
+    // IntersectionObserver reports changes of the visible share only, not which part of a tall element is visible.
+    const look = () => {
+      // `unobserve` would drop pending entries.
+      note(sight.takeRecords());
+      sight.unobserve(element);
+      sight.observe(element);
+    };
+    const size = new ResizeObserver(look);
+    size.observe(element);
+    const listening = new AbortController();
+    const { signal } = listening;
+    // Captures the scroll events of all ancestors, which don't bubble.
+    document.addEventListener('scroll', look, { capture: true, passive: true, signal });
+    window.addEventListener('resize', look, { signal });
+    for (const type of ['resize', 'scroll']) visualViewport?.addEventListener(type, look, { signal });
+    return () => {
+      sight.disconnect();
+      size.disconnect();
+      listening.abort();
+      clearTimeout(soon);
+    };
+  }, [shown, seen, onLook]);
+}
+
+/** Browsers round to whole pixels. */
+const ROUNDED_PX = 1;
+
+/** Vertical ranges of an element that have been in sight at some time, in pixels from its top. */
+export class SeenRanges {
+  #width = 0;
+  #ranges: readonly (readonly [from: number, to: number])[] = [];
+
+  /** @param width of the element. A new width rewraps its lines and resets the ranges */
+  see(from: number, to: number, width: number): void {
+    if (Math.abs(width - this.#width) > ROUNDED_PX) this.#ranges = [];
+    this.#width = width;
+    if (to <= from) return;
+    const touches = ([start, end]: readonly [number, number]) => start <= to + ROUNDED_PX && end >= from - ROUNDED_PX;
+    const joined = this.#ranges.filter(touches);
+    const rest = this.#ranges.filter((range) => !touches(range));
+    const start = Math.min(from, ...joined.map(([first]) => first));
+    const end = Math.max(to, ...joined.map(([, last]) => last));
+    this.#ranges = [...rest, [start, end]];
+  }
+
+  isAllSeen(height: number): boolean {
+    return this.#ranges.some(([from, to]) => from <= ROUNDED_PX && to >= height - ROUNDED_PX);
+  }
 }

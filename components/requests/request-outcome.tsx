@@ -1,13 +1,15 @@
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { MAX_OPTION_LABEL } from '@interlude/protocol/limits';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { withoutQuotes } from '@interlude/protocol/text';
 import { formatDuration } from '@interlude/protocol/time';
 import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
+import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name, Quoted, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
+import { toPlainText } from '@/components/ui/plain-text';
 import { quoted } from '@/components/ui/verbatim';
-import { chosenOption, wordsFor } from './offered';
+import { answerText, chosenOption, optionText } from './request-answer';
 
 const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
   allowed: 'Allowed',
@@ -15,21 +17,21 @@ const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {
   answered: 'Answered',
   expired: 'Expired unanswered',
   cancelled: 'Withdrawn',
-  unknown: 'Resolved, the agent did not say how',
+  unknown: 'Resolved, outcome not reported',
 };
 
-/** Longest reason the server takes of a person; an agent may say more. */
-const MOST_CHARACTERS = 4_000;
+/** Longest reason of a person. Agents may send longer messages. */
+const MAX_CHARACTERS = 4_000;
 
-/** What became of a request, by whom and when. */
+/** A closed request: outcome, author and time. */
 export function RequestOutcome({ item }: { item: RequestItem }) {
   const { toolName: tool } = item;
   const outcome = item.outcome ?? 'unknown';
   const chosen = chosenOption(item);
-  // What was decided on by its title alone is said as it was then.
+  // A request decided by its title alone shows the title verbatim.
   const isAll = item.requestKind === 'permission' && Object.keys(Object(item.input ?? {})).length === 0;
   const decided = outcome === 'allowed' || outcome === 'denied' || outcome === 'answered';
-  // An answer that did not go through here was given where the agent runs.
+  // Any other decision was made in the agent's own interface.
   const by = !decided ? '' : item.answer?.state === 'done' || item.answer?.state === 'queued' ? ' by operator' : '';
   return (
     <section
@@ -48,7 +50,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
             <Quoted text={item.title} />
           ) : (
             <>
-              “<Words text={withoutQuotes(plainWords(item.title))} />”
+              “<Words text={withoutQuotes(toPlainText(item.title))} />”
             </>
           )}
         </span>
@@ -59,7 +61,7 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
         )}
         {chosen !== null && (
           <span className="min-w-0 text-ink-3 [overflow-wrap:anywhere]">
-            {chosen.isLasting && `${wordsFor(chosen).word}: `}
+            {chosen.isLasting && `${optionText(chosen).word}: `}
             <Quoted text={chosen.label} most={MAX_OPTION_LABEL} signs={Number.POSITIVE_INFINITY} />
           </span>
         )}
@@ -76,9 +78,78 @@ export function RequestOutcome({ item }: { item: RequestItem }) {
       </p>
       {item.message !== null && (
         <p dir="auto" className="mt-0.5 ml-5 max-w-prose text-ink-2 text-xs [overflow-wrap:anywhere]">
-          <Words text={item.message} most={MOST_CHARACTERS} />
+          <Words text={item.message} most={MAX_CHARACTERS} />
         </p>
       )}
     </section>
+  );
+}
+
+/** Why an open request can't be answered here; nothing if it can. */
+export function CannotAnswer(props: { stopped: string | null; refusal: string | null; may: boolean }) {
+  const { stopped, refusal, may } = props;
+  if (stopped !== null) return <p className="mt-1.5 text-ink-2 text-xs">{stopped}: answers can’t be delivered.</p>;
+  if (refusal === null) {
+    return may ? null : <p className="mt-1.5 pl-5 text-ink-2 text-xs">You can view this request, but not answer it.</p>;
+  }
+  return (
+    <p className="mt-1.5 pl-5 text-ink-2 text-xs">
+      Can’t be answered here: <Name text={refusal} />.
+    </p>
+  );
+}
+
+/** Link to the request in a window of its own. Frames don't accept answers, because of clickjacking. */
+export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; requestId: string }) {
+  return (
+    <p className="mt-1.5 pl-5 text-xs">
+      <a
+        href={withBasePath(`/sessions/${encodeURIComponent(sessionId)}#${encodeURIComponent(`request-${requestId}`)}`)}
+        target="_blank"
+        rel="noopener"
+        className="font-medium text-ink underline underline-offset-2 hover:text-accent"
+      >
+        Answer in Interlude
+      </a>{' '}
+      <span className="text-ink-3">(new window)</span>
+    </p>
+  );
+}
+
+/** State of a given answer: pending, or why it failed. */
+export function AnswerStatus(props: { item: RequestItem; isPending: boolean; failure: string | null }) {
+  const { item, isPending, failure } = props;
+  return (
+    <>
+      {isPending && <p className="mt-1.5 pl-5 text-2xs text-ink-2">{answerText(item)}, on its way to the agent…</p>}
+      <p aria-live="polite" className="pl-5 text-failed text-xs empty:hidden">
+        {failure !== null && !isPending && (
+          <>
+            The answer did not reach the agent: <Name text={failure} />
+          </>
+        )}
+      </p>
+    </>
+  );
+}
+
+/** Outcome of a request that closed while the reader was on it. */
+export function ClosedNotice(props: { of: string; words: string | null; onDismiss: () => void }) {
+  const { of, words, onDismiss } = props;
+  return (
+    <p aria-live="polite" className="mt-1.5 flex flex-wrap items-baseline gap-x-4 pl-5 text-xs empty:hidden">
+      {words !== null && (
+        <>
+          <span className="font-medium text-ink">{words}</span>
+          <SettledButton
+            of={of}
+            onPress={onDismiss}
+            className="text-ink-2 underline hover:text-ink aria-disabled:text-ink-3"
+          >
+            Dismiss
+          </SettledButton>
+        </>
+      )}
+    </p>
   );
 }

@@ -1,11 +1,11 @@
 'use client';
 
 import { type FocusEvent, useCallback, useMemo, useRef, useState } from 'react';
-import { afterPress } from '@/components/ui/after-press';
+import { afterPress } from '@/components/ui/misclick-guard';
 
 /**
- * Whether the focus is in an element, or was until the element it was on went away. It stays so while the window itself
- * is not looked at, and until a press that takes the focus elsewhere is over.
+ * True while the focus is in an element, even if the focused descendant was removed or the window lost the focus. A press
+ * that moves the focus out takes effect after its click.
  */
 export function useFocusWithin() {
   const [hasFocus, setHasFocus] = useState(false);

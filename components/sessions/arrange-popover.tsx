@@ -10,8 +10,8 @@ import { putJson } from '@/components/live/fetch-json';
 import { usePost } from '@/components/live/idempotent-post';
 import { useSupportsCommand } from '@/components/live/refusals';
 import { SignOut } from '@/components/live/sign-out';
-import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
+import { ButtonPopover } from '@/components/ui/popover';
 import { listedStateOf, sessionTitle } from './session-labels';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';

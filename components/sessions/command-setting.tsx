@@ -2,7 +2,7 @@
 
 import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 import { createContext, type ReactNode, useContext } from 'react';
-import { useHydrated } from '@/components/ui/now';
+import { useHydrated } from '@/components/ui/clock';
 
 const SettingContext = createContext<string | null>('');
 

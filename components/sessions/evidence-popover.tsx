@@ -8,12 +8,12 @@ import { clsx } from 'clsx';
 import type { ReactNode, RefObject } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { useRunnerStatus } from '@/components/live/refusals';
-import { ButtonPopover } from '@/components/ui/button-popover';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
+import { ButtonPopover } from '@/components/ui/popover';
 import { SentenceList } from '@/components/ui/sentence-list';
 import { describeState } from './session-labels';
 

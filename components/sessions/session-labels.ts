@@ -4,7 +4,7 @@ import { hasCrashed, isActiveState, isSeen, wentSilent } from '@interlude/protoc
 import type { SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
-import { plainWords } from '@/components/ui/plain-words';
+import { toPlainText } from '@/components/ui/plain-text';
 
 /**
  * A session's state as listed. A crashed process counts as failed, and a session that went silent during work as
@@ -100,7 +100,7 @@ const MIDDLE = /(?<=^.{8}).{2,}(?=.{7}$)/;
 export function sessionTitle(session: Pick<SessionSummary, 'id' | 'title'> & Partial<Arranged>): string {
   const name = session.arrangement?.name ?? null;
   if (name !== null) return name;
-  const title = plainWords(session.title ?? '');
+  const title = toPlainText(session.title ?? '');
   if (title === '') return `Session ${session.id.replace(MIDDLE, '…')}`;
   // A title that ends with a sentence was not cut.
   const isCut = (session.title?.length ?? 0) >= TITLE_LENGTH && !/[.!?]$/.test(title);
@@ -221,7 +221,7 @@ export function lastLine(
   { stateReason, lastText }: Pick<SessionSummary, 'stateReason' | 'lastText'>,
   isUrgent: boolean,
 ): string {
-  const reason = plainWords(stateReason ?? '');
+  const reason = toPlainText(stateReason ?? '');
   if (reason !== '' && isUrgent) return reason;
-  return plainWords(lastText ?? '') || reason;
+  return toPlainText(lastText ?? '') || reason;
 }

@@ -9,16 +9,13 @@ import { type KeyboardEvent, type RefObject, useDeferredValue, useMemo, useRef, 
 import type { CountsByState } from '@/components/live/row-counts';
 import { useListSearch } from '@/components/live/use-list';
 import { Boundary } from '@/components/ui/boundary';
-import { FoldButton } from '@/components/ui/fold-button';
-import { HeldChanges } from '@/components/ui/held-changes';
-import { NEW_ROWS } from '@/components/ui/held-order';
-import { ListSearch } from '@/components/ui/list-search';
-import { useServerNow } from '@/components/ui/now';
+import { useStored } from '@/components/ui/browser-storage';
+import { useServerNow } from '@/components/ui/clock';
+import { HeldChanges, NEW_ROWS, useHeldOrder } from '@/components/ui/held-order';
+import { FoldButton, ListSearch } from '@/components/ui/list-controls';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
-import { plainWords } from '@/components/ui/plain-words';
+import { toPlainText } from '@/components/ui/plain-text';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { useHeldOrder } from '@/components/ui/use-held-order';
-import { useStored } from '@/components/ui/use-stored';
 import { EVERY_SESSION, paramsOf, passes, SessionFilter, searchQueryOf, useSessionQuery } from './session-filter';
 import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-labels';
 import { SessionRow } from './session-row';
@@ -64,7 +61,7 @@ export function SessionNav(props: {
     [groups],
   );
   const byId = useMemo(() => new Map(sessions?.map((session) => [session.id, session])), [sessions]);
-  const { order, moved, added, letGo } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(wanted)}`, (id) =>
+  const { order, moved, added, release } = useHeldOrder(box, ids, `${list?.next} ${paramsOf(wanted)}`, (id) =>
     byId.has(id),
   );
   const counts = isFiltered ? search.found?.counts : list?.counts;
@@ -102,7 +99,7 @@ export function SessionNav(props: {
             value={query.text}
             onChange={(text) => setQuery({ ...query, text })}
           />
-          <HeldChanges moved={moved} added={added} onShow={letGo} />
+          <HeldChanges moved={moved} added={added} onShow={release} />
         </div>
       )}
       {list !== undefined && list.sessions.length > 0 && (
@@ -255,8 +252,8 @@ function textOf(session: SessionSummary): string {
     sessionTitle(session),
     describeState(session),
     ...marksOf(session).map((mark) => mark.text),
-    plainWords(session.stateReason ?? ''),
-    plainWords(session.lastText ?? ''),
+    toPlainText(session.stateReason ?? ''),
+    toPlainText(session.lastText ?? ''),
   ]
     .join('\n')
     .toLowerCase();

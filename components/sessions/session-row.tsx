@@ -3,12 +3,10 @@
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { Fragment, memo } from 'react';
-import { Ago, RunningClock, TimeOfDay } from '@/components/ui/clock';
+import { Ago, RunningClock, TimeOfDay, useLastHeard, useServerNow } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
-import { useLastHeard } from '@/components/ui/last-heard';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
-import { useServerNow } from '@/components/ui/now';
 import {
   describeState,
   glyphOf,

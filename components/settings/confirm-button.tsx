@@ -1,7 +1,7 @@
 'use client';
 
 import { useState } from 'react';
-import { PressTwice } from '@/components/ui/press-twice';
+import { ConfirmButton as PressTwice } from '@/components/ui/confirm-button';
 
 /** An action in progress, and the reason why the last one failed. */
 export function useAct() {

@@ -6,7 +6,7 @@ import { fetchJson, putJson } from '@/components/live/fetch-json';
 import { List } from '@/components/live/list';
 import { useList } from '@/components/live/use-list';
 import { Ago } from '@/components/ui/clock';
-import { Moment } from '@/components/ui/moment';
+import { Moment } from '@/components/ui/day';
 import { Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
 import { ConfirmButton, useAct } from './confirm-button';

@@ -4,8 +4,8 @@ import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { RetentionRules, Storage, StoragePartName } from '@interlude/protocol/storage';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
-import { bytesInWords } from '@/components/ui/bytes-in-words';
-import { Moment } from '@/components/ui/moment';
+import { Moment } from '@/components/ui/day';
+import { formatBytes } from '@/components/ui/format-size';
 import { type Column, FactTable, Section } from './fact-table';
 
 const WIDTHS = '@3xl:grid-cols-[minmax(0,2fr)_minmax(0,4fr)_minmax(0,2fr)_80px]';
@@ -57,7 +57,7 @@ function Parts({ storage }: { storage: Storage }) {
   return (
     <>
       <p className="pb-2 text-ink-2">
-        <span className="font-medium text-ink">{bytesInWords(bytes)} in total</span>, {bytesInWords(freeBytes)} free
+        <span className="font-medium text-ink">{formatBytes(bytes)} in total</span>, {formatBytes(freeBytes)} free
       </p>
       <FactTable<Part>
         label="Parts of the database"
@@ -73,7 +73,7 @@ function partsOf({ parts, bytes: all, freeBytes }: Storage): Part[] {
   const shown = parts.map(({ name, bytes, tables }) => {
     const words = PART_WORDS[name];
     const [largest] = tables;
-    const ofIndexes = name === 'events' && largest?.indexBytes ? `; indexes ${bytesInWords(largest.indexBytes)}` : '';
+    const ofIndexes = name === 'events' && largest?.indexBytes ? `; indexes ${formatBytes(largest.indexBytes)}` : '';
     return { id: name, name: words.name, about: words.about + ofIndexes, bytes, share: bytes / all };
   });
   const free = { id: 'free', name: 'Free', about: 'space of removed data', bytes: freeBytes, share: freeBytes / all };
@@ -86,7 +86,7 @@ function columnsOf({ method }: Storage): Column<Part>[] {
     { name: 'Part', cell: ({ name }) => name },
     { name: 'Content', className: '@max-3xl:block!', cell: (part) => part.about },
     { name: 'Share', cell: ({ share }) => <Share share={share} /> },
-    { name: 'Size', className: 'tabular text-right', cell: ({ bytes }) => `${about}${bytesInWords(bytes)}` },
+    { name: 'Size', className: 'tabular text-right', cell: ({ bytes }) => `${about}${formatBytes(bytes)}` },
   ];
 }
 

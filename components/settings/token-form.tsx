@@ -6,9 +6,9 @@ import { shellWord } from '@interlude/protocol/shell-word.mjs';
 import { Plus } from 'lucide';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { postJson } from '@/components/live/fetch-json';
+import { useHydrated } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
-import { useHydrated } from '@/components/ui/now';
 import { useAct } from './confirm-button';
 import { ROLE_CAN } from './role-labels';
 

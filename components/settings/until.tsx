@@ -1,6 +1,6 @@
 'use client';
 
-import { useHydrated, useServerNow } from '@/components/ui/now';
+import { useHydrated, useServerNow } from '@/components/ui/clock';
 
 /** Time left, by the server’s clock. */
 export function Until({ at, className }: { at: number; className?: string }) {

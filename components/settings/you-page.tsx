@@ -5,10 +5,10 @@ import { deleteJson, fetchJson } from '@/components/live/fetch-json';
 import { SignOut } from '@/components/live/sign-out';
 import { useList } from '@/components/live/use-list';
 import { Ago } from '@/components/ui/clock';
+import { ConfirmButton } from '@/components/ui/confirm-button';
+import { Moment } from '@/components/ui/day';
 import { plural } from '@/components/ui/duration';
-import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
-import { PressTwice } from '@/components/ui/press-twice';
 import { useAct } from './confirm-button';
 import { Section } from './fact-table';
 import { ROLE_CAN, ROLE_WORD } from './role-labels';
@@ -73,7 +73,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
                 </li>
               ))}
             </ul>
-            <PressTwice
+            <ConfirmButton
               of="others"
               onPress={() => void endOthers()}
               disabled={isSending}
@@ -81,7 +81,7 @@ export function YouPage({ me, initial, ask }: { me: Me; initial: OwnSignIns; ask
               looks={['text-ink-2 decoration-line-strong hover:text-ink', 'text-failed']}
             >
               {(isPressed) => (isPressed ? `End ${plural(others.length, 'sign-in')}?` : 'Sign out everywhere else')}
-            </PressTwice>
+            </ConfirmButton>
           </>
         )}
         <p role="alert" className="text-failed text-xs">

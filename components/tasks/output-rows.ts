@@ -1,6 +1,6 @@
 import type { TaskOutput } from '@interlude/protocol/read-models';
 import { type AnsiSpan, type AnsiStyle, PLAIN, parseAnsi, settledLine, styleAfter } from '@/components/ui/ansi';
-import { lastPart } from '@/components/ui/last-part';
+import { lastPart } from '@/components/ui/truncate';
 
 /**
  * A line of a task's output as a terminal would show it, or a hole where output was dropped; `bytes` is null if

@@ -1,5 +1,5 @@
 import { clsx } from 'clsx';
-import { withBreaks } from '@/components/ui/with-breaks';
+import { withBreaks } from '@/components/ui/line-breaks';
 import { type OutputHit, type OutputLine, segmentsOf } from './output-rows';
 
 const NONE: readonly OutputHit[] = [];

@@ -5,11 +5,10 @@ import type { TaskOutput } from '@interlude/protocol/read-models';
 
 import { ChevronDown, ChevronUp, Search } from 'lucide';
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
+import { formatBinaryBytes } from '@/components/ui/format-size';
 import { Icon } from '@/components/ui/icon';
-import { useRowWindow } from '@/components/ui/row-window';
-import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';
-import { sizeOf } from '@/components/ui/size-of';
-import { useFollow } from '@/components/ui/use-follow';
+import { useFollow, useRowWindow } from '@/components/ui/row-window';
+import { useExclusiveKeys } from '@/components/ui/shortcuts/use-shortcuts';
 import { findInOutput, MOST_HITS, type OutputHit, type OutputRow, outputRows } from './output-rows';
 import { OutputText } from './output-text';
 
@@ -178,7 +177,7 @@ function OutputLines(props: {
     if (current !== null && !follows) virtualizer.scrollToIndex(current.row, { align: 'center' });
   }, [current, follows, virtualizer]);
   // Keeps the transcript's scroll keys for this box.
-  useOwnKeys(scroller);
+  useExclusiveKeys(scroller);
 
   return (
     <div
@@ -222,7 +221,7 @@ function OutputRowView(props: { row: OutputRow | undefined; hits: readonly Outpu
   if (row.kind === 'hole') {
     return (
       <p className="border-line-strong border-y border-dashed py-0.5 font-sans text-2xs text-ink-3">
-        {row.bytes === null ? 'Earlier output' : `${sizeOf(row.bytes)} of earlier output`} is not stored
+        {row.bytes === null ? 'Earlier output' : `${formatBinaryBytes(row.bytes)} of earlier output`} is not stored
       </p>
     );
   }

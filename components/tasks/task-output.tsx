@@ -9,14 +9,14 @@ import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { entriesOf } from '@/components/live/row-frame';
 import { useFolded, useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
+import { useClock } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { agoInWords } from '@/components/ui/duration';
-import { ErrorText } from '@/components/ui/error-text';
-import { useClock } from '@/components/ui/now';
+import { formatAgoLong } from '@/components/ui/duration';
+import { countOf, formatBinaryBytes } from '@/components/ui/format-size';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
-import { countOf, sizeOf } from '@/components/ui/size-of';
 import { UnfoldButton } from '@/components/ui/unfold';
 import { quoted } from '@/components/ui/verbatim';
+import { ErrorText } from '@/components/ui/verbatim-text';
 import { endOfOutput } from './output-rows';
 import { OutputText } from './output-text';
 import { pathOf } from './use-tasks';
@@ -84,7 +84,7 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
   const { redacted, lastAt, hasEnded } = output;
   return (
     <>
-      <span className="tabular">{sizeOf(outputSize(output))}</span>
+      <span className="tabular">{formatBinaryBytes(outputSize(output))}</span>
       {redacted > 0 && <span>{countOf(redacted, 'secret')} removed</span>}
       {isLive && !hasEnded && (
         <span className="tabular">
@@ -96,7 +96,7 @@ function OutputFacts({ output, isLive }: { output: TaskOutput; isLive: boolean }
 }
 
 function LastWritten({ at }: { at: number }) {
-  return useClock((now) => agoInWords(now - at));
+  return useClock((now) => formatAgoLong(now - at));
 }
 
 /** The output without control characters, with a line for each hole. */

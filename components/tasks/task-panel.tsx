@@ -4,11 +4,10 @@ import { comparePositions } from '@interlude/protocol/position';
 import type { Task } from '@interlude/protocol/read-models';
 import { useMemo, useRef, useState } from 'react';
 import { Glyph } from '@/components/ui/glyph';
-import { HeldChanges } from '@/components/ui/held-changes';
+import { HeldChanges, useHeldOrder } from '@/components/ui/held-order';
 import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Words } from '@/components/ui/name';
-import { useHeldOrder } from '@/components/ui/use-held-order';
 import { TaskOutcome } from './task-outcome';
 import { taskAnchor } from './task-words';
 
@@ -22,7 +21,7 @@ const SHOWN = 60;
 export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omitted?: number }) {
   const box = useRef<HTMLElement>(null);
   const places = useMemo(() => [{ name: 'tasks', ids: orderTasks(tasks).map(({ position }) => position) }], [tasks]);
-  const { order, moved, added, letGo } = useHeldOrder(box, places);
+  const { order, moved, added, release } = useHeldOrder(box, places);
   const byPlace = useMemo(() => new Map(tasks.map((task) => [task.position, task])), [tasks]);
   const ordered = order.flatMap(({ ids }) => ids).flatMap((place) => byPlace.get(place) ?? []);
   const [most, setMost] = useState(SHOWN);
@@ -36,7 +35,7 @@ export function TaskPanel({ tasks, omitted = 0 }: { tasks: readonly Task[]; omit
         <span className="tabular">
           {running > 0 ? `${running} of ${total} ${stopped === null ? 'running' : 'no signal'}` : total}
         </span>
-        <HeldChanges moved={moved} added={added} onShow={letGo} className="ml-auto" />
+        <HeldChanges moved={moved} added={added} onShow={release} className="ml-auto" />
       </h2>
       <ul className="min-h-0 flex-1 overflow-y-auto pb-6">
         {ordered.slice(0, most).map((task) => (

@@ -3,10 +3,10 @@
 import type { Task } from '@interlude/protocol/read-models';
 import { useActionState, useActions } from '@/components/live/actions';
 import { useRefusal, useSupportsCommand } from '@/components/live/refusals';
+import { ConfirmButton } from '@/components/ui/confirm-button';
 import { useLiveness } from '@/components/ui/liveness';
+import { SettledButton } from '@/components/ui/misclick-guard';
 import { Name } from '@/components/ui/name';
-import { PressTwice } from '@/components/ui/press-twice';
-import { SettledButton } from '@/components/ui/settled-button';
 import { nameText, quoted } from '@/components/ui/verbatim';
 
 export const stopKey = (task: Pick<Task, 'position'>) => `stop:${task.position}`;
@@ -42,7 +42,7 @@ export function TaskStop({ task }: { task: Task }) {
           Not stopped: <Name text={state.reason} />
         </span>
       )}
-      <PressTwice
+      <ConfirmButton
         of={key}
         onPress={ask}
         label={(isPressed) => `${isPressed ? 'Press again to stop' : 'Stop'} ${quoted(task.description)}`}
@@ -51,7 +51,7 @@ export function TaskStop({ task }: { task: Task }) {
         {(isPressed) =>
           isPressed ? 'Press again to stop it' : state?.kind === 'failed' ? 'Try again' : isAway ? 'Queue stop' : 'Stop'
         }
-      </PressTwice>
+      </ConfirmButton>
     </span>
   );
 }

@@ -5,13 +5,13 @@ import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';
 import { CopyButton } from '@/components/ui/copy-button';
+import { formatLength } from '@/components/ui/format-size';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
-import { longRunClass } from '@/components/ui/long-run';
+import { longRunClass } from '@/components/ui/line-breaks';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
-import { sizeInWords } from '@/components/ui/size-in-words';
+import { toPlainText } from '@/components/ui/plain-text';
 import { useHoldTail } from '@/components/ui/unfold';
 import { nameText } from '@/components/ui/verbatim';
 import { TaskOutcome } from './task-outcome';
@@ -28,7 +28,7 @@ const PREVIEW_SIGNS = 100;
 export function TaskSummary({ text }: { text: string }) {
   const hold = useHoldTail();
   const [all, setAll] = useState(false);
-  const words = useMemo(() => plainWords(text), [text]);
+  const words = useMemo(() => toPlainText(text), [text]);
   const isLong = text.length > PREVIEW_CHARACTERS || text.split('\n', PREVIEW_LINES + 1).length > PREVIEW_LINES;
   return (
     <div className="group/code max-w-prose py-0.5 text-ink-2 text-xs">
@@ -50,7 +50,7 @@ export function TaskSummary({ text }: { text: string }) {
             }}
             className="underline decoration-line-strong underline-offset-2 hover:text-ink"
           >
-            {all ? 'Show less' : `Show all (${sizeInWords(text.length)})`}
+            {all ? 'Show less' : `Show all (${formatLength(text.length)})`}
           </button>
           <CopyButton
             label="Copy summary"

@@ -1,6 +1,6 @@
 import { isObject } from '@interlude/protocol/fields';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
-import { countLines } from '@/components/ui/count-lines';
+import { countLines } from '@/components/ui/format-size';
 import { type DiffChunk, lineDiff, MOST_CHANGED } from './line-diff';
 
 /** One replacement in a file. */

@@ -1,5 +1,5 @@
 import type { Item, TranscriptPage } from '@interlude/protocol/read-models';
-import { isLarger } from '@/components/ui/is-larger';
+import { exceeds } from '@/components/ui/exceeds';
 
 /** Turns of the first page. Older ones load while the reader scrolls. */
 export const FIRST_PAGE = 30;
@@ -19,7 +19,7 @@ const MOST_VALUES = 20_000;
  */
 export function firstPageOf(page: TranscriptPage): TranscriptPage | null {
   const first = newestOf(page);
-  return isLarger(first.turns, MOST_LENGTH, MOST_VALUES) ? null : first;
+  return exceeds(first.turns, MOST_LENGTH, MOST_VALUES) ? null : first;
 }
 
 function newestOf(page: TranscriptPage): TranscriptPage {

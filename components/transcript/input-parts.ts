@@ -1,8 +1,8 @@
 import { isJson } from '@interlude/protocol/fields';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
-import { countLines } from '@/components/ui/count-lines';
 import { plural } from '@/components/ui/duration';
-import { isLarger } from '@/components/ui/is-larger';
+import { exceeds } from '@/components/ui/exceeds';
+import { countLines } from '@/components/ui/format-size';
 import { nameElements } from '@/components/ui/name';
 
 /**
@@ -91,7 +91,7 @@ function partOf(name: string, value: unknown): InputPart {
 const MOST_INDENTED = 50_000;
 
 function asJson(value: unknown, indent: number): string {
-  const spaces = isLarger(value, Number.POSITIVE_INFINITY, MOST_INDENTED) ? 0 : indent;
+  const spaces = exceeds(value, Number.POSITIVE_INFINITY, MOST_INDENTED) ? 0 : indent;
   return JSON.stringify(value, null, spaces) ?? 'undefined';
 }
 

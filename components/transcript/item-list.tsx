@@ -17,7 +17,7 @@ import { SessionLink } from '@/components/sessions/session-link';
 import { RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
-import { longRunClass } from '@/components/ui/long-run';
+import { longRunClass } from '@/components/ui/line-breaks';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Name, Words } from '@/components/ui/name';
 import { useProgressiveRows } from '@/components/ui/row-window';

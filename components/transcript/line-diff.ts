@@ -1,5 +1,5 @@
 import { diffArrays } from 'diff';
-import { countLines } from '@/components/ui/count-lines';
+import { countLines } from '@/components/ui/format-size';
 
 /** Consecutive lines with the same fate. Each ends with a line break; the last one's may be added here. */
 export interface DiffChunk {

@@ -2,7 +2,7 @@
 
 import { X } from 'lucide';
 import { Icon } from '@/components/ui/icon';
-import { OVER } from '@/components/ui/in-view';
+import { OVERLAY } from '@/components/ui/in-view';
 
 /** The lookup of a link's target: in progress, or why it failed. */
 export type Lookup = { anchor: string; fromAddress: boolean } & (
@@ -25,7 +25,7 @@ export function LookupNotice(props: {
     <div role="status" aria-label="Link" className="pointer-events-none absolute inset-x-4 top-2 z-10">
       {lookup !== null && (
         <p
-          {...OVER}
+          {...OVERLAY}
           className="pointer-events-auto mx-auto flex w-fit max-w-prose items-start gap-3 rounded-md border border-line-strong bg-ground px-3 py-2 text-ink-2 text-xs shadow-lg"
         >
           <span className="tabular min-w-0">{wordsOf(lookup, turnCount, isCut)}</span>

@@ -6,13 +6,13 @@ import type { MessageItem } from '@interlude/protocol/read-models';
 import { FileText, Reply } from 'lucide';
 import { memo, useState } from 'react';
 import { useSource } from '@/components/live/use-source';
-import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { CopyButton } from '@/components/ui/copy-button';
+import { formatBytes } from '@/components/ui/format-size';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
-import { LongText } from '@/components/ui/long-text';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Quoted, Words } from '@/components/ui/name';
+import { LongText } from '@/components/ui/prose';
 import { nameText, quoted } from '@/components/ui/verbatim';
 import { messageAnchor, ReplyLink } from './reply-link';
 import { useTranscriptSlots } from './transcript-slots';
@@ -136,7 +136,7 @@ function One({ attachment }: { attachment: Attachment }) {
   const { name, mediaType, bytes } = attachment;
   const isImage = isImageType(mediaType) && href !== undefined && !isBroken;
   const source = useSource(isImage ? href : undefined);
-  const size = bytesInWords(bytes);
+  const size = formatBytes(bytes);
   if (isImage) {
     return (
       <a

@@ -6,7 +6,7 @@ import { CornerDownRight } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
+import { toPlainText } from '@/components/ui/plain-text';
 import { useTranscriptSlots } from './transcript-slots';
 
 export const messageAnchor = (id: string) => `message-${id}`;
@@ -55,6 +55,6 @@ export function ReplyLink({ answers }: { answers: string }) {
 
 /** A message's first words, quoted in links to it. */
 export function quote(item: Pick<MessageItem, 'text'>): string {
-  const line = plainWords(item.text);
+  const line = toPlainText(item.text);
   return line.length > 60 ? `${truncateText(line, 60)}…` : line;
 }

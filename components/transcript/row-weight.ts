@@ -1,6 +1,6 @@
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { Item, RequestItem } from '@interlude/protocol/read-models';
-import { isLarger } from '@/components/ui/is-larger';
+import { exceeds } from '@/components/ui/exceeds';
 import { NAME_CHARACTERS } from '@/components/ui/name';
 import { STEP_WEIGHT } from '@/components/ui/row-window';
 
@@ -64,7 +64,7 @@ function inputWeight(input: unknown, most: number): number {
 }
 
 function weigh(input: unknown, most: number): number {
-  if (isLarger(input, most * INPUT_CHARACTERS_PER_ELEMENT, MOST_VALUES)) return most;
+  if (exceeds(input, most * INPUT_CHARACTERS_PER_ELEMENT, MOST_VALUES)) return most;
   const json = JSON.stringify(input) ?? '';
   const fields = Math.min(MOST_FIELDS, json.match(/[{,]/g)?.length ?? 0);
   return fields * FIELD + json.length / INPUT_CHARACTERS_PER_ELEMENT + oddCharacters(json);

@@ -18,13 +18,12 @@ import {
   Wrench,
 } from 'lucide';
 import { memo, useEffect, useMemo, useReducer, useState } from 'react';
-import { RunningClock } from '@/components/ui/clock';
+import { RunningClock, useHasPassed } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { enqueueIdle } from '@/components/ui/idle-queue';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
-import { useHasPassed } from '@/components/ui/now';
 import { TerminalText } from '@/components/ui/terminal-text';
 import { UnfoldButton, useDisclosure } from '@/components/ui/unfold';
 import { type CallState, callState } from './call-state';

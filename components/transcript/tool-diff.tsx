@@ -7,7 +7,7 @@ import { plural } from '@/components/ui/duration';
 import { Pieces } from '@/components/ui/name';
 import { UnfoldButton, useHoldTail } from '@/components/ui/unfold';
 import type { VerbatimPiece } from '@/components/ui/verbatim';
-import { type PageLimits, verbatimPage } from '@/components/ui/verbatim-page';
+import { type PageLimits, verbatimPage } from '@/components/ui/verbatim-text';
 import type { Edit, Edits, EditsDiff } from './edits';
 import type { DiffChunk } from './line-diff';
 

@@ -1,10 +1,9 @@
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { type ReactNode, useMemo } from 'react';
-import { firstPages } from '@/components/ui/first-pages';
 import { Name } from '@/components/ui/name';
-import type { VerbatimPage } from '@/components/ui/verbatim-page';
-import { VerbatimText } from '@/components/ui/verbatim-text';
+import type { VerbatimPage } from '@/components/ui/verbatim-text';
+import { firstPages, VerbatimText } from '@/components/ui/verbatim-text';
 import { diffOf, editsOf } from './edits';
 import { asWritten, type InputPart, inputParts } from './input-parts';
 import { ToolDiff } from './tool-diff';

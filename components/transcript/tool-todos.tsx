@@ -2,11 +2,9 @@
 
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
-import { firstPages } from '@/components/ui/first-pages';
 import { UnfoldButton } from '@/components/ui/unfold';
-import { VerbatimLines } from '@/components/ui/verbatim-lines';
-import type { VerbatimPage } from '@/components/ui/verbatim-page';
-import { VerbatimText } from '@/components/ui/verbatim-text';
+import type { VerbatimPage } from '@/components/ui/verbatim-text';
+import { firstPages, VerbatimLines, VerbatimText } from '@/components/ui/verbatim-text';
 import type { Todo } from './tool-words';
 
 /** Items shown at first and added per press. */

@@ -5,13 +5,12 @@ import type { TranscriptState } from '@interlude/protocol/projections/transcript
 import type { RemovedHistory, Turn } from '@interlude/protocol/read-models';
 import { ArrowDown } from 'lucide';
 import { memo, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
-import { addressAnchor } from '@/components/ui/address-anchor';
-import { CalendarDay } from '@/components/ui/calendar-day';
+import { useHydrated } from '@/components/ui/clock';
+import { CalendarDay } from '@/components/ui/day';
 import { Icon } from '@/components/ui/icon';
-import { OVER } from '@/components/ui/in-view';
-import { type Jump, JumpProvider } from '@/components/ui/jump';
-import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
-import { useHydrated } from '@/components/ui/now';
+import { OVERLAY } from '@/components/ui/in-view';
+import { addressAnchor, type Jump, JumpProvider } from '@/components/ui/jump';
+import { ParsedAtOnce } from '@/components/ui/markdown/markdown';
 import type { RowVirtualizer } from '@/components/ui/row-window';
 import { HoldTail } from '@/components/ui/unfold';
 import { FirstPaint, firstPaintOf } from './first-paint';
@@ -238,7 +237,7 @@ export const RedactedNote = memo(function RedactedNote({ turns }: { turns: reado
   const count = countRedacted(turns);
   return (
     <p
-      {...OVER}
+      {...OVERLAY}
       role="status"
       aria-label="Secrets"
       className="pointer-events-none absolute top-1 right-4 z-[5] rounded bg-ground px-1.5 text-2xs text-ink-3 empty:hidden"

@@ -4,16 +4,14 @@ import type { RequestItem, TaskItem, Turn } from '@interlude/protocol/read-model
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { memo, type ReactNode, useCallback, useMemo } from 'react';
-import { RunningClock, TimeOfDay } from '@/components/ui/clock';
+import { LastHeard, RunningClock, TimeOfDay, useHasPassed } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
-import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
-import { LastHeard } from '@/components/ui/last-heard';
 import { useHeardAt, useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
-import { useHasPassed } from '@/components/ui/now';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { nameText } from '@/components/ui/verbatim';
+import { ErrorText } from '@/components/ui/verbatim-text';
 import { hasExpired } from './call-state';
 import { ItemList } from './item-list';
 import { useTranscriptSlots } from './transcript-slots';

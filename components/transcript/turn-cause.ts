@@ -1,5 +1,5 @@
 import type { Task, Turn } from '@interlude/protocol/read-models';
-import { plainWords } from '@/components/ui/plain-words';
+import { toPlainText } from '@/components/ui/plain-text';
 import { inQuotes, quoted } from '@/components/ui/verbatim';
 import type { TranscriptSlots } from './transcript-slots';
 
@@ -88,7 +88,7 @@ export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 
   const name = turnName(turn, slots);
   if (turn.kind !== 'user') return name;
   const prompt = turn.items.find((item) => item.kind === 'message' && item.role === 'user');
-  const line = prompt?.kind === 'message' ? plainWords(prompt.text) : '';
+  const line = prompt?.kind === 'message' ? toPlainText(prompt.text) : '';
   if (!line) return name;
   const characters = [...line];
   const short = characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS).join('').trim()}…` : line;

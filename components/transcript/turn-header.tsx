@@ -5,12 +5,12 @@ import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { type ReactNode, useMemo } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';
+import { Moment } from '@/components/ui/day';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
-import { longRunClass } from '@/components/ui/long-run';
-import { Moment } from '@/components/ui/moment';
+import { longRunClass } from '@/components/ui/line-breaks';
 import { Name, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
+import { toPlainText } from '@/components/ui/plain-text';
 import { useTranscriptSlots } from './transcript-slots';
 import { causeOf, type ForeignTask } from './turn-cause';
 
@@ -159,7 +159,7 @@ function WakingTask({ id, task }: { id: string; task: Task | null }) {
 function Summary({ task }: { task: Task | null }) {
   const slots = useTranscriptSlots();
   const text = task === null ? null : slots.tellingSummary(task);
-  const words = useMemo(() => (text === null ? null : plainWords(text)), [text]);
+  const words = useMemo(() => (text === null ? null : toPlainText(text)), [text]);
   if (words === null) return null;
   return (
     <p

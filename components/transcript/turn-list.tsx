@@ -5,8 +5,8 @@ import type { VirtualItem } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
 import type { ReactNode, Ref } from 'react';
 import { Boundary } from '@/components/ui/boundary';
-import { dayWords, isOtherDay } from '@/components/ui/day';
-import { useHydrated, useNow } from '@/components/ui/now';
+import { useHydrated, useNow } from '@/components/ui/clock';
+import { formatDay, isOtherDay } from '@/components/ui/day';
 import { TurnArticle } from './turn-article';
 
 /** The turns near the reader, at their places in the list. */
@@ -114,7 +114,7 @@ export function DayLine({ turn, before }: { turn: Times; before: Times | null | 
   const hydrated = useHydrated();
   const words = useNow((now) => {
     if (before === undefined || !isOtherDay(turn.startedAt, before?.startedAt ?? now)) return null;
-    return dayWords(turn.startedAt, now);
+    return formatDay(turn.startedAt, now);
   });
   if (!hydrated || words === null) return null;
   return (

@@ -3,10 +3,10 @@
 import type { TranscriptState } from '@interlude/protocol/projections/transcript';
 import type { Turn } from '@interlude/protocol/read-models';
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
-import { setAddressAnchor, useAddressAnchor } from '@/components/ui/address-anchor';
+import { setAddressAnchor, useAddressAnchor } from '@/components/ui/jump';
 import type { RowVirtualizer } from '@/components/ui/row-window';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { useNewest } from '@/components/ui/use-newest';
+import { useLatest } from '@/components/ui/use-latest';
 import { itemAnchor } from './item-rows';
 import type { Lookup } from './lookup-notice';
 import type { SeekResult } from './transcript-store';
@@ -29,7 +29,7 @@ export function useJumpTarget(options: {
   const { turns, virtualizer, seek } = options;
   const [flashed, setFlashed] = useState<string | null>(null);
   const [wanted, setWanted] = useState<string | null>(null);
-  const newest = useNewest(turns);
+  const newest = useLatest(turns);
   // The latest jump wins, however long an earlier one takes.
   const latestJump = useRef(0);
 

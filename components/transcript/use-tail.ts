@@ -3,7 +3,7 @@
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { Turn } from '@interlude/protocol/read-models';
 import { type RefObject, useCallback, useEffect, useState } from 'react';
-import { useNewest } from '@/components/ui/use-newest';
+import { useLatest } from '@/components/ui/use-latest';
 import { distanceFromEnd, TAIL_PX } from './server-markup';
 
 /**
@@ -15,7 +15,7 @@ import { distanceFromEnd, TAIL_PX } from './server-markup';
 export function useTail(scroller: RefObject<HTMLElement | null>, position: Position, hasLeft: boolean) {
   const [leftAt, setLeftAt] = useState<Position | null>(hasLeft ? position : null);
   const [held, setHeld] = useState(false);
-  const newest = useNewest(position);
+  const newest = useLatest(position);
 
   useEffect(() => {
     const box = scroller.current;

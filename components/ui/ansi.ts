@@ -1,20 +1,20 @@
 import { findEscapes } from '@interlude/protocol/ansi-escapes';
 
 /**
- * What a terminal would have shown of some output, as text with a few colours.
+ * Terminal output as text with a few colours.
  *
- * Only SGR colours and attributes are understood. Every other escape (cursor, title, hyperlink, device query) and every
- * control character is dropped: output of an agent's commands must not act on its reader.
+ * Only SGR colours and attributes are interpreted. Every other escape (cursor, title, hyperlink, device query) and every
+ * control character is dropped: the output of an agent's commands must not act on its reader.
  *
  * @see ECMA-48 §8.3.117 (SGR)
  */
 export interface AnsiSpan {
   text: string;
-  /** `ansi-…` class names, or null for plain text. */
+  /** `ansi-…` class names; null for plain text. */
   className: string | null;
 }
 
-/** How text looks from some place on. */
+/** SGR state at a position in the output. */
 export interface AnsiStyle {
   colour: string | null;
   bold: boolean;
@@ -26,15 +26,13 @@ export interface AnsiStyle {
 export const PLAIN: AnsiStyle = { colour: null, bold: false, dim: false, italic: false, underline: false };
 const COLOURS = ['grey', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', null] as const;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: controls are what this is about
+// biome-ignore lint/suspicious/noControlCharactersInRegex: matches controls
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
-// Marks that turn the direction of text around can make one command look like another.
+// Direction marks can make one command look like another.
 const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g;
 
-const HAS_CONTROLS = new RegExp(`${CONTROL.source}|${BIDI.source}`);
-
-/** A stretch of some output: text in one style, or an escape that is no colour. `from` and `to` are places in it. */
-export interface AnsiPiece {
+/** A range of the output: text in one style, or an escape other than a colour. */
+interface AnsiPiece {
   from: number;
   to: number;
   className: string | null;
@@ -42,8 +40,8 @@ export interface AnsiPiece {
 }
 
 /**
- * Colours taken out and applied, everything else left where it stands, to be shown and not obeyed: for logs, where
- * what a program wrote matters more than what a terminal would have made of it.
+ * Splits output at escapes and applies its colours. Other escapes stay in the output, to be shown as text: a log shows
+ * what a program wrote rather than what a terminal would display.
  */
 export function ansiPieces(output: string, begin: AnsiStyle = PLAIN): AnsiPiece[] {
   const pieces: AnsiPiece[] = [];
@@ -66,10 +64,7 @@ export function ansiPieces(output: string, begin: AnsiStyle = PLAIN): AnsiPiece[
   return pieces;
 }
 
-/**
- * @param mostSpans what follows so many changes of colour is one more span without any: a page that has to lay out a
- *   hundred thousand of them stands still
- */
+/** @param mostSpans the rest becomes one plain span, because a page with a hundred thousand spans freezes */
 export function parseAnsi(output: string, mostSpans = 1_000, begin: AnsiStyle = PLAIN): AnsiSpan[] {
   const spans: AnsiSpan[] = [];
   const settled = overwriteLines(output);
@@ -85,26 +80,28 @@ export function parseAnsi(output: string, mostSpans = 1_000, begin: AnsiStyle = 
   return spans;
 }
 
-/** How text looks behind a line. */
+/** SGR state at the end of a line. */
 export function styleAfter(line: string, begin: AnsiStyle): AnsiStyle {
   const last = line.lastIndexOf('\u001b[');
   if (last === -1 && !line.includes('\u009b')) return begin;
-  // how nearly every line ends
+  // The common case: a reset at the end.
   if (/^(?:0?m)[^\u009b]*$/.test(line.slice(last + 2))) return PLAIN;
   let style = begin;
   for (const [, parameters = ''] of line.matchAll(SGR)) style = applySgr(style, parameters);
   return style;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: escapes are what this is about
+// biome-ignore lint/suspicious/noControlCharactersInRegex: matches escapes
 const SGR = /(?:\x1b\[|\x9b)([\d;:]*)m/g;
 
-/** What of a line stands there in the end: a progress bar writes it again and again. */
+/** The final content of a line that carriage returns overwrite, such as a progress bar. One at its end has no effect. */
 export function settledLine(line: string): string {
-  return line.includes('\r') ? lastWritten(line) : line;
+  let end = line.length;
+  while (line[end - 1] === '\r') end -= 1;
+  return line.slice(line.lastIndexOf('\r', end - 1) + 1, end);
 }
 
-/** The same without colours. */
+/** `parseAnsi` as plain text. */
 export function stripAnsi(output: string): string {
   const settled = overwriteLines(output);
   const texts = ansiPieces(settled).map(({ from, to, isEscape }) => (isEscape ? '' : settled.slice(from, to)));
@@ -112,45 +109,40 @@ export function stripAnsi(output: string): string {
 }
 
 function readable(text: string): string {
-  // a page with half a character would not be the same in the browser as from the server
+  // Lone surrogates would differ between the server's markup and the browser.
   return text.replace(CONTROL, '').replace(BIDI, '').toWellFormed();
 }
 
-/** Whether text holds what `stripAnsi` would leave out. */
+/** True if `stripAnsi` would drop characters. */
 export function hasControls(text: string): boolean {
-  return HAS_CONTROLS.test(text);
+  return text.search(CONTROL) !== -1 || text.search(BIDI) !== -1;
 }
 
-/** A progress bar writes its line again and again; what counts is what stood there at the end. */
 function overwriteLines(output: string): string {
-  if (!output.includes('\r')) return output;
-  return output.split('\n').map(lastWritten).join('\n');
+  return output.includes('\r') ? output.split('\n').map(settledLine).join('\n') : output;
 }
 
-/** What stands in a line behind its last return of the carriage; one at its very end overwrites nothing. */
-function lastWritten(line: string): string {
-  let end = line.length;
-  while (line[end - 1] === '\r') end -= 1;
-  return line.slice(line.lastIndexOf('\r', end - 1) + 1, end);
-}
+const SGR_CODES: Record<number, Partial<AnsiStyle>> = {
+  1: { bold: true },
+  2: { dim: true },
+  3: { italic: true },
+  4: { underline: true },
+  22: { bold: false, dim: false },
+  23: { italic: false },
+  24: { underline: false },
+  39: { colour: null },
+  ...Object.fromEntries(COLOURS.flatMap((colour, at) => [30 + at, 90 + at].map((code) => [code, { colour }]))),
+};
 
 function applySgr(style: AnsiStyle, parameters: string): AnsiStyle {
   const codes = parameters === '' ? [0] : parameters.split(/[;:]/).map(Number);
   let next = style;
   for (let at = 0; at < codes.length; at++) {
     const code = codes[at] as number;
-    if (code === 0) next = PLAIN;
-    else if (code === 1) next = { ...next, bold: true };
-    else if (code === 2) next = { ...next, dim: true };
-    else if (code === 3) next = { ...next, italic: true };
-    else if (code === 4) next = { ...next, underline: true };
-    else if (code === 22) next = { ...next, bold: false, dim: false };
-    else if (code === 23) next = { ...next, italic: false };
-    else if (code === 24) next = { ...next, underline: false };
-    else if (code >= 30 && code <= 37) next = { ...next, colour: COLOURS[code - 30] ?? null };
-    else if (code >= 90 && code <= 97) next = { ...next, colour: COLOURS[code - 90] ?? null };
-    else if (code === 39) next = { ...next, colour: null };
-    else if (code === 38 || code === 48) at += codes[at + 1] === 5 ? 2 : codes[at + 1] === 2 ? 4 : 0;
+    // Skips the arguments of extended colours.
+    if (code === 38 || code === 48) at += codes[at + 1] === 5 ? 2 : codes[at + 1] === 2 ? 4 : 0;
+    else if (code === 0) next = PLAIN;
+    else if (code in SGR_CODES) next = { ...next, ...SGR_CODES[code] };
   }
   return next;
 }

@@ -1,19 +1,19 @@
 'use client';
 
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from 'react';
-import { useStored } from './use-stored';
+import { useStored } from './browser-storage';
 
-const LEAST_PERCENT = 15;
-const MOST_PERCENT = 85;
+const MIN_PERCENT = 15;
+const MAX_PERCENT = 85;
 const STEP_PERCENT = 4;
 
 /**
- * A pane at the bottom of a column, as high as the reader draws it, in percent of the column. The height is remembered
- * and is the pane's own state: what is above only gets more or less room.
+ * A resizable pane at the bottom of a column. Its height, in percent of the column, is stored in the browser and changes
+ * without rendering the rest of the column.
  */
 export function BottomPane(props: {
   id: string;
-  /** What the pane holds, as in `Log`. */
+  /** Names the content, such as `Log`. */
   name: string;
   storageKey: string;
   usualPercent: number;
@@ -48,15 +48,15 @@ export function BottomPane(props: {
       style={{ height: `${percent}%` }}
       className="relative flex max-h-[calc(100%-140px)] min-h-[120px] shrink-0 flex-col border-t"
     >
-      {/* biome-ignore lint/a11y/useSemanticElements: a rule of an article can't be moved */}
+      {/* biome-ignore lint/a11y/useSemanticElements: an <hr> can't be dragged */}
       <div
         role="separator"
         aria-label={`${name} height`}
         aria-orientation="horizontal"
         aria-controls={id}
         aria-valuenow={Math.round(percent)}
-        aria-valuemin={LEAST_PERCENT}
-        aria-valuemax={MOST_PERCENT}
+        aria-valuemin={MIN_PERCENT}
+        aria-valuemax={MAX_PERCENT}
         aria-valuetext={`${Math.round(percent)} percent`}
         tabIndex={0}
         onPointerDown={(event) => event.button === 0 && event.currentTarget.setPointerCapture(event.pointerId)}
@@ -76,10 +76,10 @@ export function BottomPane(props: {
 const STEPS: Record<string, (percent: number) => number> = {
   ArrowUp: (percent) => percent + STEP_PERCENT,
   ArrowDown: (percent) => percent - STEP_PERCENT,
-  Home: () => LEAST_PERCENT,
-  End: () => MOST_PERCENT,
+  Home: () => MIN_PERCENT,
+  End: () => MAX_PERCENT,
 };
 
 function within(percent: number): number {
-  return Math.min(MOST_PERCENT, Math.max(LEAST_PERCENT, percent));
+  return Math.min(MAX_PERCENT, Math.max(MIN_PERCENT, percent));
 }

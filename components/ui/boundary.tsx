@@ -3,9 +3,8 @@
 import { Component, type ReactNode } from 'react';
 
 interface BoundaryProps {
-  /** What is shown inside. When it changes, it is tried again. */
+  /** Identifies the content: a new value renders the children again after a failure. */
   of: unknown;
-  /** Shown in its place when it can't be. */
   fallback: ReactNode;
   children: ReactNode;
 }
@@ -16,10 +15,10 @@ interface BoundaryState {
 }
 
 /**
- * One part of a page that may fail alone.
+ * Error boundary for one part of a page.
  *
- * Failure: what its children throw while they render stays here; React tells the browser's console of it. On the
- * server nothing is caught: there the page's own Suspense leaves the rendering to the browser, and so to this.
+ * Failure: an error thrown while the children render is logged to the console and replaced by `fallback`. On the server
+ * the page's Suspense boundary catches it and leaves the rendering to the browser.
  */
 export class Boundary extends Component<BoundaryProps, BoundaryState> {
   override state: BoundaryState = { failed: false, of: this.props.of };

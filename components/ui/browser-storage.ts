@@ -1,11 +1,14 @@
+'use client';
+
 import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
+import { useCallback, useSyncExternalStore } from 'react';
 
 let person: string | null = null;
 let hasEnded = false;
 
-/** Dashboards at other paths of the same origin have keys of their own. */
+/** Includes the base path, because several dashboards may share an origin. */
 const PREFIX = `interlude${BASE_PATH}:`;
-/** Holds the id of the person whose page was loaded last, in any tab. When it changes, the other tabs leave. */
+/** Holds the id of the person whose page was loaded last, in any tab. When it changes, other tabs reload. */
 const CURRENT = `${PREFIX}current`;
 /** Keys of earlier versions, which name no person. */
 const LEGACY_KEYS = [
@@ -40,16 +43,16 @@ export function hasPageEnded(): boolean {
 }
 
 /**
- * The browser's store, of which a page uses only its own person's keys (`storageKey`). The theme is the one exception:
- * it names nothing, and `next-themes` keeps it for everybody who uses the browser.
+ * The browser's storage. A page uses only the keys of its own person (`storageKey`), except for the theme, which
+ * `next-themes` stores for the whole browser.
  *
- * @returns null if nothing may be stored: no person, private windows, sites that may not store
+ * @returns null without a person, after the page has stopped, or if the browser blocks storage
  */
 export function browserStorage(): Storage | null {
   return person === null || hasEnded ? null : wholeStorage();
 }
 
-/** @param name the same name is another key for another person */
+/** Key of a value of this page's person. */
 export function storageKey(name: string): string {
   return `${PREFIX}of:${encodeURIComponent(person ?? '')}:${name}`;
 }
@@ -62,7 +65,7 @@ export function claimStorage(id: string): void {
     storage?.setItem(CURRENT, id);
     isAnnounced = storage !== null;
   } catch {
-    // full: the server still refuses what another person composed
+    // Storage is full. The server still rejects requests composed by another person.
   }
   removeKeys(storage, isLegacyKey);
 }
@@ -72,7 +75,7 @@ export function isSuperseded(): boolean {
   return isAnnounced && wholeStorage()?.getItem(CURRENT) !== person;
 }
 
-/** Removes everything that this dashboard has stored in this browser, of all people. */
+/** Removes everything that this dashboard has stored in this browser, for all people. */
 export function clearStorage(): void {
   removeKeys(wholeStorage(), (key) => key.startsWith(PREFIX) || isLegacyKey(key));
 }
@@ -95,4 +98,67 @@ function wholeStorage(): Storage | null {
   } catch {
     return null;
   }
+}
+
+const listeners = new Set<() => void>();
+
+/** Calls back when the page stops, to remove what would stay on screen, such as notifications. @returns unsubscribe */
+export function onLeave(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Stops storing and sending, and removes the prompt about unfinished uploads. */
+export function stopPage(): void {
+  if (hasPageEnded()) return;
+  endPage();
+  for (const listener of listeners) listener();
+  addEventListener('beforeunload', (event) => event.stopImmediatePropagation(), { capture: true });
+}
+
+/** Stops the page, hides it at once and reloads it for the person who is signed in now. */
+export function leavePage(): void {
+  stopPage();
+  document.documentElement.style.display = 'none';
+  location.reload();
+}
+
+/** Values that the browser could not store (private window, full disk). They last as long as the page. */
+const unkept = new Map<string, string>();
+const storedListeners = new Set<() => void>();
+
+export function subscribeToStored(listener: () => void): () => void {
+  storedListeners.add(listener);
+  return () => storedListeners.delete(listener);
+}
+
+/** The person's stored value, from any tab. */
+export function readStored(key: string): string | null {
+  try {
+    return unkept.get(key) ?? browserStorage()?.getItem(storageKey(key)) ?? null;
+  } catch {
+    return unkept.get(key) ?? null;
+  }
+}
+
+export function writeStored(key: string, value: string): void {
+  unkept.set(key, value);
+  try {
+    const storage = browserStorage();
+    storage?.setItem(storageKey(key), value);
+    if (storage) unkept.delete(key);
+  } catch {
+    // Storage is full: `unkept` still has the value.
+  }
+  for (const notify of storedListeners) notify();
+}
+
+/** A setting stored in the browser for this person. Null on the server and until it is set. */
+export function useStored(key: string): [string | null, (value: string) => void] {
+  const value = useSyncExternalStore(
+    subscribeToStored,
+    () => readStored(key),
+    () => null,
+  );
+  return [value, useCallback((next: string) => writeStored(key, next), [key])];
 }

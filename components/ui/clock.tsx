@@ -1,13 +1,132 @@
 'use client';
 
+import { createContext, type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
 import { formatAgo, formatClock } from './duration';
 import { useLiveness } from './liveness';
-import { useClock, useHydrated } from './now';
+
+/** The server's clock at rendering. The first render in the browser uses it, too. */
+const RenderedAt = createContext(0);
+/** Milliseconds that the server's clock is ahead of the browser's. */
+const Offset = createContext(0);
+
+export function NowProvider({ renderedAt, children }: { renderedAt: number; children: ReactNode }) {
+  // Too small by the page's transit time: a deadline that has passed by this clock has passed on the server.
+  const [offset] = useState(() => (typeof window === 'undefined' ? 0 : renderedAt - Date.now()));
+  return (
+    <RenderedAt value={renderedAt}>
+      <Offset value={offset}>{children}</Offset>
+    </RenderedAt>
+  );
+}
+
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | null = null;
+let trueNow = 0;
+let frozenAt: number | null = null;
+
+function tick(): void {
+  trueNow = 0;
+  for (const notify of listeners) notify();
+}
 
 /**
- * Time since `since`, running; where nobody tells any more whether it goes on, up to when it was last known to.
+ * Freezes all clocks of the page at the time up to which its data is complete; null lets them run. Nothing else may stop
+ * a clock, so that all times on the page are consistent.
+ */
+export function freezeClocks(at: number | null): void {
+  if (at === frozenAt) return;
+  frozenAt = at;
+  tick();
+}
+
+export function clocksFrozenAt(): number | null {
+  return frozenAt;
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  // All clocks of a page share one timer and render together.
+  timer ??= setInterval(tick, 1_000);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0 || timer === null) return;
+    clearInterval(timer);
+    timer = null;
+    trueNow = 0;
+  };
+}
+
+/**
+ * The time up to which the page's data is complete, usually now. Updates every second.
  *
- * @param goesOn it does, whoever tells: a person is waited for until they answer
+ * @param derive reduces the time to the part that matters, so that only changes render
+ */
+export function useNow<Derived>(derive: (now: number) => Derived): Derived {
+  return useTime(shownNow, 0, derive);
+}
+
+/** `useNow` on the server's clock, for deadlines the server enforces. The reader's clock may be off by hours. */
+export function useServerNow<Derived>(derive: (now: number) => Derived): Derived {
+  return useTime(shownNow, useContext(Offset), derive);
+}
+
+/** Transit time looks like a slow clock: smaller offsets are ignored. */
+const ABOUT_RIGHT_MS = 5_000;
+
+/** `useNow` for running clocks: the reader's clock if it is about right, so that two tabs agree; else the server's. */
+export function useClock<Derived>(derive: (now: number) => Derived): Derived {
+  const offset = useContext(Offset);
+  return useTime(shownNow, Math.abs(offset) < ABOUT_RIGHT_MS ? 0 : offset, derive);
+}
+
+/** True once a time on the server's clock has passed, even while clocks are frozen. */
+export function useHasPassed(at: number | null): boolean {
+  return useTime(trueTime, useContext(Offset), (now) => at !== null && now >= at);
+}
+
+/** `useNow` that never freezes, to show how old the page is. */
+export function useTrueNow<Derived>(derive: (now: number) => Derived): Derived {
+  return useTime(trueTime, 0, derive);
+}
+
+function shownNow(): number {
+  return frozenAt ?? trueTime();
+}
+
+function trueTime(): number {
+  trueNow ||= Date.now();
+  return trueNow;
+}
+
+function useTime<Derived>(clock: () => number, offset: number, derive: (now: number) => Derived): Derived {
+  const renderedAt = useContext(RenderedAt);
+  return useSyncExternalStore(
+    subscribe,
+    () => derive(clock() + offset),
+    () => derive(renderedAt),
+  );
+}
+
+/** The time at which the clocks are frozen; null while they run. */
+export function useFrozenAt(): number | null {
+  return useSyncExternalStore(subscribe, clocksFrozenAt, () => null);
+}
+
+const never = () => () => {};
+
+/** True after hydration, when the time zone and the platform are known. */
+export function useHydrated(): boolean {
+  return useSyncExternalStore(
+    never,
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * Running time since `since`. Stops when the activity's liveness does.
+ *
+ * @param goesOn keeps running regardless, for waits on a person
  */
 export function RunningClock(props: { since: number; goesOn?: boolean; className?: string }) {
   const { since, goesOn = false, className } = props;
@@ -21,7 +140,7 @@ export function RunningClock(props: { since: number; goesOn?: boolean; className
   );
 }
 
-/** How long ago `at` was, ticking. */
+/** Time since `at`, such as `4m`. */
 export function Ago({ at, className }: { at: number; className?: string }) {
   const text = useClock((now) => formatAgo(now - at));
   const hydrated = useHydrated();
@@ -32,7 +151,7 @@ export function Ago({ at, className }: { at: number; className?: string }) {
   );
 }
 
-/** The reader's own wall clock: `14:03`, or `14:03:21`. */
+/** Local time of day: `14:03`, or `14:03:21`. */
 export function TimeOfDay({ at, seconds = false, className }: { at: number; seconds?: boolean; className?: string }) {
   const hydrated = useHydrated();
   return (
@@ -48,8 +167,21 @@ function timeOfDay(at: number, seconds: boolean): string {
   return parts.map((part) => String(part).padStart(2, '0')).join(':');
 }
 
-/** A runner's clock may say anything; a date outside what a browser knows must not break the page. */
+/** Undefined for a date outside the browser's range, which a runner's clock may report. */
 function isoTime(at: number): string | undefined {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
+}
+
+/** Agents are often silent for less than this. */
+const NOTABLE_MS = 60_000;
+
+/** `last heard 4m ago`, or empty while that is recent: an agent that is shown as working may be gone. */
+export function useLastHeard(at: number): string {
+  return useClock((now) => (now - at < NOTABLE_MS ? '' : `last heard ${formatAgo(now - at)} ago`));
+}
+
+export function LastHeard({ at, className }: { at: number; className?: string }) {
+  const words = useLastHeard(at);
+  return words === '' ? null : <span className={className}>{words}</span>;
 }

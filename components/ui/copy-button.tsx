@@ -8,15 +8,15 @@ import { Icon } from './icon';
 const SHOWN_MS = 1_600;
 
 /**
- * Copies `text()`. The button itself answers, in sign and word: there is nothing to look for elsewhere.
+ * Copies `text()` and shows the outcome on the button.
  *
- * @param label what is copied, as in "Copy answer"
+ * @param label such as `Copy answer`
  */
 export function CopyButton(props: {
   label: string;
   text: () => string;
   icon?: 'copy' | 'link';
-  /** Show the label beside the sign. */
+  /** Shows the label beside the icon. */
   withLabel?: boolean;
   className?: string;
 }) {
@@ -30,12 +30,12 @@ export function CopyButton(props: {
   }, [outcome]);
 
   const sign = outcome === 'copied' ? Check : outcome === 'refused' ? X : icon === 'link' ? Link2 : Copy;
-  const said = outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'Not allowed to copy' : label;
+  const status = outcome === 'copied' ? 'Copied' : outcome === 'refused' ? 'Copying is blocked' : label;
   return (
     <button
       type="button"
-      aria-label={said}
-      title={said}
+      aria-label={status}
+      title={status}
       onClick={() => {
         writeClipboard(text()).then(
           () => setOutcome('copied'),
@@ -49,18 +49,18 @@ export function CopyButton(props: {
       )}
     >
       <Icon of={sign} size={13} strokeWidth={1.75} />
-      {withLabel && <span>{outcome === null ? label : said}</span>}
+      {withLabel && <span>{outcome === null ? label : status}</span>}
     </button>
   );
 }
 
-/** Outside a secure context (plain HTTP on another host), and in some frames, browsers have only the old command. */
+/** Falls back to `execCommand`: outside secure contexts and in some frames the clipboard API is missing. */
 async function writeClipboard(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
     return;
   } catch {
-    // the old command may do it
+    // Try the old command.
   }
   const field = document.createElement('textarea');
   field.value = text;

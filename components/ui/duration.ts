@@ -6,8 +6,7 @@ const DAY = 24 * HOUR;
 const two = (value: number) => String(value).padStart(2, '0');
 
 /**
- * A clock that runs: `0:03`, `12:04`, `1:02:33`; from a day on hours and minutes: `3d 01:02`. Never negative, whatever two
- * machines' clocks think.
+ * `0:03`, `12:04`, `1:02:33`, and from a day on `3d 01:02`. Clamped at zero, because two machines' clocks may differ.
  */
 export function formatClock(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / SECOND));
@@ -16,7 +15,7 @@ export function formatClock(ms: number): string {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
-/** How long ago, in the fewest signs that tell: `now`, `12s`, `3m`, `2h`, `5d`. */
+/** `now`, `12s`, `3m`, `2h`, `5d`. */
 export function formatAgo(ms: number): string {
   const span = Math.max(0, ms);
   if (span < 5 * SECOND) return 'now';
@@ -26,8 +25,8 @@ export function formatAgo(ms: number): string {
   return `${Math.floor(span / DAY)}d`;
 }
 
-/** How long ago, in words: `just now`, `12 s ago`, `3 min ago`, `2 h 5 min ago`, `3 d 1 h ago`. */
-export function agoInWords(ms: number): string {
+/** `just now`, `12 s ago`, `3 min ago`, `2 h 5 min ago`, `3 d 1 h ago`. */
+export function formatAgoLong(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / SECOND));
   if (seconds < 1) return 'just now';
   if (seconds < 60) return `${seconds} s ago`;

@@ -3,30 +3,23 @@
 import { clsx } from 'clsx';
 import { useLiveness } from './liveness';
 
-const COLOUR = {
+/** States without an entry are `text-ink-3`. */
+const COLOUR: Partial<Record<GlyphName, string>> = {
   failed: 'text-failed',
   waiting: 'text-waiting',
   working: 'text-working stale:text-ink-3',
-  idle: 'text-ink-3',
-  done: 'text-ink-3',
   running: 'text-working stale:text-ink-3',
-  completed: 'text-ink-3',
-  stopped: 'text-ink-3',
   lost: 'text-waiting',
-  unknown: 'text-ink-3',
-  starting: 'text-ink-3',
   woken: 'text-accent',
 };
 
-export type GlyphName = keyof typeof COLOUR;
-
 /**
- * A state's sign, 12 px. Each has a shape of its own, so that it is told without colour; the word beside it is what a
- * screen reader says.
+ * Icon of a state, 12 px. Each state has its own shape, not only its own colour. Hidden from screen readers, which read
+ * the word beside it.
  */
 export function Glyph({ name: given, className }: { name: GlyphName; className?: string }) {
   const { stopped } = useLiveness();
-  // What moves says that something goes on.
+  // An animation would claim that work continues.
   const name = stopped !== null && (given === 'working' || given === 'running') ? 'lost' : given;
   return (
     <svg
@@ -39,14 +32,14 @@ export function Glyph({ name: given, className }: { name: GlyphName; className?:
       strokeLinecap="round"
       strokeLinejoin="round"
       aria-hidden="true"
-      className={clsx('shrink-0', COLOUR[name], className)}
+      className={clsx('shrink-0', COLOUR[name] ?? 'text-ink-3', className)}
     >
       {SHAPE[name]}
     </svg>
   );
 }
 
-const SHAPE: Record<GlyphName, React.ReactNode> = {
+const SHAPE = {
   failed: <path d="M2.5 2.5l7 7M9.5 2.5l-7 7" />,
   waiting: <path d="M4 2.5v7M8 2.5v7" strokeWidth="2" />,
   working: <circle cx="6" cy="6" r="3.5" fill="currentColor" stroke="none" className="animate-breathe" />,
@@ -70,3 +63,5 @@ const SHAPE: Record<GlyphName, React.ReactNode> = {
     </>
   ),
 };
+
+export type GlyphName = keyof typeof SHAPE;

@@ -2,7 +2,7 @@ import type { IconNode } from 'lucide';
 import { createElement, type SVGProps } from 'react';
 
 /**
- * One of Lucide's drawings, for the eye only. Its package for React brings as much code again as all the icons of a page.
+ * A decorative Lucide icon. Lucide's React package would double the code of a page's icons.
  *
  * @param props `size` in pixels
  */
@@ -21,6 +21,17 @@ export function Icon({ of, size = 24, ...props }: SVGProps<SVGSVGElement> & { of
       {...props}
     >
       {of.map(([tag, attributes]) => createElement(tag, { key: JSON.stringify(attributes), ...attributes }))}
+    </svg>
+  );
+}
+
+/** Two bar lines with a dot between them. */
+export function Logo({ className }: { className?: string }) {
+  return (
+    <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" className={className}>
+      <rect x="3.5" y="3" width="2" height="14" rx="1" fill="currentColor" />
+      <rect x="14.5" y="3" width="2" height="14" rx="1" fill="currentColor" />
+      <circle cx="10" cy="10" r="2.5" className="fill-accent" />
     </svg>
   );
 }

@@ -1,16 +1,16 @@
-/** Part of the window, in its pixels. */
-export type Area = Pick<DOMRectReadOnly, 'left' | 'top' | 'right' | 'bottom'>;
+/** A rectangle in window pixels. */
+type Area = Pick<DOMRectReadOnly, 'left' | 'top' | 'right' | 'bottom'>;
 
-/** What stands over the page, whichever part of it, bears this: a browser's observers look through it. */
-export const OVER = { 'data-over': '' } as const;
+/** Attribute of everything that can cover the page. IntersectionObserver ignores such overlays. */
+export const OVERLAY = { 'data-over': '' } as const;
 
 const ROUNDED_PX = 1;
 
 /**
- * The rows of an area in which a person sees an element from the area's left to its right: nothing stands over it there,
- * and a page that is magnified shows all of them.
+ * Vertical ranges of an area that are visible over its full width: not covered by an overlay, and inside the visual
+ * viewport when the page is pinch-zoomed.
  *
- * @returns `[from, to)` in the window's pixels, ascending and apart
+ * @returns disjoint ranges `[from, to)` in window pixels, ascending
  */
 export function rowsInView(element: Element, area: Area): readonly (readonly [from: number, to: number])[] {
   const view = windowInView();
@@ -23,7 +23,7 @@ export function rowsInView(element: Element, area: Area): readonly (readonly [fr
     .filter(([from, to]) => from < to);
 }
 
-/** Whether a person sees some of an area of an element. */
+/** True if part of an area of the element is visible. */
 export function isInView(element: Element, area: Area): boolean {
   const view = windowInView();
   const [left, right] = [Math.max(area.left, view.left), Math.min(area.right, view.right)];
@@ -44,7 +44,7 @@ function areasOver(element: Element): Area[] {
     .map((over) => over.getBoundingClientRect());
 }
 
-/** Of a page that is magnified with two fingers, a part of the window. */
+/** The visual viewport: smaller than the window on a pinch-zoomed page. */
 function windowInView(): Area {
   if (visualViewport === null) return { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
   const { offsetLeft: left, offsetTop: top, width, height } = visualViewport;

@@ -1,8 +1,8 @@
 'use client';
 
-import { createContext, type ReactNode, useContext } from 'react';
+import { createContext, type ReactNode, useContext, useEffect, useEffectEvent } from 'react';
 
-/** Brings the element with this id into view, loading it first where need be. */
+/** Scrolls to the element with this id, loading it first if necessary. */
 export type Jump = (anchor: string) => void;
 
 const JumpContext = createContext<Jump | null>(null);
@@ -11,7 +11,7 @@ export function JumpProvider({ jump, children }: { jump: Jump; children: ReactNo
   return <JumpContext value={jump}>{children}</JumpContext>;
 }
 
-/** A link within the page to something that may not be on it yet. It is a real link: it can be copied and opened. */
+/** A link to an anchor that may not be loaded yet. A real link, so it can be copied and opened in a tab. */
 export function JumpLink(props: { anchor: string; className?: string; title?: string; children: ReactNode }) {
   const { anchor, className, title, children } = props;
   const jump = useContext(JumpContext);
@@ -29,4 +29,35 @@ export function JumpLink(props: { anchor: string; className?: string; title?: st
       {children}
     </a>
   );
+}
+
+/** The decoded fragment of the page's URL. One component of a page reads and writes it. */
+export function addressAnchor(): string {
+  const hash = location.hash.slice(1);
+  try {
+    return decodeURIComponent(hash);
+  } catch {
+    // Truncated within an escape: no anchor has this name.
+    return hash;
+  }
+}
+
+/** @param how `replace` adds no history entry. Neither fires an event. */
+export function setAddressAnchor(anchor: string, how: 'push' | 'replace'): void {
+  history[`${how}State`](null, '', `#${encodeURIComponent(anchor)}`);
+}
+
+/** Calls `follow` on mount, when the reader follows a link within the page, and on back and forward. */
+export function useAddressAnchor(follow: (anchor: string, isFirst: boolean) => void): void {
+  const onChange = useEffectEvent((isFirst: boolean) => follow(addressAnchor(), isFirst));
+  useEffect(() => {
+    const listen = () => onChange(false);
+    onChange(true);
+    addEventListener('hashchange', listen);
+    addEventListener('popstate', listen);
+    return () => {
+      removeEventListener('hashchange', listen);
+      removeEventListener('popstate', listen);
+    };
+  }, []);
 }

@@ -2,11 +2,11 @@
 
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 
-/** Whether what is shown below still goes on, as far as anybody knows. */
-export interface Liveness {
-  /** Nobody tells of it any more: since when, and why in a word or two. Clocks stand still there. */
+/** Whether the activity shown below is known to continue. */
+interface Liveness {
+  /** Set while nothing reports on the activity: since when, and a short reason. Its clocks stop there. */
   stopped: { at: number; why: string } | null;
-  /** Nobody is there just now to act on what is asked here: it waits. */
+  /** The agent is offline: commands to it are queued. */
   isAway: boolean;
 }
 
@@ -17,7 +17,7 @@ export function LivenessProvider(props: {
   stoppedAt: number | null;
   why: string;
   isAway: boolean;
-  /** When something was last heard of it. */
+  /** Time of the last record, epoch milliseconds. */
   heardAt: number | null;
   children: ReactNode;
 }) {
@@ -37,6 +37,7 @@ export function useLiveness(): Liveness {
   return useContext(LivenessContext);
 }
 
+/** Time of the last record, epoch milliseconds; null if unknown. */
 export function useHeardAt(): number | null {
   return useContext(HeardContext);
 }

@@ -1,23 +1,24 @@
 /**
- * Characters that pass for others: words of several scripts (`pаypal` with a Cyrillic а), words that read as Latin among
- * ASCII ones (`ехес.com`), styles of ASCII letters (`𝐬𝐮𝐝𝐨`), and punctuation that reads as that of a command (`rm −rf`).
+ * A run of characters that can be mistaken for others: words of mixed scripts (`pаypal` with a Cyrillic а), words of
+ * another script that read as Latin (`ехес.com`), styled ASCII letters (`𝐬𝐮𝐝𝐨`), and punctuation that looks like a
+ * command's (`rm −rf`).
  *
- * A word is judged by its text, by its segment (a line, a quoted text, a command, a comment) and by its token: words of
- * another language elsewhere in the text hide nothing.
+ * Each word is checked against the whole text, its segment (a line, a quoted text, a command or a comment) and its token,
+ * so that another language elsewhere in the text hides nothing.
  *
- * A word may have one script, one of the combinations that UTS 39 calls Highly Restrictive, or one that people write
- * (`kΩ`, `الـAPI`). Marks have no script, and digits only beside ASCII.
+ * A word may have one script, a combination that UTS 39 calls Highly Restrictive, or a common mix (`kΩ`, `الـAPI`). Marks
+ * have no script. Digits have one only beside ASCII.
  *
  * @see https://www.unicode.org/reports/tr39/
  */
 export interface Lookalike {
-  /** Where the run of characters ends, as an index into the text. */
+  /** End of the run, as an index into the text. */
   end: number;
-  /** The name of their script, `styled`, or the code point of the one character, as in `U+2212`. */
+  /** Name of the script, `styled`, or the code point of a single character, such as `U+2212`. */
   label: string;
 }
 
-/** Scripts with a label of their own. Letters of any other count as one script. */
+/** Scripts with a label of their own. All others count as one. */
 const SCRIPTS = 'Latin Cyrillic Greek Han Hiragana Katakana Hangul Bopomofo Arabic Hebrew Armenian Cherokee Lisu'.split(
   ' ',
 );
@@ -26,49 +27,49 @@ const OTHER = 'other script';
 const STYLE = 'styled';
 const LABELS = new Set([...SCRIPTS, OTHER, STYLE]);
 const LABELLED = /⟨([^⟨⟩]{1,24})⟩/g;
-/** Has no script of its own, or that of the letters around it. */
+/** Characters without a script of their own. */
 const NEUTRAL = /[\p{scx=Common}\p{scx=Inherited}\p{M}\p{N}]/u;
-/** Scripts that are written in one word: Chinese, Japanese and Korean, each with Latin. */
+/** Scripts that words combine: Chinese, Japanese or Korean with Latin. */
 const TOGETHER = /^(?:(?:Latin|Han|Hiragana|Katakana|Bopomofo)*|(?:Latin|Han|Hangul)*)$/;
-/** Greek signs that look like no Latin letter, beside some, and words of Arabic or Hebrew with a Latin one attached. */
+/** Greek letters unlike any Latin one beside Latin letters, and Arabic or Hebrew words joined with a Latin one. */
 const WRITTEN_TOGETHER =
   /^(?:[a-zA-Z\p{N}]*[ΓΔΘΛΞΠΣΦΨΩ\u2126δζθλμξπφψ]{1,2}[a-zA-Z\p{N}]*|[\p{scx=Arabic}\p{scx=Hebrew}]{2,}[a-zA-Z\d]+|[a-zA-Z\d]+[\p{scx=Arabic}\p{scx=Hebrew}]{2,})$/u;
 /** Variables and prefixes, as in `α-helix`. */
-const GREEK_SIGN = /^[αγσ]$/;
+const GREEK_SYMBOL = /^[αγσ]$/;
 const EAST_ASIAN = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u;
 
 /**
- * Letters that look like a Latin one, or punctuation, in most fonts (Unicode's confusables.txt): Cyrillic, Greek, Armenian
- * and Coptic ones, and strokes of Han, Kana, Hangul and Canadian syllabics.
+ * Letters that look Latin or like punctuation in most fonts (Unicode's confusables.txt): Cyrillic, Greek, Armenian and
+ * Coptic letters, and strokes of Han, Kana, Hangul and Canadian syllabics.
  */
 const LIKE_LATIN =
   'АВЕКМНОРСТУХаеорсухІіЈјЅѕԌԚԛԜԝԁһҺҽҮүѴѵѡӀӏӔӕΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺͿϜαινορυγσϲϳքգզհոռցօՕսՍաՏⲥⲟⲣ丨一丿丶ーノㅣㅡㅇᐸᐳ';
-/** Letters of few languages: where all others of a word look like Latin ones, too, it hardly is one of theirs. */
+/** Letters of rare alphabets: a word whose letters all look Latin is hardly one of theirs. */
 const RARE = /[ѕһӏԁԛԝ]/;
 const UNLIKE_LATIN = new RegExp(`(?![\\0-\\x7f${LIKE_LATIN}])\\p{L}`, 'u');
-/** Scripts whose every letter looks like a Latin one, or nearly. */
+/** Scripts whose letters nearly all look like Latin ones. */
 const ALL_LIKE_LATIN = /Cherokee|Lisu/;
-/** Latin letters that are no letter of a living alphabet: small capitals, phonetic alphabets, and those in a shape. */
+/** Latin letters outside living alphabets: small capitals, phonetic letters and enclosed letters. */
 const ODD_LATIN = /[ɑɡɢɩɪɴʀʏʙʜʟᴀᴃ-ᴇᴊ-ᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞯⒶ-ⓩ\u{1f110}-\u{1f169}]/u;
-/** Letters of Turkish that pass for i and j where their segment has no other letter of Turkish. */
+/** Turkish letters that look like i and j. Allowed in a segment with other Turkish letters. */
 const DOTLESS = /[ıȷ]/;
 const TURKISH = /[çğöşüİ]/i;
-/** Letters, roman numerals and digits, which have a plain form. */
+/** Letters, roman numerals and digits that may have a plain form. */
 const STYLED = /[\p{LC}\p{Nl}\p{Nd}]/u;
 const FOREIGN_DIGIT = /(?!\d)\p{Nd}/u;
 const WORD = /[\p{L}\p{M}\p{N}Ⓐ-ⓩ\u{1f110}-\u{1f169}]+/gu;
 /** A line, a quoted text, a command or a comment. */
 const SEGMENT = /[^\n;|&#"'`]+/g;
-/** A run of characters without a blank. A path has one for each of its parts. */
+/** A run of non-blank characters. Each part of a path is a token. */
 const TOKEN = /\/*[^\s/]+/g;
-/** Has ASCII letters, or is a part of a path or an option. */
+/** Contains ASCII letters, or is part of a path or an option. */
 const ASCII_TOKEN = /[a-zA-Z]|^(?:\/|--)\p{L}/u;
 const CAPITALS = /^[\p{Lu}\p{M}\p{N}]+$/u;
-/** Letters of a constant: `AWS_РАТН`, `$НОМЕ`, `РАТН=`. Other words in capitals are headings and abbreviations. */
+/** Capitals in a constant: `AWS_РАТН`, `$НОМЕ`, `РАТН=`. Other capitals are headings and abbreviations. */
 const CONSTANT = /(?:[A-Z]_|[${])[^\0-\x7f]|[^\0-\x7f](?:_[A-Z]|=)/;
 /**
- * Punctuation that reads as that of a command (Unicode's confusables.txt), not as prose and mathematics have it. The
- * first group is marked in any language: the dashes of an option and the colon of a URL.
+ * Punctuation that looks like a command's (Unicode's confusables.txt), except in prose and mathematics. The first group,
+ * the dashes of an option and the colon of a URL, is marked in any language.
  */
 const PUNCTUATION =
   /((?<![^\s"'(=[,])[‐-–−⁃﹣－˗]+(?=[a-z])|：(?=[/／]{2}))|(?<=[a-z./~])[⁄∕-∗⧵-⧹╱╲⟋⟍‐‑⁃˗꞉∶˸ˋ℮⍳-⍺〇ǃ∼]|[⁄∕-∗⧵-⧹╱╲⟋⟍‐‑⁃˗꞉∶˸ˋ℮⍳-⍺〇ǃ∼](?=[a-z./~])|(?<=[a-z])[。｡−](?=[a-z])|(?<!\p{sc=Greek})\u037e|[‵․∗⁎∣ǀ﹍-﹫]|[！-／：-＠［-｀｛-～]/giu;
@@ -76,12 +77,11 @@ const ASCII_LETTER = /[a-z]/i;
 const NOT_ASCII = /[^\0-\x7f]/;
 
 /**
- * The runs of letters in a text that pass for others, in their order. Skips a run that its label follows already, in ⟨⟩:
- * text that was labelled once is judged as it was before.
- * Takes linear time.
+ * Finds lookalikes in order, in linear time. Skips runs that are already followed by their label in ⟨⟩, and ignores such
+ * labels, so labelling a text is idempotent.
  *
- * @param characterOf the character that a label in ⟨⟩ spells out; null if it spells none
- * @param isTool the text is the name of a tool, for which ASCII is expected: every word that reads as Latin is marked
+ * @param characterOf returns the character that a label stands for; null for other text
+ * @param isTool expects ASCII, as in the name of a tool: every word that reads as Latin is marked
  */
 export function lookalikes(text: string, characterOf?: (label: string) => string | null, isTool = false): Lookalike[] {
   if (!NOT_ASCII.test(text)) return [];
@@ -89,7 +89,7 @@ export function lookalikes(text: string, characterOf?: (label: string) => string
   const before = text.replace(LABELLED, (whole, label: string, index: number) => {
     const character = LABELS.has(label) ? '' : characterOf?.(label);
     if (character == null) return whole;
-    // the label of punctuation follows the character itself
+    // The label of punctuation follows the character itself.
     const instead = text.startsWith(character, index - character.length) ? '' : character;
     labels.push({ index, shorter: whole.length - instead.length });
     return instead;
@@ -104,7 +104,7 @@ export function lookalikes(text: string, characterOf?: (label: string) => string
   return found;
 }
 
-/** The labels of the runs by where they end, in no order. */
+/** Labels by the end of their run, unordered. */
 function unlabelled(text: string, isTool: boolean): Map<number, string> {
   const isLatinText = passesForAscii(text);
   const found = new Map<number, string>();
@@ -120,7 +120,7 @@ function unlabelled(text: string, isTool: boolean): Map<number, string> {
       for (const { index, 0: word } of token.matchAll(WORD)) {
         if (!NOT_ASCII.test(word)) continue;
         let end = start + from + index;
-        // one or two letters are a word of many languages, or an ending, as in `PR-у`
+        // Many languages have words of one or two letters, and endings such as in `PR-у`.
         const isAscii =
           isTool ||
           RARE.test(word) ||
@@ -134,29 +134,29 @@ function unlabelled(text: string, isTool: boolean): Map<number, string> {
         }
       }
     }
-    // full-width punctuation is that of East Asian text
+    // East Asian text uses full-width punctuation.
     for (const { index, 0: run, 1: always } of segment.matchAll(PUNCTUATION))
       if (always || !isEastAsian || run < '！') found.set(start + index + run.length, codeName(run.charCodeAt(0)));
   }
   return found;
 }
 
-/** How a character without a name is called: `U+2212`. */
+/** `U+2212`. */
 export function codeName(code: number): string {
   return `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** Returns true if a text, a segment or a token has ASCII letters and reads as Latin. */
+/** True if a text, a segment or a token has ASCII letters and reads as Latin. */
 function passesForAscii(text: string): boolean {
   return ASCII_TOKEN.test(text) && readsAsLatin(text);
 }
 
-/** A letter, and the label of what makes it pass for another; null if nothing does. */
+/** A letter with its label if it is a lookalike, else null. */
 type Labelled = readonly [letter: string, label: string | null];
 
 /**
- * @param isAscii the word is read as an ASCII one if it looks like one
- * @param isTurkish letters of Turkish stand near
+ * @param isAscii the context is ASCII: a word of another script that reads as Latin is a lookalike
+ * @param isTurkish the segment contains Turkish letters
  */
 function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[] {
   const letters = [...word].map((letter) => [letter, scriptOf(letter)] as const);
@@ -167,22 +167,22 @@ function labelsOf(word: string, isAscii: boolean, isTurkish: boolean): Labelled[
   const isOdd =
     kinds.length > 1
       ? ((readsLatin && kinds.includes('Latin')) || !TOGETHER.test(kinds.join(''))) && !WRITTEN_TOGETHER.test(word)
-      : isAscii && readsLatin && kinds.length > 0 && kinds[0] !== 'Latin' && !GREEK_SIGN.test(word);
+      : isAscii && readsLatin && kinds.length > 0 && kinds[0] !== 'Latin' && !GREEK_SYMBOL.test(word);
   const count = (script: string) => scripts.filter((one) => one === script).length;
-  // Marked are the letters that make it read as Latin, else those of the rarer scripts.
+  // Marks the letters that make it read as Latin, or else those of the rarer scripts.
   const main = isLikeLatin || readsLatin ? 'Latin' : kinds.sort((a, b) => count(b) - count(a))[0];
   const isEastAsian = EAST_ASIAN.test(word);
   const hasAscii = /\w/.test(word);
   return letters.map(([letter, script]) => {
     if (isOdd || isLikeLatin) return [letter, script === main ? null : script];
-    // full-width letters and roman numerals are plain among East Asian ones
+    // East Asian words use full-width letters and roman numerals.
     const isPlain = isEastAsian && /[Ⅰ-ⅿ！-～]/.test(letter);
     if ((!isPlain && isStyled(letter)) || (!isTurkish && DOTLESS.test(letter))) return [letter, STYLE];
     return [letter, hasAscii && FOREIGN_DIGIT.test(letter) ? nameOf(letter) : null];
   });
 }
 
-/** Returns the script of a letter, null for what has none. */
+/** Returns the script of a letter; null for neutral characters. */
 function scriptOf(letter: string): string | null {
   if (ASCII_LETTER.test(letter)) return 'Latin';
   return NEUTRAL.test(letter) ? null : nameOf(letter);
@@ -192,7 +192,7 @@ function nameOf(letter: string): string {
   return OF_SCRIPT.find(([, of]) => of.test(letter))?.[0] ?? OTHER;
 }
 
-/** Returns true if every letter is ASCII or looks like a Latin one: text in another language has others, too. */
+/** True if every letter is ASCII or looks Latin. Text in another language has other letters, too. */
 function readsAsLatin(text: string): boolean {
   return !UNLIKE_LATIN.test(text.normalize('NFD'));
 }

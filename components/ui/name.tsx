@@ -1,59 +1,65 @@
 import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
-import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';
-import { needsBreaks, withBreaks } from './with-breaks';
+import { needsBreaks, withBreaks } from './line-breaks';
+import { bracketed, isPlainName, type VerbatimLayout, type VerbatimPiece, verbatimPieces } from './verbatim';
 
-/** Longer names are cut: a name is to know something by, and must not push away what it names. */
+/** Longer names are truncated, so that they don't push other content away. */
 export const NAME_CHARACTERS = 400;
 
 /**
- * And those of more signs: each is an element, and a list may have hundreds of names. Two words from right to left count
- * as one.
+ * Names with more labels such as `⟨RLO⟩` are truncated, too: each label is an element, and a list may have hundreds of
+ * names. A right-to-left word counts as half.
  */
 const NAME_SIGNS = 12;
 
+interface NameProps {
+  text: string;
+  most?: number;
+  /** Maximum number of labels. */
+  signs?: number;
+}
+
 /**
- * What an agent calls something, on one line, as it is: what can't be seen or would turn its surroundings around is a
- * sign. For attributes and titles of pages, where no element can stand, `nameText` spells the same out.
+ * A name given by an agent, verbatim on one line: characters that are invisible or change the direction of the text
+ * around them become labels. Use `nameText` for attributes and page titles.
  *
- * @param signs how many of them may be shown
- * @param layout `tool` for the name of a tool or a command, or of a file behind a path in ASCII
+ * @param layout `tool` for the name of a tool or a command, or of a file after an ASCII path
  */
-export function Name(props: { text: string; most?: number; signs?: number; layout?: 'name' | 'tool' }): ReactNode {
-  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, layout = 'name' } = props;
+export function Name({ layout = 'name', ...props }: NameProps & { layout?: 'name' | 'tool' }): ReactNode {
+  return <Line {...props} layout={layout} />;
+}
+
+/**
+ * A message or description on one line, for reading: text runs in the direction of its script, and invisible characters
+ * become labels. Wrap it in an element with `dir="auto"`, so that it does not affect the text around it.
+ *
+ * @param strict labels joiners, too, for texts that must be distinguishable
+ */
+export function Words({ strict = false, ...props }: NameProps & { strict?: boolean }): ReactNode {
+  return <Line {...props} layout={strict ? 'name' : 'words'} isReadingOrder />;
+}
+
+/** @param isReadingOrder right-to-left letters follow the direction around them instead of being isolated */
+function Line(props: NameProps & { layout: VerbatimLayout; isReadingOrder?: boolean }): ReactNode {
+  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, layout, isReadingOrder = false } = props;
   const isLong = text.length > most;
   const pieces = verbatimPieces(isLong ? truncateText(text, most) : text, layout);
   const shown = firstSigns(pieces, signs);
   return (
     <>
-      <Pieces pieces={shown} />
+      <Pieces
+        pieces={
+          isReadingOrder ? shown.map((piece) => (piece.kind === 'rtl' ? { ...piece, kind: 'text' } : piece)) : shown
+        }
+      />
       {(isLong || shown.length < pieces.length) && '…'}
     </>
   );
 }
 
-/**
- * What people and agents say, on one line, to be read: letters run as their script does, and what can't be seen is a
- * sign. It stands in an element of its own with `dir="auto"`, so that it turns around nothing else.
- *
- * @param strict what joins letters is a sign, too: for words that are told apart by it
- */
-export function Words(props: { text: string; most?: number; signs?: number; strict?: boolean }): ReactNode {
-  const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, strict = false } = props;
-  const isLong = text.length > most;
-  const pieces = verbatimPieces(isLong ? truncateText(text, most) : text, strict ? 'name' : 'words');
-  const shown = firstSigns(pieces, signs);
-  return (
-    <>
-      <Pieces pieces={shown.map((piece) => (piece.kind === 'rtl' ? { ...piece, kind: 'text' } : piece))} />
-      {(isLong || shown.length < pieces.length) && '…'}
-    </>
-  );
-}
-
-/** `Name` in quotes: words of others within a sentence of ours. See `inQuotes`. */
-export function Quoted({ text, ...limits }: { text: string; most?: number; signs?: number }): ReactNode {
+/** `Name` in quotes, for use within our own sentences. See `inQuotes`. */
+export function Quoted({ text, ...limits }: NameProps): ReactNode {
   return (
     <>
       “<Name {...limits} text={withoutQuotes(text)} />”
@@ -70,7 +76,7 @@ function firstSigns(pieces: readonly VerbatimPiece[], most: number): readonly Ve
   return beyond < 0 ? pieces : pieces.slice(0, beyond);
 }
 
-/** About how many elements a name is where all of it is shown. */
+/** Approximate number of elements of an untruncated name. */
 export function nameElements(text: string): number {
   if (isPlainName(text)) return 0;
   const pieces = verbatimPieces(text, 'name');

@@ -1,10 +1,10 @@
 'use client';
 
 import { type ComponentType, type ReactNode, use, useEffect, useEffectEvent, useRef, useState } from 'react';
-import { useHydrated } from './now';
+import { useHydrated } from './clock';
 import { whenIdle } from './when-idle';
 
-/** A component whose code does not come with the page. Made once, beside what shows it. */
+/** A component whose code loads separately. Create it once, at module level. */
 export class CodeOnDemand<Props extends object> {
   loaded: ComponentType<Props> | null = null;
   #loading: Promise<ComponentType<Props>> | null = null;
@@ -14,7 +14,7 @@ export class CodeOnDemand<Props extends object> {
     this.#load = load;
   }
 
-  /** The same promise until it has failed. */
+  /** Returns the same promise until it rejects. */
   load(): Promise<ComponentType<Props>> {
     this.#loading ??= this.#load().then(
       (content) => {
@@ -30,7 +30,7 @@ export class CodeOnDemand<Props extends object> {
   }
 }
 
-/** Loads it once the page is idle, so that it is there at once, and also after the server has gone. */
+/** Loads the code when the page is idle, so that it shows at once, even if the server is gone by then. */
 export function usePreload(code: { load: () => Promise<unknown> }): void {
   useEffect(() => {
     const turn = whenIdle(() => code.load().catch(() => {}));
@@ -39,9 +39,9 @@ export function usePreload(code: { load: () => Promise<unknown> }): void {
 }
 
 /**
- * A part of the page whose code comes when it is shown, if it has not come before.
+ * A part of the page whose code loads when it is first shown.
  *
- * Failure: where it can't be loaded the page says so in its place, and asks for it again on a press.
+ * Failure: if the code can't be loaded, an error with a retry button takes its place.
  */
 export function OnDemand<Props extends object>(props: { code: CodeOnDemand<Props>; name: string; props: Props }) {
   const { code, name } = props;
@@ -50,16 +50,16 @@ export function OnDemand<Props extends object>(props: { code: CodeOnDemand<Props
   return hasFailed ? <NotLoaded name={name} tryAgain={tryAgain} /> : null;
 }
 
-/** The same object each time: React writes another one into the element, and the markup would be gone. */
+/** A constant, because React would replace the markup when the object changes. */
 const AS_IT_CAME = { __html: '' };
 
 /**
- * The same for a part that the server renders: its markup stays as it came until the code is here, and is then replaced
- * in one commit. The page can be used without that code, and no markup is gone through twice.
+ * `OnDemand` for a part that the server renders. The server's markup stays until the code has loaded, and is replaced in
+ * one commit without hydration.
  *
- * @param read what the part is to know of the markup that it replaces
- * @param wait stands in its place where no markup came
- * @param onEnd called when the part is there, or can't be loaded
+ * @param read derives props from the markup just before it is replaced
+ * @param wait placeholder if there is no server markup
+ * @param onEnd called when the part has rendered or failed to load
  */
 export function ServedOnDemand<Props extends object>(props: {
   code: CodeOnDemand<Props>;
@@ -73,7 +73,7 @@ export function ServedOnDemand<Props extends object>(props: {
   const [hasMarkup] = useState(!useHydrated());
   const markup = useRef<HTMLDivElement>(null);
   const start = hasMarkup ? null : code.loaded;
-  const { Content, taken, hasFailed, tryAgain } = useCode(code, start, () => markup.current && read(markup.current));
+  const { Content, captured, hasFailed, tryAgain } = useCode(code, start, () => markup.current && read(markup.current));
   const isOver = Content !== null || hasFailed;
   const onEnd = useEffectEvent(props.onEnd);
   useEffect(() => {
@@ -89,11 +89,11 @@ export function ServedOnDemand<Props extends object>(props: {
       </div>
     );
   }
-  if (Content !== null) return <Content {...props.props} {...taken} />;
+  if (Content !== null) return <Content {...props.props} {...captured} />;
   return (
     <>
       {hasMarkup ? (
-        // biome-ignore lint/security/noDangerouslySetInnerHtml: nothing is set: React leaves what it finds there alone
+        // biome-ignore lint/security/noDangerouslySetInnerHtml: React keeps the server's markup
         <div ref={markup} className="contents" dangerouslySetInnerHTML={AS_IT_CAME} suppressHydrationWarning />
       ) : (
         wait
@@ -103,29 +103,38 @@ export function ServedOnDemand<Props extends object>(props: {
   );
 }
 
-/** @param take what is to be known of the page just before the code's first render */
+/** @param capture reads props from the page just before the code's first render */
 function useCode<Props extends object>(
   code: CodeOnDemand<Props>,
   start: ComponentType<Props> | null,
-  take: () => Partial<Props> | null = () => null,
+  capture: () => Partial<Props> | null = () => null,
 ) {
   interface Code {
     Content: ComponentType<Props> | null;
-    taken: Partial<Props> | null;
+    captured: Partial<Props> | null;
     hasFailed: boolean;
   }
-  const [{ Content, taken, hasFailed }, setState] = useState<Code>({ Content: start, taken: null, hasFailed: false });
+  const [{ Content, captured, hasFailed }, setState] = useState<Code>({
+    Content: start,
+    captured: null,
+    hasFailed: false,
+  });
   const come = useEffectEvent((content: ComponentType<Props>) =>
-    setState({ Content: content, taken: take(), hasFailed: false }),
+    setState({ Content: content, captured: capture(), hasFailed: false }),
   );
   useEffect(() => {
     if (Content !== null || hasFailed) return;
     code.load().then(
       (content) => come(content),
-      () => setState({ Content: null, taken: null, hasFailed: true }),
+      () => setState({ Content: null, captured: null, hasFailed: true }),
     );
   }, [code, Content, hasFailed]);
-  return { Content, taken, hasFailed, tryAgain: () => setState({ Content: null, taken: null, hasFailed: false }) };
+  return {
+    Content,
+    captured,
+    hasFailed,
+    tryAgain: () => setState({ Content: null, captured: null, hasFailed: false }),
+  };
 }
 
 function NotLoaded({ name, tryAgain }: { name: string; tryAgain: () => void }) {

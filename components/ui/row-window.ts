@@ -1,3 +1,5 @@
+'use client';
+
 import { type ReactVirtualizer, useVirtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useEffect, useEffectEvent, useLayoutEffect, useState } from 'react';
 import { enqueueIdle } from './idle-queue';
@@ -7,8 +9,8 @@ export type RowVirtualizer = ReactVirtualizer<HTMLDivElement, HTMLDivElement>;
 type RowOptions = Omit<Parameters<typeof useVirtualizer<HTMLDivElement, HTMLDivElement>>[0], 'getScrollElement'>;
 
 /**
- * A virtual window over rows that keeps the row at the reader in place while rows come and go around it. While the
- * reader follows the end, the end stays in view, whatever is added and however the box is resized.
+ * A virtual window over rows that keeps the reader's row in place while rows are added and removed around it. While the
+ * reader follows the end, the end stays in view when rows are added or the box is resized.
  *
  * @param version changes with the rows
  */
@@ -112,4 +114,88 @@ export function rowsBefore(to: number, most: number, weightOf: (row: number) => 
     if (weight > most && from < to) break;
   }
   return from;
+}
+
+/** Distance that counts as at the end. Less than one step of a mouse wheel, so that a step leaves it. */
+const END_PX = 32;
+/** A scroll this soon after a wheel, touch or key event is the reader's. Others are judged by where they lead. */
+const OWN_SCROLL_MS = 400;
+const KEYS_UP = new Set(['ArrowUp', 'PageUp', 'Home']);
+const KEYS = new Set([...KEYS_UP, 'ArrowDown', 'PageDown', 'End', ' ']);
+
+/**
+ * Reports when the reader leaves the end of a scroller or returns to it.
+ *
+ * Judges by wheel, touch, scrollbar and key events rather than by scroll events, because new lines move the end, too. A
+ * scroll without such an event counts only if it leads up by more than the content shrank: the browser's search and
+ * screen readers scroll like that.
+ */
+export function useFollow(scroller: RefObject<HTMLElement | null>, onFollow: (follows: boolean) => void): void {
+  const report = useEffectEvent(onFollow);
+  useEffect(() => {
+    const box = scroller.current;
+    if (!box) return;
+    let actedAt = Number.NEGATIVE_INFINITY;
+    let isHeld = false;
+    let touchY = 0;
+    const distance = () => box.scrollHeight - box.scrollTop - box.clientHeight;
+    const canLeave = () => box.scrollTop > 0 && box.scrollHeight > box.clientHeight;
+    const act = (isUp: boolean) => {
+      actedAt = performance.now();
+      if (isUp && canLeave()) report(false);
+    };
+    const onWheel = (event: WheelEvent) => act(event.deltaY < 0);
+    const onKey = (event: KeyboardEvent) => {
+      if (KEYS.has(event.key)) act(KEYS_UP.has(event.key));
+    };
+    const onTouchStart = (event: TouchEvent) => {
+      touchY = event.touches[0]?.clientY ?? 0;
+    };
+    const onTouchMove = (event: TouchEvent) => {
+      const y = event.touches[0]?.clientY ?? touchY;
+      act(y > touchY);
+      touchY = y;
+    };
+    // A press beyond the client width is on the scrollbar.
+    const onDown = (event: PointerEvent) => {
+      isHeld = event.target === box && event.offsetX >= box.clientWidth;
+    };
+    const onUp = () => {
+      isHeld = false;
+    };
+    // When lines are removed and added at once, the page itself is away from the end for a frame, never for two.
+    let frame = 0;
+    const leaveIfStill = ({ top, height }: { top: number; height: number }) => {
+      if (box.scrollTop === top && box.scrollHeight === height) report(false);
+    };
+    let before = { top: box.scrollTop, height: box.scrollHeight };
+    const onScroll = () => {
+      const now = { top: box.scrollTop, height: box.scrollHeight };
+      const isUp = now.top < before.top;
+      const gone = Math.max(0, before.height - now.height);
+      const isTaken = before.top - now.top - gone > END_PX && distance() > END_PX;
+      before = now;
+      if (!isHeld && performance.now() - actedAt > OWN_SCROLL_MS) {
+        cancelAnimationFrame(frame);
+        if (isTaken) frame = requestAnimationFrame(() => (frame = requestAnimationFrame(() => leaveIfStill(now))));
+        return;
+      }
+      if (distance() <= END_PX) report(true);
+      else if (isUp || isHeld) report(false);
+    };
+    const over = new AbortController();
+    const { signal } = over;
+    const passive = { passive: true, signal };
+    box.addEventListener('wheel', onWheel, passive);
+    box.addEventListener('keydown', onKey, { signal });
+    box.addEventListener('touchstart', onTouchStart, passive);
+    box.addEventListener('touchmove', onTouchMove, passive);
+    box.addEventListener('pointerdown', onDown, { signal });
+    box.addEventListener('scroll', onScroll, passive);
+    addEventListener('pointerup', onUp, { signal });
+    return () => {
+      cancelAnimationFrame(frame);
+      over.abort();
+    };
+  }, [scroller]);
 }

@@ -1,14 +1,13 @@
 import { Words } from './name';
 
-const MOST_CHARACTERS = 1_000;
+const MAX_CHARACTERS = 1_000;
 
-/** A few sentences that are good to know and need nobody, each once. */
 export function SentenceList({ sentences }: { sentences: readonly string[] }) {
   return (
     <ul className="list-disc space-y-0.5 pl-4 text-ink-3 text-xs marker:text-line-strong">
       {sentences.map((sentence) => (
         <li key={sentence} dir="auto" className="max-w-prose [overflow-wrap:anywhere]">
-          <Words text={sentence} most={MOST_CHARACTERS} />
+          <Words text={sentence} most={MAX_CHARACTERS} />
         </li>
       ))}
     </ul>

@@ -2,24 +2,23 @@
 
 import { clsx } from 'clsx';
 import { useMemo, useState } from 'react';
-import { hasControls, stripAnsi } from './ansi';
-import { AnsiText } from './ansi-text';
+import { hasControls, parseAnsi, stripAnsi } from './ansi';
 import { CopyButton } from './copy-button';
-import { countLines } from './count-lines';
-import { lastPart } from './last-part';
-import { longRunClass } from './long-run';
+import { countLines } from './format-size';
+import { longRunClass, needsBreaks, withBreaks } from './line-breaks';
+import { lastPart } from './truncate';
 import { UnfoldButton } from './unfold';
 
-/** What is shown until all of it is asked for: of one long line, about as much as of many. */
+/** Folded output is limited in characters, too: one line may be very long. */
 const CHARACTERS_PER_LINE = 120;
-/** Beyond this even "show all" shows only the end: a browser lays out no more without a pause. Copy still has everything. */
-const MOST_CHARACTERS = 40_000;
-const MOST_LINES = 2_000;
+/** Limit of unfolded output: a browser lays out no more without a pause. Copying copies everything. */
+const MAX_CHARACTERS = 40_000;
+const MAX_LINES = 2_000;
 
 /**
- * Output as a terminal would have shown it. Long output shows its end, where the result stands, until all is asked for.
+ * Output as a terminal shows it. Long output is folded to its end, where the result is.
  *
- * @param label what it is, for the copy button: "output", "input"
+ * @param label names the text for the copy button: `output` or `input`
  */
 export function TerminalText(props: { text: string; label: string; clampLines?: number; className?: string }) {
   const { label, clampLines = 16, className } = props;
@@ -28,7 +27,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
   const folded = useMemo(() => foldedPart(text, clampLines), [text, clampLines]);
   const isFolded = folded.isCut && !all;
   const shown = useMemo(
-    () => (isFolded ? folded : lastPart(text, { lines: MOST_LINES, characters: MOST_CHARACTERS })),
+    () => (isFolded ? folded : lastPart(text, { lines: MAX_LINES, characters: MAX_CHARACTERS })),
     [folded, isFolded, text],
   );
 
@@ -41,7 +40,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
       )}
       {!isFolded && shown.isCut && (
         <p className="mb-1 text-2xs text-ink-3">
-          The end of {wordsOf(text, clampLines)}. Copying takes all of {label}.
+          The end of {wordsOf(text, clampLines)}. Copy copies the whole {label}.
         </p>
       )}
       <pre
@@ -58,7 +57,7 @@ export function TerminalText(props: { text: string; label: string; clampLines?: 
   );
 }
 
-/** Two lines too many are no reason to fold. */
+/** Doesn't fold for one or two lines. */
 function foldedPart(text: string, lines: number) {
   const whole = lastPart(text, roomOf(lines + 2));
   return whole.isCut ? lastPart(text, roomOf(lines)) : whole;
@@ -73,4 +72,25 @@ function wordsOf(text: string, clampLines: number): string {
   return lines > clampLines + 2
     ? `${lines.toLocaleString('en')} lines`
     : `${text.length.toLocaleString('en')} characters`;
+}
+
+/** Terminal output with its colours. All other control sequences are dropped. */
+function AnsiText({ text }: { text: string }) {
+  const spans = useMemo(() => parseAnsi(text), [text]);
+  const breaks = useMemo(() => needsBreaks(text), [text]);
+  // The wrapper keeps a leading line break, which browsers drop right after <pre>.
+  return (
+    <span>
+      {spans.map((span, at) =>
+        span.className === null ? (
+          withBreaks(span.text, breaks)
+        ) : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: spans of a text have no other identity
+          <span key={at} className={span.className}>
+            {withBreaks(span.text, breaks)}
+          </span>
+        ),
+      )}
+    </span>
+  );
 }

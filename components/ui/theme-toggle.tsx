@@ -2,14 +2,13 @@
 
 import { Monitor, Moon, Sun } from 'lucide';
 import { useTheme } from 'next-themes';
+import { useHydrated } from './clock';
 import { Icon } from './icon';
-import { useHydrated } from './now';
 
 const NEXT = { system: 'light', light: 'dark', dark: 'system' } as const;
 const ICON = { system: Monitor, light: Sun, dark: Moon };
 type Theme = keyof typeof NEXT;
 
-/** System, light, dark, in turn. */
 export function ThemeToggle() {
   const { theme, setTheme } = useTheme();
   const hydrated = useHydrated();

@@ -6,11 +6,11 @@ import { createContext, useContext } from 'react';
 import { Icon } from './icon';
 import { nameText } from './verbatim';
 
-/** A log beside the page that can be brought to the span of time of something on it, named by its anchor. */
+/** Locks the log beside the page to the time span of an item on the page. */
 export interface TimeLock {
-  /** What it is brought to, else null. */
+  /** Anchor of the item that the log is locked to. */
   held: string | null;
-  /** Brings it there, or lets go of what it was brought to. */
+  /** Locks the log to an item, or unlocks it. */
   toggle: (anchor: string) => void;
 }
 
@@ -22,7 +22,7 @@ export function useIsHeld(anchor: string): boolean {
   return useContext(TimeLockContext)?.held === anchor;
 }
 
-/** Shows in the log what was logged while this ran. Where there is no log beside the page, there is no button. */
+/** A button that shows the log lines written while an item ran. Renders nothing without a log beside the page. */
 export function ShowInLog(props: { anchor: string; name: string; className?: string }) {
   const { anchor, name, className } = props;
   const lock = useContext(TimeLockContext);
@@ -33,7 +33,7 @@ export function ShowInLog(props: { anchor: string; name: string; className?: str
       type="button"
       aria-label={`Show in log: ${nameText(name)}`}
       aria-pressed={held}
-      title={held ? 'Shown in the log. Again: let go' : 'Show in log'}
+      title={held ? 'Stop showing in log' : 'Show in log'}
       onClick={() => lock.toggle(anchor)}
       className={clsx('hit inline-flex rounded-sm hover:text-ink', held ? 'text-ink' : 'text-ink-3', className)}
     >

@@ -3,12 +3,12 @@
 import { X } from 'lucide';
 import { useEffect } from 'react';
 import { Icon } from './icon';
-import { OVER } from './in-view';
+import { OVERLAY } from './in-view';
 import { Name } from './name';
 
 const SHOWN_MS = 10_000;
 
-/** What failed where the reader does not look, said where they do. It goes by itself. */
+/** Error message for a failure outside the visible part of the page. Disappears after ten seconds. */
 export function Toast({ text, onClose }: { text: string | null; onClose: () => void }) {
   useEffect(() => {
     if (text === null) return;
@@ -19,7 +19,7 @@ export function Toast({ text, onClose }: { text: string | null; onClose: () => v
     <div role="alert" className="relative">
       {text !== null && (
         <p
-          {...OVER}
+          {...OVERLAY}
           className="absolute right-4 bottom-2 left-4 z-20 mx-auto flex max-w-prose items-start gap-3 rounded-md bg-ink px-3 py-2 text-ground text-xs shadow-lg"
         >
           <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">

@@ -1,22 +1,28 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { createContext, type ReactNode, useContext, useId, useState } from 'react';
+import {
+  createContext,
+  type ReactNode,
+  type RefObject,
+  useContext,
+  useEffect,
+  useId,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 
-/**
- * Called before a reader unfolds something: they read there now, so what follows its own end stops following it, and
- * what they opened stays where it is.
- */
+/** Called before the reader unfolds something, to stop following the end, which would scroll it away. */
 export const HoldTail = createContext<() => void>(() => {});
 
 export function useHoldTail(): () => void {
   return useContext(HoldTail);
 }
 
-/** Marks what unfolds more of a part: what stands below it moves. */
+/** Attribute of buttons that unfold more: a press moves everything below. */
 export const UNFOLDS = 'data-unfolds';
 
-/** A part that opens below its button. @returns whether it is open, its id, and the button's props */
+/** A part that opens below its button. @returns its state, its id and the button's props */
 export function useDisclosure(isOpenAtFirst = false) {
   const [open, setOpen] = useState(isOpenAtFirst);
   const id = useId();
@@ -28,7 +34,6 @@ export function useDisclosure(isOpenAtFirst = false) {
   return { open, id, button: { 'aria-expanded': open, 'aria-controls': open ? id : undefined, onClick } };
 }
 
-/** Shows more where it stands. */
 export function UnfoldButton(props: { onPress: () => void; className?: string; children: ReactNode }) {
   const { onPress, className, children } = props;
   const hold = useHoldTail();
@@ -45,4 +50,60 @@ export function UnfoldButton(props: { onPress: () => void; className?: string; c
       {children}
     </button>
   );
+}
+
+/** Tracks the folded parts of a box. A box with folded parts does not count as read. */
+class FoldedParts {
+  readonly #folded = new Set<string>();
+  readonly #listeners = new Set<() => void>();
+  readonly #box: RefObject<HTMLElement | null>;
+
+  constructor(box: RefObject<HTMLElement | null>) {
+    this.#box = box;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  get isAnyFolded(): boolean {
+    return this.#folded.size > 0;
+  }
+
+  /** Moves the focus to the box before an unfold button that has it disappears. */
+  takeFocus(): void {
+    this.#box.current?.focus({ preventScroll: true });
+  }
+
+  set(id: string, isFolded: boolean): void {
+    if (this.#folded.has(id) === isFolded) return;
+    if (isFolded) this.#folded.add(id);
+    else this.#folded.delete(id);
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+export const FoldedPartsContext = createContext<FoldedParts | null>(null);
+
+/** Reports to the enclosing box that a part is not shown whole. */
+export function useReportFolded(isFolded: boolean): FoldedParts | null {
+  const id = useId();
+  const parts = useContext(FoldedPartsContext);
+  useEffect(() => {
+    parts?.set(id, isFolded);
+    return () => parts?.set(id, false);
+  }, [parts, id, isFolded]);
+  return parts;
+}
+
+/** @param box contains the parts */
+export function useFoldedParts(box: RefObject<HTMLElement | null>): { parts: FoldedParts; isAnyFolded: boolean } {
+  const [parts] = useState(() => new FoldedParts(box));
+  const isAnyFolded = useSyncExternalStore(
+    parts.subscribe,
+    () => parts.isAnyFolded,
+    () => false,
+  );
+  return { parts, isAnyFolded };
 }

@@ -2,7 +2,7 @@
 
 import { useCallback, useSyncExternalStore } from 'react';
 
-/** Whether a media query holds, for what CSS alone can't do. False on the server. */
+/** True if a media query matches, for layouts that CSS alone can't do. False on the server. */
 export function useMedia(query: string): boolean {
   const subscribe = useCallback(
     (listener: () => void) => {

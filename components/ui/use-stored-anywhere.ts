@@ -1,9 +1,9 @@
 'use client';
 
 import { useCallback, useSyncExternalStore } from 'react';
-import { readStored, subscribeToStored, writeStored } from './use-stored';
+import { readStored, subscribeToStored, writeStored } from './browser-storage';
 
-/** Other tabs say what they have stored. */
+/** Includes changes by other tabs. */
 function subscribe(listener: () => void): () => void {
   addEventListener('storage', listener);
   const unsubscribe = subscribeToStored(listener);
@@ -13,7 +13,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** A choice this browser remembers for its person, which changes here as soon as any of its tabs changes it. */
+/** `useStored` that follows changes made in other tabs. */
 export function useStoredAnywhere(key: string): [string | null, (value: string) => void] {
   const value = useSyncExternalStore(
     subscribe,

@@ -2,37 +2,36 @@ import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { codeName, lookalikes } from './lookalikes';
 
 /**
- * Text that is shown as it is, interpreted by nothing: what can't be seen, or would act on what stands around it, is
- * told apart, so that a sign can stand in its place. Letters that pass for others are followed by a sign. The pieces
- * joined are the text, for every string.
+ * Text split for verbatim display. Characters that are invisible or affect the text around them are pieces of their own,
+ * which are shown as labels such as `⟨RLO⟩`. Lookalike letters are followed by a label of their script. The pieces'
+ * texts concatenate to the original, for every string.
  *
- * Failure: none. Half a character, a control, a mark of direction: each is a piece with a name.
+ * Failure: none. Lone surrogates, controls and direction marks are labelled, too.
  */
 export type VerbatimPiece =
-  /** Shown as it is: left to right whatever stands around it. */
+  /** Shown as is, from left to right regardless of context. */
   | { kind: 'text'; text: string }
-  /** Letters that run from right to left. Kept apart, they turn around nothing but themselves. */
+  /** Right-to-left letters, isolated so that they reorder nothing else. */
   | { kind: 'rtl'; text: string }
-  /** A tab, which is shown as a tab. */
   | { kind: 'tab'; text: string }
-  /** The same character `count` times over, of which `label` stands for all: `RLO`, `U+E0041`, `LF ×12`. */
+  /** A run of one character with its label: `RLO`, `U+E0041`, `LF ×12`. */
   | { kind: 'sign'; text: string; label: string }
-  /** What the letters before it are, which pass for others: `Cyrillic`. It stands for no text of its own. */
+  /** Script of the lookalike letters before it, such as `Cyrillic`. Has no text of its own. */
   | { kind: 'origin'; text: ''; label: string };
 
 /**
- * `lines`: line breaks and tabs are shown as such. In a `name` they are signs. In a `tool`, the name of a tool, every word
- * that reads as Latin is suspected, too. `words` are to be read: their spaces, what joins letters and what emoji are made
- * of stay, letters run as their script does, and none are suspected.
+ * `lines` keeps line breaks and tabs. `name` labels them. `tool` is a `name` in which every word that reads as Latin is
+ * checked for lookalikes. `words` is for reading: it keeps spaces, joiners and emoji, runs text in the direction of its
+ * script, and checks for no lookalikes.
  */
 export type VerbatimLayout = 'lines' | 'name' | 'tool' | 'words';
 
-/** More spaces or tabs in a row than this would push what follows out of sight: they are counted instead. */
-const MOST_BLANKS = 32;
-/** More line breaks in a row than this are counted: three empty lines are still seen for what they are. */
-const MOST_BREAKS = 4;
-/** Marks on one letter beyond this are signs. No script needs more, and they grow over the lines around them. */
-const MOST_MARKS = 4;
+/** Longer runs of spaces or tabs become a label, because they would push the text after them out of sight. */
+const MAX_BLANKS = 32;
+/** Longer runs of line breaks become a label. */
+const MAX_BREAKS = 4;
+/** Further marks on a letter become labels. No script needs more, and they would cover the lines around them. */
+const MAX_MARKS = 4;
 
 const NAMED: readonly (readonly [first: number, names: string])[] = [
   [0x00, 'NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC'],
@@ -61,32 +60,32 @@ const NAMES: ReadonlyMap<number, string> = new Map(
 const CODES: ReadonlyMap<string, number> = new Map([...NAMES].map(([code, name]) => [name, code]));
 
 /**
- * What leaves nothing on the page, or nothing but a change to what stands around it, in any font, as the inside of a
- * class: controls, marks of direction, zero widths, tags, fillers, variation selectors, letters that are drawn as nothing.
+ * Characters without a glyph in any font, as the inside of a character class: controls, direction marks, zero-width
+ * characters, tags, fillers, variation selectors and blank letters.
  *
- * Only classes that no later Unicode moves characters into from others: the server and a browser must agree.
+ * Uses only properties that are stable across Unicode versions, because the server and the browser must agree.
  */
 export const INVISIBLE =
   '\\p{Cc}\\p{Default_Ignorable_Code_Point}\\u2800\\ufff9-\\ufffb\\u{13441}\\u{13442}\\u{16fe4}\\u{1d159}';
 
-/** That, and what only looks like something else: other formats, private and never-assigned characters, halves, spaces. */
+/** `INVISIBLE`, other formats, private-use characters, noncharacters, lone surrogates, and spaces other than ASCII. */
 const UNSEEN =
   `[${INVISIBLE}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}\\p{Noncharacter_Code_Point}` +
   '\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufffc]';
 
-/** What of that words and emoji are made of, and spaces of other scripts. */
+/** The part of `UNSEEN` that words and emoji need, and spaces of other scripts. */
 const IN_WORDS = '[\\u200c\\u200d\\p{Variation_Selector}\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]';
 
-/** Every block whose characters run from right to left, Arabic digits among them. */
+/** Right-to-left blocks, including Arabic digits. */
 export const RTL = '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]';
-/** A mark at the beginning, or behind what is no letter, has nothing to stand on. */
-const ODD_MARK = `(?<=^|[\\s\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}]|\\p{M}{${MOST_MARKS}})\\p{M}`;
+/** A combining mark without a base letter, or beyond `MAX_MARKS`. */
+const ODD_MARK = `(?<=^|[\\s\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}]|\\p{M}{${MAX_MARKS}})\\p{M}`;
 
-/** In the order of what goes first. Every alternative takes one run of what it is about. */
+/** Alternatives in order of precedence, each matching one run. */
 const PIECES = {
   lines: new RegExp(
-    `(?<breaks>\\n{${MOST_BREAKS + 1},}|\\n{2,}$|^\\n+$)|\\n+` +
-      `|(?<blanks> {${MOST_BLANKS + 1},}| +(?=\\n|$)|\\t{${MOST_BLANKS + 1},})` +
+    `(?<breaks>\\n{${MAX_BREAKS + 1},}|\\n{2,}$|^\\n+$)|\\n+` +
+      `|(?<blanks> {${MAX_BLANKS + 1},}| +(?=\\n|$)|\\t{${MAX_BLANKS + 1},})` +
       `|(?<tabs>\\t+)|(?<unseen>(?:${UNSEEN}))\\k<unseen>*|(?<mark>${ODD_MARK})\\k<mark>*` +
       `|(?<rtl>(?:(?!${UNSEEN}|${ODD_MARK})${RTL})+)`,
     'gu',
@@ -99,15 +98,15 @@ const PIECES = {
   words: new RegExp(`(?<unseen>(?!${IN_WORDS})${UNSEEN})\\k<unseen>*|(?<mark>${ODD_MARK})\\k<mark>*`, 'gu'),
 };
 
-/** Whether a name is shown as one text: nothing in it has a sign, or runs the other way. */
+/** True if a name needs no labels and no isolation: printable ASCII without leading, trailing or double spaces. */
 export function isPlainName(text: string): boolean {
   return /^[ -~]*$/.test(text) && !/^ | {2}| $/.test(text);
 }
 
 /**
- * The text in pieces. Joined they are the text.
+ * Splits a text into pieces that concatenate to it.
  *
- * @param most of a text of more pieces, only its first ones are made: so many, and one or two more
+ * @param most stops after about this many pieces
  */
 export function verbatimPieces(text: string, layout: VerbatimLayout, most = Number.POSITIVE_INFINITY): VerbatimPiece[] {
   if (layout !== 'lines' && isPlainName(text)) return text === '' ? [] : [{ kind: 'text', text }];
@@ -115,7 +114,7 @@ export function verbatimPieces(text: string, layout: VerbatimLayout, most = Numb
   const origins = layout === 'words' ? [] : lookalikes(text, characterOf, layout === 'tool');
   let nextOrigin = 0;
   let from = 0;
-  /** Adds letters, each run that passes for another with its origin behind it. */
+  /** Adds text up to `to`, with an origin after each lookalike run. */
   const add = (kind: 'text' | 'rtl', to: number) => {
     for (let origin = origins[nextOrigin]; origin !== undefined && origin.end <= to; origin = origins[++nextOrigin]) {
       if (origin.end > from) pieces.push({ kind, text: text.slice(from, origin.end) });
@@ -144,8 +143,8 @@ export function verbatimPieces(text: string, layout: VerbatimLayout, most = Numb
 }
 
 /**
- * A name on one line for where there can be no signs: titles of the page and of elements, names for screen readers.
- * What can't be seen is spelled out: `⟨RLO⟩`. What has been spelled out already stays as it is.
+ * A name as plain text, for page titles, tooltips and accessible names. Invisible characters become labels such as
+ * `⟨RLO⟩`. Idempotent.
  */
 export function nameText(text: string, most = 1_000): string {
   const pieces = verbatimPieces(truncateText(text, most), 'name');
@@ -154,27 +153,26 @@ export function nameText(text: string, most = 1_000): string {
 }
 
 /**
- * Words of an agent, a file or a person among words of ours: in the names of controls, in sentences and in titles. The
- * quotes say whose words they are. Nothing inside ends them, so a session called `x”. Sign out` does not read as ours.
+ * Quotes the words of an agent, a file or a person for use in our own text: control names, sentences and titles. Quotes
+ * inside are replaced, so a session called `x”. Sign out` can't pass for interface text.
  *
- * They need none where they have a place of their own: the name of a row in its list, a message, a log line. There, no
- * control takes its name from them alone.
+ * Not needed where such words stand alone, as in list rows, messages and log lines, unless a control is named after
+ * them.
  */
 export function inQuotes(text: string): string {
   return `“${withoutQuotes(text)}”`;
 }
 
-/** `inQuotes`, for where there can be no signs (see `nameText`). */
+/** `inQuotes` as plain text (see `nameText`). */
 export function quoted(text: string, most?: number): string {
   return inQuotes(nameText(text, most));
 }
 
-/** How a sign reads. */
 export function bracketed(label: string): string {
   return `⟨${label}⟩`;
 }
 
-/** What stands in a sign for a run of one character. */
+/** The label of a run of one character. */
 export function labelOf(run: string): string {
   const code = run.codePointAt(0) as number;
   const count = run.length / (code > 0xffff ? 2 : 1);
@@ -182,7 +180,7 @@ export function labelOf(run: string): string {
   return count === 1 ? name : `${name} ×${count}`;
 }
 
-/** The character of a label that `labelOf` made; null for any other text. */
+/** Inverse of `labelOf`; null for text that is not a label. */
 function characterOf(label: string): string | null {
   const [name = ''] = label.split(' ×');
   const code =

@@ -1,4 +1,4 @@
-/** An idle callback runs at the latest after this. */
+/** An idle callback runs after this time at the latest. */
 const LATEST_MS = 1_000;
 
 export interface Scheduled {

@@ -23,12 +23,12 @@ test('message waits for its uploads, and is not sent when one failed', async () 
   await alert.getByText('The server can’t be reached.').waitFor();
   await composer.fill('Read it');
   await composer.press('Enter');
-  await page.getByText('the message is not sent without it').waitFor();
+  await page.getByText('to send the message').waitFor();
   expect(await composer.inputValue()).toBe('Read it');
   isAway = false;
   await attached.getByRole('button', { name: 'Try again: “a.txt”' }).click();
   await composer.press('Enter');
-  await page.getByText('The message is sent once everything is attached.').waitFor();
+  await page.getByText('The message will be sent when all uploads finish.').waitFor();
   expect(runner.commands).toEqual([]);
   letGo();
   const command = await runner.next('message');
@@ -60,9 +60,9 @@ test('message comes back to be edited when the server no longer has its file', a
   await composer.fill('Read it');
   await composer.press('Enter');
   const shown = transcriptOf(page);
-  await shown.getByText('The server no longer keeps old.txt: edit the message and attach it again.').waitFor();
+  await shown.getByText('No longer on the server: old.txt. Edit the message and attach the files again.').waitFor();
   await press(shown.getByRole('button', { name: 'Edit' }));
-  await attached.getByRole('alert').getByText('The server no longer keeps it: attach it again.').waitFor();
+  await attached.getByRole('alert').getByText('No longer on the server. Attach it again.').waitFor();
   expect([await composer.inputValue(), await isFocused(composer)]).toEqual(['Read it', true]);
   await shown.getByText('Read it').waitFor({ state: 'hidden' });
   await page.unrouteAll();
@@ -87,7 +87,7 @@ test.each([360, 1280])('attachments have no axe violation and do not scroll side
   await attached.waitFor({ state: 'hidden' });
   await transcriptOf(page).getByRole('list', { name: 'Attachments' }).waitFor();
   await choose(page, imageFile('next.png'), textFile(long, 'y'), textFile('empty.txt', ''));
-  await attached.getByRole('alert').getByText('It is empty.').waitFor();
+  await attached.getByRole('alert').getByText('The file is empty.').waitFor();
   await expect.poll(() => attached.getByRole('progressbar').count()).toBe(0);
   expect(await barriersInBothThemes(page)).toEqual([]);
   const { scroll, client } = await page.evaluate(() => ({

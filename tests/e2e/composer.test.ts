@@ -32,9 +32,9 @@ test('message is shown at once, reaches the runner, and says queued, delivered a
   const { messageId } = command.body;
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', [messageId])]);
   await transcriptOf(page).getByText('Seen', { exact: true }).waitFor();
-  await page.getByRole('button', { name: 'owes 1 reply' }).click();
+  await page.getByRole('button', { name: /^1 reply/ }).click();
   await page
-    .getByRole('dialog', { name: 'Replies owed' })
+    .getByRole('dialog', { name: 'Pending replies' })
     .getByRole('link', { name: /Line one/ })
     .waitFor();
   await page.keyboard.press('Escape');
@@ -42,7 +42,7 @@ test('message is shown at once, reaches the runner, and says queued, delivered a
     ...answer('a2', 'Both read', [messageId]),
     turnOf('RUN_FINISHED', 'second', [messageId]),
   ]);
-  await page.getByRole('button', { name: 'owes 1 reply' }).waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: /^1 reply/ }).waitFor({ state: 'hidden' });
   expect(await said(page, 'Line one\nline two').count()).toBe(1);
   // An answer right below its message needs no link to it.
   expect(await page.getByRole('link', { name: /in reply to/ }).count()).toBe(0);

@@ -101,7 +101,7 @@ test('a frame of a viewer offers no way to act', async () => {
   const page = await it.open('crossSite', `session=${sessionId}`);
   const frame = await embedIn(page, it.origin);
   const card = frame.getByRole('region', { name: /^Permission/ }).first();
-  await card.getByText('You can look here, and not answer.').waitFor();
+  await card.getByText('You can view this request, but not answer it.').waitFor();
   expect(await card.getByRole('button', { name: /Allow|Deny/ }).count()).toBe(0);
   for (const name of [/^Interrupt/, /^Stop/, /^Reply/, 'Arrange this session']) {
     expect(await frame.getByRole('button', { name }).count()).toBe(0);

@@ -105,7 +105,7 @@ test('j and k walk from turn to turn, and "?" lists every key', async () => {
   await expect.poll(() => isFocused(transcriptOf(page).getByRole('article').nth(1))).toBe(true);
   await page.keyboard.press('?');
   const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
-  await keys.getByText('Next turn the agent woke for').waitFor();
+  await keys.getByText('Next turn the agent started').waitFor();
   await page.keyboard.press('Escape');
   await keys.waitFor({ state: 'hidden' });
   // With the dialog closed the page has its keys back.

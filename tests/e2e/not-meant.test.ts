@@ -1,6 +1,6 @@
 import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { SETTLE_MS } from '@/components/ui/stillness';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import { agentAtWork } from '../support/agent-at-work';
 import { EventWriter } from '../support/event-writer';
 import { press, takesPresses } from '../support/press';

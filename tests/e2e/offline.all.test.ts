@@ -71,7 +71,7 @@ test('every page says within 25 s that the server is silent, stops its clocks, a
     await field.fill('Are you there?');
     await field.press('Enter');
     await transcriptOf(session).getByText('Not sent yet, retrying').waitFor();
-    await session.getByRole('form', { name: 'Composer' }).getByText('Offline: what you send waits here').waitFor();
+    await session.getByRole('form', { name: 'Composer' }).getByText('Offline. Your messages will be sent').waitFor();
     await press(session.getByRole('button', { name: 'Interrupt', exact: true }));
     await session.getByText('The server can’t be reached').first().waitFor();
   } finally {

@@ -57,7 +57,7 @@ test('every page stops its clocks while the connection is broken, keeps what is 
   await field.fill('Are you there?');
   await field.press('Enter');
   await transcriptOf(session).getByText('Not sent yet, retrying').waitFor();
-  await session.getByRole('form', { name: 'Composer' }).getByText('Offline: what you send waits here').waitFor();
+  await session.getByRole('form', { name: 'Composer' }).getByText('Offline. Your messages will be sent').waitFor();
   await press(session.getByRole('button', { name: 'Interrupt', exact: true }));
   await session.getByText('The server can’t be reached').first().waitFor();
   await agent.write('cut-session', [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: ', still' }]);

@@ -91,8 +91,8 @@ test('a reply owed by a failed turn is waived at its message or in the list, and
   await sure.waitFor({ state: 'hidden' });
   await transcriptOf(page).getByText('The reply to “First?” was waived by operator.').waitFor();
 
-  await page.getByRole('button', { name: 'owes 1 reply' }).click();
-  const owed = page.getByRole('dialog', { name: 'Replies owed' });
+  await page.getByRole('button', { name: /^1 reply/ }).click();
+  const owed = page.getByRole('dialog', { name: 'Pending replies' });
   await press(owed.getByRole('button', { name: 'No reply needed', exact: true }));
   await press(owed.getByRole('button', { name: 'Press again: no reply needed' }));
   await transcriptOf(page).getByText('The reply to “Second?” was waived by operator.').waitFor();

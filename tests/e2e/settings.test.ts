@@ -3,7 +3,7 @@ import type { AuditEntry, AuditPage, NewToken } from '@interlude/protocol/access
 import type { Storage } from '@interlude/protocol/storage';
 import type { BrowserContext, Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { bytesInWords } from '@/components/ui/bytes-in-words';
+import { formatBytes } from '@/components/ui/format-size';
 import { openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
 import { addMembers, VIEWER_SECRET } from '../support/members';
@@ -103,7 +103,7 @@ test('the storage page lists the parts that the server measured', async () => {
   const storage = await it.read<Storage>('/storage');
   expect(storage.parts.reduce((sum, { bytes }) => sum + bytes, storage.freeBytes)).toBe(storage.bytes);
   expect(storage.method).toBe('measured');
-  await page.getByText(`${bytesInWords(storage.bytes)} in total`).waitFor();
+  await page.getByText(`${formatBytes(storage.bytes)} in total`).waitFor();
   expect(await table.getByRole('row').count()).toBe(storage.parts.length + 2);
   await it.leave(page);
 });

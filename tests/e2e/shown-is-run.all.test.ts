@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SETTLE_MS } from '@/components/ui/stillness';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import {
   allowOf,
   askingAgent,
@@ -69,7 +69,7 @@ describe('request cannot be allowed by', () => {
     await expect.poll(() => page.evaluate(() => visualViewport?.scale)).toBe(4);
     const begun = performance.now();
     await ask('far off', { command: 'rm -rf build' });
-    const notice = page.getByText('Scroll through all of the input to allow it.');
+    const notice = page.getByText('Review the whole input to enable Allow.');
     await notice.waitFor();
     await expect.poll(() => performance.now() - begun).toBeGreaterThan(2 * SETTLE_MS);
     expect(await notice.isVisible()).toBe(true);
@@ -90,14 +90,14 @@ test('permission of 300 kB can be allowed once every page of its input was opene
   const command = `${'echo a line that is not short at all\n'.repeat(9_000)}rm -rf ~`;
   await ask('huge', { command });
   const card = cardOf(page, 'Ask huge');
-  await card.getByText('Show all of the input, to its end, to allow it.').waitFor();
+  await card.getByText('Show more until the end of the input to enable Allow.').waitFor();
   const more = card.getByRole('button', { name: /^Show more/ });
   for (let pages = 0; (await more.count()) > 0; pages += 1) {
     expect(pages).toBeLessThan(20);
     expect(await allowOf(card).isEnabled()).toBe(false);
     await more.click();
   }
-  await card.getByText('Scroll through all of the input to allow it.').waitFor();
+  await card.getByText('Review the whole input to enable Allow.').waitFor();
   const input = card.getByRole('group', { name: 'Input' });
   // A jump to the end skips what lies between.
   await input.evaluate((box) => box.scrollTo(0, box.scrollHeight));

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SETTLE_MS } from '@/components/ui/stillness';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import {
   allowOf,
   askingAgent,
@@ -85,7 +85,7 @@ test('permission can be allowed once its whole input was on screen, and denied b
   const command = Array.from({ length: 60 }, (_, at) => `echo ${at}`).join('\n');
   await ask('long', { command, timeout: 5 });
   const card = cardOf(page, 'Ask long');
-  await card.getByText('Scroll through all of the input to allow it.').waitFor();
+  await card.getByText('Review the whole input to enable Allow.').waitFor();
   await card.getByText('61 lines').waitFor();
   await takesPresses(card.getByRole('button', { name: 'Deny', exact: true }));
   expect(await allowOf(card).isEnabled()).toBe(false);
@@ -108,7 +108,7 @@ test('permission can be allowed once its whole input was on screen, and denied b
       return false;
     })
     .toBe(true);
-  await card.getByText('Scroll through all of the input to allow it.').waitFor({ state: 'hidden' });
+  await card.getByText('Review the whole input to enable Allow.').waitFor({ state: 'hidden' });
   await card.focus();
   await page.keyboard.press('a');
   expect((await runner.next('permission.decision')).body).toMatchObject({ requestId: 'long', behavior: 'allow' });

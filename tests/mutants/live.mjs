@@ -204,8 +204,8 @@ export const LIVE = [
   {
     name: 'lets clocks run on a page that hears nothing',
     file: 'components/live/live-provider.tsx',
-    find: 'knowUntil(stale ? since || (knownUntil() ?? now) : null);',
-    replace: 'knowUntil(null);',
+    find: 'freezeClocks(stale ? since || (clocksFrozenAt() ?? now) : null);',
+    replace: 'freezeClocks(null);',
     test: 'tests/ui/freeze-when-stale.test.ts',
   },
 ];

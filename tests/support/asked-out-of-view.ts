@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { SETTLE_MS } from '@/components/ui/stillness';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import { EventWriter } from './event-writer';
 import { press, takesPresses } from './press';
 import { live, transcriptOf } from './transcript-page';

@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { SETTLE_MS } from '@/components/ui/stillness';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 import { agentAtWork } from './agent-at-work';
 import { press } from './press';
 import { transcriptOf } from './transcript-page';
@@ -40,7 +40,7 @@ export async function expectNotAllowedWhileCovered({
   const covered = performance.now();
   await ask('under it', { command: 'echo one two three four five six seven eight nine ten; rm -rf build' });
   const card = page.locator('section[aria-label="Permission: “Ask under it”"]');
-  const notice = card.getByText('Scroll through all of the input to allow it.');
+  const notice = card.getByText('Review the whole input to enable Allow.');
   await notice.waitFor();
   // Long enough for the input to count as seen, were it not covered.
   await expect.poll(() => performance.now() - covered).toBeGreaterThan(2 * SETTLE_MS);

@@ -15,7 +15,7 @@ if (typeof document !== 'undefined') {
   const { cleanup } = await import('@testing-library/react');
   const { LiveConnection } = await import('@/components/live/live-connection');
   const { setPerson } = await import('@/components/ui/browser-storage');
-  const { knowUntil } = await import('@/components/ui/now');
+  const { freezeClocks } = await import('@/components/ui/clock');
   // The hub comes on demand: without this, its first connection would begin after a short test has ended.
   await import('@/components/live/port-hub');
   const { setImmediate: begin } = globalThis;
@@ -26,7 +26,7 @@ if (typeof document !== 'undefined') {
   const endPage = () => {
     for (const connection of connections) connection.close();
     connections.clear();
-    knowUntil(null);
+    freezeClocks(null);
     setPerson('ada');
     document.documentElement.removeAttribute('data-stale');
   };

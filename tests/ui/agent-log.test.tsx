@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LiveProvider } from '@/components/live/live-provider';
 import { AgentLog } from '@/components/logs/agent-log';
 import { filterOf, queryFromParams } from '@/components/logs/log-query';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
 import { scriptedFetch } from './scripted-stream';
 

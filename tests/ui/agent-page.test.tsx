@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentPage } from '@/components/agents/agent-page';
 import { MarkAsSeen } from '@/components/agents/insight-list';
 import { LiveProvider } from '@/components/live/live-provider';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { anAgent, anInsight } from './rows';
 import { scriptedFetch } from './scripted-stream';
 

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { AttachmentChips } from '@/components/composer/attachment-chips';
 import { Composer } from '@/components/composer/composer';
-import { ComposerRefusal } from '@/components/composer/composer-refusal';
+import { ComposerRefusal } from '@/components/composer/composer-status';
 import { UploadList } from '@/components/composer/upload-list';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import { currentNotices } from '@/components/inbox/notices';
@@ -18,7 +18,7 @@ import { TaskCard, TaskFacts } from '@/components/tasks/task-card';
 import { MessageView } from '@/components/transcript/message-view';
 import { ToolCallLine } from '@/components/transcript/tool-call-line';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { TimeLockProvider } from '@/components/ui/time-lock';
 import { inQuotes } from '@/components/ui/verbatim';
@@ -116,7 +116,7 @@ const PARTS: Record<string, (lie: string) => ReactElement> = {
       isKept: async () => true,
       addresses: { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} },
     });
-    list.usedFor({ takes: ['image', 'file'], onChange: () => {}, onReady: () => {} });
+    list.configure({ accepts: ['image', 'file'], onChange: () => {}, onReady: () => {} });
     list.add([new File(['x'], lie, { type: 'text/plain' })]);
     return <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => {}} />;
   },

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { afterEach, beforeEach, vi } from 'vitest';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { RequestBoardProvider } from '@/components/requests/request-board';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { layOut } from './laid-out';
 
 /** A page around request cards. */

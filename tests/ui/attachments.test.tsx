@@ -6,10 +6,10 @@ import { EMPTY_TRANSCRIPT } from '@interlude/protocol/projections/transcript';
 import type { MessageItem } from '@interlude/protocol/read-models';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, describe, expect, it } from 'vitest';
-import { AttachButton } from '@/components/composer/attach-button';
 import { AttachmentChips } from '@/components/composer/attachment-chips';
 import { readDraft, readOutgoing, storeDraft, storeOutgoing } from '@/components/composer/draft-store';
 import { UploadList } from '@/components/composer/upload-list';
+import { AttachButton } from '@/components/composer/use-attachments';
 import { withOutgoing } from '@/components/composer/with-outgoing';
 import { MessageView } from '@/components/transcript/message-view';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
@@ -35,25 +35,25 @@ const show = (item: MessageItem) =>
   );
 
 describe('a message in the transcript', () => {
-  it('shows its images, which open in full, and its files with their size', () => {
+  it('shows images with a link to the full size, and files with their size', () => {
     show(aMessage({ role: 'user', text: 'Look', attachments: [image, page] }));
     const shown = screen.getByRole('img', { name: '“shot.png”' });
     expect(shown.getAttribute('src')).toBe(`/api/${hash}`);
     expect(shown.closest('a')?.getAttribute('target')).toBe('_blank');
     const file = screen.getByRole('link', { name: /1 byte/ });
-    // what is saved is named as it is shown, and shown as it is
+    // The saved name equals the shown name.
     expect(file.textContent).toContain('RLO');
     expect(file.getAttribute('download')).not.toContain('\u202E');
   });
 
-  it('names an image that can’t be had any more', () => {
+  it('names an image that is no longer available', () => {
     show(aMessage({ role: 'user', attachments: [image] }));
     fireEvent.error(screen.getByRole('img', { name: '“shot.png”' }));
     expect(screen.queryByRole('img')).toBeNull();
     expect(screen.getByRole('link', { name: /shot\.png.*51 kB/ })).toBeTruthy();
   });
 
-  it('is folded with what fits of what was said to be attached', () => {
+  it('lists as many attachments as fit when folded', () => {
     const attachments = [image, { ...image, hash: '../x' }, { ...image, bytes: '1' }, null, ...Array(20).fill(page)];
     const event = {
       type: 'TEXT_MESSAGE_START',
@@ -70,8 +70,8 @@ describe('a message in the transcript', () => {
   });
 });
 
-describe('what is being written', () => {
-  it('is kept with what the server has of it, and shown with it until the transcript does', () => {
+describe('a draft', () => {
+  it('is stored with its uploads, which show until the transcript has them', () => {
     const storage = window.localStorage;
     storeDraft(storage, 's', { text: '', replyTo: null, attachments: [image] });
     expect(readDraft(storage, 's').attachments).toEqual([image]);
@@ -87,16 +87,16 @@ describe('what is being written', () => {
     expect(turns[0]?.items[0]).toMatchObject({ text: 'Look', attachments: [image] });
   });
 
-  it('can be given files only if the agent takes some, and the button says why not', () => {
-    const { rerender } = render(<AttachButton takes={[]} onAttach={() => {}} />);
+  it('accepts files only if the agent does, and the button says why not', () => {
+    const { rerender } = render(<AttachButton accepts={[]} onAttach={() => {}} />);
     const button = screen.getByRole('button', { name: 'Attach files' });
     expect(button.getAttribute('aria-disabled')).toBe('true');
-    expect(button.title).toBe('Nothing can be attached: this agent takes no images or files');
-    rerender(<AttachButton takes={['image']} onAttach={() => {}} />);
+    expect(button.title).toBe('This agent doesn’t accept attachments');
+    rerender(<AttachButton accepts={['image']} onAttach={() => {}} />);
     expect(screen.getByRole('button', { name: 'Attach images' }).getAttribute('aria-disabled')).toBe('false');
   });
 
-  it('shows each with its name, how far it is or why it failed, and how to go on', async () => {
+  it('shows each upload with its name, state and buttons', async () => {
     let ends = (_reason: string) => {};
     const list = new UploadList({
       upload: () =>
@@ -106,7 +106,7 @@ describe('what is being written', () => {
       isKept: async () => true,
       addresses: { createObjectURL: () => 'blob:x', revokeObjectURL: () => {} },
     });
-    list.usedFor({ takes: ['image', 'file'], onChange: () => {}, onReady: () => {} });
+    list.configure({ accepts: ['image', 'file'], onChange: () => {}, onReady: () => {} });
     list.add([new File(['x'], 'shot.png', { type: 'image/png' })]);
     let gone = 0;
     const chips = () => <AttachmentChips sessionId="s" uploads={list.uploads} list={list} onGone={() => (gone += 1)} />;
@@ -117,7 +117,7 @@ describe('what is being written', () => {
     rerender(chips());
     expect(screen.getByRole('alert').textContent).toBe('The server can’t be reached.');
     fireEvent.click(screen.getByRole('button', { name: 'Try again: “shot.png”' }));
-    // The button is gone by that, and the focus goes where it is wanted next.
+    // The pressed button disappears, so the focus moves to the field.
     expect(gone).toBe(1);
     rerender(chips());
     expect(screen.getByRole('progressbar', { name: 'Uploading “shot.png”' })).toBeTruthy();

@@ -5,8 +5,8 @@ import { AwayNote } from '@/components/sessions/away-note';
 import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { describeState, marksOf } from '@/components/sessions/session-labels';
 import { SessionRow } from '@/components/sessions/session-row';
+import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { NowProvider } from '@/components/ui/now';
 import { aSession } from './rows';
 
 const away = { since: 1_000, lastHeardAt: 1_000, agentGoesOn: false };

@@ -6,7 +6,7 @@ import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-li
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentBoard } from '@/components/agents/agent-board';
 import { LiveProvider } from '@/components/live/live-provider';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
 import { anAgent } from './rows';
 import { scriptedFetch } from './scripted-stream';

@@ -10,13 +10,19 @@ import {
   storeDraft,
   storeOutgoing,
 } from '@/components/composer/draft-store';
-import { outgoingQueues } from '@/components/composer/outgoing-queues';
-import { sendMessage } from '@/components/composer/send-message';
+import { outgoingQueues, sendMessage } from '@/components/composer/outgoing-queue';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { readStream } from '@/components/live/read-stream';
 import { SignOut } from '@/components/live/sign-out';
-import { browserStorage, claimStorage, clearStorage, keysOf, setPerson } from '@/components/ui/browser-storage';
-import { readStored, writeStored } from '@/components/ui/use-stored';
+import {
+  browserStorage,
+  claimStorage,
+  clearStorage,
+  keysOf,
+  readStored,
+  setPerson,
+  writeStored,
+} from '@/components/ui/browser-storage';
 
 const MESSAGE = {
   clientId: 'c1',
@@ -28,7 +34,7 @@ const MESSAGE = {
   reason: null,
 };
 
-/** A new page of the browser, rendered for somebody. */
+/** A new page of the browser for a person. */
 function openAs(id: string): void {
   claimStorage(id);
 }
@@ -49,8 +55,8 @@ afterEach(() => {
   document.documentElement.style.display = '';
 });
 
-describe('what a browser stores', () => {
-  it('carries the person in every key, and is there for them alone', () => {
+describe('browser storage', () => {
+  it('has the person in every key', () => {
     openAs('ada');
     storeDraft(browserStorage(), 's', { text: 'Half a thought', replyTo: null });
     storeOutgoing(browserStorage(), 's', MESSAGE);
@@ -68,14 +74,14 @@ describe('what a browser stores', () => {
     expect(readOutgoing(browserStorage(), 's')).toHaveLength(1);
   });
 
-  it('keeps ids that contain a colon apart', () => {
+  it('distinguishes ids that contain a colon', () => {
     openAs('ada');
     writeStored('draft:s', 'private');
     openAs('ada:draft');
     expect(readStored('s')).toBeNull();
   });
 
-  it('is removed at the first load where it names no person, and is not sent', () => {
+  it('drops entries without a person on the first load', () => {
     const old = {
       'interlude:draft:s': '{"text":"old"}',
       'interlude:outgoing:s:c1': '{"text":"old","at":1}',
@@ -95,12 +101,12 @@ describe('what a browser stores', () => {
     expect(sessionsWithOutgoing(browserStorage())).toEqual([]);
   });
 
-  it('is nothing without a person, as in an embed', () => {
+  it('stores nothing without a person, as in an embed', () => {
     writeStored('choice', 'mine');
     expect([browserStorage(), localStorage.length, readStored('choice')]).toEqual([null, 0, 'mine']);
   });
 
-  it('goes with a sign-out, whoever it was for, and what others store on the origin stays', () => {
+  it('is cleared on sign-out for all people, except entries of other apps', () => {
     localStorage.setItem('of-another-app', '1');
     openAs('ada');
     writeStored('choice', 'mine');
@@ -110,7 +116,7 @@ describe('what a browser stores', () => {
   });
 });
 
-describe('a page whose browser has passed on', () => {
+describe('a page whose person has changed', () => {
   const show = (id: string, page: ReactNode = null) => render(<PagePerson id={id}>{page}</PagePerson>);
   const storageEvent = () => act(() => void dispatchEvent(new StorageEvent('storage')));
 
@@ -118,28 +124,28 @@ describe('a page whose browser has passed on', () => {
     ['somebody else signs in', () => localStorage.setItem('interlude:current', 'bob')],
     ['its person signs out', () => localStorage.removeItem('interlude:current')],
     ['the browser clears its storage', () => localStorage.clear()],
-  ])('leaves the screen when %s in another tab', (_, happen) => {
+  ])('hides when %s in another tab', (_, happen) => {
     show('ada');
     happen();
     storageEvent();
     expect([reload.mock.calls.length, document.documentElement.style.display]).toEqual([1, 'none']);
   });
 
-  it('stays for its own person', () => {
+  it('stays while its person is signed in', () => {
     show('ada');
     localStorage.setItem('interlude:current', 'ada');
     storageEvent();
     expect(reload).not.toHaveBeenCalled();
   });
 
-  it('leaves when it is shown again after it slept through the change', () => {
+  it('hides when it is shown again after a change', () => {
     show('ada');
     localStorage.setItem('interlude:current', 'bob');
     document.dispatchEvent(new Event('visibilitychange'));
     expect(reload).toHaveBeenCalledOnce();
   });
 
-  it('leaves when the server renders it for somebody else', () => {
+  it('hides when the server renders it for another person', () => {
     const { rerender } = show('ada');
     rerender(<PagePerson id="bob">{null}</PagePerson>);
     expect(reload).toHaveBeenCalledOnce();
@@ -148,7 +154,7 @@ describe('a page whose browser has passed on', () => {
   it.each([
     ['', () => localStorage.clear()],
     [', also to the same person', () => localStorage.setItem('interlude:current', 'ada')],
-  ])('goes where its own sign-out leads, and leaves when the way back shows it again%s', (_, happen) => {
+  ])('follows its own sign-out, and hides when restored from the back/forward cache%s', (_, happen) => {
     show('ada', <SignOut label="Sign out" className="" />);
     const form = document.querySelector('form');
     expect(form?.elements.namedItem('principal')).toHaveProperty('value', 'ada');
@@ -175,7 +181,7 @@ describe('a page whose browser has passed on', () => {
     outgoingQueues.of('left').discard(outgoingQueues.of('left').messages[0]?.clientId ?? '');
   });
 
-  it('leaves when the server says that somebody else is signed in', async () => {
+  it('hides when the server reports another person', async () => {
     show('ada');
     vi.stubGlobal('fetch', refusal(409, 'other_principal'));
     await expect(fetchJson('/sessions')).rejects.toMatchObject({ status: 409, code: 'other_principal' });
@@ -183,8 +189,8 @@ describe('a page whose browser has passed on', () => {
   });
 });
 
-describe('what a page sends', () => {
-  it('says for whom it was composed', async () => {
+describe('a request of a page', () => {
+  it('names its author', async () => {
     openAs('ada');
     const sent: RequestInit[] = [];
     vi.stubGlobal('fetch', async (_: string, init: RequestInit) => {
@@ -198,13 +204,13 @@ describe('what a page sends', () => {
   it.each([
     [401, 'unauthenticated'],
     [409, 'other_principal'],
-  ])('waits for its writer after %s %s', async (status, code) => {
+  ])('waits for its author after %s %s', async (status, code) => {
     openAs('ada');
     vi.stubGlobal('fetch', refusal(status, code));
     expect(await sendMessage('s', MESSAGE)).toEqual({ kind: 'signed-out', reason: 'No.' });
   });
 
-  it('asks for no further stream once the server has refused its person', async () => {
+  it('opens no stream once the server has refused its person', async () => {
     openAs('ada');
     vi.stubGlobal('fetch', refusal(409, 'other_principal'));
     const handlers = { active() {}, hello() {}, rows() {}, upToDate() {} };

@@ -2,7 +2,7 @@
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { useRef, useState } from 'react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { ButtonPopover } from '@/components/ui/button-popover';
+import { ButtonPopover } from '@/components/ui/popover';
 
 function Page() {
   const [open, setOpen] = useState(true);
@@ -33,12 +33,12 @@ afterEach(() => {
   cleanup();
 });
 
-test('gives the focus back to its button', () => {
+test('ButtonPopover returns the focus to its button', () => {
   vi.runAllTimers();
   expect(document.activeElement).toBe(screen.getByRole('button', { name: 'why?' }));
 });
 
-test('leaves the focus where it went meanwhile', () => {
+test('ButtonPopover leaves the focus where the reader moved it', () => {
   const elsewhere = screen.getByRole('textbox', { name: 'elsewhere' });
   elsewhere.focus();
   vi.runAllTimers();

@@ -3,8 +3,8 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { DetachedRequests } from '@/components/transcript/call-state';
 import { ItemList } from '@/components/transcript/item-list';
+import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { NowProvider } from '@/components/ui/now';
 import { aCall, aRequest, aTurn } from './rows';
 
 const NOW = 100_000;

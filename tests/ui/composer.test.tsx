@@ -8,10 +8,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Composer, type ComposerHandle } from '@/components/composer/composer';
 import { DeliveryLine } from '@/components/composer/delivery-line';
 import { readDraft, readOutgoing, storeDraft } from '@/components/composer/draft-store';
-import { outgoingQueues } from '@/components/composer/outgoing-queues';
-import { uploadLists } from '@/components/composer/upload-lists';
+import { outgoingQueues } from '@/components/composer/outgoing-queue';
+import { uploadLists } from '@/components/composer/upload-list';
 import { RefusalsProvider } from '@/components/live/refusals';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { HeldRequest } from './held-request';
 import { layOut, settle } from './laid-out';
 import { aMessage, anAgent, aSession } from './rows';
@@ -26,10 +26,10 @@ const fileOf = (name: string) => new File(['abc'], name, { type: 'image/png' });
 const TAKES_ALL = { attachments: ['image', 'file'] };
 
 let sent: unknown[];
-/** Each test writes to a session of its own: what is attached outlives the page. */
+/** A session for each test, because attachments outlive the page. */
 let sessionId: string;
 let count = 0;
-/** What the server answers when it is asked for an attachment. */
+/** The server's response to a request for an attachment. */
 let attachmentStatus: number;
 beforeEach(() => {
   sent = [];
@@ -89,7 +89,7 @@ const attach = async (name: string) => {
 const press = (field: HTMLElement) => fireEvent.keyDown(field, { key: 'Enter' });
 const write = (field: HTMLElement, value: string) => fireEvent.change(field, { target: { value } });
 const namesSent = () => HeldRequest.all.map(({ url }) => new URL(url, 'http://x').searchParams.get('name'));
-/** Ends an upload, and waits for what follows from it. */
+/** Ends an upload and waits for the updates. */
 async function ends(at: number, end: (request: HeldRequest) => void): Promise<void> {
   const request = await HeldRequest.at(at);
   await act(async () => {
@@ -98,10 +98,10 @@ async function ends(at: number, end: (request: HeldRequest) => void): Promise<vo
   });
 }
 const done = (at: number) => ends(at, (request) => request.answer(201, attachmentOf(namesSent()[at] ?? '')));
-const WAITS = 'The message is sent once everything is attached.';
+const WAITS = 'The message will be sent when all uploads finish.';
 
 describe('the composer', () => {
-  it('sends on Enter but not while an input method composes', () => {
+  it('sends on Enter, except while an input method composes', () => {
     const { field } = open();
     write(field, 'Half a thou');
     fireEvent.keyDown(field, { key: 'Enter', isComposing: true });
@@ -111,7 +111,7 @@ describe('the composer', () => {
     expect([sent, field.value]).toEqual([[['Half a thou', []]], '']);
   });
 
-  it('brings back what was sent on ArrowUp and empties again on ArrowDown', () => {
+  it('recalls sent messages on ArrowUp and clears again on ArrowDown', () => {
     const { field } = open({ texts: ['Latest', 'Begin'] });
     const values = ['ArrowUp', 'ArrowUp', 'ArrowDown', 'ArrowDown'].map((key) => {
       fireEvent.keyDown(field, { key });
@@ -123,7 +123,7 @@ describe('the composer', () => {
     expect(field.value).toBe('Begun');
   });
 
-  it('says that a message waits when the agent is away, and is disabled when the session has ended', () => {
+  it('warns when the agent is offline, and is disabled when the session has ended', () => {
     const { field, change } = open({ agent: { connection: 'away', connectedSince: 1 } });
     screen.getByText('Agent offline. Your message will be sent when it reconnects.');
     expect(field.disabled).toBe(false);
@@ -137,7 +137,7 @@ describe('the composer', () => {
 
 it.each([
   ['queued', false, 'Queued'],
-  ['queued', true, 'Queued: the agent is away, the message waits'],
+  ['queued', true, 'Queued until the agent reconnects'],
   ['delivered', false, 'Delivered'],
   ['seen', false, 'Seen'],
 ] as const)('delivery line of a %s message, away %s, says “%s”', (delivery, away, words) => {
@@ -146,7 +146,7 @@ it.each([
   expect(screen.getByText(words)).toBeTruthy();
 });
 
-/** A message that is to be sent, and waits for its picture. */
+/** A sent message that waits for its image. */
 async function waiting() {
   const opened = open();
   await attach('a.png');
@@ -156,8 +156,8 @@ async function waiting() {
   return opened;
 }
 
-describe('a message that waits for what is attached', () => {
-  it.each(['', 'See this'])('(its words: “%s”) is not sent because that is removed', async (text) => {
+describe('a message that waits for its attachments', () => {
+  it.each(['', 'See this'])('with the text “%s” is not sent when the attachment is removed', async (text) => {
     const { field } = open();
     await attach('wrong.png');
     write(field, text);
@@ -173,14 +173,14 @@ describe('a message that waits for what is attached', () => {
     expect(sent).toEqual([[text || 'right.png', ['right.png']]]);
   });
 
-  it('is not sent to a session that has ended meanwhile', async () => {
+  it('is not sent once the session has ended', async () => {
     const { field, change } = await waiting();
     change({ ended: 'It has ended.' });
     await done(0);
     expect([sent, field.value]).toEqual([[], 'See this']);
   });
 
-  it('goes with what is written now, also if the page was left and came back', async () => {
+  it('is sent with the current text, even after leaving the page', async () => {
     const { leave } = await waiting();
     leave();
     const { field: again } = open();
@@ -192,7 +192,7 @@ describe('a message that waits for what is attached', () => {
     expect(again.value).toBe('');
   });
 
-  it('goes while another page is looked at', async () => {
+  it('is sent while another page is open', async () => {
     const { leave } = await waiting();
     leave();
     await done(0);
@@ -206,8 +206,8 @@ describe('a message that waits for what is attached', () => {
   });
 });
 
-describe('what is attached', () => {
-  it('goes on being sent while another page is looked at, and is kept with the draft', async () => {
+describe('an attachment', () => {
+  it('keeps uploading while another page is open, and is stored with the draft', async () => {
     const { field, leave } = open();
     await attach('a.png');
     write(field, 'Half');
@@ -225,16 +225,16 @@ describe('what is attached', () => {
     expect([sent, screen.queryByRole('progressbar')]).toEqual([[], null]);
   });
 
-  it('in a draft of the day before yesterday is said to be missing', async () => {
+  it('of an old draft is reported as missing', async () => {
     attachmentStatus = 404;
     storeDraft(localStorage, sessionId, { text: 'Old', replyTo: null, attachments: [attachmentOf('old.png')] });
     const { field } = open();
-    await screen.findByText('The server no longer keeps it: attach it again.');
+    await screen.findByText('No longer on the server. Attach it again.');
     press(field);
     expect([sent, field.value]).toEqual([[], 'Old']);
   });
 
-  it('is pasted also where its name comes as text, and is not where it is a picture of the text', async () => {
+  it('is pasted if the text is its name, but not if it is an image of the text', async () => {
     const { field } = open();
     expect(pasted(['text/plain', 'text/html', 'Files'], fileOf('cells.png'))).toBe(true);
     expect(pasted(['text/plain', 'text/rtf', 'Files'], fileOf('cells.png'))).toBe(true);
@@ -244,7 +244,7 @@ describe('what is attached', () => {
     expect([namesSent(), screen.getAllByRole('listitem').length, field.value]).toEqual([['finder.png'], 1, '']);
   });
 
-  it('is nothing when it is pasted to an agent that takes none', () => {
+  it('is ignored when the agent accepts none', () => {
     const { field } = open({ status: {} });
     pasted(['Files'], fileOf('shot.png'));
     write(field, 'Only words');
@@ -252,7 +252,7 @@ describe('what is attached', () => {
     expect([sent, uploadLists.of(sessionId).uploads]).toEqual([[['Only words', []]], []]);
   });
 
-  it('leaves the focus where writing goes on when it is tried again', async () => {
+  it('moves the focus to the field on retry', async () => {
     const { field } = open();
     await attach('a.png');
     await ends(0, (request) => request.answer(503, {}));
@@ -263,7 +263,7 @@ describe('what is attached', () => {
   });
 });
 
-describe('a file that is held over the composer', () => {
+describe('a file dragged over the composer', () => {
   const held = (type: 'dragOver' | 'drop') => {
     const dataTransfer = { types: ['Files'], files: [fileOf('a.png')], dropEffect: 'copy' };
     const event = createEvent[type](form(), { dataTransfer }) as DragEvent;
@@ -271,9 +271,9 @@ describe('a file that is held over the composer', () => {
   };
 
   it.each([
-    ['an agent that takes none', { status: {} }, 'Nothing can be attached: this agent takes no images or files.'],
+    ['an agent that accepts none', { status: {} }, 'This agent doesn’t accept attachments.'],
     ['an agent that has ended', { ended: 'It has ended.' }, 'It has ended.'],
-  ])('of %s never takes the place of the page, and the reason is said', async (_, options, words) => {
+  ])('of %s does not replace the page, and the reason is shown', async (_, options, words) => {
     open(options);
     expect(held('dragOver')).toEqual({ isLeftToBrowser: false, dropEffect: 'none' });
     expect(screen.getByText(words)).toBeTruthy();
@@ -281,7 +281,7 @@ describe('a file that is held over the composer', () => {
     expect(uploadLists.of(sessionId).uploads).toEqual([]);
   });
 
-  it('is attached where the agent takes it; text is left to the field', async () => {
+  it('is attached if the agent accepts it, while text goes to the field', async () => {
     open();
     expect(held('dragOver')).toEqual({ isLeftToBrowser: false, dropEffect: 'copy' });
     held('drop');
@@ -290,10 +290,10 @@ describe('a file that is held over the composer', () => {
   });
 });
 
-describe('a message that was refused', () => {
+describe('a refused message', () => {
   const refused = {
     ...{ clientId: 'c1', text: 'See this', replyTo: 'm0', attachments: [attachmentOf('old.png')], at: 1 },
-    ...{ state: 'refused' as const, messageId: null, reason: 'The server no longer keeps old.png' },
+    ...{ state: 'refused' as const, messageId: null, reason: 'No longer on the server: old.png' },
   };
 
   it.each([
@@ -318,12 +318,12 @@ describe('a message that was refused', () => {
     expect(again).toHaveBeenCalledOnce();
   });
 
-  it('comes back into the composer with all it carried, below what is begun', async () => {
+  it('returns to the composer with its attachments, below the draft', async () => {
     attachmentStatus = 404;
     const { field, handle } = open();
     act(() => handle.current?.takeBack(refused));
     expect([field.value, document.activeElement]).toEqual(['See this', field]);
-    await screen.findByText('The server no longer keeps it: attach it again.');
+    await screen.findByText('No longer on the server. Attach it again.');
     write(field, 'Begun');
     act(() => handle.current?.takeBack({ text: 'old.png', replyTo: null, attachments: refused.attachments }));
     expect(field.value).toBe('Begun');

@@ -1,14 +1,14 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { DayLine, pauseHeight } from '@/components/transcript/turn-list';
-import { dayWords, isOtherDay } from '@/components/ui/day';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
+import { formatDay, isOtherDay } from '@/components/ui/day';
 
-/** By the clock on the wall, whatever the zone. */
+/** Local time in any time zone. */
 const at = (year: number, month: number, day: number, hour = 12, minute = 0) =>
   new Date(year, month - 1, day, hour, minute).getTime();
 
-describe('a day', () => {
+describe('formatDay', () => {
   it.each([
     [at(2026, 11, 22, 0, 0), 'Today'],
     [at(2026, 11, 22, 23, 59), 'Today'],
@@ -18,15 +18,15 @@ describe('a day', () => {
     [at(2026, 1, 1), 'Thursday 1 January'],
     [at(2025, 11, 20), 'Thursday 20 November 2025'],
     [at(2026, 11, 23), 'Monday 23 November'],
-  ])('at %i is %s', (time, words) => expect(dayWords(time, at(2026, 11, 22, 15))).toBe(words));
+  ])('at %i is %s', (time, words) => expect(formatDay(time, at(2026, 11, 22, 15))).toBe(words));
 
-  it('is yesterday once midnight has passed, over the end of a year and where a day has not 24 hours', () => {
-    expect(dayWords(at(2025, 12, 31, 23, 59), at(2026, 1, 1, 0, 1))).toBe('Yesterday');
-    expect(dayWords(at(2026, 3, 28, 23, 30), at(2026, 3, 29, 23, 30))).toBe('Yesterday');
-    expect(dayWords(at(2026, 10, 25, 0, 30), at(2026, 10, 26, 0, 0))).toBe('Yesterday');
+  it('returns Yesterday from midnight on, across years and clock changes', () => {
+    expect(formatDay(at(2025, 12, 31, 23, 59), at(2026, 1, 1, 0, 1))).toBe('Yesterday');
+    expect(formatDay(at(2026, 3, 28, 23, 30), at(2026, 3, 29, 23, 30))).toBe('Yesterday');
+    expect(formatDay(at(2026, 10, 25, 0, 30), at(2026, 10, 26, 0, 0))).toBe('Yesterday');
   });
 
-  it('is another one by the calendar, not by hours', () => {
+  it('isOtherDay compares calendar days, not hours', () => {
     expect(isOtherDay(at(2026, 11, 21, 23, 59), at(2026, 11, 22, 0, 0))).toBe(true);
     expect(isOtherDay(at(2026, 11, 22, 0, 0), at(2026, 11, 22, 23, 59))).toBe(false);
     expect(isOtherDay(at(2026, 11, 22), at(2025, 11, 22))).toBe(true);
@@ -34,16 +34,16 @@ describe('a day', () => {
   });
 });
 
-describe('the room before a turn', () => {
+describe('the space before a turn', () => {
   const turn = (startedAt: number) => ({ startedAt });
 
-  it('comes of the pause alone, the same in every time zone', () => {
+  it('depends on the pause alone in every time zone', () => {
     expect(pauseHeight(turn(86_400_000), turn(0))).toBeGreaterThan(0);
     expect(pauseHeight(turn(3_600_000), turn(0))).toBe(0);
     expect(pauseHeight(turn(3_600_000), undefined)).toBe(0);
   });
 
-  it('has no day in it that a server says, which does not know the reader’s', () => {
+  it('shows no day on the server, which does not know the time zone', () => {
     const markup = renderToStaticMarkup(
       <NowProvider renderedAt={at(2026, 11, 22)}>
         <DayLine turn={turn(at(2026, 11, 21))} before={turn(at(2026, 11, 19))} />

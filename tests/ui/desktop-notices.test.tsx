@@ -12,7 +12,7 @@ import { LOOK_KEY, NO_NOTICES, SETTINGS_KEY } from '@/components/inbox/notices';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
 import { storageKey } from '@/components/ui/browser-storage';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
 import { anInboxItem } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';

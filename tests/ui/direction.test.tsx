@@ -10,10 +10,10 @@ import { TaskSummary } from '@/components/tasks/task-summary';
 import { InputParts } from '@/components/transcript/tool-input';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TurnArticle } from '@/components/transcript/turn-article';
+import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
-import { NowProvider } from '@/components/ui/now';
 import { aMessage, aRequest, aSession, aTask, aTaskMoment, aTurn } from './rows';
 
 const HEBREW = 'שלום, עולם!';
@@ -37,7 +37,7 @@ function html(page: React.ReactNode): string {
   ).replaceAll('<!-- -->', '');
 }
 
-/** The tag that words stand in. */
+/** The tag around the words. */
 function around(markup: string, words: string): string {
   const at = markup.indexOf(words);
   expect(at, markup).toBeGreaterThan(0);
@@ -45,7 +45,7 @@ function around(markup: string, words: string): string {
 }
 const AUTO = /^<bdi>|dir="auto"/;
 
-describe('what is written from right to left is read from right to left', () => {
+describe('right-to-left text', () => {
   it.each([
     ['a paragraph', HEBREW],
     ['a heading', `# ${HEBREW}`],
@@ -57,7 +57,7 @@ describe('what is written from right to left is read from right to left', () => 
     expect(around(html(<Markdown text={text} />), HEBREW)).toMatch(AUTO);
   });
 
-  it('with the marks of its list on its own side', () => {
+  it('has its list markers on the right', () => {
     expect(html(<Markdown text={`- ${HEBREW}`} />)).toMatch(/<ul[^>]*dir="rtl"[^>]*class="[^"]*ps-5/);
     expect(html(<Markdown text={`1. \`a\` ${HEBREW}\n2. b`} />)).toContain('<ol dir="rtl"');
     expect(html(<Markdown text={`> a ${HEBREW}`} />)).toContain('<blockquote dir="ltr"');
@@ -100,7 +100,7 @@ describe('what is written from right to left is read from right to left', () => 
     expect(around(markup, HEBREW)).toMatch(AUTO);
   });
 
-  it('while code stays as it is', () => {
+  it('leaves code left to right', () => {
     expect(html(<Markdown text={`${HEBREW} \`a(b)\``} />)).toContain('<code dir="ltr"');
     expect(html(<Markdown text={'```\na(b)\n```'} />)).toContain('<figure dir="ltr"');
     const input = html(
@@ -111,22 +111,22 @@ describe('what is written from right to left is read from right to left', () => 
   });
 });
 
-describe('words on one line', () => {
-  it('show as signs what would turn them around, or hide something', () => {
+describe('Words', () => {
+  it('labels characters that hide text or change its direction', () => {
     expect(html(<Words text={'a\u202eb\u200bc\rd'} />).match(/⟨.*?⟩/g)).toEqual(['⟨RLO⟩', '⟨ZWSP⟩', '⟨CR⟩']);
   });
 
-  it('keep what words and emoji are made of', () => {
+  it('keeps joiners in words and emoji', () => {
     const text = 'می\u200cخواهم ⚠️ 👩‍💻 un\u00a0mot';
     expect(html(<Words text={text} />)).toBe(text);
   });
 
-  it('show even that where words are told apart by it', () => {
+  it('labels joiners, too, when strict', () => {
     expect(html(<Words text={'a\u200cb'} strict />)).toContain('⟨ZWNJ⟩');
   });
 });
 
-it('what is allowed by its title alone has every word in its place', () => {
+it('RequestHead shows a title verbatim when the request has no input', () => {
   const alone = html(<RequestHead item={aRequest({ title: 'rm א ב', input: null })} isOpen isAll />);
   expect(alone).toContain('rm <bdi dir="rtl">א</bdi> <bdi dir="rtl">ב</bdi>');
   const told = html(<RequestOutcome item={aRequest({ title: 'rm **א**', input: null, outcome: 'allowed' })} />);

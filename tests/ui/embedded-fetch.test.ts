@@ -56,4 +56,6 @@ test('requests count as use for a minute after an input', () => {
     expect(said()).toBe('1');
   }
   vi.useRealTimers();
+  // Ends the press: tests share the module that tracks presses.
+  send('pointerup', true);
 });

@@ -1,11 +1,11 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
-import { knowUntil } from '@/components/ui/now';
+import { freezeClocks } from '@/components/ui/clock';
 
 afterEach(() => {
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
-  knowUntil(null);
+  freezeClocks(null);
 });
 
 /** A server that takes requests and says nothing, and what each is given to be answered in. The time is over at once. */
@@ -55,7 +55,7 @@ it('gives up on a silent server after a while', async () => {
 
 it('gives up sooner while the connection is stale', async () => {
   const limits = silentServer();
-  knowUntil(1);
+  freezeClocks(1);
   for (const answer of [fetchJson('/a'), postJson('/b', {})]) await expect(answer).rejects.toThrow(TypeError);
   expect(limits).toEqual([5_000, 5_000]);
 });

@@ -2,8 +2,7 @@
 import { act, cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useTail } from '@/components/transcript/use-tail';
-import { useKeptEnd } from '@/components/ui/row-window';
-import { useFollow } from '@/components/ui/use-follow';
+import { useFollow, useKeptEnd } from '@/components/ui/row-window';
 import { ScrollBox } from './scroll-box';
 
 let box: ScrollBox;
@@ -54,7 +53,7 @@ describe('useFollow', () => {
     later();
     box.scrollHeight = 1_100;
     box.scrollTo(500);
-    // the page keeps up with it
+    // The page follows.
     box.scrollTo(900);
     later();
     expect(told).not.toContain(false);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { ConnectionState } from '@/components/live/connection-state';
 import { freezeWhenStale } from '@/components/live/live-provider';
-import { knownUntil, knowUntil } from '@/components/ui/now';
+import { clocksFrozenAt, freezeClocks } from '@/components/ui/clock';
 
 const marks = new Set<string>();
 beforeEach(() => {
@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.unstubAllGlobals();
-  knowUntil(null);
+  freezeClocks(null);
 });
 
 /** A page that came at 1000 unless it says otherwise, and the states its connection enters. */
@@ -28,7 +28,7 @@ function page(loadedAt = 1_000) {
   return (status: ConnectionState['status'], asOf: number | null) => {
     live.state = { ...live.state, status, asOf };
     tell();
-    return { isMarked: marks.has('data-stale'), until: knownUntil() };
+    return { isMarked: marks.has('data-stale'), until: clocksFrozenAt() };
   };
 }
 

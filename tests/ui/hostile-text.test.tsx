@@ -7,11 +7,11 @@ import { Markdown } from '@/components/ui/markdown/markdown';
 import { parseBlocks } from '@/components/ui/markdown/parse';
 
 const html = (text: string, streaming = false) => renderToStaticMarkup(<Markdown text={text} streaming={streaming} />);
-/** The same once the browser has had time for all of it. */
+/** The result after all steps. */
 const parsedHtml = (text: string) =>
   renderToStaticMarkup(<Blocks tokens={parseBlocks(text) ?? []} streaming={false} depth={0} />);
 
-/** How many elements stand within one another at most. */
+/** Depth of the element tree. */
 function deepest(markup: string): number {
   let depth = 0;
   let most = 0;
@@ -43,7 +43,7 @@ describe('an agent’s text', () => {
     }
   });
 
-  it('shows HTML as the text it is', () => {
+  it('shows HTML as text', () => {
     expect(html('<img src=x onerror=alert(1)>')).toContain('&lt;img src=x onerror=alert(1)&gt;');
   });
 

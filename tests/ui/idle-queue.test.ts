@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { enqueueIdle } from '@/components/ui/idle-queue';
 
-/** What a browser would run, in its order: frames, and idle times between them. */
+/** A browser's queue of frames and idle periods. */
 let frames: (() => void)[];
 let idles: (() => void)[];
 

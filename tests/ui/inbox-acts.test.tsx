@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import type { RequestedItem } from '@/components/inbox/item-request';
 import { LiveProvider } from '@/components/live/live-provider';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { NextPage } from '../support/next-page';
 import { layOut } from './laid-out';
@@ -225,7 +225,7 @@ it('shows who waits for an overdue reply, and settles it with the agent’s text
   expect(screen.getByRole('link', { name: /^“Which port is it\?” builder .* “Grace” is waiting$/ })).toBeDefined();
   press('Settle: “Which port is it?”');
   expect(await screen.findByText('It listens on port 8080.')).toBeDefined();
-  const accept = screen.getByRole('button', { name: 'That is the reply' });
+  const accept = screen.getByRole('button', { name: 'Accept as reply' });
   await waitFor(() => expect(accept.getAttribute('aria-disabled')).not.toBe('true'));
   fireEvent.click(accept);
   await waitFor(() => expect(posted.map(({ path }) => path)).toEqual(['/sessions/s1/obligations/w1/accept']));

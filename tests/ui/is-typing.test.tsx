@@ -6,18 +6,18 @@ import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 afterEach(cleanup);
 
 function Page({ onKey, children }: { onKey: (key: string) => void; children: React.ReactNode }) {
-  const hear = ({ key }: KeyboardEvent) => onKey(key === 'ArrowDown' ? '↓' : key);
-  useShortcuts({ 'sessions.next': hear, 'sessions.previous': hear, 'inbox.next-request': hear });
+  const record = ({ key }: KeyboardEvent) => onKey(key === 'ArrowDown' ? '↓' : key);
+  useShortcuts({ 'sessions.next': record, 'sessions.previous': record, 'inbox.next-request': record });
   return <div data-testid="box">{children}</div>;
 }
 
-/** The keys that are heard on each of these. */
-function heardOn(control: React.ReactNode): string {
-  let heard = '';
+/** Shortcut keys that act on a control. */
+function keysOn(control: React.ReactNode): string {
+  let pressed = '';
   const page = render(
     <Page
       onKey={(key) => {
-        heard += key;
+        pressed += key;
       }}
     >
       {control}
@@ -26,18 +26,18 @@ function heardOn(control: React.ReactNode): string {
   const target = screen.getByTestId('box').firstElementChild as Element;
   for (const key of ['j', 'k', 'r', 'ArrowDown']) fireEvent.keyDown(target, { key });
   page.unmount();
-  return heard;
+  return pressed;
 }
 
-it('what is ticked or pressed is no field that somebody types in', () => {
-  expect(heardOn(<input type="checkbox" />)).toBe('jkr↓');
-  expect(heardOn(<input type="button" />)).toBe('jkr↓');
-  expect(heardOn(<button type="button" />)).toBe('jkr↓');
-  // Its arrows choose among its like.
-  expect(heardOn(<input type="radio" />)).toBe('jkr');
+it('shortcuts act on checkboxes and buttons', () => {
+  expect(keysOn(<input type="checkbox" />)).toBe('jkr↓');
+  expect(keysOn(<input type="button" />)).toBe('jkr↓');
+  expect(keysOn(<button type="button" />)).toBe('jkr↓');
+  // Arrows select the next radio button.
+  expect(keysOn(<input type="radio" />)).toBe('jkr');
 });
 
-it('a field takes every letter, and one of several takes those that lead to it', () => {
+it('shortcuts ignore keys in fields, and arrows on radio buttons', () => {
   for (const field of [
     <input key="a" />,
     <input key="b" type="search" />,
@@ -45,6 +45,6 @@ it('a field takes every letter, and one of several takes those that lead to it',
     <textarea key="d" />,
     <select key="e" />,
   ]) {
-    expect(heardOn(field)).toBe('');
+    expect(keysOn(field)).toBe('');
   }
 });

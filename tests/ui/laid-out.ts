@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import { SETTLE_MS } from '@/components/ui/stillness';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 
 /** Gives every element a place in the window, which happy-dom does not lay out. Undone by `vi.unstubAllGlobals` and `vi.restoreAllMocks`. */
 export function layOut(): void {

@@ -10,25 +10,20 @@ import { quote } from '@/components/transcript/reply-link';
 import { mainArgument, toolName } from '@/components/transcript/tool-words';
 import { estimateTurnHeight } from '@/components/transcript/use-turn-rows';
 import { ansiPieces, parseAnsi, stripAnsi } from '@/components/ui/ansi';
-import { decodeEntities } from '@/components/ui/entities';
-import { endOfFirstPart } from '@/components/ui/first-part';
-import { foldLines } from '@/components/ui/fold-lines';
-import { lastPart } from '@/components/ui/last-part';
-import { longRunClass } from '@/components/ui/long-run';
+import { longRunClass, withBreaks } from '@/components/ui/line-breaks';
 import { lookalikes } from '@/components/ui/lookalikes';
-import { safeHref } from '@/components/ui/markdown/inline';
-import { otherTarget } from '@/components/ui/markdown/other-target';
+import { otherTarget, safeHref } from '@/components/ui/markdown/inline';
 import { markdownWork } from '@/components/ui/markdown/parse';
-import { plainWords } from '@/components/ui/plain-words';
+import { decodeEntities, toPlainText } from '@/components/ui/plain-text';
 import { endOfFirstProse, proseText } from '@/components/ui/prose';
+import { endOfFirstPart, foldLines, lastPart } from '@/components/ui/truncate';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
-import { verbatimPage } from '@/components/ui/verbatim-page';
-import { withBreaks } from '@/components/ui/with-breaks';
+import { verbatimPage } from '@/components/ui/verbatim-text';
 import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
 import { expectWithin } from '../support/pace';
 
-/** Every function of the pages that scans a text of an agent, by name. */
+/** Every page function that scans text of an agent, by name. */
 const SCANNERS: Record<string, (text: string) => unknown> = {
   parseAnsi: (text) => parseAnsi(text),
   stripAnsi,
@@ -43,7 +38,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
   lookalikes,
   inputParts: (text) => inputParts({ args: { text }, argsText: text }),
   longRunClass,
-  plainWords,
+  plainWords: toPlainText,
   withBreaks,
   decodeEntities,
   safeHref,
@@ -75,7 +70,7 @@ const SCANNERS: Record<string, (text: string) => unknown> = {
 };
 
 const SIZE = 64 * 1024;
-/** A linear scan takes a few milliseconds, a quadratic one seconds. */
+/** A linear scan takes milliseconds, a quadratic one seconds. */
 const MOST_MS = 200;
 
 describe('scanning 64 KiB of hostile text', () => {

@@ -7,7 +7,7 @@ import { Link } from '@/components/ui/link';
 
 afterEach(cleanup);
 
-/** @returns the link in a page with a router, and what the router was asked for */
+/** @returns the link in a page with a router, and the router's calls */
 function shown(props: Partial<Parameters<typeof Link>[0]> = {}) {
   const [push, prefetch] = [vi.fn(), vi.fn()];
   const router = { push, prefetch } as unknown as AppRouterInstance;
@@ -28,7 +28,7 @@ function click(link: HTMLElement, init: MouseEventInit = {}): boolean {
   return !event.defaultPrevented;
 }
 
-it('leaves a plain click to the router, and a modified one to the browser', () => {
+it('passes a plain click to the router and a modified one to the browser', () => {
   const { link, push } = shown();
   expect(click(link)).toBe(false);
   expect(push.mock.calls).toEqual([['/inbox']]);
@@ -37,7 +37,7 @@ it('leaves a plain click to the router, and a modified one to the browser', () =
   expect(push).toHaveBeenCalledOnce();
 });
 
-it('goes nowhere when its own handler prevents it', () => {
+it('does nothing when its own handler prevents the click', () => {
   const { link, push } = shown({ onClick: (event) => event.preventDefault() });
   click(link);
   expect(push).not.toHaveBeenCalled();
@@ -52,7 +52,7 @@ it.each([
   expect(prefetched).toHaveBeenCalledTimes(times);
 });
 
-it('is followed by the browser without a router', () => {
+it('lets the browser navigate without a router', () => {
   render(<Link href="/inbox">Inbox</Link>);
   expect(click(screen.getByRole('link'))).toBe(true);
 });

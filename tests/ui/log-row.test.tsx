@@ -10,7 +10,7 @@ import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams }
 import { LogRow } from '@/components/logs/log-row';
 import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-settings';
 import { messagePieces, previewOf } from '@/components/logs/message-pieces';
-import { sizeOf } from '@/components/ui/size-of';
+import { formatBinaryBytes } from '@/components/ui/format-size';
 
 const ESC = '\u001b';
 const SETTINGS = { isRelative: false, isUtc: true, wraps: false, dims: false };
@@ -176,7 +176,7 @@ describe('formats', () => {
     expect(markerText({ kind: 'retention', lines: 12_034, bytes: 3_400_000 })).toBe(
       '12,034 older lines removed by retention (3.2 MiB)',
     );
-    expect(sizeOf(268_435_456)).toBe('256 MiB');
+    expect(formatBinaryBytes(268_435_456)).toBe('256 MiB');
   });
 
   it('copy a line in the format of the runner’s file', () => {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { lookalikes } from '@/components/ui/lookalikes';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 
-/** What people call their files, tools, branches and options, in their own languages. */
+/** Names of files, tools, branches and options in many languages. */
 const HONEST = [
   'Bash',
   'git push --force-with-lease',
@@ -91,7 +91,7 @@ const HONEST = [
   'தமிழ்',
   'አማርኛ',
   'ខ្មែរ',
-  // units, variables, particles, and mathematics
+  // Units, variables, particles and mathematics.
   'kΩ',
   'MΩ',
   'Δt',
@@ -165,9 +165,9 @@ const HONEST = [
   '№ 7',
 ];
 
-/** The same letters put where they are read as others. A `|` stands behind the letters that must be marked. */
+/** Letters used as lookalikes. A `|` follows the letters that must be marked. */
 const HOSTILE = [
-  // words of several scripts, words of one that read as Latin, and styles of ASCII letters
+  // Words of several scripts, words that read as Latin, and styled ASCII letters.
   'pа|ypal',
   'раура|l',
   'gі|thub',
@@ -281,7 +281,7 @@ const HOSTILE = [
   'ѕѕһ|',
   'https://аррӏе|.com/да',
   '中𝐬𝐮𝐝𝐨|',
-  // strokes of Hangul, Han and Kana
+  // Strokes of Hangul, Han and Kana.
   'https://googㅣ|e.com',
   'rm ー|rf',
   'cat x 丨| sh',
@@ -289,7 +289,7 @@ const HOSTILE = [
   'catノ|etc',
   'echo x ᐳ| y',
   'a ǀ| sh',
-  // symbols and punctuation
+  // Symbols and punctuation.
   'd℮|ny',
   'sud⍵|',
   'https꞉|//x',
@@ -304,7 +304,7 @@ const HOSTILE = [
   'echo ˋ|idˋ|',
 ];
 const OTHER_LANGUAGES = ['да', '中', 'café', '한국어', 'öğrenci', 'Ελληνικά', 'テスト'];
-/** Texts in which something stands beside words of another language. */
+/** Texts that put a word beside another language. */
 const BESIDE: ((text: string, other: string) => string)[] = [
   (text, other) => `${text} # ${other}`,
   (text, other) => `${other}\n${text}`,
@@ -324,21 +324,21 @@ it('has enough confusable and harmless words in its corpus', () => {
   expect(Math.min(new Set(HONEST).size, new Set(HOSTILE).size)).toBeGreaterThanOrEqual(60);
 });
 
-it.each(HONEST)('suspects nothing in %s', (text) => {
+it.each(HONEST)('marks nothing in %s', (text) => {
   expect(marked(text)).toBe(text);
 });
 
-it.each(HOSTILE)('marks what passes for others in %s', (text) => {
+it.each(HOSTILE)('marks lookalikes in %s', (text) => {
   expect(marked(text.replaceAll('|', ''))).toBe(text);
 });
 
-it.each(OTHER_LANGUAGES)('marks no less beside %s', (other) => {
+it.each(OTHER_LANGUAGES)('marks the same beside %s', (other) => {
   const count = (text: string) => lookalikes(text).length;
   for (const text of HOSTILE.map((one) => one.replaceAll('|', '')))
     for (const beside of BESIDE) expect([text, count(beside(text, other))]).toEqual([text, count(text)]);
 });
 
-it('marks no honest name beside a command', () => {
+it('marks no harmless name beside a command', () => {
   const names = [
     'Москва',
     'отчёт.txt',
@@ -365,7 +365,7 @@ it('marks the name of a tool that reads as Latin', () => {
   expect(['Москва', '文件', 'Bash', 'mcp__отчёт__read'].map(shown)).toEqual([0, 0, 0, 0]);
 });
 
-it('names the script of the letters, or that they are a style of others', () => {
+it('labels the script, or styled letters', () => {
   const labels = (text: string) => lookalikes(text).map(({ label }) => label);
   expect(['pаypal', 'cοnfig', 'ոpm', 'Ꭺdmin', '𝐬𝐮𝐝𝐨', 'ｓudo'].flatMap(labels)).toEqual([
     'Cyrillic',
@@ -386,12 +386,12 @@ it('marks names and lines, not prose', () => {
   expect(kinds('words')).toEqual(['pаypal']);
 });
 
-it('ignores a label that an agent wrote, unless it names the same script', () => {
+it('ignores a label in the text, unless it names the same script', () => {
   expect(nameText('pа⟨Latin⟩ypal')).toBe('pа⟨Cyrillic⟩⟨Latin⟩ypal');
   expect(nameText('pа⟨Cyrillic⟩ypal')).toBe('pа⟨Cyrillic⟩ypal');
 });
 
-it('marks letters from right to left in a word of Latin ones', () => {
+it('marks right-to-left letters in a Latin word', () => {
   const pieces = verbatimPieces('admסn', 'name').map((piece) => ('label' in piece ? piece.label : piece.kind));
   expect(pieces).toEqual(['text', 'rtl', 'Hebrew', 'text']);
 });

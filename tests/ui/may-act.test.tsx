@@ -8,13 +8,12 @@ import { SelectionBar } from '@/components/agents/selection-bar';
 import { InboxBulk, ItemActions } from '@/components/inbox/item-actions';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { LevelSwitch } from '@/components/logs/level-switch';
-import { AcceptReply } from '@/components/obligations/accept-reply';
-import { Waive } from '@/components/obligations/waive';
+import { AcceptReply, WaiveReply } from '@/components/obligations/settle-reply';
 import { RequestBoardProvider } from '@/components/requests/request-board';
 import { RequestCard } from '@/components/requests/request-card';
 import { SessionMenu } from '@/components/sessions/session-menu';
 import { TaskStop } from '@/components/tasks/task-stop';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { anAgent, anInboxItem, aRequest, aSession, aTask } from './rows';
 
 afterEach(cleanup);
@@ -43,7 +42,7 @@ const pressable = () => [
 const aQuestion = aRequest({ id: 'q', requestKind: 'question' });
 const candidate = { messageId: 'm2', position: '2', text: 'Done', at: 1 } as never;
 const controls: [string, ReactNode][] = [
-  ['dropping an owed reply', <Waive key="" sessionId="s" messageId="m" />],
+  ['dropping an owed reply', <WaiveReply key="" sessionId="s" messageId="m" />],
   ['accepting a reply', <AcceptReply key="" sessionId="s" messageId="m" candidate={candidate} />],
   ['arranging a session', <SessionMenu key="" session={aSession()} />],
   ['the level of a log', <LevelSwitch key="" agent={anAgent({ connection: 'connected', connectedSince: 1 })} />],
@@ -77,7 +76,7 @@ test('explains to viewers why a selection has no actions', () => {
 
 test('explains to viewers that they can’t answer a request', () => {
   show(false, <RequestCard item={aQuestion} input={null} size="" />);
-  screen.getByText('You can look here, and not answer.');
+  screen.getByText('You can view this request, but not answer it.');
   expect(pressable()).toEqual([]);
 });
 

@@ -20,18 +20,18 @@ const open = async (fields: Partial<RequestItem>) => {
   await act(settle);
 };
 const press = (name: string) => act(async () => fireEvent.click(screen.getByRole('button', { name })));
-/** Everything stands lower than at the last look. */
+/** Moves everything down. */
 const moveDown = () =>
   vi.spyOn(Element.prototype, 'getBoundingClientRect').mockImplementation(() => new DOMRect(10, 300, 100, 24));
 
-describe('a press on a request', () => {
-  it('answers what has stood still', async () => {
+describe('a press on a request card', () => {
+  it('answers once the card is settled', async () => {
     await open({ input: null });
     await press('Allow');
     expect(posted).toEqual([{ request: 'q', behavior: 'allow', optionId: 'yes', digest: 'd1' }]);
   });
 
-  it('answers nothing where the card was moved since the last look, until it stands still again', async () => {
+  it('is ignored after the card has moved, until it settles', async () => {
     await open({ input: null });
     moveDown();
     await press('Allow');
@@ -41,7 +41,7 @@ describe('a press on a request', () => {
     expect(posted).toHaveLength(1);
   });
 
-  it('does not allow an input that was not seen whole, and denies it', async () => {
+  it('can’t allow an input that was not seen in full, but can deny it', async () => {
     await open({ input: { command: Array.from({ length: 200 }, (_, at) => `echo ${at}`).join('\n') } });
     await press('Allow');
     fireEvent.keyDown(screen.getByRole('region'), { key: 'a' });

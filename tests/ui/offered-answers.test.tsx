@@ -4,9 +4,9 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { chosenOption, decisionOf, offeredBy } from '@/components/requests/offered';
+import { chosenOption, decisionOf, offeredOptions } from '@/components/requests/request-answer';
 import { requestWeight } from '@/components/transcript/row-weight';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { unescaped } from '../support/decode-shown';
 import { signs } from '../support/hostile-inputs';
 import { aRequest } from './rows';
@@ -23,7 +23,7 @@ const shown = (fields: Partial<RequestItem>) =>
     </NowProvider>,
   ).replaceAll('<!-- -->', '');
 const text = (markup: string) => unescaped(markup.replace(/<[^>]*>/g, ''));
-/** What stands on each button that answers, with the key that presses it. */
+/** Text and key of each answer button. */
 const buttons = (fields: Partial<RequestItem>) =>
   [...shown(fields).matchAll(/<button[^>]*?aria-disabled[^>]*>.*?<\/button>/gs)].flatMap(([markup]) => {
     if (markup.includes('underline')) return [];
@@ -32,8 +32,8 @@ const buttons = (fields: Partial<RequestItem>) =>
     return [key === null ? label : `${label} (${key})`];
   });
 
-describe('a permission that offers answers', () => {
-  it('says first what each does, what allows before what denies; the keys give what holds once, and the first way to deny', () => {
+describe('a permission with options', () => {
+  it('shows each effect first and allowing options before denying ones; the keys choose one-time options', () => {
     expect(buttons({ options: [never, always, once, no] })).toEqual([
       'Allow from now on: “Always allow npm”',
       'Allow: “Yes” (a)',
@@ -42,7 +42,7 @@ describe('a permission that offers answers', () => {
     ]);
   });
 
-  it('says what it does whatever its label says, and nothing twice', () => {
+  it('shows the effect regardless of the label, and nothing twice', () => {
     const lies: RequestOption[] = [
       { id: '1', label: 'Deny', kind: 'allow' },
       { id: '2', label: 'Allow', kind: 'deny' },
@@ -54,26 +54,26 @@ describe('a permission that offers answers', () => {
     expect(text(shown({ options: lies, answer }))).toContain('Allowed “Deny”, on its way to the agent');
   });
 
-  it('has no key for what lasts, and can be denied whatever it offers', () => {
+  it('has no key for lasting options, and can always be denied', () => {
     expect(buttons({ options: [always] })).toEqual(['Allow from now on: “Always allow npm”', 'Deny (d)']);
   });
 
-  it('is what it was where it offers none', () => {
+  it('has Allow and Deny without options', () => {
     expect(buttons({})).toEqual(['Allow (a)', 'Deny (d)']);
-    expect(offeredBy(aRequest()).map(decisionOf)).toEqual([{ behavior: 'allow' }, { behavior: 'deny' }]);
+    expect(offeredOptions(aRequest()).map(decisionOf)).toEqual([{ behavior: 'allow' }, { behavior: 'deny' }]);
   });
 
-  it('shows every character of a label, what can’t be seen as a sign', () => {
+  it('shows every character of a label, invisible ones as labels', () => {
     const label = `Yes \u202e${signs(12).slice(0, 40)}`;
     expect(shown({ options: [{ ...once, label }, no] })).toContain('⟨RLO⟩');
   });
 
-  it('weighs what its labels do', () => {
+  it('has a row weight that counts its labels', () => {
     const heavy = Array.from({ length: 16 }, (_, at) => ({ ...once, id: `${at}`, label: 'א\u202e'.repeat(100) }));
     expect(requestWeight(aRequest({ options: heavy }), 1e9)).toBeGreaterThan(requestWeight(aRequest(), 1e9) + 1_000);
   });
 
-  it('says which one was chosen, on its way and after, unless what became of it says otherwise', () => {
+  it('shows the chosen option, unless the outcome contradicts it', () => {
     const answer = { commandId: 'c', behavior: 'allow', optionId: 'always', state: 'queued', reason: null } as const;
     const options = [once, always, no];
     expect(text(shown({ options, answer }))).toContain('Allowed “Always allow npm”, on its way to the agent');

@@ -12,7 +12,7 @@ const Greeting = ({ whom }: { whom: string }) => <p>Hello {whom}</p>;
 const show = (code: CodeOnDemand<{ whom: string }>) =>
   render(<OnDemand code={code} name="The greeting" props={{ whom: 'world' }} />);
 
-it('a part is shown once its code is there, which is asked for once', async () => {
+it('OnDemand shows a part once its code has loaded, and loads it once', async () => {
   let asked = 0;
   const code = new CodeOnDemand(async () => {
     asked += 1;
@@ -27,7 +27,7 @@ it('a part is shown once its code is there, which is asked for once', async () =
   expect(asked).toBe(1);
 });
 
-it('a part whose code can’t be loaded says so and is asked for again', async () => {
+it('OnDemand shows an error when the code can’t be loaded, and retries', async () => {
   let isReachable = false;
   show(
     new CodeOnDemand(async () => {
@@ -48,7 +48,7 @@ interface Props {
 }
 const Part = ({ whom, was }: Props) => <p>{was === null ? `Hello ${whom}` : `${was}, now ${whom}`}</p>;
 
-describe('a part that the server renders', () => {
+describe('ServedOnDemand', () => {
   const onEnd = vi.fn();
   const page = (code: CodeOnDemand<Props>, whom: string) => (
     <main>
@@ -63,7 +63,7 @@ describe('a part that the server renders', () => {
     </main>
   );
 
-  /** Code that comes when `come` is called, or does not. */
+  /** Code that loads or fails on demand. */
   function scripted() {
     let come = (_: typeof Part | Error): void => {};
     const code = new CodeOnDemand<Props>(
@@ -97,7 +97,7 @@ describe('a part that the server renders', () => {
     onEnd.mockClear();
   });
 
-  it('stays as it came until its code is there, whatever changes meanwhile, and is then replaced in one go', async () => {
+  it('keeps the server’s markup until the code has loaded, then replaces it at once', async () => {
     const box = await served('world');
     const markup = box.querySelector('p');
     const { code, come } = scripted();
@@ -119,7 +119,7 @@ describe('a part that the server renders', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('stays also where its code was there before the page came to life', async () => {
+  it('keeps the server’s markup when the code loads before hydration', async () => {
     const box = await served('everyone');
     const { code, come } = scripted();
     void code.load();
@@ -129,7 +129,7 @@ describe('a part that the server renders', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('stays where its code can’t be loaded, says so, and is asked for again', async () => {
+  it('keeps the server’s markup when the code can’t be loaded, and retries', async () => {
     const box = await served('world');
     const { code, come } = scripted();
     await hydrate(box, code);
@@ -141,7 +141,7 @@ describe('a part that the server renders', () => {
     expect(box.textContent).toBe('Hello world, now world');
   });
 
-  it('says that it comes where the page was opened without the server', async () => {
+  it('shows the placeholder without server markup', async () => {
     const { code, come } = scripted();
     const { container } = render(page(code, 'world'));
     expect(container.textContent).toBe('Loading…');

@@ -28,11 +28,11 @@ it.each(
     ['![github.com](https://evil.test/a.png)', 'evil.test'],
     ['[аррӏе.com](https://xn--80ak6aa92e.com/)', 'xn--80ak6aa92e.com'],
     ['[аррӏе.com](https://аррӏе.com/)', 'xn--80ak6aa92e.com'],
-    // the path of the target
+    // Path of the target.
     ['[https://github.com/login](https://evil.test/https://github.com/login)', 'evil.test'],
     ['[github.com](https://evil.test/github.com)', 'evil.test'],
     ['[a/b on github.com](https://evil.test/?github.com#github.com)', 'evil.test'],
-    // other characters for those of an address
+    // Lookalike punctuation.
     'github․com',
     'github﹒com',
     'githubꓸcom',
@@ -51,7 +51,7 @@ it.each(
     'hxxps://login',
     'http://2130706433/',
     'ɢithub.com',
-    // around it
+    // Text around the address.
     '\\*github.com\\*',
     '~github.com',
     'url=github.com',
@@ -124,6 +124,6 @@ it.each([
     'C:\\\\x.com',
     'localhost',
   ].map((text) => `[${text}](https://docs.test/a)`),
-])('a link whose text is no other address stays as it is: %s', (source) => {
+])('a link shows no target when its text is no other address: %s', (source) => {
   expect(target(source)).toBeNull();
 });

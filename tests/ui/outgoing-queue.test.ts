@@ -2,11 +2,11 @@ import { EMPTY_TRANSCRIPT } from '@interlude/protocol/projections/transcript';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readDraft, storeDraft } from '@/components/composer/draft-store';
 import { OutgoingQueue, type SendOutcome } from '@/components/composer/outgoing-queue';
-import { sentTexts } from '@/components/composer/sent-texts';
+import { sentTexts } from '@/components/composer/sent-history';
 import { withOutgoing } from '@/components/composer/with-outgoing';
 import { aMessage, aTurn } from './rows';
 
-/** A browser's store, without a browser. */
+/** An in-memory Storage. */
 class MemoryStorage implements Storage {
   readonly #items = new Map<string, string>();
   isFull = false;
@@ -30,7 +30,7 @@ const REFUSED: SendOutcome = { kind: 'refused', reason: 'it has ended' };
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-describe('what a person sends', () => {
+describe('an outgoing message', () => {
   let storage: MemoryStorage;
   let attempts: string[];
   let ids: number;
@@ -54,7 +54,7 @@ describe('what a person sends', () => {
   }
   const states = (of: OutgoingQueue) => of.messages.map(({ text, state }) => `${text} ${state}`);
 
-  it('is kept until the server has it, and then no longer', async () => {
+  it('is stored until the server has it', async () => {
     const outgoing = queue(() => SENT);
     outgoing.post('hello', null);
     expect([states(outgoing), storage.length]).toEqual([['hello sending'], 1]);
@@ -62,7 +62,7 @@ describe('what a person sends', () => {
     expect([states(outgoing), storage.length]).toEqual([['hello sent'], 0]);
   });
 
-  it('is sent again under the same name until an answer comes, in the order it was written', async () => {
+  it('is retried with the same clientId, in the order of writing', async () => {
     let answer: SendOutcome = AWAY;
     const outgoing = queue(() => answer);
     outgoing.post('one', null);
@@ -79,7 +79,7 @@ describe('what a person sends', () => {
     expect(attempts).toHaveLength(4);
   });
 
-  it('survives the page: the next one goes on under the same name', async () => {
+  it('is sent by the next page with the same clientId', async () => {
     const before = queue(() => AWAY);
     before.post('one', 'm0');
     await vi.advanceTimersByTimeAsync(0);
@@ -92,7 +92,7 @@ describe('what a person sends', () => {
     expect(states(next)).toEqual(['one sent']);
   });
 
-  it('lets the next one pass when it is refused, and is sent anew under another name', async () => {
+  it('does not block the next one when refused, and is resent with a new clientId', async () => {
     let ended = true;
     const outgoing = queue((text) => (text === 'one' && ended ? REFUSED : SENT));
     outgoing.post('one', null);
@@ -121,7 +121,7 @@ describe('what a person sends', () => {
     expect(attempts.slice(1)).toEqual(['c1 one', 'c2 two']);
   });
 
-  it('is not sent again once the transcript shows it, whatever became of the answer', async () => {
+  it('is not resent once the transcript shows it', async () => {
     const outgoing = queue(() => AWAY);
     outgoing.post('one', null);
     await vi.advanceTimersByTimeAsync(0);
@@ -130,15 +130,15 @@ describe('what a person sends', () => {
     expect([outgoing.messages, attempts, storage.length]).toEqual([[], ['c1 one'], 0]);
   });
 
-  it('leaves this page when another one has dealt with it', async () => {
+  it('is removed when another tab has settled it', async () => {
     const outgoing = queue(() => AWAY);
     outgoing.post('one', null);
     await vi.advanceTimersByTimeAsync(0);
-    outgoing.forgotten('c1');
+    outgoing.removedElsewhere('c1');
     expect(outgoing.messages).toEqual([]);
   });
 
-  it('goes out also where the browser keeps nothing', async () => {
+  it('is sent even if the browser can’t store', async () => {
     storage.isFull = true;
     const outgoing = queue(() => SENT);
     outgoing.post('one', null);
@@ -147,7 +147,7 @@ describe('what a person sends', () => {
   });
 });
 
-describe('the transcript with what is being sent', () => {
+describe('the transcript with outgoing messages', () => {
   const message = {
     clientId: 'c1',
     text: 'hello',
@@ -162,12 +162,12 @@ describe('the transcript with what is being sent', () => {
     turns: [aTurn({ items: [aMessage({ role: 'user', text: 'hello', ...fields })] })],
   });
 
-  it('has it at its end, outside any turn', () => {
+  it('shows them at the end, outside any turn', () => {
     const { turns } = withOutgoing(EMPTY_TRANSCRIPT, [message]);
     expect(turns).toMatchObject([{ kind: 'none', items: [{ text: 'hello', role: 'user', delivery: 'queued' }] }]);
   });
 
-  it('does not show it twice, whichever of answer and event came first', () => {
+  it('shows none twice, whether the response or the event came first', () => {
     const byClient = shown({ id: 'm9', clientId: 'c1' });
     expect(withOutgoing(byClient, [message])).toBe(byClient);
     const byMessage = shown({ id: 'm9' });
@@ -175,7 +175,7 @@ describe('the transcript with what is being sent', () => {
     expect(withOutgoing(byMessage, [message]).turns).toHaveLength(2);
   });
 
-  it('gives back what was written, the newest first and each once', () => {
+  it('recalls distinct texts, newest first', () => {
     const turns = [
       aTurn({ items: [aMessage({ role: 'user', text: 'a' }), aMessage({ text: 'answer' })] }),
       aTurn({ items: [aMessage({ role: 'user', text: 'b' })] }),
@@ -185,7 +185,7 @@ describe('the transcript with what is being sent', () => {
 });
 
 describe('a draft', () => {
-  it('is kept for its session and gone when it is empty', () => {
+  it('is stored by session and removed when empty', () => {
     const storage = new MemoryStorage();
     storeDraft(storage, 's', { text: 'half', replyTo: 'm1' });
     expect(readDraft(storage, 's')).toEqual({ text: 'half', replyTo: 'm1' });
@@ -194,7 +194,7 @@ describe('a draft', () => {
     expect(storage.length).toBe(0);
   });
 
-  it('is empty where the store holds nonsense', () => {
+  it('is empty if the stored value is invalid', () => {
     const storage = new MemoryStorage();
     storage.setItem('interlude:draft:s', '[[');
     expect(readDraft(storage, 's')).toEqual({ text: '', replyTo: null });

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { highlight } from '@/components/ui/markdown/highlight';
 import {
   LIGHT_CHARACTERS,
   NOTHING_PARSED,
@@ -8,6 +7,7 @@ import {
   textsParsedAtOnce,
   withPart,
 } from '@/components/ui/markdown/parse';
+import { highlight } from '@/components/ui/markdown/text-jobs';
 import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
 import { expectWithin } from '../support/pace';

@@ -10,8 +10,8 @@ import { TaskSummary } from '@/components/tasks/task-summary';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { turnTitle } from '@/components/transcript/turn-cause';
 import { TurnHeader } from '@/components/transcript/turn-header';
+import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { NowProvider } from '@/components/ui/now';
 import { aMessage, aRequest, aSession, aTask, aTurn } from './rows';
 
 const MARKDOWN = '**Done** — see [log](https://a.b/log):\n- `npm test` passed';

@@ -9,7 +9,7 @@ interface Row {
   id: number;
 }
 
-/** Four of them are as much as comes in one go. */
+/** Four rows fill one step. */
 const weightOf = () => STEP_WEIGHT / 4;
 const rowsTo = (count: number): Row[] => Array.from({ length: count }, (_, id) => ({ id }));
 
@@ -30,7 +30,7 @@ function shown(first: { rows: readonly Row[] }, isInSight?: (row: Row) => boolea
   return { ...hook, passes, last: () => passes.at(-1) };
 }
 
-it('adds the last rows first, and the others step by step', async () => {
+it('adds the last rows first and the others step by step', async () => {
   const { passes, last } = shown({ rows: rowsTo(9) });
   expect(last()).toEqual([7, 8]);
   await waitFor(() => expect(last()).toHaveLength(9));
@@ -47,7 +47,7 @@ it('keeps the rows in the page when others are added', async () => {
   await waitFor(() => expect(last()).toHaveLength(19));
 });
 
-it('shows rows in sight whatever they weigh', () => {
+it('shows visible rows regardless of weight', () => {
   const { last } = shown({ rows: rowsTo(9) }, ({ id }) => id < 3);
   expect(last()).toEqual([0, 1, 2, 7, 8]);
 });

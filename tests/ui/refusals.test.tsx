@@ -1,7 +1,7 @@
 import type { ComponentProps } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, test } from 'vitest';
-import { ComposerRefusal } from '@/components/composer/composer-refusal';
+import { ComposerRefusal } from '@/components/composer/composer-status';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { TaskStop } from '@/components/tasks/task-stop';
@@ -19,8 +19,8 @@ function stopOf(status: Record<string, unknown> | null): string {
   );
 }
 
-describe('a command that the agent refuses', () => {
-  test('has no button but a reason', () => {
+describe('an unsupported command', () => {
+  test('shows a reason instead of a button', () => {
     expect(stopOf(null)).toContain('aria-label="Stop “Poll”"');
     expect(stopOf({ takes: ['task.stop'] })).toContain('aria-label="Stop “Poll”"');
     const refused = stopOf({ takes: [], takesNot: { 'task.stop': 'its tasks ran long ago' } });
@@ -29,7 +29,7 @@ describe('a command that the agent refuses', () => {
     expect(refused).toContain('its tasks ran long ago');
   });
 
-  test('replaces the composer with a reason and a link, and hides nothing', () => {
+  test('replaces the composer with a reason and a link', () => {
     const instead = { agentId: 'talk\u202eto', sessionId: 'a/../b' };
     const markup = (
       sessionId: string,
@@ -45,9 +45,9 @@ describe('a command that the agent refuses', () => {
     expect(markup('s1')).toContain('href="/sessions/a%2F..%2Fb"');
     expect(markup('s1')).not.toContain('\u202e');
     expect(markup('s1')).toContain('You can’t write here');
-    // Nobody is sent to where they are.
+    // No link to the current session.
     expect(markup('a/../b')).not.toContain('href');
-    // Nor to where nobody is.
+    // No link to an offline agent.
     const away = markup('s1', { connection: 'away', status: null });
     expect(away).not.toContain('href');
     expect(away).not.toContain('\u202e');

@@ -7,7 +7,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Lookup, LookupNotice } from '@/components/transcript/lookup-notice';
 import { TranscriptTop } from '@/components/transcript/transcript';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { aMessage, aTurn } from './rows';
 
 afterEach(cleanup);

@@ -20,14 +20,14 @@ function Page({ first }: { first: RequestItem[] }) {
     <>
       <textarea aria-label="Elsewhere" />
       {items.map((item, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: one request may take the place of another
+        // biome-ignore lint/suspicious/noArrayIndexKey: a request may replace another
         <div key={at}>{renderRequest(item)}</div>
       ))}
     </>
   );
 }
 
-/** Shows the requests in a transcript, without input unless they bring one, once they accept presses. */
+/** Shows requests in a transcript and waits until they accept presses. */
 async function open(...items: RequestItem[]) {
   render(
     <Around>
@@ -46,7 +46,7 @@ const click = (element: HTMLElement) => act(async () => fireEvent.click(element)
 const key = (element: Element, name: string) => act(async () => fireEvent.keyDown(element, { key: name }));
 const focus = (element: HTMLElement) => act(async () => element.focus());
 
-it('permission in the place of another cannot be allowed by what was seen of that one', async () => {
+it('a permission can’t be allowed because another one in its place was read', async () => {
   let isInputSeen = true;
   const place = new DOMRect(10, 10, 100, 24);
   class Observer {
@@ -92,7 +92,7 @@ it('permission in the place of another cannot be allowed by what was seen of tha
 });
 
 describe('a request card', () => {
-  it('stays and offers nothing when its request goes while it has the focus, until the focus leaves', async () => {
+  it('stays without buttons when its request closes while it has the focus', async () => {
     await open(permission());
     await focus(button('Allow'));
     show(permission({ outcome: 'denied', resolvedAt: 2_000 }));
@@ -108,7 +108,7 @@ describe('a request card', () => {
     expect(screen.queryByText(/Nothing was sent/)).toBeNull();
   });
 
-  it('ignores a click on Dismiss that was meant for Deny', async () => {
+  it('ignores a click on Dismiss that was aimed at Deny', async () => {
     await open(permission());
     await focus(card());
     show(permission({ outcome: 'cancelled', resolvedAt: 2_000 }));
@@ -120,7 +120,7 @@ describe('a request card', () => {
     expect(posted).toEqual([]);
   });
 
-  it('starts without a reason when its id is opened again for something else', async () => {
+  it('has no reason when its id reopens for another input', async () => {
     const first = permission({ id: 'q', position: '1', digest: 'd1' });
     await open(first);
     await click(button('Deny with a reason'));
@@ -134,7 +134,7 @@ describe('a request card', () => {
     expect(posted).toEqual([{ request: 'q', behavior: 'deny', digest: 'd2' }]);
   });
 
-  it('sends the reason with the denial, and keeps the request when Back is pressed', async () => {
+  it('sends the reason with the denial, and returns on Back', async () => {
     await open(permission({ id: 'q' }));
     await click(button('Deny with a reason'));
     await click(button('Back'));
@@ -147,7 +147,7 @@ describe('a request card', () => {
     within(card()).getByText(/, on its way to the agent…$/);
   });
 
-  it('says why an answer did not reach the agent, and can be answered again', async () => {
+  it('shows why an answer failed, and can be answered again', async () => {
     const answer = { commandId: 'c', behavior: 'deny', state: 'failed', reason: 'the agent has gone on' } as const;
     await open(permission({ id: 'q', answer }));
     within(card()).getByText('The answer did not reach the agent: the agent has gone on');
@@ -157,8 +157,8 @@ describe('a request card', () => {
   });
 });
 
-describe('a request whose time runs out on the page', () => {
-  it('shows the time left, then offers nothing and says that it expired', async () => {
+describe('a request that expires on the page', () => {
+  it('shows the time left, then that it expired', async () => {
     await open(permission({ expiresAt: Date.now() + 10_000 }));
     within(card()).getByText(/^0:0\d left$/);
     button('Allow');
@@ -167,7 +167,7 @@ describe('a request whose time runs out on the page', () => {
     expect(screen.queryByRole('button')).toBeNull();
   });
 
-  it('stays pinned without answers until it is dismissed', async () => {
+  it('stays pinned without buttons until dismissed', async () => {
     const onDismiss = vi.fn();
     const pinned = permission({ expiresAt: Date.now() + 5_000 });
     render(<Around>{renderRequest(pinned, { onDismiss })}</Around>);
@@ -181,14 +181,14 @@ describe('a request whose time runs out on the page', () => {
   });
 });
 
-describe('a permission with the agent’s own answers', () => {
+describe('a permission with the agent’s own options', () => {
   const options: RequestOption[] = [
     { id: 'once', label: 'Yes, this once', kind: 'allow' },
     { id: 'session', label: 'Yes, and don’t ask again for npm', kind: 'allow', isLasting: true },
     { id: 'no', label: 'No, tell it what to do instead', kind: 'deny' },
   ];
 
-  it('sends the answer that was pressed', async () => {
+  it('sends the pressed option', async () => {
     await open(permission({ id: 'p', options }));
     const labels = screen.getAllByRole('button').map(({ textContent }) => textContent);
     expect(labels.slice(0, 3)).toEqual([
@@ -204,7 +204,7 @@ describe('a permission with the agent’s own answers', () => {
   it.each([
     ['a', { behavior: 'allow', optionId: 'once' }],
     ['d', { behavior: 'deny', optionId: 'no' }],
-  ])('sends the matching answer on the key %s', async (name, body) => {
+  ])('sends the matching option on the key %s', async (name, body) => {
     await open(permission({ id: 'p', options }));
     await focus(card());
     await key(card(), name);
@@ -233,15 +233,15 @@ describe('a question', () => {
   const options = [{ label: 'Yes' }, { label: 'No' }];
   const long = (times: number) => `${'May I go on? '.repeat(times)}And delete the production database?`;
 
-  it('is shown to its end when it is long', async () => {
+  it('is shown whole when it is long', async () => {
     await open(question([{ question: long(45), options }], { title: long(45) }));
     const legend = document.querySelector('legend:not(.sr-only)');
     expect(legend?.textContent).toContain('And delete the production database?');
   });
 
-  it('cannot be answered when it is too long to be shown whole', async () => {
+  it('can’t be answered when it is too long to show in full', async () => {
     await open(question([{ question: long(1_000), options }], { title: long(1_000) }));
-    screen.getByText(/^This is too long to be shown whole\./);
+    screen.getByText(/^This is too long to show in full\./);
     await click(screen.getByRole('radio', { name: 'Yes' }));
     expect(button('Answer').hasAttribute('disabled')).toBe(true);
     fireEvent.submit(button('Answer'));

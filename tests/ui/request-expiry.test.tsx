@@ -3,10 +3,10 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { asOfNow } from '@/components/requests/as-of-now';
+import { withExpiry } from '@/components/requests/request-answer';
 import { TurnFooter } from '@/components/transcript/turn-article';
+import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { NowProvider } from '@/components/ui/now';
 import { aRequest, aTurn } from './rows';
 
 const NOW = 100_000;
@@ -24,7 +24,7 @@ const question = {
   input: { questions: [{ question: 'Which?', options: ['A', 'B'] }] },
 } as const;
 
-describe('a request that has expired', () => {
+describe('an expired request', () => {
   it.each([
     ['by its agent’s word', { outcome: 'expired' }],
     ['by time alone', { outcome: null, expiresAt: NOW }],
@@ -36,33 +36,33 @@ describe('a request that has expired', () => {
     }
   });
 
-  it('is answered up to then, and not before its time called expired', () => {
+  it('can be answered until its deadline', () => {
     for (const expiresAt of [null, NOW + 1]) {
       expect(card({ expiresAt })).toMatch(/>Allow/);
       expect(card({ expiresAt })).not.toContain('xpired');
     }
   });
 
-  it('waits on where nothing is heard any more of its agent', () => {
+  it('has no deadline while its agent is silent', () => {
     const stopped = { stoppedAt: 1_000, why: 'Silent', isAway: false, heardAt: 1_000 };
     const markup = at(<LivenessProvider {...stopped}>{renderRequest(aRequest({ at: 1_000 }))}</LivenessProvider>);
     expect(markup).toMatch(/waiting <time[^>]*>1:39/);
   });
 
-  it('tells of an answer that is on its way, rather than that nobody answered', () => {
+  it('shows a pending answer instead of the expiry', () => {
     const answer = { commandId: 'c', behavior: 'allow', state: 'queued', reason: null } as const;
     expect(card({ expiresAt: NOW, answer })).toContain('Allowed, on its way to the agent');
     expect(card({ expiresAt: NOW, answer: { ...answer, state: 'failed', reason: 'gone' } })).toContain('Expired');
   });
 
-  it('is the same whenever it is looked at: what is pinned by it stays', () => {
+  it('is the same object each time, so it stays pinned', () => {
     const item = aRequest();
-    expect(asOfNow(item, true, null)).toMatchObject({ id: item.id, outcome: 'expired' });
-    expect(asOfNow(item, true, null)).toBe(asOfNow(item, true, null));
-    expect(asOfNow(item, false, null)).toBe(item);
+    expect(withExpiry(item, true, null)).toMatchObject({ id: item.id, outcome: 'expired' });
+    expect(withExpiry(item, true, null)).toBe(withExpiry(item, true, null));
+    expect(withExpiry(item, false, null)).toBe(item);
   });
 
-  it('is not what its turn waits for any more', () => {
+  it('does not keep its turn waiting', () => {
     const turn = (expiresAt: number) =>
       at(<TurnFooter turn={aTurn({ state: 'open', endedAt: null, items: [aRequest({ expiresAt })] })} />);
     expect(turn(NOW + 1)).toContain('Waiting for an answer');

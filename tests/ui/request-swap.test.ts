@@ -1,10 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { nextPinned } from '@/components/requests/next-pinned';
-import { findRequest, openRequests } from '@/components/requests/open-requests';
-import { answersOf, hasTwins, questionsOf } from '@/components/requests/questions';
-import { goneWords } from '@/components/requests/request-answer';
+import { findRequest, nextPinned, openRequests } from '@/components/requests/pinned-requests';
+import { answersOf, hasDuplicates, questionsOf } from '@/components/requests/question-answer';
+import { closedText, requestKey } from '@/components/requests/request-answer';
 import { RequestBoard } from '@/components/requests/request-board';
-import { requestKey } from '@/components/requests/request-key';
 import { aRequest, aTurn } from './rows';
 
 const a = aRequest();
@@ -12,43 +10,43 @@ const b = aRequest({ id: 'b', position: '2', digest: 'd2' });
 const reader = { hasFocus: false, isSettled: true, stays: false };
 
 describe('the pinned request', () => {
-  it('is the oldest out of sight, and once it takes presses the same while it is open and out of sight', () => {
+  it('is the oldest one out of sight, and stays once it is settled', () => {
     expect(nextPinned({ ...reader, current: b, hidden: [a, b], isSettled: false })).toBe(a);
     expect(nextPinned({ ...reader, current: null, hidden: [a, b] })).toBe(a);
     expect(nextPinned({ ...reader, current: b, hidden: [a, b] })).toBe(b);
   });
 
-  it('stays though its place comes into sight, as long as the focus is in it', () => {
+  it('stays while it has the focus, even if its card is in sight', () => {
     expect(nextPinned({ ...reader, current: a, hidden: [b], hasFocus: true })).toBe(a);
     expect(nextPinned({ ...reader, current: b, hidden: [a, b], hasFocus: true, isSettled: false })).toBe(b);
     expect(nextPinned({ ...reader, current: a, hidden: [b] })).toBe(b);
   });
 
-  it('stays when it is over without this page’s doing, and gives way when it was answered here', () => {
+  it('stays when closed elsewhere, and disappears when answered here', () => {
     const gone = { ...a, outcome: 'cancelled' as const };
     expect(nextPinned({ ...reader, current: gone, hidden: [b], stays: true })).toBe(gone);
     expect(nextPinned({ ...reader, current: gone, hidden: [b], hasFocus: true })).toBe(b);
     expect(nextPinned({ ...reader, current: gone, hidden: [] })).toBeNull();
   });
 
-  it('says that nothing was sent where nothing was', () => {
-    expect(goneWords({ outcome: 'cancelled' }, null)).toBe('Withdrawn. Nothing was sent.');
-    expect(goneWords({ outcome: 'allowed' }, { kind: 'failed', reason: 'too late' })).toBe(
+  it('says that nothing was sent when closed elsewhere', () => {
+    expect(closedText({ outcome: 'cancelled' }, null)).toBe('Withdrawn. Nothing was sent.');
+    expect(closedText({ outcome: 'allowed' }, { kind: 'failed', reason: 'too late' })).toBe(
       'Allowed elsewhere. Nothing was sent.',
     );
-    expect(goneWords({ outcome: 'allowed' }, { kind: 'asked', commandId: 'c' })).toBeNull();
-    expect(goneWords({ outcome: null }, null)).toBeNull();
+    expect(closedText({ outcome: 'allowed' }, { kind: 'asked', commandId: 'c' })).toBeNull();
+    expect(closedText({ outcome: null }, null)).toBeNull();
   });
 });
 
 describe('a request', () => {
-  it('is another one where it is opened again, elsewhere or for something else', () => {
+  it('has a new key when it reopens at another position or for another input', () => {
     const again = [aRequest({ digest: 'd9' }), aRequest({ position: '9' })];
     for (const other of again) expect(requestKey(other)).not.toBe(requestKey(a));
     expect(requestKey(aRequest({ outcome: 'allowed' }))).toBe(requestKey(a));
   });
 
-  it('is found as it is now, whatever other one bears its id', () => {
+  it('is found by key, even if another one has the same id', () => {
     const now = { ...a, outcome: 'denied' as const };
     const turns = [aTurn({ items: [now] }), aTurn({ id: 'r2', items: [aRequest({ position: '9' })] })];
     expect(findRequest(turns, a)).toBe(now);
@@ -56,12 +54,12 @@ describe('a request', () => {
     expect(openRequests(turns, 1).map(({ position }) => position)).toEqual(['9']);
   });
 
-  it('is not passed over because the count of the open ones is not yet as new as the turn', () => {
+  it('is found even if the count of open ones is out of date', () => {
     expect(openRequests([aTurn({ items: [a, b] })], 1)).toEqual([a, b]);
     expect(openRequests([aTurn({ items: [a, b] })], 0)).toEqual([]);
   });
 
-  it('has its own draft and its own mark of having been read', () => {
+  it('has its own draft and read mark', () => {
     const board = new RequestBoard();
     board.change(requestKey(a), { choices: [{ labels: [], other: 'main' }] });
     board.change(requestKey(a), { reason: 'no' });
@@ -76,7 +74,7 @@ describe('a request', () => {
   it.each([
     [[true, false], false],
     [[false, true], true],
-  ])('is before the reader’s eyes as it was last seen, of several looks told at once: %j', (looks, visible) => {
+  ])('has the visibility of the last of several entries: %j', (looks, visible) => {
     let tell = (_: object[]) => {};
     vi.stubGlobal(
       'IntersectionObserver',
@@ -98,19 +96,19 @@ describe('a request', () => {
 });
 
 describe('an answer', () => {
-  it('is sent as it was shown, whatever its words', () => {
+  it('is sent for any question text', () => {
     const input = { questions: [{ question: '__proto__', options: [{ label: 'a\u202eb' }] }] };
     const questions = questionsOf({ title: 't', input });
     const answers = answersOf(questions, [{ labels: ['a\u202eb'], other: '' }]);
     expect(JSON.stringify(answers)).toBe('{"__proto__":"a\u202eb"}');
   });
 
-  it('is not given where two questions have the same words', () => {
+  it('is not sent when two questions have the same text', () => {
     const questions = questionsOf({
       title: 't',
       input: { questions: [{ question: 'Which?' }, { question: 'Which?' }] },
     });
-    expect(hasTwins(questions)).toBe(true);
+    expect(hasDuplicates(questions)).toBe(true);
     const choice = { labels: [], other: 'this' };
     expect(answersOf(questions, [choice, choice])).toBeNull();
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { outboxFacts } from '@/components/agents/board-agent';
 import { FleetStore } from '@/components/live/fleet-store';
 import { owedIn } from '@/components/obligations/use-obligations';
-import { answersOf, isLonger, questionsOf, shownOf } from '@/components/requests/questions';
+import { answersOf, displayable, isLonger, questionsOf } from '@/components/requests/question-answer';
 import { explicitReplies } from '@/components/transcript/reply-link';
 import { aMessage } from './rows';
 
@@ -16,7 +16,7 @@ describe('a question', () => {
     ],
   };
 
-  it('has the options its input names, and leaves out what is none', () => {
+  it('has the options of its input, without invalid ones', () => {
     expect(questionsOf({ title: 't', input })).toEqual([
       {
         text: 'Which?',
@@ -31,23 +31,23 @@ describe('a question', () => {
     ]);
   });
 
-  it('is free text where its input has another shape', () => {
+  it('is free text if its input has another format', () => {
     for (const other of [null, 'text', [], { questions: 'x' }, { questions: [] }]) {
       expect(questionsOf({ title: 'Go on?', input: other })).toMatchObject([{ text: 'Go on?', options: [] }]);
     }
   });
 
-  it('is shown as far as its fields are few, and its words not too many', () => {
+  it('is shown as far as the limits allow', () => {
     const options = Array.from({ length: 9 }, (_, at) => ({ label: `${at}`, description: null }));
     const question = { text: 'Which?', header: null, options, multiSelect: false };
-    expect(shownOf(Array(20).fill(question))).toHaveLength(20);
-    expect(shownOf(Array(900).fill(question))).toHaveLength(20);
+    expect(displayable(Array(20).fill(question))).toHaveLength(20);
+    expect(displayable(Array(900).fill(question))).toHaveLength(20);
     expect(isLonger([question], 6)).toBe(false);
     expect(isLonger([question, { ...question, text: 'x'.repeat(10_001) }], 10_000)).toBe(true);
     expect(isLonger([{ ...question, options: [{ label: 'a', description: 'long' }] }], 3)).toBe(true);
   });
 
-  it('is answered once every part of it is', () => {
+  it('is answered once every part is', () => {
     const questions = questionsOf({ title: 't', input });
     expect(answersOf(questions, [{ labels: ['A'], other: '' }])).toBeNull();
     const whole = [
@@ -62,22 +62,22 @@ describe('a reply', () => {
   const user = (id: string) => aMessage({ id, role: 'user' });
   const answer = (...replyTo: string[]) => aMessage({ id: 'a', replyTo });
 
-  it('needs no link to what stands right before it', () => {
+  it('has no link to the message right before it', () => {
     expect(explicitReplies([user('u1'), user('u2'), answer('u1', 'u2')], 2)).toBe('');
   });
 
-  it('says it once, however many texts answer the same', () => {
+  it('has one link, even if several texts answer the same message', () => {
     expect(explicitReplies([answer('u0'), answer('u0')], 1)).toBe('');
     expect(explicitReplies([answer('u0'), answer('u0')], 0)).toBe('u0');
   });
 
-  it('links to what stands further up', () => {
+  it('links to an earlier message', () => {
     expect(explicitReplies([user('u1'), aMessage({ id: 'a1' }), answer('u1')], 2)).toBe('u1');
     expect(explicitReplies([user('u2'), answer('u1', 'u2')], 1)).toBe('u1');
   });
 });
 
-describe('what is owed', () => {
+describe('pending replies', () => {
   const row = (messageId: string, state: Obligation['state'], position: string) =>
     ({
       messageId,
@@ -90,7 +90,7 @@ describe('what is owed', () => {
       sentAt: 1,
     }) as Obligation;
 
-  it('leaves the list when it is answered or waived, and comes to its end when it is new', () => {
+  it('leave the list when answered or waived, and join at the end', () => {
     const fleet = new FleetStore();
     let position = 11;
     const take = (...rows: Obligation[]) =>
@@ -107,7 +107,7 @@ describe('what is owed', () => {
 });
 
 describe('a runner’s outbox', () => {
-  it('is told as the status says it, and not at all where that says nothing', () => {
+  it('is shown as reported, and hidden without a report', () => {
     expect(outboxFacts({ outbox: { depth: 2, oldestAgeMs: 900, poisoned: 1, lost: 0 } })).toEqual({
       depth: 2,
       oldestAgeMs: 900,

@@ -5,7 +5,7 @@ import { act, cleanup, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { InsightItem } from '@/components/agents/insight-list';
 import { SeenWhileShown } from '@/components/agents/seen-while-shown';
-import { OVER } from '@/components/ui/in-view';
+import { OVERLAY } from '@/components/ui/in-view';
 import { anInsight } from './rows';
 
 const ROW_PX = 40;
@@ -53,7 +53,7 @@ function Page({ insights, isCovered = false }: { insights: Insight[]; isCovered?
       {insights.map((one) => (
         <InsightItem key={one.position} insight={one} session={null} />
       ))}
-      {isCovered && <p {...OVER}>over all of it</p>}
+      {isCovered && <p {...OVERLAY}>over all of it</p>}
     </SeenWhileShown>
   );
 }

@@ -13,7 +13,7 @@ import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
 import * as transcriptPart from '@/components/transcript/transcript';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { aMessage, aSession, aTask, aTurn } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';
 

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useInitialData } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
 import { aSession } from './rows';
 import { scriptedFetch } from './scripted-stream';

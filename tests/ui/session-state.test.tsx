@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FleetStore } from '@/components/live/fleet-store';
 import { StateClock } from '@/components/live/live-provider';
 import { StateWhy } from '@/components/sessions/state-why';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { aSession } from './rows';
 
 /** Session states as time passes, and their evidence. */

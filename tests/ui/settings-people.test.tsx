@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { MembersPage } from '@/components/settings/members-page';
 import { SettingsNav } from '@/components/settings/settings-nav';
 import { YouPage } from '@/components/settings/you-page';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { NextPage } from '../support/next-page';
 import { aCredential } from './credential';
 import { layOut, settle } from './laid-out';

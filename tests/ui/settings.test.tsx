@@ -8,7 +8,7 @@ import { scopeInWords } from '@/components/settings/role-labels';
 import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenCommands, tokenRequest } from '@/components/settings/token-form';
 import { inWords, spanInWords } from '@/components/settings/until';
 import { MessageView } from '@/components/transcript/message-view';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import type { SignInFailure } from '@/lib/server/access/sign-in';
 import { aMessage } from './rows';
 

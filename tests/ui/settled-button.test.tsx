@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PressTwice } from '@/components/ui/press-twice';
-import { SettledButton } from '@/components/ui/settled-button';
+import { ConfirmButton } from '@/components/ui/confirm-button';
+import { SettledButton } from '@/components/ui/misclick-guard';
 import { layOut, settle } from './laid-out';
 
 beforeEach(() => {
@@ -19,8 +19,8 @@ afterEach(() => {
 const settled = () => act(settle);
 const press = () => fireEvent.click(screen.getByRole('button'));
 
-describe('a settled button', () => {
-  it('takes a press once it has stood for a while', async () => {
+describe('SettledButton', () => {
+  it('accepts a press once it is settled', async () => {
     const onPress = vi.fn();
     render(<SettledButton {...{ of: 'task-1', onPress }}>Stop</SettledButton>);
     press();
@@ -30,7 +30,7 @@ describe('a settled button', () => {
     expect(onPress).toHaveBeenCalledTimes(1);
   });
 
-  it('takes no press that was meant for what stood there before', async () => {
+  it('ignores a press right after its subject has changed', async () => {
     const onPress = vi.fn();
     const { rerender } = render(<SettledButton {...{ of: 'task-1', onPress }}>Stop</SettledButton>);
     await settled();
@@ -40,15 +40,15 @@ describe('a settled button', () => {
   });
 });
 
-describe('a button to press twice', () => {
+describe('ConfirmButton', () => {
   const show = (onPress: () => void) =>
     render(
-      <PressTwice of="session-1" onPress={onPress} looks={['', '']}>
+      <ConfirmButton of="session-1" onPress={onPress} looks={['', '']}>
         {(isPressed) => (isPressed ? 'Really end it?' : 'End')}
-      </PressTwice>,
+      </ConfirmButton>,
     );
 
-  it('acts at the second press', async () => {
+  it('acts on the second press', async () => {
     const onPress = vi.fn();
     show(onPress);
     await settled();
@@ -59,7 +59,7 @@ describe('a button to press twice', () => {
     expect(onPress).toHaveBeenCalledTimes(1);
   });
 
-  it('takes no second press that comes right behind the first', async () => {
+  it('ignores a second press right after the first', async () => {
     const onPress = vi.fn();
     show(onPress);
     await settled();
@@ -68,7 +68,7 @@ describe('a button to press twice', () => {
     expect(onPress).not.toHaveBeenCalled();
   });
 
-  it('takes the first press back after a while', async () => {
+  it('forgets the first press after a while', async () => {
     const onPress = vi.fn();
     show(onPress);
     await settled();

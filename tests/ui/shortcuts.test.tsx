@@ -2,10 +2,9 @@
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { useRef } from 'react';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { keyLabel, SHORTCUT_LABELS } from '@/components/ui/shortcuts/shortcut-dialog';
 import { ShortcutHelp } from '@/components/ui/shortcuts/shortcut-help';
-import { SHORTCUTS, type ShortcutId } from '@/components/ui/shortcuts/shortcut-list';
-import { SHORTCUT_WORDS, signOf } from '@/components/ui/shortcuts/shortcut-words';
-import { useOwnKeys, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
+import { SHORTCUTS, type ShortcutId, useExclusiveKeys, useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 
 const ids = Object.keys(SHORTCUTS) as ShortcutId[];
 
@@ -17,7 +16,7 @@ afterEach(cleanup);
 
 const acts = (...ids: ShortcutId[]) => Object.fromEntries(ids.map((id) => [id, () => void acted.push(id)]));
 
-/** A page with a transcript, a list, and a log that has a box with keys of its own in it. */
+/** A page with a transcript, a list, and a log that contains a box with exclusive keys. */
 function Page({ isLogPage = false, isSearched = true }) {
   const list = useRef<HTMLElement>(null);
   const panel = useRef<HTMLElement>(null);
@@ -34,9 +33,9 @@ function Page({ isLogPage = false, isSearched = true }) {
     },
     { area: log, leads: isLogPage },
   );
-  useOwnKeys(quiet);
+  useExclusiveKeys(quiet);
   const box = useRef<HTMLDivElement>(null);
-  useOwnKeys(box);
+  useExclusiveKeys(box);
   return (
     <>
       <ShortcutHelp />
@@ -56,25 +55,25 @@ function Page({ isLogPage = false, isSearched = true }) {
 const press = (key: string, on: Element = document.body, more: object = {}) =>
   fireEvent.keyDown(on, { key, cancelable: true, bubbles: true, ...more });
 
-it('the list of shortcuts shows each of them with its keys', async () => {
+it('the dialog lists every shortcut with its keys', async () => {
   render(<ShortcutHelp />);
   press('?');
   await screen.findByText('Keyboard shortcuts');
   const rows = [...document.querySelectorAll('dl > div')].map((row) => row.textContent);
   expect(rows).toHaveLength(Object.keys(SHORTCUTS).length);
-  for (const id of ids) expect(rows).toContain(SHORTCUT_WORDS[id][1] + SHORTCUTS[id].keys.map(signOf).join(''));
-  expect(rows).toContain('Interrupt the turn that is openCtrl+.⌘.');
+  for (const id of ids) expect(rows).toContain(SHORTCUT_LABELS[id][1] + SHORTCUTS[id].keys.map(keyLabel).join(''));
+  expect(rows).toContain('Interrupt the current turnCtrl+.⌘.');
 });
 
-it('no key does two things in one place', () => {
+it('no key has two shortcuts in one section', () => {
   const stepsOut = ['sessions.first-found', 'log.leave'];
   const taken = ids.flatMap((id) =>
-    stepsOut.includes(id) ? [] : SHORTCUTS[id].keys.map((key) => `${SHORTCUT_WORDS[id][0]} ${key}`),
+    stepsOut.includes(id) ? [] : SHORTCUTS[id].keys.map((key) => `${SHORTCUT_LABELS[id][0]} ${key}`),
   );
   expect(new Set(taken).size).toBe(taken.length);
 });
 
-it('an area that has the focus keeps the page’s keys out, but not those that act everywhere', () => {
+it('an area with the focus suppresses the page’s shortcuts, except global ones', () => {
   render(<Page />);
   press('j');
   press('j', screen.getByLabelText('list'));
@@ -84,7 +83,7 @@ it('an area that has the focus keeps the page’s keys out, but not those that a
   expect(acted).toEqual(['transcript.next', 'sessions.next', 'log.next', 'message.write']);
 });
 
-it('the same key is for the area with the focus, then for who leads, then for who takes it from everywhere', () => {
+it('a key goes to the focused area, then to the leading group, then to global shortcuts', () => {
   const page = render(<Page />);
   press('/');
   press('/', screen.getByRole('log', { name: '' }));
@@ -94,7 +93,7 @@ it('the same key is for the area with the focus, then for who leads, then for wh
   expect(acted).toEqual(['sessions.search', 'log.search', 'log.search', 'sessions.search']);
 });
 
-it('Esc leads one step out, from the innermost area that has something to leave', () => {
+it('Esc goes to the innermost area that handles it', () => {
   const page = render(<Page />);
   press('Escape', screen.getByRole('log', { name: '' }));
   page.rerender(<Page isSearched={false} />);
@@ -104,7 +103,7 @@ it('Esc leads one step out, from the innermost area that has something to leave'
   expect(acted).toEqual(['log.clear-search', 'log.leave', 'transcript.leave']);
 });
 
-it('a field keeps its keys, an input method its own, and a control its Enter; a key with another one held is another key', () => {
+it('shortcuts ignore keys of fields, input methods and controls, and keys with modifiers', () => {
   render(<Page isLogPage />);
   const field = screen.getByLabelText('field');
   press('c', field);
@@ -116,7 +115,7 @@ it('a field keeps its keys, an input method its own, and a control its Enter; a 
   expect(acted).toEqual(['turn.interrupt', 'log.unfold']);
 });
 
-it('while a dialog is open nothing acts but what says so', async () => {
+it('an open dialog suppresses shortcuts without overDialogs', async () => {
   render(<Page />);
   press('?');
   await waitFor(() => expect(document.querySelector('dialog')?.open).toBe(true));
@@ -129,7 +128,7 @@ it('while a dialog is open nothing acts but what says so', async () => {
   expect(acted).toEqual(['transcript.next']);
 });
 
-it('a box with keys of its own keeps those of the area around it away, and not those of everywhere', () => {
+it('a box with exclusive keys suppresses its area’s shortcuts, except global ones', () => {
   render(<Page />);
   const box = screen.getByRole('log', { name: 'box' });
   press('j', box);

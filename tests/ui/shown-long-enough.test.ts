@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { SETTLE_MS } from '@/components/ui/stillness';
-import { useShownLongEnough } from '@/components/ui/use-shown-long-enough';
+import { useShownLongEnough } from '@/components/composer/interrupt';
+import { SETTLE_MS } from '@/components/ui/misclick-guard';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] });
@@ -21,14 +21,14 @@ function turnPage(visibility: DocumentVisibilityState) {
   document.dispatchEvent(new Event('visibilitychange'));
 }
 
-it('a key is meant for what has been on screen for long enough', () => {
+it('useShownLongEnough accepts a key once its subject has been on screen long enough', () => {
   const { result } = shown('turn-1');
   expect(result.current()).toBe(false);
   vi.advanceTimersByTime(SETTLE_MS);
   expect(result.current()).toBe(true);
 });
 
-it('a key is not meant for what has only now taken the place of something else', () => {
+it('useShownLongEnough ignores a key right after its subject has changed', () => {
   const { result, rerender } = shown('turn-1');
   vi.advanceTimersByTime(SETTLE_MS);
   rerender('turn-2');
@@ -37,14 +37,14 @@ it('a key is not meant for what has only now taken the place of something else',
   expect(result.current()).toBe(true);
 });
 
-it('a key is meant for nothing where there is nothing', () => {
+it('useShownLongEnough ignores a key without a subject', () => {
   const { result, rerender } = shown('turn-1');
   vi.advanceTimersByTime(SETTLE_MS);
   rerender(null);
   expect(result.current()).toBe(false);
 });
 
-it('time in which the page was not looked at does not count', () => {
+it('useShownLongEnough ignores the time while the page is hidden', () => {
   const { result } = shown('turn-1');
   turnPage('hidden');
   vi.advanceTimersByTime(SETTLE_MS);

@@ -1,8 +1,8 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { TaskPanel } from '@/components/tasks/task-panel';
+import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { NowProvider } from '@/components/ui/now';
 import { aTask } from './rows';
 
 const render = (omitted?: number) =>

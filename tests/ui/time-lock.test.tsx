@@ -3,10 +3,10 @@ import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/session-transcript';
-import { spanOf } from '@/components/time-lock/use-time-lock';
+import { spanOf } from '@/components/time-lock/time-lock';
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TurnArticle } from '@/components/transcript/turn-article';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { TimeLockProvider } from '@/components/ui/time-lock';
 import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
 
@@ -32,7 +32,7 @@ function Page({ turns, tasks = [], held }: Shown): ReactElement {
   );
 }
 
-/** What the buttons are called, and which of them are pressed. */
+/** Names and pressed states of the buttons. */
 function buttons(shown: Shown): Set<string> {
   const markup = renderToStaticMarkup(<Page {...shown} />);
   const found = markup.matchAll(/aria-label="Show in log: ([^"]*)" aria-pressed="(true|false)"/g);
@@ -44,7 +44,7 @@ const asked = (text: string) => aMessage({ role: 'user', text });
 describe('the button that shows a span in the log', () => {
   const turn = aTurn({ items: [asked('Watch the deploy\nand tell me'), aTaskMoment()] });
 
-  it('is on every turn and task card, and names it', () => {
+  it('is named after its turn or task', () => {
     expect(buttons({ turns: [turn], tasks: [aTask()], held: null })).toEqual(
       new Set(['User turn “Watch the deploy and tell me”', 'task “Poll”']),
     );

@@ -6,8 +6,8 @@ import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/session-trans
 import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
 import { TurnArticle } from '@/components/transcript/turn-article';
 import { countItemsAfter } from '@/components/transcript/use-tail';
+import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { NowProvider } from '@/components/ui/now';
 import { aCall, aMessage, aTask, aTaskMoment, aTurn } from './rows';
 
 interface Seen {

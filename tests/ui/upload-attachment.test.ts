@@ -1,11 +1,10 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { isKept } from '@/components/composer/kept-attachment';
-import { sendMessage } from '@/components/composer/send-message';
-import { uploadAttachment } from '@/components/composer/upload-attachment';
+import { sendMessage } from '@/components/composer/outgoing-queue';
+import { isKept, uploadAttachment } from '@/components/composer/upload-attachment';
 import { HeldRequest } from './held-request';
 
-/** A file as a browser has it: `isThere` tells whether its bytes can be read. */
+/** A browser's file. @param isThere false if its bytes can't be read */
 class FileOnDisk extends File {
   isThere = true;
   override slice(from?: number, to?: number, type?: string): Blob {
@@ -19,10 +18,10 @@ class FileOnDisk extends File {
 beforeEach(() => HeldRequest.hold());
 afterEach(() => vi.unstubAllGlobals());
 
-describe('a file that is sent', () => {
+describe('an upload', () => {
   const upload = (file: File) => uploadAttachment('s', file, () => {}, new AbortController().signal);
 
-  it('and can’t be read, as a folder can’t, is not said to be the server’s fault, and trying again is not offered', async () => {
+  it('fails without a retry when the file can’t be read', async () => {
     const folder = new FileOnDisk([new Uint8Array(4096)], 'src');
     folder.isThere = false;
     const outcome = await upload(folder);
@@ -30,7 +29,7 @@ describe('a file that is sent', () => {
     expect(HeldRequest.all).toEqual([]);
   });
 
-  it('and changes meanwhile is to be chosen again', async () => {
+  it('fails without a retry when the file changes meanwhile', async () => {
     const file = new FileOnDisk(['x'], 'build.log');
     const outcome = upload(file);
     const request = await HeldRequest.at(0);
@@ -39,13 +38,13 @@ describe('a file that is sent', () => {
     expect(await outcome).toMatchObject({ canRetry: false, reason: expect.stringMatching(/choose it again/) });
   });
 
-  it('while the server is away can be sent again', async () => {
+  it('fails with a retry when the server is unreachable', async () => {
     const outcome = upload(new FileOnDisk(['x'], 'a.txt'));
     (await HeldRequest.at(0)).fail();
     expect(await outcome).toEqual({ kind: 'failed', canRetry: true, reason: 'The server can’t be reached.' });
   });
 
-  it('and was removed before its first byte went is not sent', async () => {
+  it('sends nothing when it is removed before the first byte', async () => {
     const call = new AbortController();
     const outcome = uploadAttachment('s', new FileOnDisk(['x'], 'a.txt'), () => {}, call.signal);
     call.abort();
@@ -54,7 +53,7 @@ describe('a file that is sent', () => {
   });
 });
 
-describe('what the server has forgotten', () => {
+describe('an attachment that the server removed', () => {
   const attachment = (name: string) => ({ hash: name.repeat(64), name, mediaType: 'image/png', bytes: 3 });
   let asked: [path: string, ifNoneMatch: string | null][];
   function answer(statusOf: (path: string) => number) {
@@ -67,7 +66,7 @@ describe('what the server has forgotten', () => {
     });
   }
 
-  it('is told from what it keeps, without the bytes, and from what can’t be told', async () => {
+  it('is distinguished from a stored and an unknown one without a download', async () => {
     const found: (boolean | null)[] = [];
     for (const status of [304, 200, 404, 401, 503]) {
       answer(() => status);
@@ -79,7 +78,7 @@ describe('what the server has forgotten', () => {
     expect(await isKept('s', attachment('a'))).toBeNull();
   });
 
-  it('is named to the writer of a message that is refused for it, with what to do', async () => {
+  it('is named in the reason of the refused message', async () => {
     const message = {
       ...{ clientId: 'c1', text: 'Look', replyTo: null, attachments: [attachment('a'), attachment('b')], at: 1 },
       ...{ state: 'sending' as const, messageId: null, reason: null },
@@ -87,9 +86,9 @@ describe('what the server has forgotten', () => {
     answer((path) => (path.includes('/messages') ? 400 : path.includes('bbb') ? 404 : 304));
     expect(await sendMessage('s', message)).toEqual({
       kind: 'refused',
-      reason: 'The server no longer keeps b: edit the message and attach it again.',
+      reason: 'No longer on the server: b. Edit the message and attach the files again.',
     });
-    // Anything else is said as the server says it.
+    // Other errors show the server's message.
     answer((path) => (path.includes('/messages') ? 400 : 304));
     expect(await sendMessage('s', message)).toEqual({ kind: 'refused', reason: 'POST its bytes first' });
     answer((path) => (path.includes('/messages') ? 403 : 404));

@@ -2,7 +2,7 @@ import type { AttachmentKind } from '@interlude/protocol/attachments';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { UploadOutcome } from '@/components/composer/upload-attachment';
-import { textWith, UploadList } from '@/components/composer/upload-list';
+import { messageText, UploadList } from '@/components/composer/upload-list';
 
 const MIB = 1024 * 1024;
 const fileOf = (name: string, bytes = 3, type = 'image/png') => new File([new Uint8Array(bytes)], name, { type });
@@ -13,13 +13,13 @@ const attachmentOf = (name: string): Attachment => ({
   bytes: 3,
 });
 
-/** A list whose uploads end as the test says. */
+/** A list whose uploads the test settles. */
 let calls: { name: string; onProgress: (share: number) => void; end: (outcome: UploadOutcome) => void }[];
 let kept: string[][];
 let sent: number;
 let gone: string[];
 let stopped: string[];
-/** What the server has of what was attached before, by name. */
+/** Names of earlier attachments that the server still has. */
 let held: Map<string, boolean | null>;
 let list: UploadList;
 beforeEach(() => {
@@ -28,7 +28,7 @@ beforeEach(() => {
   list = listFor(['image', 'file']);
 });
 
-function listFor(takes: readonly AttachmentKind[]): UploadList {
+function listFor(accepts: readonly AttachmentKind[]): UploadList {
   const made = new UploadList({
     upload: ({ name }, onProgress, signal) =>
       new Promise((end) => {
@@ -41,8 +41,8 @@ function listFor(takes: readonly AttachmentKind[]): UploadList {
       revokeObjectURL: (address) => void gone.push(address),
     },
   });
-  made.usedFor({
-    takes,
+  made.configure({
+    accepts,
     onChange: (attachments) => kept.push(attachments.map(({ name }) => name)),
     onReady: () => {
       sent += 1;
@@ -63,8 +63,8 @@ const states = () =>
   });
 const settled = () => expect.poll(states, { interval: 1 });
 
-describe('what is attached', () => {
-  it('goes in the order in which it was attached, whichever the server had first', async () => {
+describe('an attachment', () => {
+  it('keeps the order of attaching, not of uploading', async () => {
     list.add([fileOf('a'), fileOf('b')]);
     calls[1]?.onProgress(0.5);
     expect(states()).toEqual(['a 0 %', 'b 50 %']);
@@ -76,7 +76,7 @@ describe('what is attached', () => {
     expect(kept).toEqual([['b'], ['a', 'b']]);
   });
 
-  it('that a message could not carry is refused before it is sent, and says why', () => {
+  it('over a limit is refused before the upload', () => {
     list.add([
       fileOf('empty', 0),
       fileOf('large', 5 * MIB + 1),
@@ -85,21 +85,21 @@ describe('what is attached', () => {
       fileOf('c'),
     ]);
     expect(states()).toEqual([
-      'empty: It is empty.',
-      'large: It is larger than 5 MiB.',
+      'empty: The file is empty.',
+      'large: Larger than 5 MiB.',
       'a 0 %',
       'b 0 %',
-      'c: A message carries 10 MiB at most: send it with another one.',
+      'c: Attachments of a message are limited to 10 MiB. Send this one separately.',
     ]);
     list.clear();
     list.add(Array.from({ length: 9 }, (_, at) => fileOf(String(at))));
-    expect(states().at(-1)).toBe('8: A message carries 8 at most.');
+    expect(states().at(-1)).toBe('8: A message can have at most 8 attachments.');
     list = listFor(['file']);
     list.add([fileOf('a'), fileOf('b', 3, 'text/plain')]);
-    expect(states()).toEqual(['a: This agent takes no images.', 'b 0 %']);
+    expect(states()).toEqual(['a: This agent doesn’t accept images.', 'b 0 %']);
   });
 
-  it('that did not get through can be tried again, if that may help', async () => {
+  it('whose upload failed can be retried if the failure is temporary', async () => {
     list.add([fileOf('a'), fileOf('b')]);
     fails(0);
     fails(1, false);
@@ -111,7 +111,7 @@ describe('what is attached', () => {
     await settled().toEqual(['a is there', 'b: It broke.']);
   });
 
-  it('is sent no further once it is removed, and takes its picture with it', async () => {
+  it('stops uploading and revokes its preview when it is removed', async () => {
     list.add([fileOf('a'), fileOf('b')]);
     list.remove(list.uploads[0]?.key ?? 0);
     expect([stopped, gone]).toEqual([['a'], ['blob:a']]);
@@ -122,16 +122,16 @@ describe('what is attached', () => {
     expect(kept).toEqual([[], ['b'], []]);
   });
 
-  it('before comes back below what is there, from the server, as far as a message carries it', async () => {
+  it('of an earlier page is added at the end, within the limits', async () => {
     list.add(Array.from({ length: 7 }, (_, at) => fileOf(String(at))));
     list.restore([attachmentOf('old'), attachmentOf('older')]);
-    expect(states().slice(-2)).toEqual(['old is there', 'older: A message carries 8 at most.']);
+    expect(states().slice(-2)).toEqual(['old is there', 'older: A message can have at most 8 attachments.']);
     expect(list.uploads.at(-2)?.preview).toBeNull();
     expect(kept).toEqual([['old', 'older']]);
   });
 
-  it('before and the server has no more is said to be missing, until it is there again', async () => {
-    const GONE = 'The server no longer keeps it: attach it again.';
+  it('that the server removed is reported as missing until it is uploaded again', async () => {
+    const GONE = 'No longer on the server. Attach it again.';
     held = new Map([
       ['old', false],
       ['kept', true],
@@ -140,7 +140,7 @@ describe('what is attached', () => {
     await settled().toEqual([`old: ${GONE}`, 'kept is there', 'unknown is there']);
     expect(list.uploads.map(({ state }) => state.kind === 'failed' && state.canRetry)).toEqual([false, false, false]);
     expect(list.mayBeSent()).toBe(false);
-    // The next page is told as well.
+    // The next page reports it, too.
     list.remove(list.uploads[2]?.key ?? 0);
     expect(kept.at(-1)).toEqual(['old', 'kept']);
     list.add([fileOf('old')]);
@@ -149,20 +149,20 @@ describe('what is attached', () => {
     expect([kept.at(-1), list.mayBeSent()]).toEqual([['kept', 'old'], true]);
   });
 
-  it('and empty may be a folder, where nothing says what it is', () => {
+  it('without bytes and type may be a folder', () => {
     list.add([fileOf('empty.txt', 0, 'text/plain'), fileOf('src', 0, '')]);
     expect(states()).toEqual([
-      'empty.txt: It is empty.',
-      'src: It is empty. If it is a folder, attach the files in it.',
+      'empty.txt: The file is empty.',
+      'src: The file is empty. If it is a folder, attach the files in it.',
     ]);
   });
 });
 
 describe('a message', () => {
-  it('waits for what is attached, goes once that is there, and goes once', async () => {
+  it('waits for its uploads and is sent once', async () => {
     list.add([fileOf('a'), fileOf('b')]);
     expect(list.mayBeSent()).toBe(false);
-    expect(list.words).toBe('The message is sent once everything is attached.');
+    expect(list.words).toBe('The message will be sent when all uploads finish.');
     done(0);
     await settled().toEqual(['a is there', 'b 0 %']);
     expect(sent).toBe(0);
@@ -173,7 +173,7 @@ describe('a message', () => {
     expect(sent).toBe(1);
   });
 
-  it('that waits is taken back by removing something: it does not go without it, nor by itself later', async () => {
+  it('is cancelled when an attachment is removed while it waits', async () => {
     list.add([fileOf('a'), fileOf('b')]);
     expect(list.mayBeSent()).toBe(false);
     list.remove(list.uploads[1]?.key ?? 0);
@@ -183,7 +183,7 @@ describe('a message', () => {
     expect([sent, list.mayBeSent()]).toEqual([0, true]);
   });
 
-  it('that waits is taken back by another one that comes back to be written on', async () => {
+  it('is cancelled when another message returns to the composer', async () => {
     for (const back of [[], [attachmentOf('old')]]) {
       list.clear();
       list.add([fileOf('a')]);
@@ -196,21 +196,21 @@ describe('a message', () => {
     expect(sent).toBe(0);
   });
 
-  it('is not sent without what has failed, also not later', async () => {
+  it('is not sent while an upload has failed, nor later', async () => {
     list.add([fileOf('a')]);
     expect(list.mayBeSent()).toBe(false);
     fails(0);
     await settled().toEqual(['a: It broke.']);
     expect(list.mayBeSent()).toBe(false);
-    expect(list.words).toContain('the message is not sent without it');
+    expect(list.words).toContain('to send the message');
     list.tryAgain(list.uploads[0]?.key ?? 0);
     done(1);
     await settled().toEqual(['a is there']);
     expect([sent, list.mayBeSent()]).toEqual([0, true]);
   });
 
-  it('without words says what it carries', () => {
-    expect(textWith(' ', [attachmentOf('a.png'), attachmentOf('b.txt')])).toBe('a.png, b.txt');
-    expect(textWith('Look', [attachmentOf('a.png')])).toBe('Look');
+  it('without text names its attachments', () => {
+    expect(messageText(' ', [attachmentOf('a.png'), attachmentOf('b.txt')])).toBe('a.png, b.txt');
+    expect(messageText('Look', [attachmentOf('a.png')])).toBe('Look');
   });
 });

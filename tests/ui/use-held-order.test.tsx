@@ -3,20 +3,20 @@ import { act, cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { useRef, useState } from 'react';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { RowOrder } from '@/components/ui/held-order';
-import { useHeldOrder } from '@/components/ui/use-held-order';
+import { useHeldOrder } from '@/components/ui/held-order';
 
 let list: (ids: readonly string[], of?: string) => void;
 
-/** A search field above the rows of a list, in the order that `list` gives. */
+/** A search field above the rows of `list`. */
 function Page() {
   const box = useRef<HTMLElement>(null);
   const [{ order, of }, setListed] = useState({ order: orderOf(['a', 'b', 'c']), of: 'all' });
   list = (ids, of = 'all') => act(() => setListed({ order: orderOf(ids), of }));
-  const { order: shown, moved, added, letGo } = useHeldOrder(box, order, of);
+  const { order: shown, moved, added, release } = useHeldOrder(box, order, of);
   return (
     <section ref={box} aria-label="Rows">
       <input aria-label="Search" />
-      <button type="button" onClick={letGo}>
+      <button type="button" onClick={release}>
         {`${moved} moved, ${added} new`}
       </button>
       <ul>{shown.flatMap(({ ids }) => ids.map((id) => <li key={id}>{id}</li>))}</ul>
@@ -35,7 +35,7 @@ const box = () => screen.getByRole('region', { name: 'Rows' });
 const enter = () => fireEvent.pointerMove(box());
 const leave = () => fireEvent(box(), new Event('pointerleave'));
 
-it('list keeps its order while the pointer is over it, and follows when the pointer leaves', () => {
+it('useHeldOrder holds the order while the pointer is over the list', () => {
   enter();
   list(['d', 'c', 'a', 'b']);
   expect(rows()).toEqual(['a', 'b', 'c', 'd']);
@@ -44,21 +44,21 @@ it('list keeps its order while the pointer is over it, and follows when the poin
   expect(rows()).toEqual(['d', 'c', 'a', 'b']);
 });
 
-it('list follows when its changes are asked for', () => {
+it('useHeldOrder follows when released', () => {
   enter();
   list(['c', 'a', 'b']);
   fireEvent.click(screen.getByText('1 moved, 0 new'));
   expect(rows()).toEqual(['c', 'a', 'b']);
 });
 
-it('list follows at once when it lists something else', () => {
+it('useHeldOrder follows at once when the list is another one', () => {
   enter();
   list(['c', 'b'], 'a search');
   expect(rows()).toEqual(['c', 'b']);
   screen.getByText('0 moved, 0 new');
 });
 
-it('list follows at once while only its search field has the focus', () => {
+it('useHeldOrder follows at once while only the search field has the focus', () => {
   act(() => screen.getByRole('textbox').focus());
   list(['c', 'a', 'b']);
   expect(rows()).toEqual(['c', 'a', 'b']);

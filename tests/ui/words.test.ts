@@ -8,7 +8,7 @@ import {
   nextConnectionState,
 } from '@/components/live/connection-state';
 import { mainArgument, toolName } from '@/components/transcript/tool-words';
-import { agoInWords, formatAgo, formatClock, plural } from '@/components/ui/duration';
+import { formatAgo, formatAgoLong, formatClock, plural } from '@/components/ui/duration';
 import { aCall } from './rows';
 
 describe('times', () => {
@@ -45,13 +45,13 @@ describe('times', () => {
     [400, 'just now'],
     [7_500_000, '2 h 5 min ago'],
     [90_000_000, '1 d 1 h ago'],
-  ])('%i ms ago is said as %s', (ms, shown) => expect(agoInWords(ms)).toBe(shown));
+  ])('%i ms ago is %s in a sentence', (ms, shown) => expect(formatAgoLong(ms)).toBe(shown));
 
   it.each([
     [119_000, '119 s'],
     [7_200_000, '2 h'],
     [172_800_000, '2 days'],
-  ])('a sentence says of %i ms %s', (ms, shown) => expect(formatSpan(ms)).toBe(shown));
+  ])('%i ms in a sentence is %s', (ms, shown) => expect(formatSpan(ms)).toBe(shown));
 
   it('counts one thing in the singular', () => {
     expect([plural(0, 'task'), plural(1, 'task'), plural(2, 'task')]).toEqual(['0 tasks', '1 task', '2 tasks']);

@@ -2,7 +2,7 @@
 
 import { useState } from 'react';
 import { EmbedGate } from '@/components/embed/embed-gate';
-import { NowProvider } from '@/components/ui/now';
+import { NowProvider } from '@/components/ui/clock';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 
 export type EmbedOf = { session: string } | { agentLogs: string } | { fleet: true };

@@ -5,7 +5,7 @@ import type { RootContent } from 'hast';
 import { type ReactNode, useEffect, useState } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { plural } from '@/components/ui/duration';
-import { endOfFirstPart } from '@/components/ui/first-part';
+import { endOfFirstPart } from '@/components/ui/truncate';
 import { enqueueIdle } from '../idle-queue';
 import { UnfoldButton } from '../unfold';
 import { runInWorker } from './run-in-worker';
@@ -13,9 +13,9 @@ import { runInWorker } from './run-in-worker';
 const CLAMP_LINES = 40;
 const CLAMP_CHARACTERS = 6_000;
 /** Longest code that a browser lays out without a pause. The copy button copies the whole code. */
-const MOST_CHARACTERS = 40_000;
+const MAX_CHARACTERS = 40_000;
 /** Longer code stays plain. */
-const MOST_HIGHLIGHTED = 10_000;
+const MAX_HIGHLIGHTED = 10_000;
 const CACHE_SIZE = 200;
 
 /** Code written by an agent. Long code is cut until the reader asks for more. */
@@ -25,7 +25,7 @@ export function CodeBlock({ code, language, streaming }: { code: string; languag
   const isLong = lines.length > CLAMP_LINES + 5 || code.length > CLAMP_CHARACTERS;
   const clamped = !all && !streaming && isLong;
   const head = clamped ? lines.slice(0, CLAMP_LINES).join('\n') : code;
-  const shown = head.slice(0, endOfFirstPart(head, clamped ? CLAMP_CHARACTERS : MOST_CHARACTERS));
+  const shown = head.slice(0, endOfFirstPart(head, clamped ? CLAMP_CHARACTERS : MAX_CHARACTERS));
   const isNamed = language !== '' && language !== 'text';
   const highlighted = useHighlight(shown, language.toLowerCase(), !streaming);
 
@@ -72,7 +72,7 @@ function useHighlight(code: string, language: string, enabled: boolean): ReactNo
   const key = `${language}\n${code}`;
   const [, setReady] = useState<string | null>(null);
   useEffect(() => {
-    if (!enabled || language === '' || code.length > MOST_HIGHLIGHTED || cache.has(key)) return;
+    if (!enabled || language === '' || code.length > MAX_HIGHLIGHTED || cache.has(key)) return;
     let isWanted = true;
     let step: { cancel(): void } | null = null;
     void runInWorker(['highlight', code, language]).then((tree) => {

@@ -1,10 +1,9 @@
 import type { Token, Tokens } from 'marked';
 import type { ReactNode } from 'react';
-import { decodeEntities } from '../entities';
+import { withBreaks } from '../line-breaks';
+import { decodeEntities } from '../plain-text';
 import { proseText } from '../prose';
 import { bracketed, nameText } from '../verbatim';
-import { withBreaks } from '../with-breaks';
-import { otherTarget } from './other-target';
 
 /** Deeper nesting is shown as written. */
 const DEEPEST = 16;
@@ -113,5 +112,116 @@ export function safeHref(href: string): string | null {
     return ALLOWED.has(url.protocol) ? url.href : null;
   } catch {
     return null;
+  }
+}
+
+/** A longer text is no address that a reader would recognize: the target is always shown. */
+const MAX_CHARACTERS = 2_000;
+
+/** Characters that look like punctuation of an address, besides those that NFKC maps to it. */
+const LIKE_MARKS = [
+  [/[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu, ''],
+  [/[\u0660\u06f0\u0701\u0702\ua4f8\ua60e。·‧∙⋅・•]/gu, '.'],
+  [/[⁄∕⧸⧵∖]/gu, '/'],
+  [/[∶ː꞉։׃]/gu, ':'],
+] as const;
+
+const LABEL = String.raw`[\p{L}\p{N}\p{M}-]+`;
+const ADDRESS = new RegExp(
+  String.raw`(?<![\p{L}\p{N}\p{M}])(?:(?<scheme>[a-z][a-z\d+.-]+:[\\/]+)(?<user>[^\s\\/?#@]*@)?)?` +
+    String.raw`(?<host>\[[\da-f:.]*:[\da-f:.]*\]|${LABEL}(?:\.${LABEL})*)` +
+    String.raw`(?:(?<port>:\d+)?(?<path>[\\/?#][^\s"'“”‘’()<>[\]{},;!|]*)?)`,
+  'giu',
+);
+
+/** Top-level domains that are not also file or code suffixes. */
+const ORIGINAL = /^(?:com|net|org|edu|gov|mil)$/i;
+/** Common generic domains, except names of properties and methods (`.name`, `.run`). */
+const GENERIC =
+  /^(?:info|biz|app|dev|cloud|xyz|online|site|website|shop|store|tech|blog|club|vip|bank|wiki|news|agency|world|space|digital|services|solutions|finance|money|exchange|market|academy|health|chat|studio|codes|software|technology|ltd|gmbh|asia|onion|example|invalid)$/i;
+const COUNTRY =
+  /^(?:a[c-gilmoq-uwxz]|b[abd-jmnorstvwyz]|c[acdf-ik-oru-z]|d[ejkmoz]|e[cegr-u]|f[ijkmor]|g[abd-ilmnp-uwy]|h[kmnrtu]|i[delmnoq-t]|j[emop]|k[eghimnprwyz]|l[abcikr-vy]|m[aceghn-z]|n[acefgilopruz]|om|p[ae-hklnrtw]|qa|r[eouw]|s[a-egijk-ortuvx-z]|t[cdghj-ortvwz]|u[agksyz]|v[aceginu]|w[fs]|y[et]|z[amw])$/i;
+/** Country domains that are also file extensions (`main.py`). Only a path makes them hosts. */
+const FILE_COUNTRY = /^(?:m[dklm]|p[msy]|rs|sh|tf)$/i;
+/** Names before a dot in code. */
+const CODE =
+  /^(?:app|args|array|arr|config|console|ctx|data|date|document|el|element|env|event|fs|item|json|log|logger|map|math|node|number|obj|object|options|os|process|promise|props|req|res|row|self|set|state|std|string|sys|system|that|this|user|window)$/i;
+const PRODUCT = /^(?:ado|asp|ml|vb)\.net$/i;
+
+/**
+ * The target of a link whose text claims another one: the text names another host, or hides the host behind a user
+ * name, further recipients or lookalike letters. The host is in Punycode if it is international.
+ *
+ * The target's path proves nothing, because its author chose it.
+ *
+ * @param target as returned by `safeHref`
+ * @param text of the link, without markup
+ * @returns null if the text is no address or names the target's host
+ */
+export function otherTarget(target: string, text: string): string | null {
+  const url = new URL(target);
+  const isMail = url.protocol === 'mailto:';
+  const others = isMail ? [...url.searchParams].filter(([name, to]) => /^(?:to|b?cc)$/i.test(name) && to !== '') : [];
+  const place = isMail ? [decodeSafely(url.pathname), ...others.map(([, to]) => to)].join(', ') || 'mail' : url.host;
+  if (url.username !== '' || url.password !== '' || others.length > 0 || text.length > MAX_CHARACTERS) return place;
+  let claimed = LIKE_MARKS.reduce((result, [like, mark]) => result.replace(like, mark), text.normalize('NFKC'));
+  if (isMail && place.includes('@')) claimed = claimed.toLowerCase().replaceAll(place.toLowerCase(), ' ');
+  ADDRESS.lastIndex = 0;
+  for (let match = ADDRESS.exec(claimed); match !== null; match = ADDRESS.exec(claimed)) {
+    const { scheme, user, host = '' } = match.groups ?? {};
+    const before = claimed.slice(Math.max(0, match.index - 2), match.index);
+    if (!isAddress(match.groups ?? {}, before)) {
+      // An address may follow.
+      ADDRESS.lastIndex = match.index + (scheme ?? '').length + (user ?? '').length + host.length;
+      continue;
+    }
+    const hostname = hostnameOf(host);
+    const isSame =
+      url.hostname === hostname || url.hostname.endsWith(`.${hostname}`) || `www.${url.hostname}` === hostname;
+    // The right host, but in lookalike letters.
+    const isPlain = !hostname?.includes('xn--') || host.toLowerCase().includes(hostname);
+    if (isMail || user !== undefined || !isSame || !isPlain) return place;
+  }
+  return null;
+}
+
+/**
+ * True if a reader takes it for an address rather than code, a file or the end of a sentence.
+ *
+ * @param before the two characters before it
+ */
+function isAddress(match: Record<string, string | undefined>, before: string): boolean {
+  const { scheme, host = '', port, path } = match;
+  if (scheme !== undefined || host.startsWith('[')) return true;
+  // Part of a path.
+  if (/[\p{L}\p{N}._~:-][\\/]$/u.test(before)) return false;
+  if (/^localhost$/i.test(host)) return port !== undefined || path !== undefined;
+  const labels = host.split('.');
+  const ending = labels.pop() ?? '';
+  const name = labels.at(-1);
+  if (name === undefined) return false;
+  if (before.endsWith('@') || /^www$/i.test(labels[0] ?? '') || /^(?:\d{1,3}\.){3}\d{1,3}$/.test(host)) return true;
+  if (/^xn--|[^\0-\x7f]/i.test(ending)) return /^(?:xn--[a-z\d-]+|\p{L}{2,})$/iu.test(ending);
+  // `System.IO`, `Done.It`
+  const isCode = /[A-Z]/.test(ending) && host !== host.toUpperCase();
+  if (ORIGINAL.test(ending)) return !PRODUCT.test(host) && !(isCode && ending === 'NET');
+  if (FILE_COUNTRY.test(ending)) return path?.[0] === '/' && path.length > 1;
+  return !isCode && !CODE.test(name) && (GENERIC.test(ending) || COUNTRY.test(ending));
+}
+
+/** The host as browsers request it; null if it is invalid. */
+function hostnameOf(host: string): string | null {
+  try {
+    return new URL(`http://${host}`).hostname;
+  } catch {
+    return null;
+  }
+}
+
+function decodeSafely(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }

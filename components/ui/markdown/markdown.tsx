@@ -1,19 +1,21 @@
 'use client';
 
 import { clsx } from 'clsx';
-import { useMemo, useState } from 'react';
+import type { Token } from 'marked';
+import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react';
 import { CopyButton } from '../copy-button';
-import { foldLines } from '../fold-lines';
-import { longRunClass } from '../long-run';
-import { LongText, MoreText } from '../long-text';
-import { endOfFirstProse, proseText } from '../prose';
-import { sizeInWords } from '../size-in-words';
+import { formatLength } from '../format-size';
+import { enqueueIdle } from '../idle-queue';
+import { longRunClass } from '../line-breaks';
+import { endOfFirstProse, LongText, MoreText, proseText } from '../prose';
+import { foldLines } from '../truncate';
 import { UnfoldButton } from '../unfold';
 import { Blocks } from './block';
-import { useParsed } from './use-parsed';
+import { NOTHING_PARSED, nextStep, type Parsed, parseLight, unparsedPart, withPart } from './parse';
+import { runInWorker } from './run-in-worker';
 
 /** The rest is shown as written, on demand. */
-const MOST_CHARACTERS = 120_000;
+const MAX_CHARACTERS = 120_000;
 
 /** Characters shown of unparsed text. A page may have many such texts. */
 const AS_WRITTEN = 2_000;
@@ -29,7 +31,7 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
   const [all, setAll] = useState(false);
   const folded = useMemo(() => (all ? { text, wholeLength: null } : foldLines(text)), [text, all]);
   // Cut, then cleaned, then parsed.
-  const end = useMemo(() => endOfFirstProse(folded.text, MOST_CHARACTERS), [folded]);
+  const end = useMemo(() => endOfFirstProse(folded.text, MAX_CHARACTERS), [folded]);
   const clean = useMemo(() => proseText(folded.text.slice(0, end)), [folded, end]);
   const { tokens, rest, isDone } = useParsed(clean, streaming);
   return (
@@ -46,10 +48,110 @@ export function Markdown(props: { text: string; streaming?: boolean; className?:
       <MoreText text={folded.text} from={end} />
       {folded.wholeLength !== null && (
         <p className="my-1 flex items-center gap-3 text-2xs text-ink-3">
-          <UnfoldButton onPress={() => setAll(true)}>Show all ({sizeInWords(folded.wholeLength)})</UnfoldButton>
+          <UnfoldButton onPress={() => setAll(true)}>Show all ({formatLength(folded.wholeLength)})</UnfoldButton>
           <CopyButton label="Copy all" text={() => text} />
         </p>
       )}
     </div>
   );
+}
+
+const CACHE_SIZE = 50;
+
+/** The texts that the server parses into the page; null in the browser. */
+export const ParsedAtOnce = createContext<ReadonlySet<string> | null>(null);
+
+/** Texts that the worker has parsed: a row that is scrolled back into view has its blocks at once. */
+const cache = new Map<string, Parsed>();
+
+interface Wanted {
+  text: string;
+  streaming: boolean;
+  mayParse: boolean;
+}
+
+interface Shown extends Wanted {
+  parsed: Parsed;
+  /** Blocks in the page. */
+  count: number;
+}
+
+/**
+ * The blocks of a text, and the rest of it as written. Short texts are parsed during the render, others by the worker.
+ * However long the text is, one render adds a bounded number of elements.
+ *
+ * @param streaming whether the text still grows
+ */
+function useParsed(text: string, streaming: boolean): { tokens: readonly Token[]; rest: string; isDone: boolean } {
+  const parsedAtOnce = useContext(ParsedAtOnce);
+  const mayParse = parsedAtOnce === null || parsedAtOnce.has(text);
+  const wanted: Wanted = { text, streaming, mayParse };
+  const [state, setState] = useState<Shown>(() => update({ ...wanted, parsed: NOTHING_PARSED, count: 0 }, wanted));
+  const isCurrent = state.text === text && state.streaming === streaming && state.mayParse === mayParse;
+  const shown = isCurrent ? state : update(state, wanted);
+  if (shown !== state) setState(shown);
+  const { parsed, count } = shown;
+  const isParsed = parsed.text === text && parsed.isGrowing === streaming;
+
+  const isBusy = useRef(false);
+  const [jobs, setJobs] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a finished job may leave text for another one
+  useEffect(() => {
+    if (isParsed || !mayParse || isBusy.current) return;
+    isBusy.current = true;
+    void runInWorker(['parse', unparsedPart(parsed, text)]).then((blocks) => {
+      isBusy.current = false;
+      const next = blocks === null ? asWritten(parsed, text, streaming) : withPart(parsed, text, blocks, streaming);
+      if (!streaming && blocks !== null) remember(next);
+      setState((before) => (before.text.startsWith(text) ? update(withParsed(before, next), before) : before));
+      setJobs((finished) => finished + 1);
+    });
+  }, [isParsed, mayParse, parsed, text, streaming, jobs]);
+
+  const isLeft = count < parsed.blocks.length;
+  useEffect(() => {
+    if (!isLeft) return;
+    const step = enqueueIdle(() =>
+      setState((before) => (before.parsed === parsed ? { ...before, count: nextStep(parsed, count) } : before)),
+    );
+    return () => step.cancel();
+  }, [isLeft, parsed, count]);
+
+  return {
+    tokens: parsed.blocks.slice(0, count),
+    rest: text.slice(parsed.ends[count - 1] ?? 0),
+    isDone: isParsed && !isLeft,
+  };
+}
+
+/** Parses what can be parsed at once. Until the worker has parsed the rest, it stays as written. */
+function update(before: Shown, { text, streaming, mayParse }: Wanted): Shown {
+  const wanted = { text, streaming, mayParse };
+  const known = text.startsWith(before.parsed.text) ? before : { ...before, parsed: NOTHING_PARSED, count: 0 };
+  const isParsed = known.parsed.text === text && known.parsed.isGrowing === streaming;
+  if (!mayParse || isParsed) return { ...known, ...wanted };
+  const cached = streaming ? undefined : cache.get(text);
+  const parsed = cached ?? parseLight(known.parsed, text, streaming);
+  return { ...(parsed === null ? known : withParsed(known, parsed)), ...wanted };
+}
+
+function withParsed(before: Shown, parsed: Parsed): Shown {
+  return { ...before, parsed, count: nextStep(parsed, Math.min(before.count, parsed.blocks.length)) };
+}
+
+function asWritten({ blocks, ends, settled }: Parsed, text: string, streaming: boolean): Parsed {
+  return {
+    text,
+    blocks: blocks.slice(0, settled),
+    ends: ends.slice(0, settled),
+    settled,
+    isFull: true,
+    isGrowing: streaming,
+  };
+}
+
+function remember(parsed: Parsed): void {
+  cache.set(parsed.text, parsed);
+  const oldest = cache.keys().next().value;
+  if (cache.size > CACHE_SIZE && oldest !== undefined) cache.delete(oldest);
 }

@@ -8,21 +8,21 @@ const LIGHT_WORK = 500_000;
 /** Blocks at the end of a growing text that more text may still change: a list continues after an empty line. */
 const UNSETTLED_BLOCKS = 3;
 /** One text gets at most this many elements; the rest is shown as written. */
-const MOST_PIECES = 4_000;
+const MAX_PIECES = 4_000;
 /** A step that a browser lays out without a pause, in elements and in characters. */
 const STEP = { pieces: 300, characters: 30_000 };
 /** A larger block is split: a list becomes several lists, a paragraph several paragraphs. */
-const MOST_BLOCK = { pieces: 500, characters: 6_000 };
+const MAX_BLOCK = { pieces: 500, characters: 6_000 };
 /** Rows of a table that are parsed and laid out. */
-const MOST_ROWS = 300;
+const MAX_ROWS = 300;
 /** A code block has a box, a language name and a copy button. */
 const CODE_PIECES = 10;
-/** More nested quotes and lists than anyone writes, and than the parser's stack may bear. */
+/** Deeper nesting than anyone writes, which may overflow the parser's stack. */
 const TOO_DEEP = /^(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){40}/m;
 /** Each of these makes the parser search the rest of its paragraph for a counterpart. */
 const MARKS = /[*_~`[\]<>!&\\|@:#]/g;
 
-/** A table whose `rows` are cut at `MOST_ROWS`. */
+/** A table whose `rows` are truncated to `MAX_ROWS`. */
 export interface LongTable extends Tokens.Table {
   rowCount: number;
 }
@@ -36,7 +36,7 @@ export interface Parsed {
   ends: readonly number[];
   /** Leading blocks that more text can't change. */
   settled: number;
-  /** The text has more than is laid out: nothing more of it is parsed. */
+  /** The limit of elements is reached: the rest is not parsed. */
   isFull: boolean;
   /** The text was still growing when it was parsed. */
   isGrowing: boolean;
@@ -62,7 +62,7 @@ export function parseBlocks(text: string, mostWork = Number.POSITIVE_INFINITY): 
     const queue = lexer.inlineQueue.splice(0);
     if (queue.reduce((sum, { src }) => sum + inlineWork(src), 0) > mostWork) return null;
     for (const { src, tokens } of queue) {
-      if (src.length <= MOST_BLOCK.characters) lexer.inlineTokens(src, tokens);
+      if (src.length <= MAX_BLOCK.characters) lexer.inlineTokens(src, tokens);
       else tokens.push({ type: 'as-written', raw: src });
     }
     return split(blocks, lexer);
@@ -89,7 +89,7 @@ export function withPart(before: Parsed, text: string, part: readonly Token[], s
   let pieces = countPieces(blocks);
   let end = from;
   for (const block of part) {
-    if (pieces > MOST_PIECES) return { text, blocks, ends, settled: blocks.length, isFull: true, isGrowing: streaming };
+    if (pieces > MAX_PIECES) return { text, blocks, ends, settled: blocks.length, isFull: true, isGrowing: streaming };
     end = endOf(block, text, end);
     blocks.push(block);
     ends.push(end);
@@ -144,7 +144,7 @@ export function countPieces(tokens: readonly Token[]): number {
 
 /** The server's limit for the texts of one page: about thirty milliseconds of the worst ones. */
 const SERVER = { work: 3_000_000, characters: 64_000 };
-/** Elements cost time as well, whatever is in them. */
+/** Fixed cost of an element. */
 const WORK_PER_PARAGRAPH = 1_500;
 
 /** Upper bound of the work of parsing a text, in characters visited. */
@@ -193,7 +193,7 @@ function asWritten(raw: string): Token[] {
 }
 
 /** Parts of at most `most` characters, cut at line ends or spaces where there are any. */
-function slices(text: string, most = MOST_BLOCK.characters): string[] {
+function slices(text: string, most = MAX_BLOCK.characters): string[] {
   const parts: string[] = [];
   let at = 0;
   while (text.length - at > most) {
@@ -207,21 +207,21 @@ function slices(text: string, most = MOST_BLOCK.characters): string[] {
 }
 
 function isLarge(block: Token): boolean {
-  return block.raw.length > MOST_BLOCK.characters || countPieces([block]) > MOST_BLOCK.pieces;
+  return block.raw.length > MAX_BLOCK.characters || countPieces([block]) > MAX_BLOCK.pieces;
 }
 
-/** Blocks of bounded size. Their `raw` texts stay what they were together. */
+/** Splits blocks to a bounded size. The concatenation of their `raw` texts stays the same. */
 function split(blocks: readonly Token[], lexer: Lexer): Token[] {
   return blocks.flatMap((block): Token[] => {
     if (block.type === 'code') return [block];
     if (block.type === 'table') {
       const { rows } = block as Tokens.Table;
-      return [{ ...block, rows: rows.slice(0, MOST_ROWS), rowCount: rows.length } as LongTable];
+      return [{ ...block, rows: rows.slice(0, MAX_ROWS), rowCount: rows.length } as LongTable];
     }
     if (!isLarge(block)) return [block];
     switch (block.type) {
       case 'paragraph':
-        return splitParagraph(block.raw, MOST_BLOCK.characters, lexer);
+        return splitParagraph(block.raw, MAX_BLOCK.characters, lexer);
       case 'list':
         return splitList(block as Tokens.List);
       case 'blockquote':
@@ -239,7 +239,7 @@ function splitParagraph(text: string, most: number, lexer: Lexer): Token[] {
   });
 }
 
-/** Each line of the quote is a line of what is in it. */
+/** Lines of the quote correspond to lines of its content. */
 function splitQuote(quote: Tokens.Blockquote, lexer: Lexer): Token[] {
   const lines = quote.raw.split(/(?<=\n)/);
   const inner = split(quote.tokens, lexer);
@@ -264,7 +264,7 @@ function splitList(list: Tokens.List): Token[] {
   for (const [at, item] of list.items.entries()) {
     pieces += countPieces([item]);
     characters += item.raw.length;
-    if (pieces > MOST_BLOCK.pieces || characters > MOST_BLOCK.characters) close(at);
+    if (pieces > MAX_BLOCK.pieces || characters > MAX_BLOCK.characters) close(at);
     if (isLarge(item)) {
       parts.push(...asWritten(item.raw));
       continue;

@@ -2,7 +2,7 @@ import { whenIdle } from '../when-idle';
 import type { TextJob, TextResult } from './text-jobs';
 
 /** A job that takes longer is given up, and its text is shown as written. */
-const MOST_MS = 3_000;
+const MAX_MS = 3_000;
 
 interface Waiting {
   job: TextJob;
@@ -49,7 +49,7 @@ function post(job: TextJob, settle: (result: unknown) => void): void {
     worker = null;
     settle(null);
   };
-  const timer = setTimeout(giveUp, MOST_MS);
+  const timer = setTimeout(giveUp, MAX_MS);
   current.onerror = giveUp;
   current.onmessage = ({ data }: MessageEvent<unknown>) => {
     clearTimeout(timer);

@@ -3,20 +3,78 @@
 import { X } from 'lucide';
 import { useLayoutEffect, useRef } from 'react';
 import { Icon } from '../icon';
-import { SHORTCUTS, type ShortcutId } from './shortcut-list';
-import { SHORTCUT_WORDS, signOf } from './shortcut-words';
-import { useOpenDialog, useShortcuts } from './use-shortcuts';
+import { SHORTCUTS, type ShortcutId, useOpenDialog, useShortcuts } from './use-shortcuts';
+
+/** Section and description of each shortcut in the dialog. */
+export const SHORTCUT_LABELS: Record<ShortcutId, readonly [where: string, what: string]> = {
+  'sessions.search': ['Sessions', 'Search'],
+  'sessions.first-found': ['Sessions', 'From the search to its results'],
+  'sessions.next': ['Sessions', 'Next session'],
+  'sessions.previous': ['Sessions', 'Previous session'],
+  'sessions.open': ['Sessions', 'Open session'],
+  'sessions.leave-search': ['Sessions', 'Leave the search; press again to clear it'],
+  'transcript.next': ['Transcript', 'Next turn'],
+  'transcript.previous': ['Transcript', 'Previous turn'],
+  'transcript.next-woken': ['Transcript', 'Next turn the agent started'],
+  'transcript.previous-woken': ['Transcript', 'Previous turn the agent started'],
+  'transcript.page-down': ['Transcript', 'Page down'],
+  'transcript.page-up': ['Transcript', 'Page up'],
+  'transcript.latest': ['Transcript', 'Latest'],
+  'transcript.first': ['Transcript', 'Oldest loaded turn'],
+  'transcript.log': ['Transcript', 'Show or hide the agent’s log'],
+  'transcript.in-log': ['Transcript', 'Show the focused turn in the log'],
+  'session.why': ['Transcript', 'Explain the session’s state'],
+  'session.arrange': ['Transcript', 'Rename, pin or archive the session'],
+  'transcript.leave': ['Transcript', 'Back to the list of sessions'],
+  'message.write': ['Writing to the agent', 'Write a message'],
+  'message.send': ['Writing to the agent', 'Send'],
+  'message.new-line': ['Writing to the agent', 'New line'],
+  'message.sent-before': ['Writing to the agent', 'Previous message, in an empty field'],
+  'message.leave': ['Writing to the agent', 'Leave the field'],
+  'turn.interrupt': ['Writing to the agent', 'Interrupt the current turn'],
+  'log.search': ['Log', 'Search the log'],
+  'log.clear-search': ['Log', 'Leave the search; press again to clear it'],
+  'log.next-hit': ['Log', 'Next hit'],
+  'log.previous-hit': ['Log', 'Previous hit'],
+  'log.follow': ['Log', 'Follow the end'],
+  'log.wrap': ['Log', 'Wrap long lines'],
+  'log.level': ['Log', 'Show debug … fatal and above'],
+  'log.first': ['Log', 'First line'],
+  'log.last': ['Log', 'Last line'],
+  'log.next': ['Log', 'Next line'],
+  'log.previous': ['Log', 'Previous line'],
+  'log.unfold': ['Log', 'Unfold line'],
+  'log.leave': ['Log', 'Back to the transcript'],
+  'inbox.next-request': ['Everywhere', 'Next open request'],
+  'inbox.next': ['Inbox', 'Next item'],
+  'inbox.previous': ['Inbox', 'Previous item'],
+  'inbox.unfold': ['Inbox', 'Answer or retry'],
+  'inbox.select': ['Inbox', 'Select'],
+  'inbox.seen': ['Inbox', 'Mark as seen or not seen'],
+  'inbox.claim': ['Inbox', 'Claim or release'],
+  'inbox.snooze': ['Inbox', 'Snooze for an hour, or unsnooze'],
+  'request.allow': ['On a request or its inbox row', 'Allow'],
+  'request.deny': ['On a request or its inbox row', 'Deny'],
+  help: ['Everywhere', 'Show this list'],
+};
+
+const SIGNS: Record<string, string> = { ArrowDown: '↓', ArrowUp: '↑', Escape: 'Esc', Control: 'Ctrl' };
+
+/** As printed on the key: `Ctrl+.`, `⌘.`, `↓`. */
+export function keyLabel(key: string): string {
+  const parts = key.split('+').map((part) => SIGNS[part] ?? part);
+  return parts.join('+').replace('Meta+', '⌘');
+}
 
 const IDS = Object.keys(SHORTCUTS) as ShortcutId[];
-const PLACES = [...new Set(IDS.map((id) => SHORTCUT_WORDS[id][0]))];
+const PLACES = [...new Set(IDS.map((id) => SHORTCUT_LABELS[id][0]))];
 
-/** The list of shortcuts, for as long as it is open. */
 export function ShortcutDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useOpenDialog();
   useShortcuts({ help: onClose });
-  // It closes as it is taken away. One that closed first would be out of sight, and keep the keys, until the browser
-  // tells of it: that is another task, and the next key may come before it.
+  // Closes on unmount. Closed earlier, the hidden dialog would still capture keys until its `close` event, which is a
+  // later task.
   useLayoutEffect(() => {
     const element = dialog.current;
     element?.showModal();
@@ -29,10 +87,10 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
         event.preventDefault();
         onClose();
       }}
-      // A browser that is asked twice closes it by itself. In development it is taken away and shown again at once.
+      // Browsers ignore `preventDefault` on a second cancel. React's strict mode closes and reopens the dialog.
       onClose={(event) => event.currentTarget.open || onClose()}
       aria-labelledby="shortcuts-title"
-      // A press on the backdrop lands on the dialog itself, one on its content does not.
+      // The target of a press on the backdrop is the dialog itself.
       onPointerDown={(event) => event.target === event.currentTarget && onClose()}
       className="m-auto max-h-[calc(100dvh-32px)] w-[min(420px,calc(100vw-32px))] rounded-lg bg-ground p-0 text-ink shadow-2xl backdrop:bg-black/40"
     >
@@ -49,13 +107,13 @@ export function ShortcutDialog({ onClose }: { onClose: () => void }) {
           <section key={place} className="mt-4">
             <h3 className="text-2xs text-ink-3">{place}</h3>
             <dl>
-              {IDS.filter((id) => SHORTCUT_WORDS[id][0] === place).map((id) => (
+              {IDS.filter((id) => SHORTCUT_LABELS[id][0] === place).map((id) => (
                 <div key={id} className="flex items-center justify-between border-line border-b py-1 last:border-0">
-                  <dt>{SHORTCUT_WORDS[id][1]}</dt>
+                  <dt>{SHORTCUT_LABELS[id][1]}</dt>
                   <dd className="flex gap-2">
                     {SHORTCUTS[id].keys.map((key) => (
                       <kbd key={key} className="text-ink-2 text-xs">
-                        {signOf(key)}
+                        {keyLabel(key)}
                       </kbd>
                     ))}
                   </dd>

@@ -9,7 +9,7 @@ import { useShortcuts } from './use-shortcuts';
 
 const dialogCode = new CodeOnDemand(async () => (await import('./shortcut-dialog')).ShortcutDialog);
 
-/** The list of shortcuts, on "?" or from its button. */
+/** A button, also on "?", that opens the list of shortcuts. */
 export function ShortcutHelp() {
   const [isOpen, setOpen] = useState(false);
   usePreload(dialogCode);
@@ -26,7 +26,7 @@ export function ShortcutHelp() {
         <Icon of={Keyboard} size={14} strokeWidth={1.75} />
       </button>
       {isOpen &&
-        // Not in here: where there is no room for the list of sessions, what stands above it is hidden with it.
+        // Rendered in the body, because narrow screens hide this button's container.
         createPortal(
           <OnDemand code={dialogCode} name="The list of shortcuts" props={{ onClose: () => setOpen(false) }} />,
           document.body,

@@ -1,20 +1,117 @@
 'use client';
 
 import { type RefObject, useEffect, useEffectEvent, useLayoutEffect } from 'react';
-import { isTyping } from '../is-typing';
-import { isPress, type ShortcutId, shortcutOf } from './shortcut-list';
 
-/** What a shortcut does. @returns false if there is nothing to do: then the key is somebody else's */
+interface Shortcut {
+  /** In the form of `keyName`. */
+  keys: readonly string[];
+  /** Acts wherever the focus is, not only in its area. */
+  everywhere?: true;
+  /** Acts in form fields, too. */
+  whileTyping?: true;
+  /** Acts while a dialog is open, too. */
+  overDialogs?: true;
+  /** Ignores key repeat. */
+  once?: true;
+}
+
+/** All shortcuts. Their descriptions load with the dialog. */
+export const SHORTCUTS = {
+  'sessions.search': { keys: ['/'], everywhere: true },
+  'sessions.first-found': { keys: ['ArrowDown'], everywhere: true, whileTyping: true },
+  'sessions.next': { keys: ['j', 'ArrowDown'] },
+  'sessions.previous': { keys: ['k', 'ArrowUp'] },
+  'sessions.open': { keys: ['Enter'] },
+  'sessions.leave-search': { keys: ['Escape'] },
+  'transcript.next': { keys: ['j'] },
+  'transcript.previous': { keys: ['k'] },
+  'transcript.next-woken': { keys: ['w'] },
+  'transcript.previous-woken': { keys: ['W'] },
+  'transcript.page-down': { keys: ['PageDown'] },
+  'transcript.page-up': { keys: ['PageUp'] },
+  'transcript.latest': { keys: ['G', 'End'] },
+  'transcript.first': { keys: ['Home'] },
+  'transcript.log': { keys: ['l'], everywhere: true },
+  'transcript.in-log': { keys: ['L'], everywhere: true },
+  'session.why': { keys: ['E'], everywhere: true, once: true },
+  'session.arrange': { keys: ['M'], everywhere: true, once: true },
+  'transcript.leave': { keys: ['Escape'], everywhere: true, once: true },
+  'message.write': { keys: ['c'], everywhere: true },
+  'message.send': { keys: ['Enter'] },
+  'message.new-line': { keys: ['Shift+Enter'] },
+  'message.sent-before': { keys: ['ArrowUp'] },
+  'message.leave': { keys: ['Escape'] },
+  // Not Esc, which people press to leave fields, lists and panes.
+  'turn.interrupt': { keys: ['Control+.', 'Meta+.'], everywhere: true, whileTyping: true, once: true },
+  'log.search': { keys: ['/'] },
+  'log.clear-search': { keys: ['Escape'], once: true },
+  'log.next-hit': { keys: ['n'] },
+  'log.previous-hit': { keys: ['N'] },
+  'log.follow': { keys: ['f'] },
+  'log.wrap': { keys: ['w'] },
+  'log.level': { keys: ['1', '2', '3', '4', '5'] },
+  'log.first': { keys: ['g'] },
+  'log.last': { keys: ['G'] },
+  'log.next': { keys: ['j'] },
+  'log.previous': { keys: ['k'] },
+  'log.unfold': { keys: ['Enter'] },
+  // Leads to the transcript, not to the list of sessions.
+  'log.leave': { keys: ['Escape'], once: true },
+  'inbox.next-request': { keys: ['r'], everywhere: true, once: true },
+  'inbox.next': { keys: ['j', 'ArrowDown'] },
+  'inbox.previous': { keys: ['k', 'ArrowUp'] },
+  'inbox.unfold': { keys: ['o'], once: true },
+  'inbox.select': { keys: ['x'], once: true },
+  'inbox.seen': { keys: ['s'], once: true },
+  'inbox.claim': { keys: ['c'], once: true },
+  'inbox.snooze': { keys: ['z'], once: true },
+  'request.allow': { keys: ['a'], once: true },
+  'request.deny': { keys: ['d'], once: true },
+  help: { keys: ['?'], everywhere: true, overDialogs: true, once: true },
+} as const satisfies Record<string, Shortcut>;
+
+export type ShortcutId = keyof typeof SHORTCUTS;
+
+function shortcutOf(id: ShortcutId): Shortcut {
+  return SHORTCUTS[id];
+}
+
+type Press = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'>;
+
+/** `Control+.`. For a character typed with Shift, the character alone. */
+function keyName({ key, ctrlKey, metaKey, altKey, shiftKey }: Press): string {
+  const held = [ctrlKey && 'Control', metaKey && 'Meta', altKey && 'Alt', shiftKey && key.length > 1 && 'Shift'];
+  return [...held, key].filter(Boolean).join('+');
+}
+
+/** True if the event is the shortcut's key, for handlers on an element. */
+export function isPress(id: ShortcutId, event: Press & Pick<KeyboardEvent, 'repeat'>): boolean {
+  const { keys, once } = shortcutOf(id);
+  return keys.includes(keyName(event)) && !(once && event.repeat);
+}
+
+/** Form fields that take letters or arrow keys. */
+const FIELD = 'input:not([type=button], [type=checkbox], [type=radio]), textarea, select';
+
+/** True if a key press belongs to a form field, where single-letter shortcuts must not act. */
+export function isTyping({ target, key }: KeyboardEvent): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  // Arrows select the next radio button.
+  const isChosen = key.startsWith('Arrow') && target.matches('[type=radio]');
+  return isChosen || target.isContentEditable || target.matches(FIELD);
+}
+
+/** @returns false if there is nothing to do: then another handler gets the key */
 type Act = (event: KeyboardEvent) => unknown;
 type Acts = Partial<Record<ShortcutId, Act | null>>;
 
-/** Shortcuts that are handled together. */
+/** Shortcuts registered by one component. */
 interface Group {
-  /** Where they act; left out for those of the page itself. */
+  /** The area they act in; undefined for the whole page. */
   area: RefObject<HTMLElement | null> | undefined;
-  /** They act wherever no other area has the focus. */
+  /** Acts while no other area has the focus, too. */
   leads: boolean;
-  /** No area around it acts while the focus is in it. */
+  /** Enclosing areas don't act while the focus is in this one. */
   owns?: boolean;
   act: (event: KeyboardEvent, hasFocus: boolean) => boolean;
 }
@@ -23,22 +120,23 @@ const groups = new Set<Group>();
 let openDialogs = 0;
 
 /**
- * Hears every key. First come the areas that have the focus, from within, then who leads, then what acts everywhere.
+ * Dispatches every key press: first to the areas with the focus, innermost first, then to leading groups, then to the
+ * rest.
  */
-function hear(event: KeyboardEvent): void {
+function dispatch(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return;
   const { target } = event;
   const focused = [...groups]
     .filter(({ area }) => target instanceof Node && area?.current?.contains(target))
     .sort((a, b) => (a.area?.current?.contains(b.area?.current ?? null) ? 1 : -1));
   const owner = focused.findIndex(({ owns }) => owns === true);
-  const heard = owner === -1 ? focused : focused.slice(0, owner + 1);
+  const eligible = owner === -1 ? focused : focused.slice(0, owner + 1);
   const rank = (group: Group) => {
     if (focused.includes(group)) return focused.indexOf(group) - focused.length;
     return !group.leads ? 2 : group.area === undefined ? 1 : 0;
   };
   for (const group of [...groups].sort((a, b) => rank(a) - rank(b))) {
-    const hasFocus = heard.includes(group) || (focused.length === 0 && group.leads);
+    const hasFocus = eligible.includes(group) || (focused.length === 0 && group.leads);
     if (!group.act(event, hasFocus)) continue;
     event.preventDefault();
     return;
@@ -53,25 +151,25 @@ function mayAct(id: ShortcutId, event: KeyboardEvent, hasFocus: boolean): boolea
     (openDialogs === 0 || overDialogs === true) &&
     (!isTyping(event) || whileTyping === true) &&
     !(event.key === 'Enter' && isOnControl(event)) &&
-    !(event.key.length === 1 && isOnWhatWent(event))
+    !(event.key.length === 1 && isOnRemovedField(event))
   );
 }
 
-/** What was typed into a field is meant for nothing else, though the field has gone in the middle of it. */
-function isOnWhatWent({ target }: Event): boolean {
+/** A field disappeared while the reader was typing: the next keys are not shortcuts. */
+function isOnRemovedField({ target }: Event): boolean {
   return target instanceof Element && target.closest('[data-gone]') !== null;
 }
 
-/** Enter on a control is the control's. */
+/** Enter activates the focused control. */
 function isOnControl({ target }: Event): boolean {
   return target instanceof Element && target.closest('a, button, [role=radio], [role=switch]') !== null;
 }
 
 /**
- * Handles shortcuts, each as it is declared in the list of them.
+ * Registers handlers of shortcuts while the component is mounted.
  *
- * @param options `area`: they act while the focus is in it, and then no other ones do but those that act everywhere.
- *   `leads`: also while it is in no other area. Without an area they are the page's own, and lead.
+ * @param options `area`: the shortcuts act while the focus is in it. `leads`: they also act while the focus is in no other
+ *   area; true by default without an area
  */
 export function useShortcuts(
   acts: Acts,
@@ -85,27 +183,27 @@ export function useShortcuts(
     }),
   );
   useEffect(() => {
-    return hearIn({ area, leads, act: (event, hasFocus) => act(event, hasFocus) });
+    return register({ area, leads, act: (event, hasFocus) => act(event, hasFocus) });
   }, [area, leads]);
 }
 
-function hearIn(group: Group): () => void {
-  if (groups.size === 0) document.addEventListener('keydown', hear);
+function register(group: Group): () => void {
+  if (groups.size === 0) document.addEventListener('keydown', dispatch);
   groups.add(group);
   return () => {
     groups.delete(group);
-    if (groups.size === 0) document.removeEventListener('keydown', hear);
+    if (groups.size === 0) document.removeEventListener('keydown', dispatch);
   };
 }
 
-/** An area whose keys are its own: while the focus is in it, only what acts everywhere does, whatever it stands in. */
-export function useOwnKeys(area: RefObject<HTMLElement | null>, isOn = true): void {
-  useEffect(() => (isOn ? hearIn({ area, leads: false, owns: true, act: () => false }) : undefined), [area, isOn]);
+/** While the focus is in the area, shortcuts of enclosing areas don't act. */
+export function useExclusiveKeys(area: RefObject<HTMLElement | null>, isOn = true): void {
+  useEffect(() => (isOn ? register({ area, leads: false, owns: true, act: () => false }) : undefined), [area, isOn]);
 }
 
-/** For a component that is there while a dialog is open: only what says so acts over it. */
+/** Suspends shortcuts without `overDialogs` while the component is mounted. */
 export function useOpenDialog(): void {
-  // taken back in the commit that takes the dialog away, so that the very next key is heard
+  // A layout effect, so that shortcuts work again in the commit that removes the dialog.
   useLayoutEffect(() => {
     openDialogs += 1;
     return () => {

@@ -1,4 +1,3 @@
-import { homedir } from 'node:os';
 import { join, relative, sep } from 'node:path';
 import { type FoundAgent, readFoundAgents } from '@interlude/protocol/agent-status';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
@@ -21,7 +20,7 @@ const RECORDING = 'lib/runner/cli/demo/recordings/test-run.jsonl';
 export function commandPlace(env: Record<string, string | undefined>, root = process.cwd()): CommandPlace {
   const { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_RUNNER_TOKEN_FILE: tokenFile } = env;
   const isInstalled = root.split(sep).includes('node_modules');
-  const isDefault = dataDir === join(isInstalled ? homedir() : root, '.interlude');
+  const isDefault = dataDir === join(isInstalled ? (env.HOME ?? '') : root, '.interlude');
   const prefix = dataDir ? `INTERLUDE_DATA_DIR=${shellWord(below(root, dataDir))} ` : null;
   const token = tokenFile ? `$(cat ${shellWord(below(root, tokenFile))})` : null;
   const recording = isInstalled ? shellWord(join(root, RECORDING)) : RECORDING;

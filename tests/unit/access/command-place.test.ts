@@ -1,4 +1,3 @@
-import { homedir } from 'node:os';
 import { expect, test } from 'vitest';
 import { commandPlace } from '@/lib/server/access/command-place';
 
@@ -18,7 +17,7 @@ test('needs no prefix with the default configuration', () => {
 
 test('needs no prefix where it is installed, and names its recording in full', () => {
   const installed = '/home/me/project/node_modules/interlude';
-  expect(commandPlace(started(`${homedir()}/.interlude`), installed)).toMatchObject({
+  expect(commandPlace({ ...started('/home/me/.interlude'), HOME: '/home/me' }, installed)).toMatchObject({
     setting: '',
     recording: `${installed}/lib/runner/cli/demo/recordings/test-run.jsonl`,
   });

@@ -2,11 +2,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 
-/** What only a server or a runner needs: a browser would have to load and run it before it shows anything. */
+/** Packages for servers and runners, which would delay a browser's first paint. */
 const NOT_FOR_BROWSERS = /^(zod|@libsql\/|@ag-ui\/|node:)/;
 const root = path.resolve(import.meta.dirname, '../../..');
 
-it('gives browsers no library that only servers need', () => {
+it('client code imports no server packages', () => {
   const entries = ['app', 'components'].flatMap(sourcesIn).filter((file) => /^'use client'/.test(textOf(file)));
   expect(entries.length).toBeGreaterThan(50);
   const reached = new Set(entries);
@@ -21,13 +21,16 @@ it('gives browsers no library that only servers need', () => {
   expect(wrong).toEqual([]);
 });
 
-it('marks every request in page code', () => {
+it('every request in page code sends the page headers', () => {
   const sends = /\bfetch\(|new (XMLHttpRequest|EventSource|WebSocket)\b|sendBeacon\(|\?\? fetch\b/;
   const senders = ['app', 'components'].flatMap(sourcesIn).filter((file) => sends.test(textOf(file)));
   const unmarked = senders.filter((file) => !/(?<!function )pageHeaders\(\)/.test(textOf(file)));
-  expect(senders).toHaveLength(3);
-  // frames send a token of their own and no cookie
-  expect(unmarked.map((file) => path.relative(root, file))).toEqual(['components/embed/token-keeper.ts']);
+  expect(senders).toHaveLength(4);
+  // Frames send a token and no cookie.
+  expect(unmarked.map((file) => path.relative(root, file))).toEqual([
+    'components/embed/token-keeper.ts',
+    'components/embed/token-limits.ts',
+  ]);
 });
 
 function sourcesIn(folder: string): string[] {
@@ -40,7 +43,7 @@ function textOf(file: string): string {
   return readFileSync(file, 'utf8');
 }
 
-/** Types are gone by the time a browser gets it. */
+/** Imported modules, without types. */
 function importedBy(file: string): string[] {
   const statements = textOf(file).matchAll(/^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?'([^']+)'/gm);
   return [...statements].map(([, name]) => name as string);

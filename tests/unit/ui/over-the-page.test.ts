@@ -3,10 +3,10 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 
 const root = path.resolve(import.meta.dirname, '../../..');
-/** They have a place of their own, or hide nothing that could be decided on. */
+/** Files whose elements take space of their own, or cover no controls. */
 const BESIDE = ['bottom-pane.tsx', 'selection-bar.tsx', 'shell.tsx', 'page-frame.tsx'];
 
-it('marks all that can stand over the page, which hides what is under it', () => {
+it('every overlay has the OVERLAY attribute', () => {
   const files = ['app', 'components'].flatMap((folder) =>
     readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.tsx') && !BESIDE.includes(path.basename(name)))
@@ -14,5 +14,5 @@ it('marks all that can stand over the page, which hides what is under it', () =>
   );
   const over = files.filter((file) => /[\s"'`:]z-\[?\d/.test(readFileSync(file, 'utf8')));
   expect(over.length).toBeGreaterThan(3);
-  expect(over.filter((file) => !readFileSync(file, 'utf8').includes('{...OVER}'))).toEqual([]);
+  expect(over.filter((file) => !readFileSync(file, 'utf8').includes('{...OVERLAY}'))).toEqual([]);
 });

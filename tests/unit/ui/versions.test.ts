@@ -10,6 +10,6 @@ test.each([
     ['runner 0.1.0', 'protocol 1', 'Claude Code 2.1.329'],
   ],
   [{ versions: { runner: '0.1.0', protocol: 1, provider: ' ' } }, ['runner 0.1.0']],
-])('of %j the versions %j are shown', (status, shown) => {
+])('versionsOf(%j) returns %j', (status, shown) => {
   expect(versionsOf(status).map(({ text }) => text)).toEqual(shown);
 });

@@ -4,15 +4,15 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ChevronLeft, ExternalLink, X } from 'lucide';
 import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
-import type { Span } from '@/components/time-lock/use-time-lock';
+import type { Span } from '@/components/time-lock/time-lock';
 import { BottomPane } from '@/components/ui/bottom-pane';
+import { useStored } from '@/components/ui/browser-storage';
 import { Icon } from '@/components/ui/icon';
-import { OVER } from '@/components/ui/in-view';
+import { OVERLAY } from '@/components/ui/in-view';
 import { Link } from '@/components/ui/link';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { useMedia } from '@/components/ui/use-media';
-import { useStored } from '@/components/ui/use-stored';
 import { useSessionRows, useSessionScope } from './session-scope';
 
 export const levelCode = new CodeOnDemand(async () => (await import('@/components/logs/level-switch')).LevelSwitch);
@@ -70,7 +70,7 @@ export function LogPanel(props: {
   );
   if (covers)
     return (
-      <div {...OVER} className="absolute inset-0 z-20 flex flex-col bg-ground">
+      <div {...OVERLAY} className="absolute inset-0 z-20 flex flex-col bg-ground">
         {content}
       </div>
     );

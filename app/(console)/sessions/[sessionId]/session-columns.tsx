@@ -1,10 +1,9 @@
 import { clsx } from 'clsx';
 import { type ReactNode, useCallback, useState } from 'react';
 import { flushSync } from 'react-dom';
-import { useOutgoing } from '@/components/composer/use-outgoing';
+import { useOutgoing } from '@/components/composer/outgoing-queue';
 import { TaskPanel } from '@/components/tasks/task-panel';
-import { setAddressAnchor } from '@/components/ui/address-anchor';
-import { type Jump, JumpProvider } from '@/components/ui/jump';
+import { type Jump, JumpProvider, setAddressAnchor } from '@/components/ui/jump';
 import { SessionFoot } from './session-foot';
 import { type useNamedTasks, useSessionScope } from './session-scope';
 import type { SessionParts } from './session-stores';

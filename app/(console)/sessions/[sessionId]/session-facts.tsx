@@ -12,13 +12,12 @@ import {
   sessionTitle,
 } from '@/components/sessions/session-labels';
 import { Evidence, StateWhy } from '@/components/sessions/state-why';
-import { Ago, RunningClock } from '@/components/ui/clock';
+import { Ago, LastHeard, RunningClock } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
-import { LastHeard } from '@/components/ui/last-heard';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
-import { plainWords } from '@/components/ui/plain-words';
+import { toPlainText } from '@/components/ui/plain-text';
 import { nameText } from '@/components/ui/verbatim';
 
 /** A session's title, state and agent. */
@@ -43,7 +42,7 @@ export function SessionFacts(props: {
           <StateWhy session={session} />
           {session.away === null && session.stateReason !== null && (
             <span dir="auto" className="truncate text-ink-3 max-[440px]:hidden">
-              “<Words text={withoutQuotes(plainWords(session.stateReason))} />”
+              “<Words text={withoutQuotes(toPlainText(session.stateReason))} />”
             </span>
           )}
           {session.away !== null ? (

@@ -8,13 +8,12 @@ import { type ReactNode, useCallback, useEffect, useEffectEvent, useMemo } from 
 import { flushSync } from 'react-dom';
 import { formatLogTime, useLogSettings } from '@/components/logs/log-settings';
 import { taskAnchor } from '@/components/tasks/task-words';
-import { type Span, useTimeLock } from '@/components/time-lock/use-time-lock';
-import { type TurnAtLine, useTurnAtLine } from '@/components/time-lock/use-turn-at-line';
+import { type Span, type TurnAtLine, useTimeLock, useTurnAtLine } from '@/components/time-lock/time-lock';
 import { turnTitle } from '@/components/transcript/turn-cause';
+import { useNow } from '@/components/ui/clock';
 import { Icon } from '@/components/ui/icon';
 import { type Jump, JumpLink, JumpProvider } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
-import { useNow } from '@/components/ui/now';
 import { usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { TimeLockProvider } from '@/components/ui/time-lock';

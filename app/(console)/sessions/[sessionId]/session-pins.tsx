@@ -3,8 +3,7 @@
 import type { Turn } from '@interlude/protocol/read-models';
 import { useMemo } from 'react';
 import { renderRequest } from '@/app/(console)/render-request';
-import { findRequest, openRequests } from '@/components/requests/open-requests';
-import { PinnedRequests } from '@/components/requests/pinned-requests';
+import { findRequest, openRequests, PinnedRequests } from '@/components/requests/pinned-requests';
 
 /** Open requests that are out of sight in the transcript. */
 export function SessionPins({ turns, openCount }: { turns: readonly Turn[]; openCount: number }) {

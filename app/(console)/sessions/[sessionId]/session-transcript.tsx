@@ -9,12 +9,12 @@ import { renderRequest } from '@/app/(console)/render-request';
 import { useMayAct } from '@/components/access/may-act';
 import type { ComposerHandle } from '@/components/composer/composer';
 import { DeliveryLine } from '@/components/composer/delivery-line';
-import { useOutgoing } from '@/components/composer/use-outgoing';
+import { useOutgoing } from '@/components/composer/outgoing-queue';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
 import { useRefusal } from '@/components/live/refusals';
 import { useSelected } from '@/components/live/use-folded';
+import { WaiveReply } from '@/components/obligations/settle-reply';
 import { useOwedMessages } from '@/components/obligations/use-obligations';
-import { Waive } from '@/components/obligations/waive';
 import { TaskCard } from '@/components/tasks/task-card';
 import { TaskEndLine } from '@/components/tasks/task-summary';
 import { isBoilerplate, taskAnchor } from '@/components/tasks/task-words';
@@ -146,7 +146,7 @@ function SessionSlots({ children }: { children: ReactNode }) {
       renderOwed: (item) =>
         owed.has(item.id) && (
           <p className="mt-1 flex flex-wrap items-baseline gap-x-3 text-2xs text-ink-3">
-            Reply pending <Waive sessionId={sessionId} messageId={item.id} />
+            Reply pending <WaiveReply sessionId={sessionId} messageId={item.id} />
           </p>
         ),
       // Looked up lazily: new slots on every delta would render every turn again.

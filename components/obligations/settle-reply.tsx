@@ -1,0 +1,71 @@
+'use client';
+
+import type { AcceptReplyAnswer, WaiveAnswer } from '@interlude/protocol/commands';
+import type { ReplyCandidate } from '@interlude/protocol/read-models';
+import { useMayAct } from '@/components/access/may-act';
+import { usePost } from '@/components/live/idempotent-post';
+import { ConfirmButton } from '@/components/ui/confirm-button';
+import { SettledButton } from '@/components/ui/misclick-guard';
+import { Name, Words } from '@/components/ui/name';
+import { toPlainText } from '@/components/ui/plain-text';
+
+/** “No reply needed”, with confirmation. The live update removes the row. */
+export function WaiveReply({ sessionId, messageId }: { sessionId: string; messageId: string }) {
+  const [state, ask] = usePost<WaiveAnswer>();
+  const mayAct = useMayAct();
+  const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
+  const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/waive`;
+  if (!mayAct) return null;
+  return (
+    <span aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2 text-2xs">
+      {state.kind === 'failed' && (
+        <span className="text-failed">
+          Not saved: <Name text={state.reason} />
+        </span>
+      )}
+      <ConfirmButton
+        of={messageId}
+        disabled={isOnItsWay}
+        onPress={() => ask(path)}
+        className="whitespace-nowrap disabled:cursor-default disabled:no-underline"
+        looks={['text-ink-3 hover:text-ink', 'font-medium text-ink aria-disabled:text-ink-3']}
+      >
+        {(isPressed) => (isOnItsWay ? 'Saving…' : isPressed ? 'Press again: no reply needed' : 'No reply needed')}
+      </ConfirmButton>
+    </span>
+  );
+}
+
+/** A message that may be the reply, with a button to accept exactly this text. */
+export function AcceptReply(props: { sessionId: string; messageId: string; candidate: ReplyCandidate }) {
+  const { sessionId, messageId, candidate } = props;
+  const [state, ask] = usePost<AcceptReplyAnswer>();
+  const mayAct = useMayAct();
+  const isOnItsWay = state.kind === 'sending' || state.kind === 'answered';
+  const path = `/sessions/${encodeURIComponent(sessionId)}/obligations/${encodeURIComponent(messageId)}/accept`;
+  return (
+    <div className="border-line-strong border-l-2 pl-2 text-xs">
+      <p className="text-2xs text-ink-3">Written since, but not marked as a reply:</p>
+      <p dir="auto" className="wrap-break-word line-clamp-6 text-ink-2">
+        <Words text={toPlainText(candidate.text)} />
+      </p>
+      <p aria-live="polite" className="flex flex-wrap items-baseline gap-x-3 text-2xs">
+        {mayAct && (
+          <SettledButton
+            of={`${messageId} ${candidate.messageId} ${candidate.position}`}
+            disabled={isOnItsWay}
+            onPress={() => void ask(path, { candidateId: candidate.messageId, candidatePosition: candidate.position })}
+            className="font-medium text-ink underline decoration-line-strong underline-offset-2 hover:text-accent disabled:text-ink-3 disabled:no-underline"
+          >
+            {isOnItsWay ? 'Accepting…' : 'Accept as reply'}
+          </SettledButton>
+        )}
+        {state.kind === 'failed' && (
+          <span className="text-failed">
+            Not accepted: <Name text={state.reason} />
+          </span>
+        )}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+'use client';
+
+import { clsx } from 'clsx';
+import { ChevronRight, Search, X } from 'lucide';
+import type { ReactNode } from 'react';
+import { Icon } from './icon';
+
+export function ListSearch(props: {
+  /** Plural noun, such as `sessions`. */
+  what: string;
+  /** Shows that / focuses it. */
+  hasKey?: boolean;
+  field: React.RefObject<HTMLInputElement | null>;
+  value: string;
+  onChange: (value: string) => void;
+}) {
+  const { what, hasKey = false, field, value, onChange } = props;
+  return (
+    <div className="flex min-w-0 flex-1 items-center border-line border-b focus-within:border-accent">
+      <Icon of={Search} size={14} strokeWidth={1.75} className="shrink-0 text-ink-3" />
+      <input
+        ref={field}
+        type="search"
+        aria-label={`Search ${what}`}
+        placeholder="Search"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        className="h-8 w-full bg-transparent px-2 outline-none placeholder:text-ink-3 [&::-webkit-search-cancel-button]:hidden"
+      />
+      {value === '' && hasKey && <kbd className="shrink-0 text-2xs text-ink-3">/</kbd>}
+      {value !== '' && (
+        <button
+          type="button"
+          aria-label="Clear search"
+          onClick={() => onChange('')}
+          className="hit text-ink-3 hover:text-ink"
+        >
+          <Icon of={X} size={14} />
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A heading that folds its section, with a chevron. */
+export function FoldButton(props: {
+  isOpen: boolean;
+  onToggle: () => void;
+  disabled?: boolean;
+  className?: string;
+  children: ReactNode;
+}) {
+  const { isOpen, onToggle, disabled = false, className, children } = props;
+  return (
+    <button
+      type="button"
+      aria-expanded={isOpen}
+      disabled={disabled}
+      onClick={onToggle}
+      className={clsx('hit -ml-1 flex items-center gap-1', className)}
+    >
+      <Icon of={ChevronRight} size={12} className={clsx('transition-transform', isOpen && 'rotate-90')} />
+      {children}
+    </button>
+  );
+}
