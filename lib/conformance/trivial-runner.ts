@@ -11,8 +11,13 @@ import type {
   WireFrame,
 } from '@interlude/runner/adapters/wire';
 import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
-import { RestartPolicy } from '@interlude/runner/host/agent-lifecycle';
-import { AgentProcess, agentEnvironment, exitText, JsonLines } from '@interlude/runner/host/agent-process';
+import {
+  AgentProcess,
+  agentEnvironment,
+  exitText,
+  JsonLines,
+  RestartPolicy,
+} from '@interlude/runner/host/agent-process';
 import { claimOutbox } from '@interlude/runner/host/claim-outbox';
 import { InFlightMessages } from '@interlude/runner/host/message-delivery';
 import { PendingRequests, type RequestAnswer } from '@interlude/runner/host/pending-requests';

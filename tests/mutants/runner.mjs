@@ -245,7 +245,7 @@ export const RUNNER = [
   },
   {
     name: 'lets an agent wait for a slow disk at the end of its turn',
-    file: 'lib/runner/sources/hooks/hook-router.ts',
+    file: 'lib/runner/sources/hooks/hooks-source.ts',
     find: 'return resolveWithin(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);',
     replace: 'return mirror.offer(decision, claim).then(() => decision.output);',
     test: 'tests/unit/runner/stop-hook.test.ts',

@@ -2,7 +2,7 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { OpenSession, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import type { ObligationList } from '@interlude/protocol/read-models';
 import * as z from 'zod';
-import { setBounded } from '../adapters/bounded-map';
+import { setBounded } from '../adapters/wire';
 import { connectionMessage, type Endpoint, requestServer, withDeadline } from './server-request';
 
 /**

@@ -1,7 +1,7 @@
 import type { RequestOption } from '@interlude/protocol/ag-ui';
 import type { AnsweredRequest } from '@interlude/protocol/commands';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { setBounded } from '../adapters/bounded-map';
+import { setBounded } from '../adapters/wire';
 import type { CommandOf } from './source';
 
 /**

@@ -1,6 +1,6 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import { setBounded } from '../adapters/bounded-map';
 import type { EmittedEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
+import { setBounded } from '../adapters/wire';
 import { answeredMessageIds, ReplyAnnotator } from '../host/pending-replies';
 import type { SourceContext } from '../host/source';
 import type { Cursor } from '../outbox/statements';

@@ -1,9 +1,9 @@
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { CodexAdapter } from '@interlude/runner/adapters/codex/codex-adapter';
-import { History } from '@interlude/runner/adapters/codex/history';
 import { editsOf } from '@interlude/runner/adapters/codex/items';
 import { decisionsOf, parseRequest } from '@interlude/runner/adapters/codex/requests';
+import { History } from '@interlude/runner/adapters/codex/thread-items';
 import { clientIdOfMessage, clientIdOfWake, parseClientId } from '@interlude/runner/adapters/codex/turns';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';

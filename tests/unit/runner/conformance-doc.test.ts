@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Check, GROUPS } from '@interlude/conformance/check';
-import { RUNNER_CHECKS, SERVER_CHECKS } from '@interlude/conformance/tables';
+import { RUNNER_CHECKS, SERVER_CHECKS } from '@interlude/conformance/command';
 import { describe, expect, test } from 'vitest';
 
 const page = readFileSync(new URL('../../../docs/conformance.md', import.meta.url), 'utf8');

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { CpuSampler, MARK, markedProcesses } from '@interlude/runner/host/agent-processes';
+import { CpuSampler, MARK, markedProcesses } from '@interlude/runner/host/process-lookup';
 import { describe, expect, it } from 'vitest';
 
 /** What is told of the processor time of an agent that works without a word, with the clock in hand. */

@@ -1,4 +1,4 @@
-import { routeHook } from '@interlude/runner/sources/hooks/hook-router';
+import { routeHook } from '@interlude/runner/sources/hooks/hooks-source';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
 import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import { beforeEach, describe, expect, test } from 'vitest';

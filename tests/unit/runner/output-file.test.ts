@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
-import { MOST_LIVE, NotAFileError, OUTPUT_START, type ReadMode, readOutput } from '@interlude/runner/host/output-file';
+import { MOST_LIVE, NotAFileError, OUTPUT_START, type ReadMode, readOutput } from '@interlude/runner/host/task-outputs';
 import { Redactor } from '@interlude/runner/logger/redactor';
 import { describe, expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';

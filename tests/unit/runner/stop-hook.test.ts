@@ -1,5 +1,5 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { type HookRouterOptions, routeHook } from '@interlude/runner/sources/hooks/hook-router';
+import { type HookRouterOptions, routeHook } from '@interlude/runner/sources/hooks/hooks-source';
 import { stopDecision } from '@interlude/runner/sources/hooks/message-inbox';
 import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import type { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';

@@ -1,9 +1,9 @@
 import type { RequestOpenedValue } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf, textsOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
 import {
   type EmittedEvent,
   earliest,
+  setBounded,
   type WireAdapter,
   type WireAdapterOptions,
   type WireEnd,

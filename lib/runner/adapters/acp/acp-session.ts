@@ -1,7 +1,6 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
-import { earliest, type WireEnd } from '../wire';
+import { earliest, setBounded, type WireEnd } from '../wire';
 import { planEntry } from '../writer/part-events';
 import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
 import { boundValue } from '../writer/size-limits';
@@ -9,8 +8,7 @@ import type { AgentProfile } from './agent-profiles';
 import { CallTasks, isQwenTurnNotice, qwenTaskEnd } from './call-tasks';
 import { Calls } from './calls';
 import { ClaudeExtras } from './claude-extras';
-import { blockText, promptText } from './content';
-import { outcomeOf, permissionOf } from './permissions';
+import { blockText, outcomeOf, permissionOf, promptText } from './content';
 import { PromptTurns } from './prompt-turns';
 import type { Replay } from './replay';
 import type { RpcError } from './rpc';

@@ -1,7 +1,7 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
 
 import type { AgentProfile } from './agent-profiles';

@@ -1,6 +1,6 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
 import { TASK_ENDS, taskUsage } from '../writer/task-runs';
 import { ASYNC_TASKS } from './agent-profiles';

@@ -1,8 +1,7 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
-import { type EmittedEvent, earliest, type WireAdapterOptions, type WireEnd } from '../wire';
+import { type EmittedEvent, earliest, setBounded, type WireAdapterOptions, type WireEnd } from '../wire';
 import { SessionWriter, type TurnCause, type TurnEnd } from '../writer/session-writer';
 import { truncateWithNote } from '../writer/size-limits';
 import {
@@ -20,9 +19,8 @@ import {
   triggerOf,
 } from './agui-frames';
 import { BackgroundTasks } from './background-tasks';
-import { forwardedEvents, isTooDeep, unreadable } from './forwarded-events';
 import { RunRequests } from './requests';
-import { isOfTurn, RunEvents } from './run-events';
+import { forwardedEvents, isOfTurn, isTooDeep, RunEvents, unreadable } from './run-events';
 import { DuplicateEvents, digestOf, PostedRuns, Replay } from './run-matching';
 
 export interface AgUiAdapterOptions extends WireAdapterOptions {

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import { answerId, newMessages, type RunInput, runOf, type StreamName } from './agui-frames';
 
 const MAX_POSTED = 16;

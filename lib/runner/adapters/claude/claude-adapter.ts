@@ -2,15 +2,15 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
 import type { WireEnd } from '../wire';
+import { setBounded } from '../wire';
 import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
 import { ApiMessages, type ToolResult } from './api-messages';
-import { contentText, hasStandIns, rawIfSmall } from './content';
 import type { TaskRef } from './pending-task-ends';
 import { Requests } from './requests';
 import { forwardMessage, listedTaskIds, messageHandlers, withoutEnvelope } from './system-messages';
 import { Tasks } from './tasks';
+import { contentText, hasStandIns, rawIfSmall } from './transcript-line';
 import { PERSONS, TurnAttribution } from './turn-attribution';
 
 interface ClaudeAdapterOptions {

@@ -1,7 +1,7 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
 
 type Outcome = RequestResolvedValue['outcome'];

@@ -4,13 +4,13 @@ import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@inter
 import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { truncateText } from '@interlude/protocol/text';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
-import { contentText } from './content';
 import { type ClosedTurn, FinalText } from './final-text';
 import { type Stop, StopHooks, type StopHooksState } from './stop-hooks';
 import { messageHandlers } from './system-messages';
 import {
   authorOf,
   blocksOf,
+  contentText,
   forkOf,
   LineTurns,
   lineText,

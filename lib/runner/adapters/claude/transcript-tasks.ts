@@ -9,10 +9,10 @@ import {
   textOf,
 } from '@interlude/protocol/fields';
 import { Entities } from '@interlude/protocol/lifecycle/grammar';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import { TASK_ENDS } from '../writer/task-runs';
-import { contentText } from './content';
 import type { TaskRef } from './pending-task-ends';
+import { contentText } from './transcript-line';
 
 /** Calls whose input is kept until the result shows that they continue as a task. */
 const MAX_CALLS = 512;

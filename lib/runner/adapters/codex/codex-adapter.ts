@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { setBounded } from '../bounded-map';
 import {
   type EmittedEvent,
   earliest,
+  setBounded,
   type WireAdapter,
   type WireAdapterOptions,
   type WireEnd,
@@ -11,9 +11,9 @@ import {
 } from '../wire';
 import { SessionWriter } from '../writer/session-writer';
 import { boundFrame } from '../writer/size-limits';
-import { History } from './history';
 import { type CodexRequest, PendingRequests, type RpcId, rpcIdOf } from './requests';
 import { CodexThread, handleNotification, type ThreadProgress } from './thread';
+import { History } from './thread-items';
 
 /** State of a thread as written by an earlier process. */
 interface ThreadSnapshot {

@@ -1,8 +1,7 @@
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, numberOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
-import { earliest } from '../wire';
+import { earliest, setBounded } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
 import { splitText } from '../writer/size-limits';
 import { typedCommand } from './items';

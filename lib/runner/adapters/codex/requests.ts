@@ -2,7 +2,7 @@ import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@i
 import { compact, type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { MAX_OPTION_LABEL, MAX_OPTIONS } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import { displayInput } from '../writer/size-limits';
 import { APPLY_PATCH, SHELL } from './items';
 

@@ -4,8 +4,8 @@ import { planEntry } from '../writer/part-events';
 import type { SessionWriter, TurnCause } from '../writer/session-writer';
 import { boundValue } from '../writer/size-limits';
 import { Commands } from './commands';
-import type { HistoryEntry, HistoryProgress } from './history';
 import { errorText } from './items';
+import type { HistoryEntry, HistoryProgress } from './thread-items';
 import { type ItemsProgress, ThreadItems } from './thread-items';
 import { Turns } from './turns';
 

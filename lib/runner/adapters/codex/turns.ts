@@ -1,6 +1,5 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
-import { earliest } from '../wire';
+import { earliest, setBounded } from '../wire';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
 import { errorText, inputText } from './items';
 

@@ -1,6 +1,6 @@
 import { fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
 import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { setBounded } from '../wire';
 import { boundFrame } from '../writer/size-limits';
 import { Conversation, type EarlierState } from './conversation';
 import {

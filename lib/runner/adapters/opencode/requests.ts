@@ -1,7 +1,7 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
 import { displayInput } from '../writer/size-limits';
 import { idOf } from './native-event';

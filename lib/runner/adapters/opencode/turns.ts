@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
 
 const MAX_REMEMBERED = 2_000;

@@ -2,7 +2,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { compact } from '@interlude/protocol/fields';
 import type { CallState, TextState } from '@interlude/protocol/lifecycle/grammar';
 import { Entities } from '@interlude/protocol/lifecycle/grammar';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { Emit } from './part-events';
 import {
   callArgs,

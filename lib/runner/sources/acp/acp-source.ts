@@ -7,12 +7,10 @@ import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AcpAdapter, PROCESS_ENDED } from '../../adapters/acp/acp-adapter';
 import { STOP_TASK } from '../../adapters/acp/claude-extras';
 import type { WireEnd, WireFrame } from '../../adapters/wire';
-import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
-import { type AgentExit, agentEnvironment, exitText } from '../../host/agent-process';
-import { MARK, terminateOrphan } from '../../host/agent-processes';
+import { type AgentExit, agentEnvironment, DrainWait, exitText, RestartPolicy } from '../../host/agent-process';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, type InFlightMessages, inFlightMessage } from '../../host/message-delivery';
-import { ProcessExitWatcher } from '../../host/process-lookup';
+import { MARK, ProcessExitWatcher, terminateOrphan } from '../../host/process-lookup';
 import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import {

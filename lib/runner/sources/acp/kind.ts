@@ -6,8 +6,8 @@ import { controlPath } from '../../host/control-file';
 import { InFlightMessages } from '../../host/message-delivery';
 import { interludeCommand } from '../../host/own-program.mjs';
 import type { Outbox } from '../../outbox/outbox';
-import { agentIdOf, folderOf } from '../kind-options';
 import type { RunnerKind } from '../runner-kind';
+import { agentIdOf, folderOf } from '../runner-kind';
 import { AcpSource } from './acp-source';
 import { type AcpSession, findSession, readSessions } from './session-setup';
 
@@ -62,7 +62,8 @@ export const kind: RunnerKind = {
         'Only claude-agent-acp, codex-acp, Qwen Code and Copilot report how a task ended. For Gemini CLI and Kimi Code the runner watches the process.',
     },
     taskOutput: {
-      partly: 'Output is shown for claude-agent-acp and Qwen Code only, which name the files that their commands write to.',
+      partly:
+        'Output is shown for claude-agent-acp and Qwen Code only, which name the files that their commands write to.',
     },
     subagents: { partly: 'Only claude-agent-acp marks the work of its subagents; Copilot marks their tool calls.' },
     permissions: true,

@@ -1,5 +1,5 @@
 import type { RequestOpenedValue, RequestOption } from '@interlude/protocol/ag-ui';
-import { type PermissionAnswer, permissionResult } from '../../adapters/acp/permissions';
+import { type PermissionAnswer, permissionResult } from '../../adapters/acp/content';
 import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOf } from '../../host/source';
 import type { AcpConnection } from './acp-connection';

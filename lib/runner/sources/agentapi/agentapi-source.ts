@@ -7,8 +7,8 @@ import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields'
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { truncateText } from '@interlude/protocol/text';
 import { AgentApiAdapter } from '../../adapters/agentapi/agentapi-adapter';
-import { setBounded } from '../../adapters/bounded-map';
 import type { EmittedEvent, WireFrame } from '../../adapters/wire';
+import { setBounded } from '../../adapters/wire';
 import { displayUrl, readEventStream, unreachableReason, untimedRequest } from '../../host/agent-http';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { withFileList } from '../../host/attachment-store';

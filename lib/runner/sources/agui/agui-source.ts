@@ -5,8 +5,8 @@ import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields'
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { truncateText } from '@interlude/protocol/text';
 import { AgUiAdapter } from '../../adapters/agui/agui-adapter';
-import { setBounded } from '../../adapters/bounded-map';
 import type { EmittedEvent, WireFrame } from '../../adapters/wire';
+import { setBounded } from '../../adapters/wire';
 import { displayUrl, statusBehindGateway, unreachableReason, untimedRequest } from '../../host/agent-http';
 import { InFlightMessages } from '../../host/message-delivery';
 import type { CommandOutcome } from '../../host/seen-commands';

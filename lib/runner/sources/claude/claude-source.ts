@@ -1,11 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { claudeVersion } from '../../adapters/claude/claude-adapter';
-import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
-import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../host/agent-process';
-import { MARK, survivingProcesses, survivorsNotice, terminateOrphan } from '../../host/agent-processes';
+import {
+  type AgentExit,
+  AgentProcess,
+  agentEnvironment,
+  DrainWait,
+  exitText,
+  RestartPolicy,
+} from '../../host/agent-process';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, inFlightMessage } from '../../host/message-delivery';
+import { MARK, survivingProcesses, survivorsNotice, terminateOrphan } from '../../host/process-lookup';
 import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import {

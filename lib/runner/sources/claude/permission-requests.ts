@@ -1,8 +1,8 @@
 import type { AnsweredRequest, CommandBodies } from '@interlude/protocol/commands';
 import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { setBounded } from '../../adapters/bounded-map';
 import { answeredInput, answerText } from '../../adapters/claude/requests';
+import { setBounded } from '../../adapters/wire';
 import type { PermissionContext, PermissionResult } from './claude-sdk';
 
 /**

@@ -1,8 +1,8 @@
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../../adapters/bounded-map';
 import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
 import { codexVersion } from '../../adapters/codex/codex-adapter';
 import type { CodexRequest } from '../../adapters/codex/requests';
+import { setBounded } from '../../adapters/wire';
 import { boundFrame } from '../../adapters/writer/size-limits';
 import { RUNNER_VERSION } from '../../host/own-program.mjs';
 import type { SourceContext } from '../../host/source';

@@ -1,5 +1,5 @@
-import { setBounded } from '../../adapters/bounded-map';
 import type { CodexRequest, QuestionField } from '../../adapters/codex/requests';
+import { setBounded } from '../../adapters/wire';
 import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf } from '../../host/source';

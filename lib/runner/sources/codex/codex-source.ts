@@ -5,7 +5,7 @@ import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { CodexAdapter } from '../../adapters/codex/codex-adapter';
 import type { EmittedEvent } from '../../adapters/wire';
-import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
+import { DrainWait, RestartPolicy } from '../../host/agent-process';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { inFlightMessage } from '../../host/message-delivery';
 import type { CommandOutcome } from '../../host/seen-commands';

@@ -1,6 +1,6 @@
 import type { Command } from '@interlude/protocol/commands';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../../adapters/bounded-map';
+import { setBounded } from '../../adapters/wire';
 import type { PendingReply } from '../../host/pending-replies';
 import type { CommandOutcome } from '../../host/seen-commands';
 import { failed } from '../../host/source-commands';

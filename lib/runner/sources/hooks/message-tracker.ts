@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../../adapters/bounded-map';
 import { comparisonKey } from '../../adapters/claude/final-text';
 import type { HookMoment } from '../../adapters/claude/stop-hooks';
 import { lineText } from '../../adapters/claude/transcript-line';
 import { parseNotifications } from '../../adapters/claude/transcript-tasks';
+import { setBounded } from '../../adapters/wire';
 import type { MirrorState } from './mirror-state';
 
 /** Read or answered messages remembered. */

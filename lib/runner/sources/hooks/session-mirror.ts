@@ -1,11 +1,11 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../../adapters/bounded-map';
 import { claudeVersion } from '../../adapters/claude/claude-adapter';
 import type { HookClaim, HookMoment } from '../../adapters/claude/stop-hooks';
 import { TranscriptAdapter } from '../../adapters/claude/transcript-adapter';
 import { stopFeedbackOf } from '../../adapters/claude/transcript-line';
+import { setBounded } from '../../adapters/wire';
 import { hasExited, type ProcessIdentity, startMarkOf, startTimeOf } from '../../host/process-lookup';
 import type { StopDecision } from './message-inbox';
 import { MessageTracker } from './message-tracker';

@@ -1,6 +1,6 @@
 import { isTextType } from '@interlude/protocol/attachments';
 import { fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
-import { partOfMessage } from '../../adapters/opencode/user-message';
+import { partOfMessage } from '../../adapters/opencode/native-event';
 import { type AttachmentFile, MAX_TEXT_BYTES, readAttachment, withFileList } from '../../host/attachment-store';
 import type { InFlightMessage } from '../../host/message-delivery';
 import type { RequestAnswer } from '../../host/pending-requests';
