@@ -1,6 +1,8 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
+import type { AnswerCommand } from '@interlude/runner/host/pending-requests';
 import {
   answerOf,
+  type Decision,
   type PermissionRequest,
   PermissionRequests,
   resultOf,
@@ -20,6 +22,12 @@ function about(requestId: string, { tool, input }: PermissionRequest, position =
 const allow = (requestId: string, asked: PermissionRequest) =>
   ({ kind: 'permission', body: { ...about(requestId, asked), behavior: 'allow' } }) as const;
 
+function decide(pending: PermissionRequests, requestId: string, { kind, body }: Extract<Decision, { body: object }>) {
+  const common = { id: 'c', sessionId: 's', createdAt: 1, expiresAt: 2 };
+  const type = kind === 'question' ? 'question.answer' : 'permission.decision';
+  return pending.answer({ ...common, type, body: { ...body, requestId } } as AnswerCommand);
+}
+
 const questions = {
   questions: [
     { question: 'Which database?', header: 'Database', options: [{ label: 'libSQL' }, { label: 'Postgres' }] },
@@ -34,9 +42,9 @@ describe('what the agent waits for people to say', () => {
     const one = pending.wait('1', asked, 10_000);
     const other = pending.wait('2', asked, 10_000);
     const denial = { kind: 'permission', body: { ...about('2', asked), behavior: 'deny' } } as const;
-    expect(pending.decide('2', denial)).toBeNull();
+    expect(await decide(pending, '2', denial)).toBeNull();
     expect((await other).kind).toBe('permission');
-    expect(pending.decide('3', allow('3', asked))).toMatch(/no longer/);
+    expect(await decide(pending, '3', allow('3', asked))).toMatch(/no longer/);
     pending.cancelAll();
     expect(await one).toEqual({ kind: 'cancelled' });
   });
@@ -54,13 +62,13 @@ describe('what the agent waits for people to say', () => {
       { ...body, digest: body.digest.slice(1) },
     ];
     for (const other of others)
-      expect(pending.decide('1', { kind: 'permission', body: other })).toMatch(/something else than/);
+      expect(await decide(pending, '1', { kind: 'permission', body: other })).toMatch(/something else than/);
     const unsaid = { requestId: '1', behavior: 'allow' } as const;
-    expect(pending.decide('1', { kind: 'permission', body: unsaid })).toMatch(
+    expect(await decide(pending, '1', { kind: 'permission', body: unsaid })).toMatch(
       /does not say which request was answered/,
     );
-    expect(new PermissionRequests('t').decide('1', allow('1', asked))).toMatch(/no longer/);
-    expect(pending.decide('1', allow('1', request('Bash', { command: 'ls' })))).toBeNull();
+    expect(await decide(new PermissionRequests('t'), '1', allow('1', asked))).toMatch(/no longer/);
+    expect(await decide(pending, '1', allow('1', request('Bash', { command: 'ls' })))).toBeNull();
     expect(resultOf(await decision, asked)).toEqual({ behavior: 'allow', updatedInput: { command: 'ls' } });
   });
 
@@ -70,12 +78,12 @@ describe('what the agent waits for people to say', () => {
     const asked = request('Bash', { command: 'ls' });
     const decision = pending.wait('1', asked, 10_000);
     const { body } = allow('1', asked);
-    pending.decide('1', { kind: 'permission', body: { ...body, updatedInput: own } });
+    await decide(pending, '1', { kind: 'permission', body: { ...body, updatedInput: own } });
     expect(JSON.stringify(resultOf(await decision, asked))).toContain('"updatedInput":{"a":1,"__proto__":{"x":1}}');
     const question = request('AskUserQuestion', { questions: [{ question: '__proto__' }] });
     const reply = pending.wait('2', question, 10_000);
     const answers = JSON.parse('{"__proto__":["A","B"]}') as Record<string, string[]>;
-    pending.decide('2', { kind: 'question', body: { ...about('2', question), answers } });
+    await decide(pending, '2', { kind: 'question', body: { ...about('2', question), answers } });
     expect(JSON.stringify(resultOf(await reply, question))).toContain('"answers":{"__proto__":"A, B"}');
   });
 
@@ -84,10 +92,10 @@ describe('what the agent waits for people to say', () => {
     const asked = request('Bash', { command: 'ls' });
     const told: string[] = [];
     const decision = pending.wait('1', asked, 10_000, ({ kind }) => told.push(kind));
-    expect(pending.decide('1', allow('1', asked))).toBeNull();
-    expect(pending.decide('1', allow('1', asked))).toBe('it was already answered');
+    expect(await decide(pending, '1', allow('1', asked))).toBeNull();
+    expect(await decide(pending, '1', allow('1', asked))).toBe('it was already answered');
     const denial = { kind: 'permission', body: { ...about('1', asked), behavior: 'deny' } } as const;
-    expect(pending.decide('1', denial)).toBe('it was already answered');
+    expect(await decide(pending, '1', denial)).toBe('it was already answered');
     expect(await decision).toMatchObject({ body: { behavior: 'allow' } });
     expect(told).toEqual(['permission']);
   });
@@ -98,8 +106,8 @@ describe('what the agent waits for people to say', () => {
     const one = pending.wait('1', first, 10_000);
     const other = pending.wait('1', second, 10_000);
     expect(await one).toEqual({ kind: 'cancelled' });
-    expect(pending.decide('1', allow('1', first))).toMatch(/something else than/);
-    expect(pending.decide('1', allow('1', second))).toBeNull();
+    expect(await decide(pending, '1', allow('1', first))).toMatch(/something else than/);
+    expect(await decide(pending, '1', allow('1', second))).toBeNull();
     expect(resultOf(await other, second)).toMatchObject({ updatedInput: { command: 'rm' } });
   });
 
@@ -107,12 +115,12 @@ describe('what the agent waits for people to say', () => {
     const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const first = pending.wait('1', asked, 10_000);
-    expect(pending.decide('1', allow('1', asked))).toBeNull();
+    expect(await decide(pending, '1', allow('1', asked))).toBeNull();
     await first;
     const again = pending.wait('1', { ...asked }, 10_000);
-    expect(pending.decide('1', allow('1', asked))).toBe('it was already answered');
+    expect(await decide(pending, '1', allow('1', asked))).toBe('it was already answered');
     const body = { ...about('1', asked, '8'), behavior: 'deny' } as const;
-    expect(pending.decide('1', { kind: 'permission', body })).toBeNull();
+    expect(await decide(pending, '1', { kind: 'permission', body })).toBeNull();
     expect(await again).toEqual({ kind: 'permission', body });
   });
 
@@ -142,16 +150,16 @@ describe('what the agent waits for people to say', () => {
     });
   });
 
-  test('a question is not allowed but answered, and a permission not answered but decided', () => {
+  test('a question is not allowed but answered, and a permission not answered but decided', async () => {
     const pending = new PermissionRequests('s');
     const [question, permission] = [request('AskUserQuestion', questions), request('Bash')];
     void pending.wait('q', question, 10_000);
     void pending.wait('p', permission, 10_000);
-    expect(pending.decide('q', allow('q', question))).toContain('answers');
+    expect(await decide(pending, 'q', allow('q', question))).toContain('answers');
     const answers = { kind: 'question', body: { ...about('p', permission), answers: {} } } as const;
-    expect(pending.decide('p', answers)).toContain('behavior');
+    expect(await decide(pending, 'p', answers)).toContain('behavior');
     const denial = { kind: 'permission', body: { ...about('q', question), behavior: 'deny' } } as const;
-    expect(pending.decide('q', denial)).toBeNull();
+    expect(await decide(pending, 'q', denial)).toBeNull();
     pending.cancelAll();
   });
 

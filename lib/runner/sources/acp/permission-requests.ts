@@ -30,7 +30,7 @@ export class PermissionRequests {
       connection.respond(id, permissionResult({ kind: 'cancelled' }));
       return;
     }
-    const { request_id: requestId, tool_name: tool = null, input, options } = value;
+    const { request_id: requestId, options } = value;
     const sessionId = this.#sessionId;
     const expire = () => {
       this.#requests.release(sessionId, requestId);
@@ -44,8 +44,7 @@ export class PermissionRequests {
       const isGiven = this.#reply(id, answer.kind === 'option' ? answer : { kind: 'cancelled' });
       return isGiven ? null : 'the agent has exited';
     };
-    const offered = options === undefined ? {} : { options };
-    this.#requests.hold({ sessionId, requestId, kind: 'permission', tool, input, give, ...offered });
+    this.#requests.open(sessionId, value, give);
   }
 
   /** @returns why the answer failed, or null */

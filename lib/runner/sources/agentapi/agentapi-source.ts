@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RequestOption } from '@interlude/protocol/ag-ui';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
-import { CUSTOM } from '@interlude/protocol/event-fields';
-import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { truncateText } from '@interlude/protocol/text';
 import { AgentApiAdapter } from '../../adapters/agentapi/agentapi-adapter';
@@ -13,7 +11,7 @@ import { displayUrl, readEventStream, unreachableReason, untimedRequest } from '
 import type { AttachmentFile } from '../../host/attachment-store';
 import { withFileList } from '../../host/attachment-store';
 import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
-import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
+import { type AnswerCommand, PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import { failed, messageText, outcomeOf, staleInterrupt } from '../../host/source-commands';
@@ -198,7 +196,7 @@ export class AgentApiSource implements Source {
     return isSent ? { state: 'done' } : failed('AgentAPI refused the key');
   }
 
-  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+  async answer(command: AnswerCommand): Promise<CommandOutcome> {
     return outcomeOf(await this.#requests.answer(command));
   }
 
@@ -269,7 +267,6 @@ export class AgentApiSource implements Source {
   }
 
   #observe(events: readonly EmittedEvent[]): void {
-    const { sessionId } = this.#options;
     for (const { event } of events) {
       // The message is on the screen, although the POST may be answered only after its turn.
       const named = event.type === 'RUN_STARTED' ? (event.metadata?.interlude?.userMessageIds ?? []) : [];
@@ -278,17 +275,10 @@ export class AgentApiSource implements Source {
         this.#uncertain.get(id)?.settle({ state: 'delivered' });
         this.#uncertain.delete(id);
       }
-      if (event.type !== 'CUSTOM') continue;
-      const value = fieldsOf(event.value);
-      const requestId = textOf(value.request_id);
-      if (requestId === null) continue;
-      if (event.name === CUSTOM.requestResolved) this.#requests.release(sessionId, requestId);
-      if (event.name !== CUSTOM.requestOpened) continue;
-      const options = listOf(value.options) as RequestOption[];
-      const shown = textOf(fieldsOf(value.input).screen);
-      const give = (answer: RequestAnswer) => this.#answerOnScreen(requestId, shown, answer);
-      this.#requests.hold({ sessionId, requestId, kind: 'permission', tool: null, input: value.input, options, give });
     }
+    this.#requests.observe(events, (answer, { request_id, input }) =>
+      this.#answerOnScreen(request_id, textOf(fieldsOf(input).screen), answer),
+    );
   }
 
   /**

@@ -114,7 +114,7 @@ export class AgUiSource implements Source {
       onAnswered: (_, messageIds) => this.#inFlight?.remove(messageIds),
       ...(now ? { now } : {}),
     });
-    this.#answers = new InterruptAnswers(sessionId, ({ messages, ...answer }) =>
+    this.#answers = new InterruptAnswers(({ messages, ...answer }) =>
       this.#enqueue({
         ...answer,
         messageId: null,

@@ -11,6 +11,7 @@ import {
 } from '../../host/agent-process';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, inFlightMessage } from '../../host/message-delivery';
+import type { AnswerCommand } from '../../host/pending-requests';
 import { MARK, survivingProcesses, survivorsNotice, terminateOrphan } from '../../host/process-lookup';
 import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
@@ -35,7 +36,7 @@ import {
 } from './claude-sdk';
 import type { ClaudeSession } from './conversation';
 import { Conversation, findConversation, readConversation } from './conversation';
-import { answerOf, type Decision, PermissionRequests, resultOf } from './permission-requests';
+import { answerOf, PermissionRequests, resultOf } from './permission-requests';
 
 /**
  * Runs Claude Code through its Agent SDK.
@@ -218,9 +219,8 @@ export class ClaudeSource implements Source {
     return { state: 'done' };
   }
 
-  async answer({ type, body }: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const decision = type === 'question.answer' ? { kind: 'question', body } : { kind: 'permission', body };
-    return outcomeOf(this.#requests.decide(body.requestId, decision as Decision));
+  async answer(command: AnswerCommand): Promise<CommandOutcome> {
+    return outcomeOf(await this.#requests.answer(command));
   }
 
   async #live(): Promise<void> {

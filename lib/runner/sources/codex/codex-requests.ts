@@ -18,18 +18,14 @@ export class CodexRequests {
 
   hold(sessionId: string, request: CodexRequest, server: AppServer): void {
     const { rpcId, value } = request;
-    const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
+    const { request_id: requestId } = value;
     // An answer to an earlier request with this id must not apply.
     this.release(rpcId);
     setBounded(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
-    this.#requests.hold({
-      ...{ sessionId, requestId, kind, tool, input },
-      ...(options === undefined ? {} : { options }),
-      give(answer) {
-        const given = answerResult(request, answer);
-        if ('refusal' in given) return given.refusal;
-        return server.answer(rpcId, given.result) ? null : 'the connection to Codex broke';
-      },
+    this.#requests.open(sessionId, value, (answer) => {
+      const given = answerResult(request, answer);
+      if ('refusal' in given) return given.refusal;
+      return server.answer(rpcId, given.result) ? null : 'the connection to Codex broke';
     });
   }
 
