@@ -4,8 +4,8 @@ import { endsOf, isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@inte
 import type { RecordedLine, RecordingReader } from '@interlude/runner/adapters/recordings';
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import type { EmittedEvent, WireEnd } from '@interlude/runner/adapters/wire';
-import { RestartPolicy } from '@interlude/runner/host/agent-process';
 import { AgentWatch } from '@interlude/runner/host/agent-reachability';
+import { RestartPolicy } from '@interlude/runner/host/agent-supervisor';
 import type { SessionFacts } from '@interlude/runner/host/source';
 import { REPORT_EVERY_MS, ReportSelector, statusRecord } from '@interlude/runner/host/status-report';
 import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';

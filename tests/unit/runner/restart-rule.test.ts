@@ -1,4 +1,4 @@
-import { RestartPolicy } from '@interlude/runner/host/agent-process';
+import { RestartPolicy } from '@interlude/runner/host/agent-supervisor';
 import { describe, expect, test } from 'vitest';
 
 const MINUTE = 60_000;

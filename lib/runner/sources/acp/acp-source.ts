@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields } from '@interlude/protocol/fields';
@@ -7,7 +6,8 @@ import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AcpAdapter, PROCESS_ENDED } from '../../adapters/acp/acp-adapter';
 import { STOP_TASK } from '../../adapters/acp/claude-extras';
 import type { WireEnd, WireFrame } from '../../adapters/wire';
-import { type AgentExit, agentEnvironment, DrainWait, exitText, RestartPolicy } from '../../host/agent-process';
+import { agentEnvironment, exitText } from '../../host/agent-process';
+import { AgentSupervisor, type SupervisedExit } from '../../host/agent-supervisor';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, type InFlightMessages, inFlightMessage } from '../../host/message-delivery';
 import { MARK, ProcessExitWatcher, terminateOrphan } from '../../host/process-lookup';
@@ -70,9 +70,8 @@ export class AcpSource implements Source {
   readonly #permissions: PermissionRequests;
   readonly #queue: PromptQueue;
   readonly #replay = new ReplayRecorder();
-  readonly #restarts = new RestartPolicy();
+  readonly #supervisor: AgentSupervisor;
   readonly #processes: ProcessExitWatcher;
-  readonly #ending = new AbortController();
   readonly elsewhere: string;
   readonly refusals = {
     'task.stop': 'this agent can’t stop a single task',
@@ -84,22 +83,18 @@ export class AcpSource implements Source {
   /** Supported by claude-agent-acp and codex-acp only. */
   stop?: Source['stop'];
   #session: AcpSession;
-  #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
   #connection: AcpConnection | null = null;
   /** Null until the agent announced them. */
   #promptCapabilities: PromptCapabilities | null = null;
   #trouble: string | null = null;
-  #life: Promise<void> = Promise.resolve();
-  #closing: Promise<void> | null = null;
-  #giveUpReason: string | null = null;
-  #endReason = '';
   /** Prepended to the next message. */
   #note: string | null = null;
   readonly #lost: SessionRecovery;
   #reload: OpenedSession['reload'] | null = null;
   /** The adapter emitted the end of the session, which it can't before the agent has one. */
   #emittedEnd = false;
-  readonly #quiet = new DrainWait();
+  /** Messages that the last process had and did not process. */
+  #unprocessed: readonly InFlightMessage[] = [];
 
   constructor(options: AcpSourceOptions) {
     this.#options = options;
@@ -128,6 +123,14 @@ export class AcpSource implements Source {
       const params = { sessionId: this.#session.nativeId, pid, wasSeen };
       void this.#feed.pass({ dir: 'out', msg: { jsonrpc: '2.0', method: PROCESS_ENDED, params } });
     });
+    this.#supervisor = new AgentSupervisor({
+      name: 'the agent',
+      context,
+      run: () => this.#runOnce(),
+      exited: (end) => this.#exited(end),
+      isIdle: () => this.#isIdle(),
+      stop: async () => await this.#connection?.end(),
+    });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
       around: context,
@@ -136,7 +139,7 @@ export class AcpSource implements Source {
         this.#emittedEnd ||= events.some(({ event }) => event.name === CUSTOM.sessionEnded);
         this.#processes.watch(this.#adapter.processes(this.#session.nativeId ?? ''));
         this.#context.changed();
-        this.#checkQuiet();
+        this.#supervisor.checkIdle();
       },
       onAnswered: (_, messageIds) => this.#queue.answered(messageIds),
     });
@@ -151,7 +154,7 @@ export class AcpSource implements Source {
         sessionId,
         cwd,
         provider,
-        process: this.#process,
+        process: this.#supervisor.process,
         pendingMessages: this.#queue.pending,
         attachments:
           this.#promptCapabilities === null ? null : this.#promptCapabilities.image ? ATTACHMENT_KINDS : FILES_ONLY,
@@ -173,13 +176,15 @@ export class AcpSource implements Source {
       this.#notice('The runner was restarted; the session continues.');
     }
     await this.#remember({ running: true });
-    this.#life = this.#live();
+    this.#supervisor.start();
   }
 
-  close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.end();
-    this.#closing ??= this.#end(deadlineMs, reason);
-    return this.#closing;
+  async close(deadlineMs: number, reason: string): Promise<void> {
+    await this.#supervisor.close(deadlineMs, reason);
+    this.#queue.close(reason);
+    this.#feed.close();
+    this.#processes.close();
+    await this.#remember({ running: false, pid: null });
   }
 
   async say(
@@ -187,7 +192,7 @@ export class AcpSource implements Source {
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
-    if (this.#giveUpReason !== null) return failed(this.#giveUpReason);
+    if (this.#supervisor.failure !== null) return failed(this.#supervisor.failure);
     const { messageId } = body;
     const text = messageText(body);
     return await this.#queue.say(inFlightMessage(messageId, text, files), again);
@@ -219,47 +224,16 @@ export class AcpSource implements Source {
     return outcomeOf(await this.#permissions.answer(command));
   }
 
-  async #end(deadlineMs: number, reason: string): Promise<void> {
-    this.#endReason = reason;
-    if (deadlineMs > 0 && !this.#isQuiet()) await this.#quiet.within(deadlineMs);
-    this.#ending.abort();
-    await this.#connection?.end();
-    await this.#life;
-    this.#queue.close(reason);
-    this.#feed.close();
-    this.#processes.close();
-    await this.#remember({ running: false, pid: null });
-  }
-
-  async #live(): Promise<void> {
-    for (;;) {
-      const startedAt = Date.now();
-      const { exit, lost, unusable } = await this.#runOnce();
-      // Its last output explains the exit, unless it was killed.
-      const reason = lost?.why ?? exitText(exit.signal === null ? exit : { ...exit, lastWords: null });
-      const { exitCode, signal } = exit;
-      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
-      if (this.#ending.signal.aborted) {
-        await this.#sessionEnds({ reason: this.#endReason, isAsked: true });
-        return;
-      }
-      this.#context.log('warn', `the agent exited: ${reason}`);
-      const next = this.#restarts.exited(startedAt, Date.now());
-      if (unusable !== null || next.kind === 'give-up') {
-        const often = next.kind === 'give-up' ? `${next.exits} times within ${next.withinMs / 1000} s` : '';
-        await this.#giveUp(unusable ?? `the agent exited ${often}; last reason: ${reason}`, exit);
-        return;
-      }
-      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
-      const goesOn = `Restarting in ${next.waitMs / 1000} s.`;
-      await this.#feed.ended({ reason, exitCode, signal, goesOn });
-      this.#queue.requeueFirst(lost?.unprocessed ?? []);
-      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
-      if (this.#ending.signal.aborted) {
-        await this.#sessionEnds({ reason: this.#endReason, isAsked: true });
-        return;
-      }
+  async #exited(end: WireEnd): Promise<void> {
+    if (end.goesOn !== undefined) {
+      await this.#feed.ended(end);
+      this.#queue.requeueFirst(this.#unprocessed);
+      return;
     }
+    await this.#sessionEnds(end);
+    if (end.isAsked === true) return;
+    this.#queue.close(end.reason);
+    await this.#remember({ running: false, pid: null });
   }
 
   async #sessionEnds(end: WireEnd): Promise<void> {
@@ -271,15 +245,7 @@ export class AcpSource implements Source {
     await this.#context.emit(this.#session.sessionId, [{ occurredAt: Date.now(), event }]);
   }
 
-  async #giveUp(why: string, { exitCode, signal }: AgentExit): Promise<void> {
-    this.#giveUpReason = why;
-    await this.#sessionEnds({ reason: why, exitCode: exitCode ?? (signal === null ? 1 : null), signal });
-    this.#queue.close(why);
-    await this.#remember({ running: false, pid: null });
-    this.#context.gaveUp(why);
-  }
-
-  async #runOnce(): Promise<{ exit: AgentExit; lost: ReturnType<SessionRecovery['exited']>; unusable: string | null }> {
+  async #runOnce(): Promise<SupervisedExit> {
     const { command, env, controlFile = '/dev/null' } = this.#options;
     const { cwd, sessionId } = this.#session;
     const [program, ...args] = command;
@@ -300,27 +266,33 @@ export class AcpSource implements Source {
     });
     this.#connection = connection;
     await this.#remember({ pid: connection.pid });
-    this.#setProcess({ state: connection.pid === null ? 'starting' : 'running', pid: connection.pid, exitCode: null });
-    let unusable: string | null = null;
+    const { pid } = connection;
+    this.#supervisor.process = { state: pid === null ? 'starting' : 'running', pid, exitCode: null };
+    let fatal: string | null = null;
     try {
       const opened = await this.#opened(connection);
       if (opened !== null) await this.#sessionReady(connection, opened);
     } catch (error) {
       if (!(error instanceof SetupError)) throw error;
-      unusable = error.message;
+      fatal = error.message;
       this.#context.log('error', error.message);
       await connection.end();
     }
     const exit = await connection.exited;
     const lost = this.#lost.exited();
-    unusable = lost?.hopeless ?? unusable;
-    if (connection.pid === null) unusable = `${program} can’t be started: ${exit.lastWords ?? 'not found'}`;
+    fatal = lost?.hopeless ?? fatal;
+    if (pid === null) fatal = `${program} can’t be started: ${exit.lastWords ?? 'not found'}`;
     this.#connection = null;
     this.#reload = null;
     this.stop = undefined;
     this.#queue.stopped();
     this.#permissions.clear();
-    return { exit, lost, unusable };
+    this.#unprocessed = lost?.unprocessed ?? [];
+    const { exitCode, signal } = exit;
+    // Its last output explains the exit, unless it was killed.
+    const reason = lost?.why ?? exitText(signal === null ? exit : { ...exit, lastWords: null });
+    if (!this.#supervisor.signal.aborted) this.#context.log('warn', `the agent exited: ${reason}`);
+    return { reason, exitCode, signal, fatal };
   }
 
   async #opened(connection: AcpConnection): Promise<OpenedSession | null> {
@@ -443,22 +415,12 @@ export class AcpSource implements Source {
     return this.#context.emit(this.#session.sessionId, [], [sessionCursor(this.#session)]);
   }
 
-  #setProcess(process: NonNullable<SessionFacts['process']>): void {
-    this.#process = process;
-    this.#context.changed();
-    this.#checkQuiet();
-  }
-
-  #isQuiet(): boolean {
+  #isIdle(): boolean {
     const { turn, tasks } = this.#context.openWork(this.#session.sessionId);
     // Tasks whose ends the agent never reports are not waited for.
     const { taskNote } = this.#adapter.about.profile;
     const awaited =
       taskNote === undefined ? tasks.length : this.#adapter.processes(this.#session.nativeId ?? '').length;
-    return this.#giveUpReason !== null || (turn === null && awaited === 0 && this.#queue.pending === 0);
-  }
-
-  #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet.end();
+    return turn === null && awaited === 0 && this.#queue.pending === 0;
   }
 }

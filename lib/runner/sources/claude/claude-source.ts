@@ -1,14 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { claudeVersion } from '../../adapters/claude/claude-adapter';
-import {
-  type AgentExit,
-  AgentProcess,
-  agentEnvironment,
-  DrainWait,
-  exitText,
-  RestartPolicy,
-} from '../../host/agent-process';
+import type { WireEnd } from '../../adapters/wire';
+import { AgentProcess, agentEnvironment, exitText } from '../../host/agent-process';
+import { AgentSupervisor, type SupervisedExit } from '../../host/agent-supervisor';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, inFlightMessage } from '../../host/message-delivery';
 import type { AnswerCommand } from '../../host/pending-requests';
@@ -84,22 +78,16 @@ export class ClaudeSource implements Source {
   readonly #conversation: Conversation;
   readonly #input: InputQueue;
   readonly #requests: PermissionRequests;
-  readonly #restarts = new RestartPolicy();
-  readonly #ending = new AbortController();
+  readonly #supervisor: AgentSupervisor;
   readonly #started = new Set<string>();
   readonly #reportedPids = new Set<number>();
   readonly elsewhere: string;
   readonly refusals: NonNullable<Source['refusals']>;
   readonly end?: Source['end'];
-  #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
   #cli: AgentProcess | null = null;
   #query: ClaudeQuery | null = null;
-  #life: Promise<void> = Promise.resolve();
-  #closing: Promise<void> | null = null;
-  #giveUpReason: string | null = null;
   #provider: string | null = null;
-  #endReason = '';
-  readonly #quiet = new DrainWait();
+  #isRestart = false;
 
   constructor(options: ClaudeSourceOptions) {
     this.#options = options;
@@ -116,6 +104,17 @@ export class ClaudeSource implements Source {
     this.#requests = new PermissionRequests(sessionId);
     this.#now = options.now ?? Date.now;
     this.#conversation = new Conversation(options.context, options.memory, options.inHand, this.#now);
+    this.#supervisor = new AgentSupervisor({
+      name: 'Claude Code',
+      context: options.context,
+      run: () => this.#runOnce(),
+      exited: (end) => this.#exited(end),
+      isIdle: () => this.#isIdle(),
+      stop: () => this.#query?.close(),
+      kill: () => this.#cli?.child.kill('SIGKILL'),
+      killAfterMs: CLOSE_WITHIN_MS,
+      now: this.#now,
+    });
     this.#input = new InputQueue(
       (message) => {
         this.#record('in', message);
@@ -129,7 +128,7 @@ export class ClaudeSource implements Source {
   }
 
   get sessions(): SessionFacts[] {
-    const [process, provider] = [this.#process, this.#provider];
+    const [{ process }, provider] = [this.#supervisor, this.#provider];
     const { inHand, memory } = this.#conversation;
     const { sessionId, cwd } = memory;
     return [
@@ -157,23 +156,11 @@ export class ClaudeSource implements Source {
     this.#conversation.remember({ running: true });
     await this.#conversation.findFiles();
     await this.#redeliver();
-    this.#life = this.#live();
+    this.#supervisor.start();
   }
 
-  close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.end();
-    this.#closing ??= this.#end(deadlineMs, reason);
-    return this.#closing;
-  }
-
-  async #end(deadlineMs: number, reason: string): Promise<void> {
-    this.#endReason = reason;
-    if (deadlineMs > 0 && !this.#isQuiet()) await this.#quiet.within(deadlineMs);
-    this.#ending.abort();
-    this.#query?.close();
-    const killing = setTimeout(() => this.#cli?.child.kill('SIGKILL'), CLOSE_WITHIN_MS);
-    await this.#life;
-    clearTimeout(killing);
+  async close(deadlineMs: number, reason: string): Promise<void> {
+    await this.#supervisor.close(deadlineMs, reason);
     this.#input.close(reason);
     this.#conversation.remember({ running: false });
   }
@@ -223,41 +210,21 @@ export class ClaudeSource implements Source {
     return outcomeOf(await this.#requests.answer(command));
   }
 
-  async #live(): Promise<void> {
-    for (;;) {
-      const startedAt = this.#now();
-      const exit = await this.#runOnce();
-      this.#requests.cancelAll();
-      const reason = exitText(exit);
-      this.#record(this.#ending.signal.aborted ? 'sdk.end' : 'sdk.error', reason);
-      const { exitCode, signal } = exit;
-      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
-      if (this.#ending.signal.aborted) {
-        this.#conversation.processEnded({ reason: this.#endReason, isAsked: true });
-        return;
-      }
-      const next = this.#restarts.exited(startedAt, this.#now());
-      if (next.kind === 'give-up') {
-        const why = `Claude Code exited ${next.exits} times within ${next.withinMs / 1000} s; last reason: ${reason}`;
-        this.#giveUpReason = why;
-        this.#conversation.processEnded({ reason: why, exitCode: exitCode ?? (signal === null ? 1 : null), signal });
-        await this.#reportSurvivors();
-        this.#input.close(why);
-        this.#conversation.remember({ running: false });
-        this.#context.gaveUp(why);
-        return;
-      }
-      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
-      this.#conversation.processEnded({ reason, goesOn: `Restarting in ${next.waitMs / 1000} s.` });
-      await this.#reportSurvivors();
-      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
-      if (!this.#ending.signal.aborted) await this.#redeliver();
-    }
+  async #exited(end: WireEnd): Promise<void> {
+    this.#conversation.processEnded(end);
+    if (end.isAsked === true) return;
+    await this.#reportSurvivors();
+    if (end.goesOn !== undefined) return;
+    this.#input.close(end.reason);
+    this.#conversation.remember({ running: false });
   }
 
-  async #runOnce(): Promise<AgentExit> {
+  async #runOnce(): Promise<SupervisedExit> {
+    if (this.#isRestart) await this.#redeliver();
+    this.#isRestart = true;
     const inputEnd = new AbortController();
-    const signal = AbortSignal.any([inputEnd.signal, this.#ending.signal]);
+    const ending = this.#supervisor.signal;
+    const signal = AbortSignal.any([inputEnd.signal, ending]);
     let failure: unknown = null;
     try {
       const { sdk } = this.#options;
@@ -266,8 +233,8 @@ export class ClaudeSource implements Source {
         options: await this.#queryOptions(),
       });
       this.#query = query;
-      if (this.#options.isInProcess) this.#setProcess({ state: 'running', pid: process.pid, exitCode: null });
-      if (this.#ending.signal.aborted) query.close();
+      if (this.#options.isInProcess) this.#supervisor.process = { state: 'running', pid: process.pid, exitCode: null };
+      if (ending.aborted) query.close();
       for await (const message of query) this.#received(message);
     } catch (error) {
       failure = error;
@@ -277,10 +244,15 @@ export class ClaudeSource implements Source {
     }
     const exit = (await this.#cli?.exited) ?? { exitCode: null, signal: null, lastWords: null };
     this.#cli = null;
-    if (failure === null) return exit;
-    const message = failure instanceof Error ? failure.message : String(failure);
-    this.#context.log('warn', `the Agent SDK's stream ended: ${message}`);
-    return { ...exit, lastWords: exit.lastWords ?? (exit.signal === null ? message : null) };
+    if (failure !== null) {
+      const message = failure instanceof Error ? failure.message : String(failure);
+      this.#context.log('warn', `the Agent SDK's stream ended: ${message}`);
+      exit.lastWords ??= exit.signal === null ? message : null;
+    }
+    this.#requests.cancelAll();
+    const reason = exitText(exit);
+    this.#record(ending.aborted ? 'sdk.end' : 'sdk.error', reason);
+    return { reason, exitCode: exit.exitCode, signal: exit.signal };
   }
 
   async #queryOptions() {
@@ -316,7 +288,7 @@ export class ClaudeSource implements Source {
         const cli = new AgentProcess(request, (text) => this.#context.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;
         this.#conversation.remember({ pid: cli.pid });
-        this.#setProcess({ state: 'running', pid: cli.pid, exitCode: null });
+        this.#supervisor.process = { state: 'running', pid: cli.pid, exitCode: null };
         return cli.child;
       },
     };
@@ -346,7 +318,7 @@ export class ClaudeSource implements Source {
     this.#record('sdk', message);
     this.#conversation.received(message);
     if (type === 'command_lifecycle' && typeof uuid === 'string') this.#trackMessage(uuid, state);
-    this.#checkQuiet();
+    this.#supervisor.checkIdle();
   }
 
   /** Tracks a message through the queue of the CLI. A started message is answered by a turn, however it ends. */
@@ -410,18 +382,8 @@ export class ClaudeSource implements Source {
     this.#options.record?.({ src, msg });
   }
 
-  #setProcess(process: NonNullable<SessionFacts['process']>): void {
-    this.#process = process;
-    this.#context.changed();
-    this.#checkQuiet();
-  }
-
-  #isQuiet(): boolean {
+  #isIdle(): boolean {
     const { open, inHand } = this.#conversation;
-    return this.#giveUpReason !== null || (open.turn === null && open.tasks.length === 0 && inHand.length === 0);
-  }
-
-  #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet.end();
+    return open.turn === null && open.tasks.length === 0 && inHand.length === 0;
   }
 }

@@ -4,8 +4,8 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { CodexAdapter } from '../../adapters/codex/codex-adapter';
-import type { EmittedEvent } from '../../adapters/wire';
-import { DrainWait, RestartPolicy } from '../../host/agent-process';
+import type { EmittedEvent, WireEnd } from '../../adapters/wire';
+import { AgentSupervisor, type SupervisedExit } from '../../host/agent-supervisor';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { inFlightMessage } from '../../host/message-delivery';
 import type { CommandOutcome } from '../../host/seen-commands';
@@ -67,7 +67,7 @@ export class CodexSource implements Source {
   readonly #requests = new CodexRequests();
   readonly #sessions: CodexSessions;
   readonly #receivedMessages = new Map<string, true>();
-  readonly #ending = new AbortController();
+  readonly #supervisor: AgentSupervisor;
   readonly refusals: NonNullable<Source['refusals']> = {};
   /** Only for its own thread. */
   readonly end?: Source['end'];
@@ -75,7 +75,6 @@ export class CodexSource implements Source {
   readonly reach?: Source['reach'];
   #store: ThreadStore | null = null;
   #link: Transport | null = null;
-  #process: SessionFacts['process'];
   #provider: string | null = null;
   #trouble: string | null = null;
   #isStaleWorkClosed = false;
@@ -85,9 +84,6 @@ export class CodexSource implements Source {
   #isClosed = false;
   /** Why a restart is pointless. */
   #fatal: string | null = null;
-  #life: Promise<void> = Promise.resolve();
-  #closing: Promise<void> | null = null;
-  readonly #quiet = new DrainWait();
 
   constructor(options: CodexSourceOptions) {
     this.#options = options;
@@ -106,13 +102,24 @@ export class CodexSource implements Source {
       onTold: (events) => this.#observe(events),
       onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inHand.remove(ids),
     });
+    this.#supervisor = new AgentSupervisor({
+      name: 'Codex',
+      context: options.context,
+      run: () => this.#runChild(),
+      exited: (end) => this.#exited(end),
+      isIdle: () => this.#sessions.isQuiet,
+      stop: () => {
+        this.#sessions.end();
+        this.#link?.close();
+      },
+      kill: () => this.#link?.kill(),
+      killAfterMs: options.own === null ? 0 : CLOSE_WITHIN_MS,
+      now: this.#now,
+    });
     if (options.own === null) {
       this.refusals = { 'session.end': IN_TERMINAL };
       this.reach = async () => (this.#outage === undefined ? ((await options.reach?.()) ?? null) : this.#outage);
-    } else {
-      this.#process = { state: 'starting', pid: null, exitCode: null };
-      this.end = endSessionHandler(options.context);
-    }
+    } else this.end = endSessionHandler(options.context);
   }
 
   get sessions(): SessionFacts[] {
@@ -120,7 +127,7 @@ export class CodexSource implements Source {
       sessionId,
       ...(cwd === null ? {} : { cwd }),
       ...(model === null ? {} : { model }),
-      ...(this.#process === undefined ? {} : { process: this.#process }),
+      ...(this.#options.own === null ? {} : { process: this.#supervisor.process }),
       ...(this.#trouble === null ? {} : { trouble: this.#trouble }),
       provider: this.#provider,
       pendingMessages: inHand.all.length,
@@ -135,8 +142,8 @@ export class CodexSource implements Source {
       await this.#sessions.recall(sessionId);
     if (own !== null) {
       await this.#closeStaleWork(new Set());
-      this.#life = this.#runChild(own);
-    } else this.#life = this.#runShared();
+      this.#supervisor.start();
+    } else this.#supervisor.start(() => this.#runShared());
   }
 
   /** Sessions that the previous process left with open work. */
@@ -145,10 +152,9 @@ export class CodexSource implements Source {
     return [...new Set(known)].filter((id) => !isNothing(this.#context.openWork(id)));
   }
 
-  close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.end();
-    this.#closing ??= this.#end(deadlineMs, reason);
-    return this.#closing;
+  async close(deadlineMs: number, reason: string): Promise<void> {
+    await this.#supervisor.close(this.#options.own === null ? 0 : deadlineMs, reason);
+    this.#feed.close();
   }
 
   async say(
@@ -201,33 +207,21 @@ export class CodexSource implements Source {
     }
   }
 
-  async #runChild(own: OwnThread): Promise<void> {
-    const restarts = new RestartPolicy();
-    for (;;) {
-      const startedAt = this.#now();
-      this.#setProcess({ state: 'starting', pid: null, exitCode: null });
-      const end = await this.#runOnce((connection) => this.#openThread(connection, own));
-      const { exitCode, signal } = end;
-      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
-      if (this.#ending.signal.aborted) return;
-      if (this.#fatal !== null) {
-        await this.#sessionEnded(own.sessionId, this.#fatal);
-        this.#giveUp(this.#fatal);
-        return;
-      }
-      const { reason } = end;
-      const next = restarts.exited(startedAt, this.#now());
-      if (next.kind === 'give-up') {
-        const why = `Codex exited ${next.exits} times within ${next.withinMs / 1_000} s; last reason: it ${reason}`;
-        await this.#feed.ended({ reason: why, exitCode, signal });
-        this.#giveUp(why);
-        return;
-      }
-      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
-      const again = `Restarting in ${next.waitMs / 1_000} s. ${MAY_RUN_ON}`;
-      await this.#feed.ended({ reason, exitCode, signal, goesOn: again });
-      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
-    }
+  async #runChild(): Promise<SupervisedExit> {
+    const own = this.#options.own as OwnThread;
+    this.#supervisor.process = { state: 'starting', pid: null, exitCode: null };
+    const end = await this.#runOnce((connection) => this.#openThread(connection, own));
+    return { ...end, fatal: this.#fatal };
+  }
+
+  async #exited(end: WireEnd): Promise<void> {
+    const { sessionId } = this.#options.own as OwnThread;
+    if (end.goesOn !== undefined) return await this.#feed.ended({ ...end, goesOn: `${end.goesOn} ${MAY_RUN_ON}` });
+    if (end.isAsked !== true) this.#sessions.end();
+    const isKnown = this.#adapter.threads.some(({ writer }) => writer.sessionId === sessionId);
+    if (isKnown) return await this.#feed.ended(this.#fatal === null ? end : { reason: this.#fatal, isAsked: true });
+    const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason: end.reason } };
+    await this.#context.emit(sessionId, [{ occurredAt: this.#now(), event }]);
   }
 
   async #runShared(): Promise<void> {
@@ -241,7 +235,7 @@ export class CodexSource implements Source {
         await this.#followAll(connection);
         return null;
       });
-      if (this.#ending.signal.aborted) return;
+      if (this.#supervisor.signal.aborted) return;
       failures += 1;
       this.#outage = end.reason;
       const waitMs = retryMs('unavailable', failures, random());
@@ -249,7 +243,7 @@ export class CodexSource implements Source {
       this.#trouble = `${capitalize(end.reason)}; start codex in a terminal. Retrying every few seconds.`;
       if (failures === 1) this.#context.log('warn', `${end.reason}; retrying`);
       this.#context.changed();
-      await pause(waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
+      await pause(waitMs, undefined, { signal: this.#supervisor.signal }).catch(() => undefined);
     }
   }
 
@@ -282,14 +276,14 @@ export class CodexSource implements Source {
     });
     const { link } = connection.server;
     this.#link = link;
-    if (this.#ending.signal.aborted) link.kill();
+    if (this.#supervisor.signal.aborted) link.kill();
     const greeted = await connection.greet();
     if ('problem' in greeted) {
       if (!greeted.isGone) this.#context.log('warn', `Codex refused to initialize: ${greeted.problem}`);
       link.kill();
     } else {
       this.#provider = greeted.provider ?? this.#provider;
-      if (link.pid !== null) this.#setProcess({ state: 'running', pid: link.pid, exitCode: null });
+      if (link.pid !== null) this.#supervisor.process = { state: 'running', pid: link.pid, exitCode: null };
       const problem = await up(connection);
       if (problem !== null) {
         this.#context.log('error', problem);
@@ -377,7 +371,7 @@ export class CodexSource implements Source {
       if (!own.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) continue;
       void session?.turnEnded().catch((error: Error) => this.#context.log('debug', error.message));
     }
-    if (this.#sessions.isQuiet) this.#quiet.end();
+    this.#supervisor.checkIdle();
   }
 
   /** Redacts command output. */
@@ -404,37 +398,6 @@ export class CodexSource implements Source {
   get #threads(): ThreadStore {
     if (this.#store === null) throw new Error('the source has not been started');
     return this.#store;
-  }
-
-  async #end(deadlineMs: number, reason: string): Promise<void> {
-    const { own } = this.#options;
-    if (own !== null && deadlineMs > 0 && !this.#sessions.isQuiet) await this.#quiet.within(deadlineMs);
-    this.#ending.abort();
-    this.#sessions.end();
-    this.#link?.close();
-    const killing = setTimeout(() => this.#link?.kill(), own === null ? 0 : CLOSE_WITHIN_MS);
-    await this.#life;
-    clearTimeout(killing);
-    if (own !== null) await this.#sessionEnded(own.sessionId, reason);
-    this.#feed.close();
-  }
-
-  async #sessionEnded(sessionId: string, reason: string): Promise<void> {
-    const isKnown = this.#adapter.threads.some(({ writer }) => writer.sessionId === sessionId);
-    if (isKnown) return await this.#feed.ended({ reason, isAsked: true });
-    const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason } };
-    await this.#context.emit(sessionId, [{ occurredAt: this.#now(), event }]);
-  }
-
-  #giveUp(why: string): void {
-    this.#ending.abort();
-    this.#sessions.end();
-    this.#context.gaveUp(why);
-  }
-
-  #setProcess(process: SessionFacts['process']): void {
-    this.#process = process;
-    this.#context.changed();
   }
 }
 
