@@ -125,10 +125,10 @@ export const RUNNER = [
     test: 'tests/unit/runner/held-requests.test.ts',
   },
   {
-    name: 'runs another input of Claude Code than the one that was shown',
+    name: 'compares another input of Claude Code with the answered one than the one that runs',
     file: 'lib/runner/sources/claude/permission-requests.ts',
-    find: 'if (requestDigest(held) === digest) return null;',
-    replace: "if (requestDigest(held) !== '') return null;",
+    find: 'kind, tool: tool || null, input, acceptsInput: true, give });',
+    replace: 'kind, tool: tool || null, input: null, acceptsInput: true, give });',
     test: 'tests/unit/runner/pending-requests.test.ts',
   },
   {
