@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { MAX_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { claimOutbox } from '../host/claim-outbox';
 import { isContextRatioEnabled } from '../host/context-ratio';
+import { controlPath } from '../host/control-file';
 import { workspaceNote } from '../host/first-message';
 import { interludeCommand } from '../host/own-program.mjs';
 import { ProcessLockedError } from '../host/process-lock';
@@ -22,6 +23,7 @@ import {
   logLevelOf,
   readFlags,
   SERVER_FLAGS,
+  SWITCH,
   say,
   stopSignals,
   TEXT,
@@ -78,15 +80,17 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   };
   const redactor = new Redactor();
   const endpoint = serverEndpoint(server, call.env, (token) => redactor.learn(token));
+  const meanwhile = 'the agent continues';
   const trouble = new TroubleNotices(
-    `${prepared.meanwhile}, and its events are kept`,
+    `${meanwhile}, and its events are kept`,
     tokenAdvice(tokenSource(server, call.env)),
   );
-  const { journal, carriesMany, meanwhile, controlFile, callers } = prepared;
+  const { carriesMany, callers } = prepared;
   const about = { limits: limitsOf(kind.features), ...prepared.about };
   const { dataDir, env } = call;
+  const controlFile = (agentId: string) => prepared.controlFile ?? controlPath(dataDir, agentId);
   const host = await RunnerHost.open({
-    ...{ about, journal, carriesMany, meanwhile, controlFile, callers, dataDir, endpoint, redactor },
+    ...{ about, journal: about.kind, carriesMany, meanwhile, controlFile, callers, dataDir, endpoint, redactor },
     level: logLevelOf(env),
     tellsContextRatio: isContextRatioEnabled(env),
     onStatus: (status) => trouble.status('', status),
@@ -107,7 +111,8 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
     throw new CliError(EXIT.failed, `${agentId} is already running as process ${error.pid}; stop it first`);
   });
   const [recordTo, prompt] = [call.flag('record'), call.flag('prompt')];
-  return await runOpened(host, prepared, endpoint, { recordTo, prompt, workspace: env.INTERLUDE_WORKSPACE, env });
+  const options = { controlFile: controlFile(host.agentId), recordTo, prompt, env };
+  return await runOpened(host, prepared, endpoint, options);
 }
 
 /** Runs the agent until it ends. Always closes the outbox. */
@@ -116,11 +121,11 @@ async function runOpened(
   { open, endWithinMs }: PreparedRunner,
   endpoint: () => Promise<{ url: string }>,
   {
+    controlFile,
     recordTo,
     prompt,
-    workspace,
     env,
-  }: Record<'recordTo' | 'prompt' | 'workspace', string | undefined> & { env: Environment },
+  }: { controlFile: string; recordTo: string | undefined; prompt: string | undefined; env: Environment },
 ): Promise<ExitCode> {
   const { ends, hurries, release } = stopSignals(true);
   let recorder: Recorder | null = null;
@@ -128,9 +133,9 @@ async function runOpened(
     if (recordTo !== undefined) recorder = Recorder.open(recordTo, host.logger.redactor);
     const record = recorder?.write;
     const { agentId, outbox, logger } = host;
-    const note = workspaceNote(workspace);
+    const note = workspaceNote(env.INTERLUDE_WORKSPACE);
     if (note.problem !== null) logger.child('workspace').warn(note.problem);
-    const opened = { agentId, outbox, logger, workspaceNote: note.text, ...(record ? { record } : {}) };
+    const opened = { agentId, controlFile, outbox, logger, workspaceNote: note.text, ...(record ? { record } : {}) };
     const { source, sessionId, greeting } = await open(opened);
     await host.start(source, sessionId);
     // Not awaited, so that the address is printed while the agent starts.
@@ -162,14 +167,18 @@ async function runOpened(
 }
 
 function readCall(command: string, kind: RunnerKind, argv: string[], env: Environment): RunnerCall {
-  const { flags, takesCommand = false, urlIsAgents = false, takesPrompt = false } = kind;
+  const { flags = [], switches = [], takesCommand = false, urlIsAgents = false, takesPrompt = false } = kind;
   const end = takesCommand ? argv.indexOf('--') : -1;
   const own = end < 0 ? argv : argv.slice(0, end);
   const addresses = urlIsAgents ? DASHBOARD_FLAGS : SERVER_FLAGS;
   const parsed = readFlags(
     command,
     own,
-    { ...COMMON, ...addresses, ...(takesPrompt ? { prompt: TEXT } : {}), ...flags },
+    {
+      ...{ ...COMMON, ...addresses, ...(takesPrompt ? { prompt: TEXT } : {}) },
+      ...Object.fromEntries(flags.map((name) => [name, TEXT])),
+      ...Object.fromEntries(switches.map((name) => [name, SWITCH])),
+    },
     env,
   );
   const values = parsed.values as Record<string, string | boolean | undefined>;

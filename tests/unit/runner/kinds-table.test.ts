@@ -26,27 +26,30 @@ test('the table of kinds and features says what the kinds say', () => {
   expect(PAGE).toContain(table());
 });
 
-describe.each(kinds)('the kind %s', (name, { features, title, help, flags = {}, takesPrompt = false, urlIsAgents }) => {
-  test('names in its help every option that it takes', () => {
-    const common = ['session', 'agent', 'url', 'token', ...(name === 'hooks' ? [] : ['record'])];
-    const addresses = urlIsAgents ? ['dashboard'] : [];
-    for (const flag of [...common, ...addresses, ...(takesPrompt ? ['prompt'] : []), ...Object.keys(flags)]) {
-      expect(help).toMatch(new RegExp(`^  --${flag}\\b`, 'm'));
-    }
-  });
+describe.each(kinds)(
+  'the kind %s',
+  (name, { features, title, help, flags = [], switches = [], takesPrompt = false, urlIsAgents }) => {
+    test('names in its help every option that it takes', () => {
+      const common = ['session', 'agent', 'url', 'token', ...(name === 'hooks' ? [] : ['record'])];
+      const addresses = urlIsAgents ? ['dashboard'] : [];
+      for (const flag of [...common, ...addresses, ...(takesPrompt ? ['prompt'] : []), ...flags, ...switches]) {
+        expect(help).toMatch(new RegExp(`^  --${flag}\\b`, 'm'));
+      }
+    });
 
-  test('has a page that says all that it can’t tell or do, in the words of its agents’ pages', () => {
-    expect(existsSync(`docs/kinds/${name}.md`)).toBe(true);
-    const page = readFileSync(`docs/kinds/${name}.md`, 'utf8').replaceAll(/\s+/g, ' ');
-    for (const limit of limitsOf(features)) expect(page).toContain(limit.replaceAll(/\s+/g, ' '));
-  });
+    test('has a page that says all that it can’t tell or do, in the words of its agents’ pages', () => {
+      expect(existsSync(`docs/kinds/${name}.md`)).toBe(true);
+      const page = readFileSync(`docs/kinds/${name}.md`, 'utf8').replaceAll(/\s+/g, ' ');
+      for (const limit of limitsOf(features)) expect(page).toContain(limit.replaceAll(/\s+/g, ' '));
+    });
 
-  test('says each of these in a sentence, and how it is run', () => {
-    for (const limit of limitsOf(features)) expect(limit).toMatch(/^[A-Z“].*[^.]\.$/s);
-    expect(title).not.toBe('');
-    expect(help).toContain(`runner ${name}`);
-  });
-});
+    test('says each of these in a sentence, and how it is run', () => {
+      for (const limit of limitsOf(features)) expect(limit).toMatch(/^[A-Z“].*[^.]\.$/s);
+      expect(title).not.toBe('');
+      expect(help).toContain(`runner ${name}`);
+    });
+  },
+);
 
 test('what a runner of a kind records can be replayed', () => {
   const recorded = Object.keys(RECORDED_KINDS);

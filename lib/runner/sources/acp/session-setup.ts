@@ -273,8 +273,3 @@ export async function readSessions(outbox: Pick<Outbox, 'cursors'>): Promise<Acp
     };
   });
 }
-
-/** Finds a session by the id of the dashboard, else by that of the agent. */
-export function findSession(memories: readonly AcpSession[], name: string): AcpSession | undefined {
-  return memories.find(({ sessionId }) => sessionId === name) ?? memories.find(({ nativeId }) => nativeId === name);
-}

@@ -158,14 +158,6 @@ export async function readInFlight(outbox: Outbox, sessionId: string): Promise<I
   return JSON.parse((await outbox.cursor(`${IN_HAND}${sessionId}`)) ?? '[]') as InFlightMessage[];
 }
 
-/** Finds a session by the id of the dashboard, else by that of Claude Code. */
-export function findSession(memories: readonly ClaudeSession[], name: string): ClaudeSession | undefined {
-  return (
-    memories.find(({ sessionId }) => sessionId === name) ??
-    memories.find(({ conversationId }) => conversationId === name)
-  );
-}
-
 /**
  * Claude Code's own record of a conversation: JSON Lines in `<config>/projects/<folder>/<session>.jsonl`. A resumed
  * process knows exactly this, so it shows whether a message reached the agent.
