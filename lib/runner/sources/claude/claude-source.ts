@@ -121,7 +121,7 @@ export class ClaudeSource implements Source {
         this.#conversation.delivering(message.uuid);
       },
       (message) => {
-        const { files } = this.#conversation.inHand.find(({ messageId }) => messageId === message.uuid) ?? {};
+        const { files } = this.#conversation.inFlight.all.find(({ messageId }) => messageId === message.uuid) ?? {};
         return files === undefined ? message : withAttachments(message, files);
       },
     );
@@ -129,7 +129,7 @@ export class ClaudeSource implements Source {
 
   get sessions(): SessionFacts[] {
     const [{ process }, provider] = [this.#supervisor, this.#provider];
-    const { inHand, memory } = this.#conversation;
+    const { inFlight, memory } = this.#conversation;
     const { sessionId, cwd } = memory;
     return [
       {
@@ -137,7 +137,7 @@ export class ClaudeSource implements Source {
         cwd,
         process,
         provider,
-        pendingMessages: inHand.length,
+        pendingMessages: inFlight.all.length,
         attachments: this.#options.isInProcess ? [] : ATTACHMENT_KINDS,
       },
     ];
@@ -154,7 +154,7 @@ export class ClaudeSource implements Source {
     const { workspaceNote: note = null } = this.#options;
     if (note !== null) this.#context.log('info', `workspace note for the agent: ${note}`);
     this.#conversation.remember({ running: true });
-    await this.#conversation.findFiles();
+    await this.#conversation.inFlight.findFiles();
     await this.#redeliver();
     this.#supervisor.start();
   }
@@ -172,18 +172,18 @@ export class ClaudeSource implements Source {
   ): Promise<CommandOutcome> {
     const { messageId } = body;
     const text = messageText(body);
-    const isKnown = this.#conversation.inHand.some((message) => message.messageId === messageId);
+    const isKnown = this.#conversation.inFlight.has(messageId);
     if (isKnown || (again && (await this.#receivedIds([messageId])).has(messageId))) return { state: 'delivered' };
     // The command is stored, so a kill in between redelivers it. The message only has to be stored before delivery is
     // reported.
-    const stored = this.#conversation.put(inFlightMessage(messageId, text, files));
+    const stored = this.#conversation.inFlight.put(inFlightMessage(messageId, text, files));
     await this.#input.push(userMessage({ messageId, text }));
     await stored;
     return { state: 'delivered' };
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
-    const { open, inHand } = this.#conversation;
+    const { open, inFlight } = this.#conversation;
     const running = open.turn?.runId ?? null;
     const stale = staleInterrupt(body.turnId, running);
     if (stale !== null) return stale;
@@ -192,7 +192,10 @@ export class ClaudeSource implements Source {
     const waiting = receipt?.still_queued?.length ?? 0;
     const going = open.tasks.map(({ description }) => description);
     this.#conversation.notice(interruptNotice(open.turn !== null, going, waiting));
-    return { state: 'done', result: { stillQueued: receipt?.still_queued ?? [], pendingMessages: inHand.length } };
+    return {
+      state: 'done',
+      result: { stillQueued: receipt?.still_queued ?? [], pendingMessages: inFlight.all.length },
+    };
   }
 
   async stop({ body }: CommandOf<'task.stop'>): Promise<CommandOutcome> {
@@ -324,10 +327,10 @@ export class ClaudeSource implements Source {
   /** Tracks a message through the queue of the CLI. A started message is answered by a turn, however it ends. */
   #trackMessage(messageId: string, state: unknown): void {
     this.#input.confirmed(messageId);
-    if (!this.#conversation.inHand.some((message) => message.messageId === messageId)) return;
+    if (!this.#conversation.inFlight.has(messageId)) return;
     if (state === 'started') this.#started.add(messageId);
     if (state !== 'completed' && state !== 'cancelled' && state !== 'discarded' && state !== 'refused') return;
-    this.#conversation.remove([messageId]);
+    this.#conversation.inFlight.remove([messageId]);
     if (!this.#started.delete(messageId) && state !== 'completed') {
       this.#context.report(messageId, { state: 'failed', reason: `Claude Code did not process it: ${state}` });
     }
@@ -358,12 +361,12 @@ export class ClaudeSource implements Source {
 
   /** Redelivers messages that a dead process had and that its record lacks. */
   async #redeliver(): Promise<void> {
-    const inHand = this.#conversation.inHand;
-    if (inHand.length === 0) return;
-    const taken = await this.#receivedIds(inHand.map(({ messageId }) => messageId));
-    this.#conversation.remove([...taken]);
+    const { inFlight } = this.#conversation;
+    if (inFlight.all.length === 0) return;
+    const received = await this.#receivedIds(inFlight.all.map(({ messageId }) => messageId));
+    inFlight.remove([...received]);
     const queued = new Set(this.#input.waiting);
-    this.#input.requeue(this.#conversation.inHand.filter(({ messageId }) => !queued.has(messageId)).map(userMessage));
+    this.#input.requeue(inFlight.all.filter(({ messageId }) => !queued.has(messageId)).map(userMessage));
   }
 
   async #receivedIds(messageIds: string[]): Promise<Set<string>> {
@@ -383,7 +386,7 @@ export class ClaudeSource implements Source {
   }
 
   #isIdle(): boolean {
-    const { open, inHand } = this.#conversation;
-    return open.turn === null && open.tasks.length === 0 && inHand.length === 0;
+    const { open, inFlight } = this.#conversation;
+    return open.turn === null && open.tasks.length === 0 && inFlight.all.length === 0;
   }
 }

@@ -8,7 +8,7 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { parseJson } from '@interlude/protocol/fields';
 import { endsOf, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { ClaudeAdapter, type ProcessExit } from '../../adapters/claude/claude-adapter';
-import { IN_FLIGHT_CURSORS, type InFlightMessage, withLocalFiles } from '../../host/message-delivery';
+import { IN_FLIGHT_CURSORS, type InFlightMessage, InFlightMessages } from '../../host/message-delivery';
 import { answeredMessageIds, ReplyAnnotator } from '../../host/pending-replies';
 import type { SourceContext } from '../../host/source';
 import { noticeEvent } from '../../host/source-commands';
@@ -26,13 +26,13 @@ export class Conversation {
   readonly #adapter: ClaudeAdapter;
   readonly #now: () => number;
   readonly #annotator: ReplyAnnotator;
+  readonly inFlight: InFlightMessages;
   #memory: ClaudeSession;
-  #inHand: readonly InFlightMessage[];
 
   constructor(context: SourceContext, memory: ClaudeSession, inHand: readonly InFlightMessage[], now: () => number) {
     this.#context = context;
     this.#memory = memory;
-    this.#inHand = inHand;
+    this.inFlight = new InFlightMessages(context, memory.sessionId, inHand, IN_FLIGHT);
     this.#now = now;
     this.#annotator = new ReplyAnnotator(memory.sessionId, () => context.owed());
     this.#adapter = new ClaudeAdapter({ sessionId: memory.sessionId, newRunId: randomUUID });
@@ -46,20 +46,10 @@ export class Conversation {
     return this.#context.openWork(this.#memory.sessionId);
   }
 
-  /** In-flight messages, oldest first. */
-  get inHand(): readonly InFlightMessage[] {
-    return this.#inHand;
-  }
-
   /** Closes what a killed runner left open. */
   closePast(): void {
     this.#memory = { ...this.#memory, pid: null };
     void this.#emit(endsOf(this.open, this.#memory.sessionId, this.#now()), sessionCursor(this.#memory));
-  }
-
-  /** Resolves the files of messages from an earlier runner. */
-  async findFiles(): Promise<void> {
-    this.#inHand = await withLocalFiles(this.#context, this.#memory.sessionId, this.#inHand);
   }
 
   /** Handles a message of the SDK. */
@@ -68,7 +58,7 @@ export class Conversation {
     this.#emitAnnotated(events);
     const answered = answeredMessageIds(events);
     this.#annotator.answered(answered);
-    if (answered.length > 0) this.remove(answered);
+    this.inFlight.remove(answered);
   }
 
   /** A message is about to enter the input of the agent; it is in the log already. */
@@ -98,25 +88,6 @@ export class Conversation {
     void this.#emit([], sessionCursor(this.#memory));
   }
 
-  /** Resolves once stored: from then on the message survives the process. */
-  async put(message: InFlightMessage): Promise<void> {
-    this.#inHand = [...this.#inHand, message];
-    this.#context.changed();
-    await this.#emit([], this.#inHandCursor());
-  }
-
-  remove(messageIds: readonly string[]): void {
-    const kept = this.#inHand.filter(({ messageId }) => !messageIds.includes(messageId));
-    if (kept.length === this.#inHand.length) return;
-    this.#inHand = kept;
-    void this.#emit([], this.#inHandCursor());
-    this.#context.changed();
-  }
-
-  #inHandCursor() {
-    return inFlightCursor(this.#memory.sessionId, this.#inHand);
-  }
-
   #emitAnnotated(events: readonly TimedEvent[]): void {
     if (events.length > 0) void this.#emit(this.#annotator.mark(events, this.open));
   }
@@ -139,14 +110,10 @@ export interface ClaudeSession {
 }
 
 const SESSION = 'claude-session:';
-const IN_HAND = IN_FLIGHT_CURSORS[1];
+const IN_FLIGHT = IN_FLIGHT_CURSORS[1];
 
 function sessionCursor(memory: ClaudeSession): Cursor {
   return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };
-}
-
-function inFlightCursor(sessionId: string, messages: readonly InFlightMessage[]): Cursor {
-  return { name: `${IN_HAND}${sessionId}`, value: messages.length === 0 ? null : JSON.stringify(messages) };
 }
 
 /** All sessions of this outbox. */
@@ -155,7 +122,7 @@ export async function readSessions(outbox: Outbox): Promise<ClaudeSession[]> {
 }
 
 export async function readInFlight(outbox: Outbox, sessionId: string): Promise<InFlightMessage[]> {
-  return JSON.parse((await outbox.cursor(`${IN_HAND}${sessionId}`)) ?? '[]') as InFlightMessage[];
+  return JSON.parse((await outbox.cursor(`${IN_FLIGHT}${sessionId}`)) ?? '[]') as InFlightMessage[];
 }
 
 /**
