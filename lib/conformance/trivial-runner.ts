@@ -45,7 +45,7 @@ const END_TIMEOUT_MS = 1_000;
 export async function runTrivialRunner(options: TrivialRunnerOptions): Promise<string | null> {
   const { url, token, dataDir, agent, env, signal } = options;
   const redactor = new Redactor();
-  redactor.learn(token);
+  redactor.addSecret(token);
   const endpoint: Endpoint = async () => ({ url, token });
   const host = await RunnerHost.open({
     about: { kind: 'trivial', source: 'conformance' },
@@ -58,16 +58,16 @@ export async function runTrivialRunner(options: TrivialRunnerOptions): Promise<s
         folder: join(dataDir, 'outboxes'),
         serverKey: url,
         ...{ agentId: NAME, baseId: NAME },
-        carries: async () => true,
+        matches: async () => true,
         listeners,
       }),
   });
   const sessionId = `${NAME}-session`;
   await host.start((context) => new TrivialSource({ context, sessionId, agent, env }));
-  const over = AbortSignal.any([signal, host.over]);
+  const over = AbortSignal.any([signal, host.stopSignal]);
   if (!over.aborted) await new Promise((resolve) => over.addEventListener('abort', resolve, { once: true }));
   await host.close(END_TIMEOUT_MS, END_TIMEOUT_MS);
-  return host.over.aborted ? String(host.over.reason) : null;
+  return host.stopSignal.aborted ? String(host.stopSignal.reason) : null;
 }
 
 interface TrivialSourceOptions {
@@ -102,7 +102,7 @@ class TrivialSource implements Source {
     this.#context = options.context;
     const { sessionId } = options;
     const adapter = new TrivialAdapter({ sessionOf: () => sessionId, newRunId: randomUUID });
-    this.#feed = new WireFeed({ adapter, around: options.context });
+    this.#feed = new WireFeed({ adapter, context: options.context });
     this.#supervisor = new AgentSupervisor({
       name: 'the trivial agent',
       context: options.context,
@@ -135,7 +135,7 @@ class TrivialSource implements Source {
     this.#feed.close();
   }
 
-  async say({ body: { messageId, text } }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+  async deliver({ body: { messageId, text } }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
     const isKnown = again && (this.#unstarted?.has(messageId) ?? false);
     if (!isKnown) {
       await this.#unstarted?.put({ messageId, text });
@@ -205,7 +205,7 @@ class TrivialSource implements Source {
       kind: message.kind === 'question' ? 'question' : 'permission',
       tool: textOf(message.tool),
       input: message.input,
-      give: (answer) => this.#give(requestId, answer),
+      deliver: (answer) => this.#give(requestId, answer),
     });
   }
 
@@ -251,7 +251,7 @@ class TrivialAdapter implements WireAdapter {
     if (emit !== undefined) emit(writer, line);
     else if (dir === 'in' && type !== 'log') writer.raw(msg, KIND);
     else if (type === 'message') writer.dashboardMessage(textOf(line.id) ?? '', textOf(line.text) ?? '');
-    return writer.take();
+    return writer.drain();
   }
 
   elapsed(): EmittedEvent[] {
@@ -261,7 +261,7 @@ class TrivialAdapter implements WireAdapter {
   ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#writer.at(now);
     this.#writer.end(end);
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 }
 

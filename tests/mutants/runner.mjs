@@ -127,8 +127,8 @@ export const RUNNER = [
   {
     name: 'compares another input of Claude Code with the answered one than the one that runs',
     file: 'lib/runner/sources/claude/permission-requests.ts',
-    find: 'kind, tool: tool || null, input, acceptsInput: true, give });',
-    replace: 'kind, tool: tool || null, input: null, acceptsInput: true, give });',
+    find: 'kind, tool: tool || null, input, acceptsInput: true,',
+    replace: 'kind, tool: tool || null, input: null, acceptsInput: true,',
     test: 'tests/unit/runner/pending-requests.test.ts',
   },
   {

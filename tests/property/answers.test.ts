@@ -179,7 +179,6 @@ class World {
 
   async #take(command: Command): Promise<void> {
     if (command.type !== 'permission.decision') throw new Error(`a ${command.type}`);
-    const decision = command.body;
     if (!this.#outcomes.has(command.id)) {
       const refusal = await this.#pending.answer(command);
       this.#outcomes.set(command.id, refusal === null ? 'done' : 'failed');

@@ -166,7 +166,7 @@ export class SteppedTerminal {
     this.mirror = new SessionMirror({
       ...{ sessionId: SESSION, file: this.#transcript, state: null, now: () => clock.now },
       emit,
-      onHandedOver: () => undefined,
+      onDelivered: () => undefined,
       onTurnEnded: () => undefined,
       log: () => undefined,
     });

@@ -26,7 +26,7 @@ export interface SourceStage {
 
 /** What people can have an agent do, and the verb that does it. */
 const DONE_BY: Partial<Record<Feature, keyof CommandHandlers>> = {
-  messages: 'say',
+  messages: 'deliver',
   interrupt: 'interrupt',
   end: 'end',
   stop: 'stop',
@@ -160,11 +160,11 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     const from = { kind: 'person', id: 'operator' } as const;
     const body = { messageId: 'm1', text: 'hello', from };
     const command: CommandOf<'message'> = { id: 'm1', type: 'message', sessionId, createdAt: 1, expiresAt: 2, body };
-    expect(await source().say?.(command, false)).toEqual({ state: 'delivered' });
-    expect(await source().say?.(command, true)).toEqual({ state: 'delivered' });
+    expect(await source().deliver?.(command, false)).toEqual({ state: 'delivered' });
+    expect(await source().deliver?.(command, true)).toEqual({ state: 'delivered' });
     expect(heard()).toEqual(['hello']);
     await killed();
-    expect(await source().say?.(command, true)).toEqual({ state: 'delivered' });
+    expect(await source().deliver?.(command, true)).toEqual({ state: 'delivered' });
     // If the process that had it is gone, the next one gets it, once; one that goes on has it.
     await settled(heard).toEqual(goesOn ? ['hello'] : ['hello', 'hello']);
   });

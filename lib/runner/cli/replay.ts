@@ -69,7 +69,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
   const giveUp = new AbortController();
   const { ends: signal, release } = stopSignals();
   const redactor = new Redactor();
-  const endpoint = serverEndpoint(options, env, (token) => redactor.learn(token));
+  const endpoint = serverEndpoint(options, env, (token) => redactor.addSecret(token));
   const progress = new ReplayProgress(recording.lines.length, endpoint);
   const place = {
     recording,
@@ -140,11 +140,11 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
       speed: options.speed,
       signal: ends,
       emit: (given, next) => {
-        events.tell(given);
+        events.write(given);
         const records = given.map((one) => ({ kind: 'event' as const, agentId, ...one }));
         return outbox.enqueue(records, replayCursor(sessionId, next));
       },
-      onSkipped: (given) => events.learn(given),
+      onSkipped: (given) => events.remember(given),
       onLine: (next) => progress.line(next),
     });
     log.info(ends.aborted ? 'stopped; run the same command to resume' : 'the recording has ended');

@@ -39,7 +39,7 @@ export interface SupervisedExit {
 export interface AgentSupervisorOptions {
   /** Names the agent in messages: `Claude Code`. */
   name: string;
-  context: Pick<SourceContext, 'changed' | 'gaveUp'>;
+  context: Pick<SourceContext, 'changed' | 'failRunner'>;
   /** Runs one process until it exits. */
   run(): Promise<SupervisedExit>;
   /** Emits the end of a process. With `goesOn`, another one follows; with `isAsked`, the runner is closing. */
@@ -137,7 +137,7 @@ export class AgentSupervisor {
         const often = next.kind === 'give-up' ? `${next.exits} times within ${next.withinMs / 1_000} s` : '';
         this.#failure = fatal ?? `${name} exited ${often}; last reason: ${reason}`;
         await exited({ reason: this.#failure, exitCode: exitCode ?? (signal === null ? 1 : null), signal });
-        context.gaveUp(this.#failure);
+        context.failRunner(this.#failure);
         return;
       }
       this.process = { state: 'restarting', pid: null, exitCode, signal };

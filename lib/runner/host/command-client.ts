@@ -85,7 +85,7 @@ export class CommandClient {
   }
 
   /** Stops reading commands. Outcomes are acknowledged until `stop`. */
-  async hold(): Promise<void> {
+  async pause(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
     await this.#intake;
@@ -93,7 +93,7 @@ export class CommandClient {
 
   /** Tries to acknowledge the remaining outcomes once; the next process acknowledges the rest. */
   async stop(): Promise<void> {
-    await this.hold();
+    await this.pause();
     this.#cancelRetry();
     await this.#acknowledging;
     if (this.#link.state !== 'fenced') {
@@ -366,7 +366,8 @@ export class CommandDispatch {
     const ended = ending(command);
     if (ended !== null) return ended;
     const isKnown = source.sessions.some((session) => session.sessionId === sessionId);
-    if (source.elsewhere !== undefined && sessionId !== null && !isKnown) return failed(source.elsewhere);
+    if (source.unknownSessionRefusal !== undefined && sessionId !== null && !isKnown)
+      return failed(source.unknownSessionRefusal);
     const handler = source[HANDLER_NAMES[type]]?.bind(source) as
       | ((command: CommandOf<typeof type>, again: boolean) => Promise<CommandOutcome>)
       | undefined;
@@ -389,7 +390,7 @@ export class CommandDispatch {
     return this.#options.delivery.pass(
       command,
       facts,
-      (files) => source.say?.(command, again, files) ?? Promise.resolve(STARTING),
+      (files) => source.deliver?.(command, again, files) ?? Promise.resolve(STARTING),
     );
   }
 }

@@ -157,7 +157,7 @@ export interface ControlHandlers {
   /** @returns null if no process of the caller is an agent of this runner */
   wait?(call: WaitCall): Promise<WaitAnswer> | null;
   /** Confirms that the message of a wait was printed. @returns false if the claim is unknown */
-  waitTaken?(claim: string): Promise<boolean>;
+  confirmWait?(claim: string): Promise<boolean>;
 }
 
 /** A tool call, with the evidence of its agent. */
@@ -300,7 +300,7 @@ async function handleControlRequest(request: ControlRequest, handlers: ControlHa
   }
   if (request.method === 'POST' && request.path === '/wait') return await answerWait(request, handlers);
   if (request.method === 'POST' && request.path === '/wait/taken') {
-    const ok = (await handlers.waitTaken?.(request.query.get('claim') ?? '')) ?? false;
+    const ok = (await handlers.confirmWait?.(request.query.get('claim') ?? '')) ?? false;
     return ok ? OK : { status: 404, body: { error: 'no wait has this claim' } };
   }
   const route = ROUTES.get(`${request.method} ${request.path}`);
@@ -418,6 +418,6 @@ export async function openControl(options: ControlOptions): Promise<ControlPort 
     logger.child('host').warn(`no control port: ${error instanceof Error ? error.message : error}`);
     return null;
   });
-  logger.redactor.learn(opened?.secret);
+  logger.redactor.addSecret(opened?.secret);
   return opened;
 }

@@ -59,7 +59,7 @@ export class InFlightMessages {
   /** Resolves the files of messages from an earlier process. */
   async findFiles(): Promise<void> {
     const here = async ({ files, ...message }: InFlightMessage) =>
-      files === undefined ? message : { ...message, files: await this.#context.attached(this.#sessionId, files) };
+      files === undefined ? message : { ...message, files: await this.#context.resolveFiles(this.#sessionId, files) };
     this.#messages = await Promise.all(this.#messages.map(here));
   }
 

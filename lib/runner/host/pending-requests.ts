@@ -22,7 +22,7 @@ export interface PendingRequest {
   /** The agent accepts an input that a person changed. */
   acceptsInput?: true;
   /** Passes the answer to the agent. @returns why that failed, or null */
-  give(answer: RequestAnswer, command: AnswerCommand): Promise<string | null> | string | null;
+  deliver(answer: RequestAnswer, command: AnswerCommand): Promise<string | null> | string | null;
 }
 
 export type RequestAnswer =
@@ -49,7 +49,11 @@ export class PendingRequests {
   /** Holds and releases the requests of emitted events. */
   observe(
     events: readonly EmittedEvent[],
-    give: (answer: RequestAnswer, value: RequestOpenedValue, sessionId: string) => ReturnType<PendingRequest['give']>,
+    give: (
+      answer: RequestAnswer,
+      value: RequestOpenedValue,
+      sessionId: string,
+    ) => ReturnType<PendingRequest['deliver']>,
   ): void {
     for (const { sessionId, event } of events) {
       if (event.type !== 'CUSTOM') continue;
@@ -60,9 +64,17 @@ export class PendingRequests {
   }
 
   /** Holds a request as emitted. */
-  open(sessionId: string, value: RequestOpenedValue, give: PendingRequest['give']): void {
+  open(sessionId: string, value: RequestOpenedValue, give: PendingRequest['deliver']): void {
     const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
-    this.hold({ sessionId, requestId, kind, tool, input, ...(options === undefined ? {} : { options }), give });
+    this.hold({
+      sessionId,
+      requestId,
+      kind,
+      tool,
+      input,
+      ...(options === undefined ? {} : { options }),
+      deliver: give,
+    });
   }
 
   hold(request: PendingRequest): void {
@@ -112,7 +124,7 @@ export class PendingRequests {
     setBounded(this.#answeredOpenings, digest, true, MAX_ANSWERED);
     let isGiven = false;
     try {
-      const failed = await request.give(answer, command);
+      const failed = await request.deliver(answer, command);
       isGiven = failed === null;
       return failed;
     } finally {

@@ -17,14 +17,14 @@ export interface RunnerKind {
   /** Supported features, with reasons for missing ones. */
   features: KindFeatures;
   /** Accepts a command after `--`, passed as `RunnerCall.command`. */
-  takesCommand?: boolean;
+  acceptsCommand?: boolean;
   /**
    * The agent has an address: `--url` names it, and `--dashboard` names the dashboard, by default INTERLUDE_URL or the
    * local one.
    */
-  urlIsAgents?: true;
+  urlNamesAgent?: true;
   /** Runs one session, so `--prompt` may give its first message. */
-  takesPrompt?: true;
+  acceptsPrompt?: true;
   help: string;
   /** Options with a value besides `--agent`, `--session`, `--url` and `--token-file`. */
   flags?: readonly string[];
@@ -53,13 +53,13 @@ export interface PreparedRunner {
   /** Fields of the status record. */
   about: AgentStatus & { kind: string };
   /** Log lines name their session. */
-  carriesMany?: true;
+  hasManySessions?: true;
   /** Default agent id. */
   agentId: string;
   /** Only one per machine: a second one is refused rather than renamed. */
-  isAlone?: boolean;
+  isExclusive?: boolean;
   /** Whether an outbox belongs to the wanted agent. If none does, the first free agent is taken. */
-  carries?(outbox: Outbox): Promise<boolean>;
+  matches?(outbox: Outbox): Promise<boolean>;
   /** Path of the control file; by default one for each agent. */
   controlFile?: string;
   /** How tool calls prove their session. @see lib/runner/host/tool-callers.ts */

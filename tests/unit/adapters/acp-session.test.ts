@@ -235,7 +235,7 @@ test('bounds ten megabytes anywhere in a frame', () => {
     { optionId: 'n', name: 'No', kind: 'reject_once' },
   ];
   pass('in', { id: 0, method: 'session/request_permission', params: { sessionId: 'n', toolCall, options } });
-  expect(adapter.asked('n', 0)?.options).toEqual([{ id: 'n', label: 'No', kind: 'deny' }]);
+  expect(adapter.openRequest('n', 0)?.options).toEqual([{ id: 'n', label: 'No', kind: 'deny' }]);
   pass('in', { id: 99, error: { code: 1, message: long } });
   answer('m1');
   ends();

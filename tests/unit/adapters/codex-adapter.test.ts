@@ -297,7 +297,7 @@ test('replaces a request whose id is reused', () => {
   expect(codex.of('request:resolved').map(({ value }) => value)).toEqual([
     { request_id: 'i1:3', outcome: 'unknown', message: 'Codex reused the id for another request.' },
   ]);
-  expect(codex.adapter.asked(3)?.value.input).toMatchObject({ command: 'rm -rf /' });
+  expect(codex.adapter.openRequest(3)?.value.input).toMatchObject({ command: 'rm -rf /' });
   codex.close();
 });
 

@@ -11,7 +11,7 @@ function watched(leftOpen: OpenWork | null) {
   const told: string[] = [];
   const watch = new AgentWatch(null, {
     ask: async () => answer,
-    say: () => {},
+    print: () => {},
     now: () => now,
     close: async () => void told.push('closed'),
     openWork: () => new Map(leftOpen === null ? [] : [['s1', leftOpen]]),
@@ -25,7 +25,7 @@ function watched(leftOpen: OpenWork | null) {
     told,
     async look(reason: string | null) {
       answer = reason;
-      await watch.look();
+      await watch.probe();
       now += 5_000;
     },
   };

@@ -31,7 +31,7 @@ async function stage(): Promise<SourceStage> {
     },
     async begin() {
       await settled(() => source?.sessions[0]?.state).toBe('still');
-      const outcome = await source?.say(messageTo('m0', 'Build it'));
+      const outcome = await source?.deliver(messageTo('m0', 'Build it'));
       expect(outcome).toEqual({ state: 'delivered' });
       server.says('Building');
       await settled(turn).not.toBeNull();
@@ -141,7 +141,7 @@ describe('a message', () => {
     const stored = new MemorySurroundings(undefined, before.around);
     await before.source.close(0, 'killed');
     const { source, turns } = await attached({}, server, stored);
-    expect(await source.say(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
+    expect(await source.deliver(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
     server.replies('Built.');
     server.unlock();
     await settled(() => turns()).toEqual([{ kind: 'user', asked: ['m1'], said: 'Built.', end: 'success' }]);
@@ -154,7 +154,7 @@ describe('a message', () => {
     stored.stored.set('in-hand:s', '[{"messageId":"m1","text":"Build it"}]');
     const { source } = await attached({}, server, stored);
     await settled(() => server.typed).toEqual(['Build it']);
-    expect(await source.say(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
+    expect(await source.deliver(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
     expect(server.typed).toEqual(['Build it']);
   });
 

@@ -169,7 +169,7 @@ describe('a message', () => {
     const { server, around, source } = await listening();
     server.refusal = { status: 503, body: '' };
     const stored = () => around.stored.get(`in-hand:${SESSION}`) ?? '';
-    void source.say(message('m1', 'one'), false);
+    void source.deliver(message('m1', 'one'), false);
     await settled(stored).toContain('m1');
     // As it is on disk in the moment after the POST has left.
     const after = new MemorySurroundings(undefined, around);
@@ -183,7 +183,7 @@ describe('a message', () => {
       headers: {},
     });
     await next.start();
-    const outcome = await next.say(message('m1', 'one'), true);
+    const outcome = await next.deliver(message('m1', 'one'), true);
     expect(outcome).toMatchObject({ state: 'failed', reason: expect.stringContaining('Check what it does') });
     await next.close(0, 'the test is over');
   });

@@ -76,7 +76,7 @@ describe('Claude Code', () => {
     const source = new ClaudeSource({
       ...{ sdk, context: around, env: { HOME: '/nowhere' }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: given.inHand !== undefined },
-      inHand: given.inHand ?? [],
+      inFlight: given.inHand ?? [],
     });
     onTestFinished(() => source.close(0, 'the test is over'));
     return { source, heard, around };
@@ -87,7 +87,7 @@ describe('Claude Code', () => {
     const { source, heard } = agent();
     await source.start();
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
-    expect(await source.say(message(), false, [image, log, pdf, notes])).toEqual(delivered);
+    expect(await source.deliver(message(), false, [image, log, pdf, notes])).toEqual(delivered);
     await settled(() => heard).toHaveLength(1);
     expect(heard[0]?.uuid).toBe('m1');
     expect(heard[0]?.message.content).toEqual([
@@ -107,7 +107,7 @@ describe('Claude Code', () => {
     await rm(notes.path);
     const { source, heard } = agent({ inHand: [{ messageId: 'm1', text: 'Look', files: [image, notes] }] });
     await source.start();
-    expect(await source.say(message(), true, [image, notes])).toEqual(delivered);
+    expect(await source.deliver(message(), true, [image, notes])).toEqual(delivered);
     await settled(() => heard).toHaveLength(1);
     expect(heard[0]?.message.content.map(({ type }) => type)).toEqual(['image', 'text']);
     expect(heard[0]?.message.content[1]).toEqual({ type: 'text', text: `Look\n\n${lostLines(notes)}` });
@@ -131,8 +131,8 @@ describe('Claude Code', () => {
     const { image, pdf } = await carriedFiles();
     const { source, heard } = agent();
     await source.start();
-    void source.say(message('s', 'm1'), false, [image, pdf, image, pdf]);
-    source.say(message('s', 'm2'), false).catch(() => 'it waits for the word that the first one has arrived');
+    void source.deliver(message('s', 'm1'), false, [image, pdf, image, pdf]);
+    source.deliver(message('s', 'm2'), false).catch(() => 'it waits for the word that the first one has arrived');
     await settled(() => heard.map(({ uuid }) => uuid)).toEqual(['m1']);
   });
 });
@@ -144,7 +144,7 @@ describe('an ACP agent', () => {
     const source = new AcpSource({
       ...{ context: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', nativeId, cwd: process.cwd(), pid: null, running: false, note: null },
-      inHand: await InFlightMessages.recall(around, 's'),
+      inFlight: await InFlightMessages.recall(around, 's'),
     });
     await source.start();
     onTestFinished(() => source.close(0, 'the test is over'));
@@ -160,7 +160,7 @@ describe('an ACP agent', () => {
   test('is given what it says that it takes, and links to the rest', async () => {
     const { image, pdf, notes, log } = await carriedFiles();
     const { source, prompts } = await live({ image: true, embeddedContext: true });
-    expect(await source.say(message(), false, [image, pdf, notes, log])).toEqual(delivered);
+    expect(await source.deliver(message(), false, [image, pdf, notes, log])).toEqual(delivered);
     await settled(prompts).toHaveLength(1);
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
     const uri = pathToFileURL(notes.path).href;
@@ -176,7 +176,7 @@ describe('an ACP agent', () => {
   test('that takes only text is given links, and takes no images by its own account', async () => {
     const { image, notes } = await carriedFiles();
     const { source, prompts } = await live(undefined);
-    await source.say(message(), false, [image, notes]);
+    await source.deliver(message(), false, [image, notes]);
     await settled(prompts).toHaveLength(1);
     expect(source.sessions[0]?.attachments).toEqual(['file']);
     expect(prompts()[0]).toEqual([{ type: 'text', text: 'Look at these' }, linkTo(image), linkTo(notes)]);
@@ -193,7 +193,7 @@ describe('an ACP agent', () => {
     const around = new MemorySurroundings();
     around.stored.set('in-hand:s', JSON.stringify([message]));
     const { source, prompts } = await live({ image: true, embeddedContext: true }, replayOf(past), around);
-    void source.say(messageOf('last', 'And now?'), false);
+    void source.deliver(messageOf('last', 'And now?'), false);
     await settled(prompts).not.toEqual([]);
     return prompts().flatMap((blocks) => [blocks]);
   }
@@ -260,12 +260,12 @@ describe('an ACP agent', () => {
       { sessionUpdate: 'user_message_chunk', content: { type: 'image', mimeType: 'image/png', data: base64(PNG) } },
     ];
     const { agent, source, prompts } = await live({ image: true }, past);
-    await source.say(message(), false, [image]);
+    await source.deliver(message(), false, [image]);
     await agent.prompted(1);
     process.kill(source.sessions[0]?.process?.pid ?? 0, 'SIGKILL');
     await settled(() => agent.of('session/load')).toHaveLength(1);
     await settled(() => source.sessions[0]?.pendingMessages).toBe(0);
-    await source.say(message('s', 'm2', 'And now?'), false);
+    await source.deliver(message('s', 'm2', 'And now?'), false);
     await settled(prompts).toHaveLength(2);
     expect(fieldsOf(agent.of('session/load')[0]?.params).sessionId).toBe(SESSION);
     expect(prompts()[1]).toEqual([{ type: 'text', text: 'And now?' }]);
@@ -288,10 +288,10 @@ describe('Codex', () => {
     const around = new MemorySurroundings();
     const source = await connect(around);
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
-    expect(await source.say(message(thread.id), false, [image, notes])).toEqual(delivered);
+    expect(await source.deliver(message(thread.id), false, [image, notes])).toEqual(delivered);
     around.deafen();
     const next = await connect(new MemorySurroundings(undefined, around));
-    expect(await next.say(message(thread.id), true, [image, notes])).toEqual(delivered);
+    expect(await next.deliver(message(thread.id), true, [image, notes])).toEqual(delivered);
     const inputs = server.requests.filter(({ method }) => method === 'turn/start').map(({ params }) => params);
     expect(inputs.map((params) => fieldsOf(params).input)).toEqual([
       [
@@ -316,7 +316,7 @@ describe('Codex', () => {
     onTestFinished(() => source.close(0, 'the test is over'));
     await source.start();
     await settled(() => source.sessions.length).toBe(1);
-    expect(await source.say(message(thread.id), false, [image])).toEqual(delivered);
+    expect(await source.deliver(message(thread.id), false, [image])).toEqual(delivered);
     const [turn] = server.requests.filter(({ method }) => method === 'turn/start');
     expect(fieldsOf(turn?.params).input).toEqual([
       { type: 'text', text: `Look at these\n\n${lostLines(image)}`, text_elements: [] },
@@ -347,10 +347,10 @@ describe('OpenCode', () => {
   test('on another machine is given no path of this one', async () => {
     const { notes, log } = await carriedFiles();
     const { server, source, session } = await followed(asElsewhere);
-    const { state, reason } = await source.say(message(session), false, [notes, log]);
+    const { state, reason } = await source.deliver(message(session), false, [notes, log]);
     expect([state, reason]).toEqual(['failed', expect.stringContaining('("build.log"); attach a shorter part')]);
     expect(source.sessions[0]?.pendingMessages).toBe(0);
-    expect(await source.say(message(session, 'm2'), false, [notes])).toEqual(delivered);
+    expect(await source.deliver(message(session, 'm2'), false, [notes])).toEqual(delivered);
     expect(server.asked.filter(({ path }) => path.endsWith('/prompt_async'))).toHaveLength(1);
   });
 
@@ -358,7 +358,7 @@ describe('OpenCode', () => {
     const { image, pdf, notes, log } = await carriedFiles();
     const { server, source, session } = await followed();
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
-    expect(await source.say(message(session), false, [image, notes, pdf, log])).toEqual(delivered);
+    expect(await source.deliver(message(session), false, [image, notes, pdf, log])).toEqual(delivered);
     const [asked] = server.asked.filter((one) => one.path === `/session/${session}/prompt_async`);
     expect(fieldsOf(asked?.body).parts).toEqual([
       {
@@ -389,7 +389,7 @@ describe('AgentAPI', () => {
     const { image, notes } = await carriedFiles();
     const { server, source, turns } = await terminal();
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
-    expect(await source.say(message(), false, [image, notes])).toEqual(delivered);
+    expect(await source.deliver(message(), false, [image, notes])).toEqual(delivered);
     const [there, others] = ['shot.png', 'notes.md'].map((name) => `/remote/${name}`);
     const said = [lineOf({ ...image, path: there ?? '' }), lineOf({ ...notes, path: others ?? '' })].join('\n');
     expect(server.typed).toEqual([`Look at these\n\nAttached to this message:\n${said}`]);
@@ -402,7 +402,7 @@ describe('AgentAPI', () => {
     const { image } = await carriedFiles();
     const { server, source } = await terminal();
     server.takesFiles = false;
-    expect(await source.say(message(), false, [image])).toEqual(delivered);
+    expect(await source.deliver(message(), false, [image])).toEqual(delivered);
     expect(server.typed[0]).toContain(lineOf(image));
   });
 
@@ -410,7 +410,7 @@ describe('AgentAPI', () => {
     const { image } = await carriedFiles();
     const { server, source } = await terminal(asElsewhere);
     server.takesFiles = false;
-    expect(await source.say(message(), false, [image])).toMatchObject({
+    expect(await source.deliver(message(), false, [image])).toMatchObject({
       state: 'failed',
       reason: expect.stringContaining('accepts no files; update it to 0.10'),
     });
@@ -429,7 +429,7 @@ describe('AgentAPI', () => {
     around.stored.set('in-hand:s', JSON.stringify([inHand]));
     around.filesHere = () => [image];
     const { server, source, turns } = await terminal(undefined, around);
-    expect(await source.say(message(), true, [image])).toEqual(delivered);
+    expect(await source.deliver(message(), true, [image])).toEqual(delivered);
     const typed = `Look at these\n\nAttached to this message:\n${lineOf({ ...image, path: '/remote/shot.png' })}`;
     expect(server.typed).toEqual([typed]);
     expect(around.stored.get('in-hand:s') ?? '').not.toContain('/gone/');
@@ -455,7 +455,7 @@ describe('AgentAPI', () => {
     const { image } = await carriedFiles();
     await rm(image.path);
     const { server, source } = await terminal();
-    expect(await source.say(message(), false, [image])).toEqual({
+    expect(await source.deliver(message(), false, [image])).toEqual({
       state: 'failed',
       reason: 'the file "shot.png" is missing; attach it to a new message',
     });

@@ -165,7 +165,7 @@ describe('the bytes of an attachment', () => {
 
   test('that no message has asked for in two weeks are removed, again and again, unless a message in hand names them', async () => {
     const { store, dir } = await stored((_, response) => void response.end(PNG), {
-      inHand: async () => JSON.stringify([{ messageId: 'm1', files: [image] }]),
+      inFlight: async () => JSON.stringify([{ messageId: 'm1', files: [image] }]),
     });
     await mkdir(dir, { recursive: true });
     const old = async (name: string) => {

@@ -48,7 +48,7 @@ async function running(more: Partial<ClaudeSourceOptions> = {}) {
     sdk,
     context: around,
     memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false },
-    inHand: [],
+    inFlight: [],
     env: { HOME: '/nowhere' },
     answerWithinMs: 60_000,
     record: (fields) => recorded.push(fields),
@@ -81,7 +81,7 @@ async function running(more: Partial<ClaudeSourceOptions> = {}) {
       type: Type,
       body: CommandBodies[Type],
     ) => {
-      const verb = source[HANDLER_NAMES[type] as 'say'].bind(source) as unknown as (
+      const verb = source[HANDLER_NAMES[type] as 'deliver'].bind(source) as unknown as (
         command: Command,
         again: boolean,
       ) => Promise<CommandOutcome>;

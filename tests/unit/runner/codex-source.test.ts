@@ -159,7 +159,7 @@ function decision(around: MemorySurroundings, body: object) {
 
 test('a message to an idle thread begins a turn that names it, and is not told again', async () => {
   const { server, thread, around, source } = await attached();
-  expect(await source.say(message(thread.id, 'hello', 'm1'), false)).toEqual({ state: 'delivered' });
+  expect(await source.deliver(message(thread.id, 'hello', 'm1'), false)).toEqual({ state: 'delivered' });
   await until(() => runs(around).length === 1);
   server.says(thread, 'Hi.');
   server.endTurn(thread);
@@ -175,7 +175,7 @@ test('a message to a running turn waits for a turn of its own', async () => {
   server.beginTurn(thread);
   server.message(thread, 'Build it');
   await until(() => around.openWork(thread.id).turn);
-  await source.say(message(thread.id, 'and test it', 'm1'), false);
+  await source.deliver(message(thread.id, 'and test it', 'm1'), false);
   server.endTurn(thread);
   await until(() => runs(around).length === 2);
   expect(interlude(runs(around)[1])?.userMessageIds).toEqual(['m1']);
@@ -187,7 +187,7 @@ test('what is queued behind a turn that is interrupted gets its turn all the sam
   server.beginTurn(thread);
   server.message(thread, 'Build it');
   await until(() => around.openWork(thread.id).turn);
-  await source.say(message(thread.id, 'and test it', 'm1'), false);
+  await source.deliver(message(thread.id, 'and test it', 'm1'), false);
   expect(await source.interrupt(command('interrupt', thread.id, {}))).toEqual({ state: 'done' });
   await until(() => runs(around).length === 2);
   expect(interlude(runs(around)[1])?.userMessageIds).toEqual(['m1']);
@@ -199,7 +199,7 @@ test('where Codex has no queue, it goes into the running turn, which answers it 
   server.beginTurn(thread);
   server.message(thread, 'Build it');
   await until(() => around.openWork(thread.id).turn);
-  await source.say(message(thread.id, 'and test it', 'm1'), false);
+  await source.deliver(message(thread.id, 'and test it', 'm1'), false);
   await until(() => thread.history.length === 3);
   server.endTurn(thread);
   await until(() => types(around).includes('RUN_FINISHED'));
@@ -424,7 +424,7 @@ test('a server that died says so, is waited for, and is followed again', async (
   await server.listen(path);
   await until(() => source.sessions[0]?.trouble === undefined);
   expect(await source.reach?.()).toBeNull();
-  await source.say(message(thread.id, 'hello', 'm1'), false);
+  await source.deliver(message(thread.id, 'hello', 'm1'), false);
   await until(() => runs(around).length === 2);
   expect(types(around).filter((type) => type === 'RUN_ERROR')).toHaveLength(1);
 });
@@ -524,7 +524,7 @@ test('a thread that can’t be resumed is given up at once, with the reason', as
   const server = new CodexAppServer();
   let gaveUp = '';
   const around = Object.assign(new MemorySurroundings(), {
-    gaveUp(why: string) {
+    failRunner(why: string) {
       gaveUp = why;
     },
   });
@@ -580,7 +580,7 @@ test('a child that dies in mid-frame fails its turn, and its thread goes on in t
   expect(server.threads.size).toBe(1);
   expect(named(around, 'task:started').concat(named(around, 'task:completed'))).toEqual([]);
   expect(item.id).toBeDefined();
-  await source.say(message('s', 'again', 'm1'), false);
+  await source.deliver(message('s', 'again', 'm1'), false);
   await until(() => runs(around).length === 2);
   expect(interlude(runs(around)[1])?.userMessageIds).toEqual(['m1']);
 });

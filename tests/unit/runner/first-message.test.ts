@@ -15,7 +15,7 @@ function sayer(outcome: () => CommandOutcome = () => ({ state: 'delivered' })) {
         { sessionId: 's', text },
         {
           context: around,
-          say: async ({ body: { messageId, text: words } }, again) => {
+          deliver: async ({ body: { messageId, text: words } }, again) => {
             said.push({ messageId, text: words, again });
             return outcome();
           },

@@ -19,7 +19,7 @@ function held(request: Partial<PendingRequest> = {}) {
     kind: 'permission',
     tool: 'shell',
     input: INPUT,
-    give(answer) {
+    deliver(answer) {
       given.push(answer);
       return failure;
     },
@@ -63,7 +63,7 @@ test('what is held again in the same words takes no second answer to what was he
   requests.hold({
     ...asked,
     kind: 'permission',
-    give(answer) {
+    deliver(answer) {
       given.push(answer);
       return null;
     },
@@ -77,7 +77,7 @@ test('what is held again in the same words takes no second answer to what was he
 test('nor while the first answer is on its way; one that could not be given may be given again', async () => {
   let fail = (_: string | null) => {};
   const { given, requests, decide } = held({
-    give: () =>
+    deliver: () =>
       new Promise<string | null>((resolve) => {
         fail = resolve;
       }),
@@ -89,7 +89,7 @@ test('nor while the first answer is on its way; one that could not be given may 
     kind: 'permission',
     tool: 'shell',
     input: INPUT,
-    give(answer) {
+    deliver(answer) {
       given.push(answer);
       return null;
     },
@@ -103,7 +103,7 @@ test('nor while the first answer is on its way; one that could not be given may 
 
 test('two answers at once: the first is given, the second is refused while it is on its way', async () => {
   const { given, requests, decide } = held({
-    give: async (answer) => {
+    deliver: async (answer) => {
       given.push(answer);
       await new Promise((resolve) => setImmediate(resolve));
       return null;
@@ -170,7 +170,7 @@ test('what is let go while its answer is on its way is not held again, however t
   const onItsWay = new Promise<string>((resolve) => {
     fail = resolve;
   });
-  const { requests, decide } = held({ give: () => onItsWay });
+  const { requests, decide } = held({ deliver: () => onItsWay });
   const first = decide({});
   requests.clear();
   fail('the agent has exited');
@@ -181,7 +181,7 @@ test('what is let go while its answer is on its way is not held again, however t
 test('an answer that throws on its way leaves the request open', async () => {
   let throws = true;
   const { decide } = held({
-    give() {
+    deliver() {
       if (throws) throw new Error('broken');
       return null;
     },

@@ -213,11 +213,11 @@ describe('a turn that our stop hook holds', () => {
     await terminal.pass(500);
     await terminal.mirror.offer(OFFER, terminal.claim());
     await terminal.takeOver();
-    expect(terminal.mirror.isInHand('m1')).toBe(true);
+    expect(terminal.mirror.isInFlight('m1')).toBe(true);
     await terminal.pass(8_000);
     terminal.isHeld(OFFER.reason);
     await terminal.pass(2_000);
-    expect([terminal.handed, terminal.mirror.wasHandedOver('m1')]).toEqual([['m1'], true]);
+    expect([terminal.handed, terminal.mirror.wasDelivered('m1')]).toEqual([['m1'], true]);
     terminal.says('4');
     await terminal.pass(10);
     terminal.mirror.stopped(null, '4', terminal.claim());
@@ -234,7 +234,7 @@ describe('a turn that our stop hook holds', () => {
     await terminal.pass(1_000);
     void terminal.mirror.offer(OFFER, terminal.claim());
     await terminal.pass(8_000);
-    expect([terminal.mirror.isBusy, terminal.mirror.isInHand('m1')]).toEqual([true, true]);
+    expect([terminal.mirror.isBusy, terminal.mirror.isInFlight('m1')]).toEqual([true, true]);
     terminal.asks(promptedAt);
     terminal.says('Done.', promptedAt + 900);
     terminal.isHeld(OFFER.reason, promptedAt + 1_100);

@@ -65,7 +65,7 @@ test('an agent that missed a message, because its turn ended without it, is told
   await breaksOff();
   await begins('Once more');
   const body = { messageId: 'm1', text: 'How far?', from: { kind: 'person' as const, id: 'operator' } };
-  const outcome = source.say(
+  const outcome = source.deliver(
     { type: 'message', id: 'c1', sessionId, createdAt: Date.now(), expiresAt: Date.now() + 60_000, body },
     false,
   );

@@ -28,11 +28,11 @@ test('the table of kinds and features says what the kinds say', () => {
 
 describe.each(kinds)(
   'the kind %s',
-  (name, { features, title, help, flags = [], switches = [], takesPrompt = false, urlIsAgents }) => {
+  (name, { features, title, help, flags = [], switches = [], acceptsPrompt = false, urlNamesAgent }) => {
     test('names in its help every option that it takes', () => {
       const common = ['session', 'agent', 'url', 'token', ...(name === 'hooks' ? [] : ['record'])];
-      const addresses = urlIsAgents ? ['dashboard'] : [];
-      for (const flag of [...common, ...addresses, ...(takesPrompt ? ['prompt'] : []), ...flags, ...switches]) {
+      const addresses = urlNamesAgent ? ['dashboard'] : [];
+      for (const flag of [...common, ...addresses, ...(acceptsPrompt ? ['prompt'] : []), ...flags, ...switches]) {
         expect(help).toMatch(new RegExp(`^  --${flag}\\b`, 'm'));
       }
     });

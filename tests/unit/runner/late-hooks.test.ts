@@ -20,7 +20,7 @@ beforeEach(async () => {
   mirror = new SessionMirror({
     ...{ sessionId: 's', file, state: null, now: () => now },
     emit: (outputs) => void events.push(...outputs.map(({ event }) => event)),
-    onHandedOver: (ids) => void handed.push(ids),
+    onDelivered: (ids) => void handed.push(ids),
     ...{ onTurnEnded: () => undefined, log: () => undefined },
   });
 });
@@ -215,7 +215,7 @@ describe('messages that a stop hook holds the agent with', () => {
     await pass(100);
     mirror.offer(first, { at: now, promptId: 'p1' });
     mirror.offer(second, { at: now, promptId: 'p1' });
-    expect([mirror.isInHand('m1'), mirror.isInHand('m2')]).toEqual([true, true]);
+    expect([mirror.isInFlight('m1'), mirror.isInFlight('m2')]).toEqual([true, true]);
     feedback('f1', 'Mara waits.');
     await pass(100);
     expect(handed).toEqual([['m1']]);
@@ -237,13 +237,13 @@ describe('messages that a stop hook holds the agent with', () => {
   test.each([
     ['of a later turn', { at: null, promptId: 'p2' }, true],
     ['of it', { at: null, promptId: 'p1' }, false],
-  ])('are with the agent or not when a turn is over, where the hook was %s', async (_whose, claim, isInHand) => {
+  ])('are with the agent or not when a turn is over, where the hook was %s', async (_whose, claim, isInFlight) => {
     asks('u1', 'p1');
     await pass(100);
     mirror.offer(first, claim);
     says('a1', 'Done.');
     over('o1');
     await pass(100);
-    expect(mirror.isInHand('m1')).toBe(isInHand);
+    expect(mirror.isInFlight('m1')).toBe(isInFlight);
   });
 });

@@ -10,7 +10,7 @@ function lostSession(answers: RpcAnswer[], options: Partial<SessionRecoveryOptio
   const done: string[] = [];
   const session = new SessionRecovery({
     nativeId: () => 'n',
-    give: async ({ messageId }) => {
+    send: async ({ messageId }) => {
       done.push(`give ${messageId}`);
       return answers.shift() ?? LOST;
     },

@@ -19,7 +19,7 @@ test('an agent with an address has --url for it, and --dashboard or INTERLUDE_UR
   expect(() => read(['--url', 'http://a:1'], { INTERLUDE_URL: 'c' })).toThrow('c is not an http address');
   expect(() => read(['--url', 'http://a:1', '--dashboard', 'http://b:2'], { INTERLUDE_URL: 'c' })).not.toThrow();
   expect(() => readFlags('runner claude', ['--dashboard', 'http://b:2'], SERVER_FLAGS, {})).toThrow('--dashboard');
-  expect(kind.urlIsAgents).toBe(true);
+  expect(kind.urlNamesAgent).toBe(true);
 });
 
 async function prepared(flags: Record<string, string>, env: Record<string, string> = {}) {

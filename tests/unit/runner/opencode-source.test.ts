@@ -337,7 +337,7 @@ describe('what people ask for', () => {
   test('a message is named by the turn that answers it, and not told a second time', async () => {
     const { server, session, source, around, isConnected } = await following();
     await isConnected();
-    expect(await source().say(message(session, 'm1', 'Hello'), false)).toEqual({ state: 'delivered' });
+    expect(await source().deliver(message(session, 'm1', 'Hello'), false)).toEqual({ state: 'delivered' });
     expect(source().sessions).toMatchObject([{ sessionId: session, pendingMessages: 1 }]);
     const parent = String(fieldsOf(server.entries.at(-1)?.data.part).messageID);
     const answer = server.begin(session, parent);

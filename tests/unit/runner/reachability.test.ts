@@ -11,7 +11,7 @@ function watched(before: Outage | null = null) {
     ask: async () => reason,
     onLost: async (outage) => void told.push(`lost since ${outage.since - AT}: ${outage.reason}`),
     onBack: async (outage) => void told.push(`back, lost since ${outage.since - AT}`),
-    say: (line) => void told.push(`said: ${line}`),
+    print: (line) => void told.push(`said: ${line}`),
     before,
     now: () => now,
   });
@@ -74,7 +74,7 @@ test('an attempt before a sleep of the machine and one after it are no outage', 
     ask: async () => answers.shift() ?? null,
     onLost: async (outage) => void lost.push(outage),
     onBack: async () => {},
-    say: () => {},
+    print: () => {},
     now: () => now,
   });
   for (const sleptMs of [0, 5_000, 3_600_000, 5_000]) {

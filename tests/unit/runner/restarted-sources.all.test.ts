@@ -9,7 +9,7 @@ import { MemorySurroundings } from '../../support/source-surroundings';
 
 function keepingReasons() {
   const reasons: string[] = [];
-  const around = Object.assign(new MemorySurroundings(), { gaveUp: (why: string) => void reasons.push(why) });
+  const around = Object.assign(new MemorySurroundings(), { failRunner: (why: string) => void reasons.push(why) });
   return { around, reasons };
 }
 
@@ -35,7 +35,7 @@ test('AcpSource gives up an agent that dies five times within a minute, and ends
   const source = new AcpSource({
     context: around,
     memory: { sessionId: 's', nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
-    inHand: await InFlightMessages.recall(around, 's'),
+    inFlight: await InFlightMessages.recall(around, 's'),
     command: agent.command,
     env: { PATH: process.env.PATH },
     answerWithinMs: 60_000,

@@ -46,7 +46,7 @@ function follow(sessionId: string, state: MirrorState | null = null, events: AgU
       events.push(...outputs.map(({ event }) => event));
       stored = parseMirrorState(JSON.stringify(next));
     },
-    onHandedOver: () => undefined,
+    onDelivered: () => undefined,
     onTurnEnded: () => undefined,
     log: () => undefined,
     now: () => now,
@@ -450,7 +450,7 @@ describe('what no line says', () => {
     const first = follow(sessionId);
     writeLine({ file, text: JSON.stringify(prompt) });
     await first.mirror.step();
-    first.mirror.asked('Bash', input, { title: 'Use Bash: answer it in the terminal' });
+    first.mirror.requestOpened('Bash', input, { title: 'Use Bash: answer it in the terminal' });
     await first.mirror.step();
     expect(first.events.some(({ name }) => name === 'request:opened')).toBe(false);
     writeLine({ file, text: JSON.stringify({ type: 'assistant', uuid: 'a1', message: { id: 'm', content: [call] } }) });

@@ -71,7 +71,7 @@ async function claude(): Promise<SourceStage> {
         sdk,
         context: surroundings,
         memory: stored === undefined ? memory : (JSON.parse(stored[1]) as ClaudeSession),
-        inHand: inHand === undefined ? [] : (JSON.parse(inHand[1]) as InFlightMessage[]),
+        inFlight: inHand === undefined ? [] : (JSON.parse(inHand[1]) as InFlightMessage[]),
         env: { HOME: '/nowhere' },
         answerWithinMs: 60_000,
       });

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 const done = async () => ({ state: 'done' as const });
 const ALL: Required<CommandHandlers> = {
-  ...{ say: done, interrupt: done, end: done, stop: done, answer: done, wake: done, setWakeRule: done },
+  ...{ deliver: done, interrupt: done, end: done, stop: done, answer: done, wake: done, setWakeRule: done },
 };
 
 test('a source that acts on all commands names each: a runner that names none may be older than some', () => {

@@ -32,7 +32,7 @@ describe('the end of a turn', () => {
     vi.useFakeTimers();
     const mirror = {
       ...{ sessionId: 's1', isLeft: false, hookRan: () => {}, step: async () => {} },
-      ...{ isInHand: () => false, wasTyped: () => false },
+      ...{ isInFlight: () => false, wasTyped: () => false },
       // it is stored some time
       offer: () => new Promise<void>(() => {}),
     };

@@ -89,7 +89,7 @@ export class AcpSession {
   }
 
   prompted(key: string, { prompt, _meta }: Fields, now: number): void {
-    this.replay?.over();
+    this.replay?.end();
     this.#hasFailed = false;
     const ids = listOf(fieldsOf(fieldsOf(_meta).interlude).messageIds).flatMap((id) => textOf(id) ?? []);
     for (const id of ids) this.writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
@@ -109,12 +109,12 @@ export class AcpSession {
   }
 
   /** The agent has lost its session, with all work in it. */
-  promptUntaken(key: string, error: RpcError, now: number): void {
-    this.turns.untaken(key, endOf(null, error), now);
+  promptRejected(key: string, error: RpcError, now: number): void {
+    this.turns.rejected(key, endOf(null, error), now);
     this.tasks.forgotten();
   }
 
-  asks(key: string, params: Fields, now: number): void {
+  permissionRequested(key: string, params: Fields, now: number): void {
     if (this.requests.has(key)) return;
     // A permission's content is its reason, not output; and its input may run later.
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
@@ -145,7 +145,7 @@ export class AcpSession {
 
   /** Handles `session/update`; `frame` is the whole message, stored if unknown. */
   update(update: Fields, frame: unknown, now: number): void {
-    if (this.replay?.takes(update, now) === true) return;
+    if (this.replay?.absorb(update, now) === true) return;
     switch (update.sessionUpdate) {
       case 'agent_message_chunk':
         this.#chunk('text', update, now);

@@ -83,9 +83,9 @@ export class PromptTurns {
   }
 
   /** The agent rejected a prompt because it lost the session. With content, the prompt counts as taken. */
-  untaken(key: string, end: TurnEnd, now: number): void {
+  rejected(key: string, end: TurnEnd, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
-    if (prompt?.hasTurn === true && this.#writer.turn?.spoke !== false) {
+    if (prompt?.hasTurn === true && this.#writer.turn?.hasContent !== false) {
       this.answered(key, end, {}, now);
       return;
     }
@@ -143,7 +143,7 @@ export class PromptTurns {
   }
 
   /** A between-run turn begins at its mark. */
-  ownBegins(trigger: TurnTrigger, now: number): void {
+  betweenRunStarted(trigger: TurnTrigger, now: number): void {
     if (this.#settled !== null) this.#end(this.#settled.end);
     if (this.#writer.turn === null) this.#beginBetweenRun(trigger, true, now);
     else if (this.#isBetweenRun) this.#writer.setTrigger(trigger);
@@ -153,7 +153,7 @@ export class PromptTurns {
   working(now: number): void {
     const next = this.#writer.turn === null ? this.#nextUnnamed : undefined;
     if (next !== undefined) this.#begin(next, now);
-    else this.ownBegins(this.cause(), now);
+    else this.betweenRunStarted(this.cause(), now);
   }
 
   /** The agent reports that it is idle (ACP v2). */
@@ -164,14 +164,14 @@ export class PromptTurns {
       if (this.#writer.turn === null) this.#begin(prompt, now);
       else this.#join(prompt);
     }
-    if (this.#isBetweenRun) this.ownEnds(end);
+    if (this.#isBetweenRun) this.betweenRunEnded(end);
     else if (this.profile.reportsState !== true) this.resulted(end, now);
     else if (this.#writer.turn !== null) this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
     this.#prompts = this.#prompts.filter(({ hasTurn, isAccepted }) => !hasTurn || isAccepted !== true);
   }
 
   /** A between-run turn ends at its mark. */
-  ownEnds(end: TurnEnd, trigger: TurnTrigger | null = null): void {
+  betweenRunEnded(end: TurnEnd, trigger: TurnTrigger | null = null): void {
     if (!this.#isBetweenRun) return;
     if (trigger !== null) this.#writer.setTrigger(trigger);
     this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);

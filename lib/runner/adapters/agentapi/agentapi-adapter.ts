@@ -19,7 +19,7 @@ interface AgentApiAdapterOptions extends WireAdapterOptions {
   /** `place` of an earlier adapter. */
   place?: string | null;
   /** Messages being posted at the time, to recognize them among the server's. */
-  inHand?: readonly { messageId: string; text: string }[];
+  inFlight?: readonly { messageId: string; text: string }[];
   /** Shorter in tests. */
   terms?: { stillMs?: number };
 }
@@ -57,14 +57,14 @@ export class AgentApiAdapter implements WireAdapter {
   #isPolling = false;
   #now = 0;
 
-  constructor({ place, inHand = [], sessionOf, newRunId, isReplay, terms }: AgentApiAdapterOptions) {
+  constructor({ place, inFlight = [], sessionOf, newRunId, isReplay, terms }: AgentApiAdapterOptions) {
     this.#settleMs = terms?.stillMs ?? SETTLE_MS;
     this.#newRunId = newRunId;
     this.#writer = new SessionWriter({ sessionId: sessionOf(''), newRunId, isReplay });
     this.#isFirst = (place ?? null) === null;
     this.#progress = parseProgress(place ?? null);
     this.#base = this.#progress.agent?.text ?? '';
-    for (const { messageId, text } of inHand) this.#posts(text, messageId);
+    for (const { messageId, text } of inFlight) this.#posts(text, messageId);
   }
 
   /** Progress for the next adapter. */
@@ -95,14 +95,14 @@ export class AgentApiAdapter implements WireAdapter {
     this.#now = now;
     this.#writer.at(now);
     this.#read(frameOf(frame));
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   elapsed(now: number): EmittedEvent[] {
     this.#now = now;
     this.#writer.at(now);
     if (this.#stableSince !== null && this.#stableSince + this.#settleMs <= now) this.#settle();
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   ended(end: WireEnd, now: number): EmittedEvent[] {
@@ -113,7 +113,7 @@ export class AgentApiAdapter implements WireAdapter {
     this.#isStable = null;
     this.#stableSince = null;
     this.#writer.end(end, end.goesOn !== undefined);
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   #read(frame: AgentApiFrame): void {

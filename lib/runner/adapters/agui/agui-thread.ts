@@ -145,7 +145,7 @@ export class AgUiThread {
       default:
         this.#receive(frame, now);
     }
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   elapsed(now: number): EmittedEvent[] {
@@ -161,7 +161,7 @@ export class AgUiThread {
       this.#drain();
       this.#clock(now);
     }
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   ended(end: WireEnd, now: number): EmittedEvent[] {
@@ -173,7 +173,7 @@ export class AgUiThread {
     this.#writer.end(end, end.goesOn !== undefined);
     this.#release();
     this.#floorDueAt = null;
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   #at(now: number): void {
@@ -241,7 +241,7 @@ export class AgUiThread {
       this.#floor = 'run';
       this.#broken = null;
     }
-    const input = this.#posted.take(runId);
+    const input = this.#posted.remove(runId);
     if (input === undefined || !isAccepted) return;
     this.#duplicates.clear();
     this.#beginPosted(runId, input);
@@ -250,7 +250,7 @@ export class AgUiThread {
 
   /** The event stream announces a posted run first. @param name the server's id for it */
   #beginEarly(runId: string, name: string | null): void {
-    const input = this.#posted.take(runId);
+    const input = this.#posted.remove(runId);
     if (input === undefined) return;
     this.#breakTurn();
     this.#duplicates.clear();

@@ -24,7 +24,7 @@ export class PostedRuns {
   }
 
   /** Removes a started or refused run. */
-  take(runId: string): RunInput | undefined {
+  remove(runId: string): RunInput | undefined {
     const input = this.#inputs.get(runId);
     this.#inputs.delete(runId);
     if (input !== undefined) this.#lastMessage = textOf(input.messages.at(-1)?.id);

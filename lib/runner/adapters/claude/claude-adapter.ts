@@ -106,11 +106,11 @@ export class ClaudeAdapter {
    * Opens a request for a `canUseTool` call.
    * @param request `tool` or `toolName`, `input` and the call's options; `expiresAt` if the wait is limited
    */
-  permissionAsked(request: unknown, now: number): TimedEvent[] {
+  requestOpened(request: unknown, now: number): TimedEvent[] {
     const fields = fieldsOf(request);
     const callId = textOf(fields.toolUseID);
     const shown = callId === null ? null : this.#messages.shownCall(callId);
-    return this.#collect(now, () => this.#requests.asked(fields, shown));
+    return this.#collect(now, () => this.#requests.opened(fields, shown));
   }
 
   /**
@@ -118,7 +118,7 @@ export class ClaudeAdapter {
    * @param toolUseId null if only one request is open
    * @param answer `{ behavior: 'allow' | 'deny', message? }`; `outcome` is `expired` or `cancelled` without an answer
    */
-  permissionAnswered(toolUseId: string | null, answer: unknown, now: number): TimedEvent[] {
+  requestAnswered(toolUseId: string | null, answer: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => this.#requests.answered(toolUseId, fieldsOf(answer)));
   }
 
@@ -308,7 +308,7 @@ export class ClaudeAdapter {
   #collect(now: number, work: () => void): TimedEvent[] {
     this.#writer.at(now);
     work();
-    return this.#writer.take().map(({ occurredAt, event }) => ({ occurredAt, event }));
+    return this.#writer.drain().map(({ occurredAt, event }) => ({ occurredAt, event }));
   }
 }
 

@@ -78,7 +78,7 @@ export class PendingTaskEnds {
   }
 
   /** An empty result arrived for this run; tasks of an earlier process have no run. */
-  swallow(runId: string | null): void {
+  discard(runId: string | null): void {
     for (const end of this.#waiting) if (end.runId === runId) end.swallowed = true;
   }
 

@@ -48,7 +48,7 @@ export class Requests {
   }
 
   /** @param callId log id of the call */
-  asked(request: Fields, callId: string | null = textOf(request.toolUseID)): void {
+  opened(request: Fields, callId: string | null = textOf(request.toolUseID)): void {
     const id = textOf(request.toolUseID) ?? textOf(request.requestId);
     if (id === null || this.#isKnown(id)) return;
     if (this.#awaits(id)) this.called(id);

@@ -83,12 +83,12 @@ export class TranscriptAdapter {
   }
 
   /** The turn has ended; only its stop hook is outstanding. */
-  get hasSaidLastWord(): boolean {
+  get hasFinished(): boolean {
     return this.openRunId !== null && this.#hasFinished;
   }
 
   /** The stop hook carries a final text that no line has. */
-  get lacksLastWords(): boolean {
+  get lacksFinalText(): boolean {
     return this.#finalText.missingOf(this.stops.own?.text) !== null;
   }
 
@@ -105,7 +105,7 @@ export class TranscriptAdapter {
 
   /** A stop hook let the turn end. Call `stopped` once the transcript has the final text. */
   announced(stop: Stop): void {
-    this.stops.heard(stop, this.hasSaidLastWord);
+    this.stops.ran(stop, this.hasFinished);
   }
 
   /** Background subagents, running or ended, whose own transcripts should be read. */
@@ -202,18 +202,18 @@ export class TranscriptAdapter {
   }
 
   /** Records a request shown in the terminal; it is written once the transcript has its tool call. */
-  permissionAsked(tool: string, input: unknown, about: Fields, now: number): TimedEvent[] {
-    this.#requests.asked({ tool, input, about, at: now });
+  requestOpened(tool: string, input: unknown, about: Fields, now: number): TimedEvent[] {
+    this.#requests.opened({ tool, input, about, at: now });
     return this.#process(this.#matchRequests(now));
   }
 
   /** Resolves a request answered outside the terminal. @param answer `{ behavior: 'allow' | 'deny', message? }` */
-  permissionAnswered(requestId: string, answer: Fields, now: number): TimedEvent[] {
-    return this.#process(this.#adapter.permissionAnswered(requestId, answer, now));
+  requestAnswered(requestId: string, answer: Fields, now: number): TimedEvent[] {
+    return this.#process(this.#adapter.requestAnswered(requestId, answer, now));
   }
 
   /** Records messages delivered to the agent: the open turn answers them. */
-  handedOver(messageIds: readonly string[]): void {
+  messagesDelivered(messageIds: readonly string[]): void {
     for (const id of messageIds) this.#adapter.delivered(id);
     this.#answers.push(...messageIds);
     this.#replyTo.push(...messageIds);
@@ -551,7 +551,7 @@ export class TranscriptAdapter {
   }
 
   #matchRequests(at: number): TimedEvent[] {
-    return this.#requests.matched(at).flatMap((request) => this.#adapter.permissionAsked(request, at));
+    return this.#requests.matched(at).flatMap((request) => this.#adapter.requestOpened(request, at));
   }
 
   #process(outputs: TimedEvent[]): TimedEvent[] {

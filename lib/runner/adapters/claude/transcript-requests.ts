@@ -46,7 +46,7 @@ export class TranscriptRequests {
     if (this.#calls.take(id, 'result') === 'ends' && call !== undefined) call.returnedAt = at;
   }
 
-  asked(ask: Request): void {
+  opened(ask: Request): void {
     this.#requests.push(ask);
     if (this.#requests.length > MAX_REQUESTS) this.#requests.shift();
   }

@@ -64,7 +64,7 @@ export class TurnAttribution {
 
   result(message: Fields): void {
     if (this.#apply(this.#isForeign(message) ? 'foreign-end' : 'end', message) === 'stray') {
-      if (fieldsOf(message.origin).kind === 'task-notification') this.ends.swallow(originRun(message));
+      if (fieldsOf(message.origin).kind === 'task-notification') this.ends.discard(originRun(message));
       return;
     }
     this.#answers(message);

@@ -96,7 +96,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   /** Resumes a thread of an earlier process. Parents come before their children. */
-  takeUp(threadId: string, before: ThreadSnapshot, now: number): EmittedEvent[] {
+  restore(threadId: string, before: ThreadSnapshot, now: number): EmittedEvent[] {
     this.#now = now;
     const { place, parentThreadId, openTurnRunId, openTasks, openRequests } = before;
     const thread = this.#thread(threadId, parentThreadId);
@@ -109,7 +109,7 @@ export class CodexAdapter implements WireAdapter {
       // Codex repeats requests that still wait.
       for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner restarted.');
     }
-    thread.takeUp(
+    thread.restore(
       place,
       openTurnRunId,
       openTasks.map(({ id }) => id),
@@ -136,7 +136,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   /** Open server request with this id. */
-  asked(rpcId: RpcId): CodexRequest | null {
+  openRequest(rpcId: RpcId): CodexRequest | null {
     return this.#requests.get(rpcId);
   }
 
@@ -214,7 +214,7 @@ export class CodexAdapter implements WireAdapter {
   #requested(id: RpcId, method: string, msg: Fields): void {
     const params = fieldsOf(msg.params);
     const before = this.#requests.get(id);
-    const request = this.#requests.asked(id, msg);
+    const request = this.#requests.open(id, msg);
     if (before !== null && before.value.request_id !== request?.value.request_id) {
       this.#threads.get(before.threadId)?.writer.resolved(before.value.request_id, 'unknown', ID_REUSED);
     }
@@ -333,7 +333,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   #resolved(rpcId: RpcId | null): void {
-    const asked = rpcId === null ? null : this.#requests.take(rpcId);
+    const asked = rpcId === null ? null : this.#requests.remove(rpcId);
     if (asked === null) return;
     const { request, outcome } = asked;
     const writer = this.#threads.get(request.threadId)?.writer;
@@ -345,7 +345,7 @@ export class CodexAdapter implements WireAdapter {
   #closeRequests(thread: CodexThread, turnId: string): void {
     for (const rpcId of this.#requests.of(thread.id, turnId)) {
       if (thread.parent !== null) this.#resolved(rpcId);
-      else this.#requests.take(rpcId);
+      else this.#requests.remove(rpcId);
     }
   }
 
@@ -382,7 +382,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   #take(): EmittedEvent[] {
-    return [...this.#writers.values()].flatMap((writer) => writer.take());
+    return [...this.#writers.values()].flatMap((writer) => writer.drain());
   }
 }
 

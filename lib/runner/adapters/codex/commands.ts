@@ -41,7 +41,7 @@ export class Commands {
   }
 
   /** Resumes tasks of an earlier process. */
-  takeUp(taskIds: readonly string[]): void {
+  restore(taskIds: readonly string[]): void {
     for (const id of taskIds) {
       setBounded(
         this.#known,

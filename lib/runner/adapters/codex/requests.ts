@@ -185,7 +185,7 @@ export class PendingRequests {
   readonly #changes = new Map<string, unknown>();
 
   /** @returns null if the request is not for people */
-  asked(rpcId: RpcId, message: Fields): CodexRequest | null {
+  open(rpcId: RpcId, message: Fields): CodexRequest | null {
     const request = parseRequest(message, this.#changes.get(textOf(fieldsOf(message.params).itemId) ?? ''));
     if (request !== null) setBounded(this.#pending, rpcId, { request, outcome: null }, MAX_KNOWN);
     return request;
@@ -202,7 +202,7 @@ export class PendingRequests {
   }
 
   /** Removes a settled request. */
-  take(rpcId: RpcId): Pending | null {
+  remove(rpcId: RpcId): Pending | null {
     const asked = this.#pending.get(rpcId) ?? null;
     this.#pending.delete(rpcId);
     return asked;

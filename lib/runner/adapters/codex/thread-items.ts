@@ -54,7 +54,7 @@ export class ThreadItems {
   }
 
   /** Resumes the open turn. */
-  takeUp({ begun, completed }: ItemsProgress): void {
+  restore({ begun, completed }: ItemsProgress): void {
     this.#completedInTurn = completed;
     for (const id of completed) setBounded(this.#completed, id, true, MAX_KNOWN);
     for (const { id, kind } of begun) {

@@ -84,14 +84,14 @@ export class CodexThread {
    * Resumes from an earlier process.
    * @param turnRunId run left open by the turn
    */
-  takeUp(place: ThreadProgress, turnRunId: string | null, taskIds: readonly string[]): void {
+  restore(place: ThreadProgress, turnRunId: string | null, taskIds: readonly string[]): void {
     const { lastTurn, openTurn, cause } = place;
     this.#isWhole = place.isWhole;
-    this.#commands.takeUp(place.tasks.filter((id) => taskIds.includes(id)));
+    this.#commands.restore(place.tasks.filter((id) => taskIds.includes(id)));
     const goesOn = this.parent === null ? turnRunId !== null : taskIds.includes(openTurn ?? '');
     const open = openTurn !== null && goesOn ? { turnId: openTurn, cause } : null;
-    this.turns.takeUp(open === null ? (openTurn ?? lastTurn) : lastTurn, open);
-    if (open !== null) this.items.takeUp(place);
+    this.turns.restore(open === null ? (openTurn ?? lastTurn) : lastTurn, open);
+    if (open !== null) this.items.restore(place);
   }
 
   stopping(processId: string): void {

@@ -87,7 +87,7 @@ export class Turns {
   }
 
   /** Resumes from an earlier process. @param open the turn still open */
-  takeUp(last: string | null, open: { turnId: string; cause: TurnCause | null } | null): void {
+  restore(last: string | null, open: { turnId: string; cause: TurnCause | null } | null): void {
     this.#last = last;
     this.#open = open;
     if (last !== null) setBounded(this.#over, last, true, MAX_TURNS);

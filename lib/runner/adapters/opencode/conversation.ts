@@ -23,14 +23,14 @@ export interface EarlierState {
   runId: string | null;
   requests: readonly string[];
   /** Open part, by OpenCode session. */
-  said: ReadonlyMap<string, string>;
+  openParts: ReadonlyMap<string, string>;
 }
 
 /** A root session of OpenCode with its subagents' sessions: one session of the dashboard. */
 export class Conversation {
   readonly root: string;
   readonly writer: SessionWriter;
-  readonly asks: OpenRequests;
+  readonly requests: OpenRequests;
   readonly #tree: SessionTree;
   readonly #turns: Turns;
   readonly #subagents: Subagents;
@@ -46,7 +46,7 @@ export class Conversation {
     this.root = root;
     this.#tree = tree;
     this.writer = new SessionWriter(options);
-    this.asks = new OpenRequests(this.writer);
+    this.requests = new OpenRequests(this.writer);
     this.#subagents = new Subagents(this.writer, tree);
     this.#turns = new Turns(this.writer, options.newRunId);
   }
@@ -86,7 +86,7 @@ export class Conversation {
     const toolUseId = this.#calls.get(`${messageID} ${callID}`) ?? null;
     const isMain = session === this.root;
     const by = isMain ? null : (this.#tree.get(session)?.title ?? session);
-    this.asks.asked(kind, asked, { toolUseId, by, isMain });
+    this.requests.opened(kind, asked, { toolUseId, by, isMain });
   }
 
   /** Handles the server's status of a session. */
@@ -111,23 +111,23 @@ export class Conversation {
     if (isIdle(this.root)) this.#turns.processEnded();
     for (const task of this.writer.openTasks) {
       if (!isIdle(task)) continue;
-      this.asks.gone(task);
+      this.requests.sessionGone(task);
       this.#subagents.lost(task, 'OpenCode ended during this task; the outcome is unknown.');
     }
   }
 
   /** Work is open, so idleness would end it. */
   get isAtWork(): boolean {
-    return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.asks.hasOpen;
+    return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.requests.hasOpen;
   }
 
   hasMessage(messageId: string): boolean {
     return this.#turns.has(messageId);
   }
 
-  restore({ runId, requests, said }: EarlierState): void {
-    this.asks.restore(requests);
-    for (const [session, partId] of said) this.#writers.get(session)?.resume(partId);
+  restore({ runId, requests, openParts }: EarlierState): void {
+    this.requests.restore(requests);
+    for (const [session, partId] of openParts) this.#writers.get(session)?.resume(partId);
     this.#turns.restore(runId);
   }
 
@@ -148,7 +148,7 @@ export class Conversation {
   }
 
   #deleted(session: string): void {
-    this.asks.gone(session);
+    this.requests.sessionGone(session);
     if (session === this.root) this.end({ reason: 'the session was deleted in OpenCode', isAsked: true });
     else this.#subagents.ended({ taskId: session, status: 'stopped', result: '' });
   }
@@ -177,7 +177,7 @@ export class Conversation {
     if (!message.isDone) this.#subagents.begin(session, null);
     else if (fieldsOf(info.error).name === 'MessageAbortedError') {
       // The parent session gets no event for this.
-      this.asks.gone(session);
+      this.requests.sessionGone(session);
       this.#subagents.ended({ taskId: session, status: 'stopped', result: '' });
     }
   }
@@ -204,7 +204,7 @@ export class Conversation {
     if (tool.result === REJECTED) message.isRejected = true;
     if (tool.callId !== null) setBounded(this.#calls, `${part.messageID} ${tool.callId}`, tool.id, MAX_MESSAGES);
     if (tool.plan !== null && session === this.root) this.writer.plan(`${session}/plan`, tool.plan);
-    if (tool.isOver) this.asks.callEnded(session, tool.callId);
+    if (tool.isOver) this.requests.callEnded(session, tool.callId);
     if (tool.tool === 'task') this.#subagentOf(tool);
   }
 
@@ -222,21 +222,21 @@ export class Conversation {
   #parsePromptPart(part: Fields, session: string): void {
     const messageId = idOf(part.messageID) ?? '';
     const asked = parsePromptPart(part);
-    const before = this.#turns.askedBy(messageId);
+    const before = this.#turns.authorOf(messageId);
     const isMain = session === this.root;
     if (asked.kind === 'task') {
       for (const notice of asked.notices) this.#subagents.ended(notice);
       const known = before?.kind === 'task' ? before.taskIds : [];
       const taskIds = [...new Set([...known, ...asked.notices.map(({ taskId }) => taskId)])];
-      if (before?.kind !== 'person') this.#turns.asks(messageId, { kind: 'task', taskIds });
+      if (before?.kind !== 'person') this.#turns.promptRead(messageId, { kind: 'task', taskIds });
     } else if (asked.kind === 'person') {
       const known = before?.kind === 'person' ? before.ids : [];
       const id = asked.messageId ?? this.#firstPart(messageId, idOf(part.id) ?? messageId);
-      if (isMain && !known.includes(id)) this.#turns.asks(messageId, { kind: 'person', ids: [...known, id] });
+      if (isMain && !known.includes(id)) this.#turns.promptRead(messageId, { kind: 'person', ids: [...known, id] });
       if (asked.messageId !== null) this.writer.dashboardMessage(id, asked.text);
       else this.writer.userMessage(id, asked.text, isMain ? {} : { taskId: session });
     } else {
-      if (before === undefined && isMain) this.#turns.asks(messageId, { kind: 'own' });
+      if (before === undefined && isMain) this.#turns.promptRead(messageId, { kind: 'own' });
       if (asked.kind === 'compaction' && asked.isAuto) {
         this.writer.notice('The conversation is too long and is being compacted.');
       }
@@ -259,7 +259,7 @@ export class Conversation {
 
   #answered(requestId: unknown, answer: unknown): void {
     const id = idOf(requestId);
-    if (id !== null) this.asks.answered(id, textOf(answer));
+    if (id !== null) this.requests.answered(id, textOf(answer));
   }
 
   #partsOf(session: string): PartWriter {

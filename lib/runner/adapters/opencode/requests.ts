@@ -34,7 +34,7 @@ export class OpenRequests {
   }
 
   /** @param about the call's log id and the asking subagent */
-  asked(
+  opened(
     kind: RequestKind,
     asked: Fields,
     about: { toolUseId: string | null; by: string | null; isMain: boolean },
@@ -64,7 +64,7 @@ export class OpenRequests {
   }
 
   /** The asking session is gone. */
-  gone(session: string): void {
+  sessionGone(session: string): void {
     this.#drop((ask) => ask.session === session, 'cancelled');
   }
 

@@ -89,7 +89,7 @@ export class SessionTree {
   readonly #sessions = new Map<string, NativeSession>();
 
   /** @param info a session as in events and routes */
-  learn(info: unknown): NativeSession | null {
+  update(info: unknown): NativeSession | null {
     const fields = fieldsOf(info);
     const id = idOf(fields.id);
     if (id === null) return null;

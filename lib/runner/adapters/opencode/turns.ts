@@ -53,11 +53,11 @@ export class Turns {
     this.#newRunId = newRunId;
   }
 
-  askedBy(messageId: string): MessageAuthor | undefined {
+  authorOf(messageId: string): MessageAuthor | undefined {
     return this.#asked.get(messageId);
   }
 
-  asks(messageId: string, asked: MessageAuthor): void {
+  promptRead(messageId: string, asked: MessageAuthor): void {
     setBounded(this.#asked, messageId, asked, MAX_REMEMBERED);
     if (asked.kind !== 'person' || this.#opened.has(messageId)) return;
     setBounded(this.#unanswered, messageId, asked.ids, MAX_REMEMBERED);

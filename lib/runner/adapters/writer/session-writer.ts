@@ -29,7 +29,7 @@ export interface OpenTurn {
   readonly runId: string;
   readonly kind: TurnCause['kind'];
   /** The agent has produced content in this turn. */
-  readonly spoke: boolean;
+  readonly hasContent: boolean;
   /** User messages the turn answers. */
   readonly answers: ReadonlySet<string>;
   /** Epoch milliseconds. */
@@ -83,7 +83,7 @@ interface Turn {
   runId: string;
   cause: TurnCause;
   answers: Set<string>;
-  spoke: boolean;
+  hasContent: boolean;
   startedAt: number;
 }
 
@@ -126,7 +126,7 @@ export class SessionWriter {
   }
 
   /** Returns and clears the pending events. */
-  take(): EmittedEvent[] {
+  drain(): EmittedEvent[] {
     const out = this.#out;
     this.#out = [];
     return out;
@@ -170,7 +170,7 @@ export class SessionWriter {
     const verdict = this.#turns.verdict(TURN, input);
     if (verdict === 'begins') this.#begin(cause(), runId ?? this.#options.newRunId());
     else if (input !== 'end') this.#turns.take(TURN, input);
-    if (input === 'content' && this.#turn !== null) this.#turn.spoke = true;
+    if (input === 'content' && this.#turn !== null) this.#turn.hasContent = true;
     return verdict;
   }
 
@@ -195,7 +195,7 @@ export class SessionWriter {
 
   #newTurn(cause: TurnCause, runId: string): Turn {
     const answers = new Set(cause.kind === 'user' ? cause.userMessageIds : []);
-    return { runId, cause, answers, spoke: false, startedAt: this.#now };
+    return { runId, cause, answers, hasContent: false, startedAt: this.#now };
   }
 
   #writeTurnStart({ runId, cause, answers }: Turn): void {
@@ -267,7 +267,7 @@ export class SessionWriter {
     if (known !== undefined) return known;
     const prefix = () => (taskId === null ? (this.#turn?.runId ?? this.sessionId) : name);
     const emit = (event: AgUiEvent) => {
-      if (taskId === null && this.#turn !== null) this.#turn.spoke = true;
+      if (taskId === null && this.#turn !== null) this.#turn.hasContent = true;
       this.#emit(event);
     };
     const parts = new PartAssembler(emit, prefix, taskId, runId);

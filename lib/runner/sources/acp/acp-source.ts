@@ -40,7 +40,7 @@ import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCu
 export interface AcpSourceOptions {
   context: SourceContext;
   memory: AcpSession;
-  inHand: InFlightMessages;
+  inFlight: InFlightMessages;
   command: readonly [string, ...string[]];
   env: Record<string, string | undefined>;
   /** Control file for processes that the agent starts. */
@@ -72,7 +72,7 @@ export class AcpSource implements Source {
   readonly #replay = new ReplayRecorder();
   readonly #supervisor: AgentSupervisor;
   readonly #processes: ProcessExitWatcher;
-  readonly elsewhere: string;
+  readonly unknownSessionRefusal: string;
   readonly refusals = {
     'task.stop': 'this agent can’t stop a single task',
     'task.wake': 'send a message instead: ACP has no other way to start a turn',
@@ -98,24 +98,24 @@ export class AcpSource implements Source {
 
   constructor(options: AcpSourceOptions) {
     this.#options = options;
-    const { context, memory, answerWithinMs, record, inHand } = options;
+    const { context, memory, answerWithinMs, record, inFlight } = options;
     this.#context = context;
     this.#session = memory;
     this.end = endSessionHandler(context);
     const { sessionId } = memory;
-    this.elsewhere = `the agent is running session ${sessionId}; resume this one with --session`;
+    this.unknownSessionRefusal = `the agent is running session ${sessionId}; resume this one with --session`;
     this.#adapter = new AcpAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, answerWithinMs });
     this.#permissions = new PermissionRequests(sessionId, answerWithinMs);
     this.#lost = new SessionRecovery({
       nativeId: () => this.#session.nativeId,
-      give: (message) => this.#prompt(message),
-      isUnprocessed: ({ messageId }) => inHand.has(messageId),
+      send: (message) => this.#prompt(message),
+      isUnprocessed: ({ messageId }) => inFlight.has(messageId),
       reload: () => this.#reloadSession(),
       restart: async () => await this.#connection?.end(),
       patienceMs: options.patienceMs ?? PATIENCE_MS,
     });
     this.#queue = new PromptQueue({
-      inHand,
+      inFlight,
       prompt: (message) => this.#lost.prompt(message),
       failedAfterDelivery: (messageId, reason) => context.report(messageId, { state: 'failed', reason }),
     });
@@ -133,9 +133,9 @@ export class AcpSource implements Source {
     });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: context,
+      context: context,
       record,
-      onTold: (events) => {
+      onEmitted: (events) => {
         this.#emittedEnd ||= events.some(({ event }) => event.name === CUSTOM.sessionEnded);
         this.#processes.watch(this.#adapter.processes(this.#session.nativeId ?? ''));
         this.#context.changed();
@@ -187,7 +187,7 @@ export class AcpSource implements Source {
     await this.#remember({ running: false, pid: null });
   }
 
-  async say(
+  async deliver(
     { body }: CommandOf<'message'>,
     again: boolean,
     files?: readonly AttachmentFile[],
@@ -195,7 +195,7 @@ export class AcpSource implements Source {
     if (this.#supervisor.failure !== null) return failed(this.#supervisor.failure);
     const { messageId } = body;
     const text = messageText(body);
-    return await this.#queue.say(inFlightMessage(messageId, text, files), again);
+    return await this.#queue.add(inFlightMessage(messageId, text, files), again);
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
@@ -281,7 +281,7 @@ export class AcpSource implements Source {
     const exit = await connection.exited;
     const lost = this.#lost.exited();
     fatal = lost?.hopeless ?? fatal;
-    if (pid === null) fatal = `${program} can’t be started: ${exit.lastWords ?? 'not found'}`;
+    if (pid === null) fatal = `${program} can’t be started: ${exit.lastOutput ?? 'not found'}`;
     this.#connection = null;
     this.#reload = null;
     this.stop = undefined;
@@ -290,7 +290,7 @@ export class AcpSource implements Source {
     this.#unprocessed = lost?.unprocessed ?? [];
     const { exitCode, signal } = exit;
     // Its last output explains the exit, unless it was killed.
-    const reason = lost?.why ?? exitText(signal === null ? exit : { ...exit, lastWords: null });
+    const reason = lost?.why ?? exitText(signal === null ? exit : { ...exit, lastOutput: null });
     if (!this.#supervisor.signal.aborted) this.#context.log('warn', `the agent exited: ${reason}`);
     return { reason, exitCode, signal, fatal };
   }
@@ -316,7 +316,7 @@ export class AcpSource implements Source {
 
   async #sessionReady(
     connection: AcpConnection,
-    { nativeId, how, notLoaded, takes, acceptsParallelPrompts, reload }: OpenedSession,
+    { nativeId, how, notLoaded, promptCapabilities, acceptsParallelPrompts, reload }: OpenedSession,
   ): Promise<void> {
     this.#reload = reload;
     if (notLoaded !== null) {
@@ -326,7 +326,7 @@ export class AcpSource implements Source {
         'warning',
       );
     }
-    this.#promptCapabilities = takes;
+    this.#promptCapabilities = promptCapabilities;
     const past = this.#replay.finish();
     const replayed = how === 'loaded' ? past : [];
     const { workspaceNote = null } = this.#options;
@@ -398,7 +398,7 @@ export class AcpSource implements Source {
       connection.refuse(id, method);
       return;
     }
-    this.#permissions.hold(connection, id, this.#adapter.asked(String(params.sessionId), id));
+    this.#permissions.hold(connection, id, this.#adapter.openRequest(String(params.sessionId), id));
   }
 
   #notice(text: string, tone: 'info' | 'warning' = 'info'): void {

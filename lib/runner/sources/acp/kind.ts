@@ -50,8 +50,8 @@ const NO_WAKE = 'Only a message starts a turn in ACP.';
 
 export const kind: RunnerKind = {
   title: 'ACP agents',
-  takesCommand: true,
-  takesPrompt: true,
+  acceptsCommand: true,
+  acceptsPrompt: true,
   features: {
     turns: true,
     betweenRun: {
@@ -102,7 +102,7 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'acp', source: 'acp', ...(choices.model === undefined ? {} : { model: choices.model }) },
       agentId: agentIdOf(cwd, programName(command)),
-      carries: async (outbox) => findSession(await readSessions(outbox), named, nativeIdOf) !== undefined,
+      matches: async (outbox) => findSession(await readSessions(outbox), named, nativeIdOf) !== undefined,
       callers: { by: 'ticket' },
       endWithinMs,
       async open({ outbox, controlFile, record, workspaceNote }) {
@@ -114,7 +114,7 @@ export const kind: RunnerKind = {
               context,
               memory,
               mustLoad,
-              inHand: await InFlightMessages.recall(context, memory.sessionId),
+              inFlight: await InFlightMessages.recall(context, memory.sessionId),
               command: [program, ...args],
               ...{ env, controlFile, answerWithinMs, record, workspaceNote },
               ...choices,

@@ -74,7 +74,7 @@ export class ReplayRecorder {
     }
     if (dir === 'out' || method !== 'session/update' || textOf(sessionId) !== this.#nativeId) return;
     const { content, ...rest } = fieldsOf(update);
-    this.#replay?.takes({ ...rest, content: { type: 'text', text: blockLine(content) + BETWEEN_BLOCKS } }, 0);
+    this.#replay?.absorb({ ...rest, content: { type: 'text', text: blockLine(content) + BETWEEN_BLOCKS } }, 0);
   }
 
   /** Ends the replay. @returns the messages, oldest first */

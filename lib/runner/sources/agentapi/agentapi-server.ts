@@ -47,7 +47,7 @@ export class AgentApiServer {
   }
 
   /** @param content trimmed and not empty */
-  async say(content: string, messageId: string): Promise<PostResult> {
+  async post(content: string, messageId: string): Promise<PostResult> {
     const { url, headers, pass, signal } = this.#options;
     const body = { content, type: 'user' };
     void pass('out', { method: 'POST', path: '/message', body, messageId });

@@ -113,12 +113,12 @@ export class AgentApiSource implements Source {
   async start(): Promise<void> {
     const { sessionId, record, now, waits = {} } = this.#options;
     const open = this.#context.openWork(sessionId);
-    const inHand = await InFlightMessages.recall(this.#context, sessionId);
-    this.#inFlight = inHand;
+    const inFlight = await InFlightMessages.recall(this.#context, sessionId);
+    this.#inFlight = inFlight;
     const place = (await this.#context.cursors(POSITION)).get(POSITION + sessionId) ?? null;
     if (place !== null) this.#workspaceNote = null;
-    inHand.remove(open.turn?.userMessageIds ?? []);
-    for (const { messageId, text, words = text, files = [] } of inHand.all) {
+    inFlight.remove(open.turn?.userMessageIds ?? []);
+    for (const { messageId, text, words = text, files = [] } of inFlight.all) {
       const delivery = new Promise<CommandOutcome>((settle) => {
         this.#uncertain.set(messageId, { messageId, text: words, files, settle });
       });
@@ -128,19 +128,19 @@ export class AgentApiSource implements Source {
       });
       setBounded(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
     }
-    const how = { place, inHand: inHand.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
+    const how = { place, inFlight: inFlight.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
     this.#adapter = new AgentApiAdapter(how);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: this.#context,
+      context: this.#context,
       record,
-      onTold: (events) => this.#observe(events),
-      onAnswered: (_, messageIds) => inHand.remove(messageIds),
+      onEmitted: (events) => this.#observe(events),
+      onAnswered: (_, messageIds) => inFlight.remove(messageIds),
       ...(now ? { now } : {}),
     });
     const ends = endsOf(open, sessionId, (now ?? Date.now)());
     if (ends.length > 0) await this.#context.emit(sessionId, ends);
-    else await this.#context.opened(sessionId);
+    else await this.#context.announceSession(sessionId);
     this.#running = Promise.all([this.#listen(), this.#watchScreen(), this.#pollForever()]);
   }
 
@@ -169,7 +169,7 @@ export class AgentApiSource implements Source {
     this.#feed?.close();
   }
 
-  say(
+  deliver(
     { body }: CommandOf<'message'>,
     _again?: boolean,
     files: readonly AttachmentFile[] = [],
@@ -248,7 +248,7 @@ export class AgentApiSource implements Source {
     await this.#inFlight?.put({ ...inFlightMessage(messageId, content, files), ...carried });
     // It may have asked something while the message was stored.
     if (await this.#isAsking()) return { kind: 'later', reason: 'the terminal is asking something' };
-    return await this.#server.say(content, messageId);
+    return await this.#server.post(content, messageId);
   }
 
   /** Resolves with the paths at the agent. */

@@ -58,8 +58,8 @@ export const kind: RunnerKind = {
     shared: { partly: 'Input typed into the terminal itself is not shown; “agentapi attach” shows the same screen.' },
   },
   help: HELP,
-  urlIsAgents: true,
-  takesPrompt: true,
+  urlNamesAgent: true,
+  acceptsPrompt: true,
   async prepare({ flag, usage, env }) {
     const address = flag('url');
     if (address === undefined) throw usage('name the address of AgentAPI: --url http://127.0.0.1:3284');
@@ -68,14 +68,14 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'agentapi', source: 'agentapi', agentGoesOn: true },
       agentId: onThisMachine(`agentapi-${agentIdOfAddress(new URL(url))}`),
-      carries: async (outbox) => {
+      matches: async (outbox) => {
         const wanted = flag('session');
         return wanted !== undefined && (await outbox.cursor(SESSION)) === wanted;
       },
       callers: { by: 'process', listensAt: url, client: clientOf },
       endWithinMs: 0,
       async open({ outbox, logger, record, workspaceNote }) {
-        logger.redactor.learn(authorization);
+        logger.redactor.addSecret(authorization);
         const sessionId = await sessionAtAddress(outbox, SESSION, flag('session'));
         const headers: Record<string, string> = authorization ? { authorization } : {};
         return {

@@ -58,8 +58,8 @@ export const kind: RunnerKind = {
     },
   },
   help: HELP,
-  urlIsAgents: true,
-  takesPrompt: true,
+  urlNamesAgent: true,
+  acceptsPrompt: true,
   flags: ['history', 'events-path', 'end-within'],
   async prepare({ flag, seconds, usage, env }) {
     const url = flag('url');
@@ -76,14 +76,14 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'agui', source: 'agui', agentGoesOn: true },
       agentId: onThisMachine(agentIdOfAddress(agentUrl)),
-      carries: async (outbox) => {
+      matches: async (outbox) => {
         const wanted = flag('session');
         return wanted !== undefined && (await outbox.cursor(SESSION)) === wanted;
       },
       callers: { by: 'call', listensAt: url },
       endWithinMs,
       async open({ outbox, logger, record, workspaceNote }) {
-        logger.redactor.learn(authorization);
+        logger.redactor.addSecret(authorization);
         const sessionId = await sessionAtAddress(outbox, SESSION, flag('session'));
         return {
           source: (context) =>

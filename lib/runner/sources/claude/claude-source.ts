@@ -47,7 +47,7 @@ export interface ClaudeSourceOptions {
   isInProcess?: boolean;
   context: SourceContext;
   memory: ClaudeSession;
-  inHand: InFlightMessage[];
+  inFlight: InFlightMessage[];
   /** Environment of the CLI, before additions. */
   env: Record<string, string | undefined>;
   /** Control file for the user's hooks; without it they find no companion. */
@@ -81,7 +81,7 @@ export class ClaudeSource implements Source {
   readonly #supervisor: AgentSupervisor;
   readonly #started = new Set<string>();
   readonly #reportedPids = new Set<number>();
-  readonly elsewhere: string;
+  readonly unknownSessionRefusal: string;
   readonly refusals: NonNullable<Source['refusals']>;
   readonly end?: Source['end'];
   #cli: AgentProcess | null = null;
@@ -100,10 +100,10 @@ export class ClaudeSource implements Source {
       'wake-rule.set': 'Claude Code learns about its tasks and wakes by itself',
     };
     if (endRefusal === undefined) this.end = endSessionHandler(options.context);
-    this.elsewhere = `the agent is running session ${sessionId}; resume this one with --session`;
+    this.unknownSessionRefusal = `the agent is running session ${sessionId}; resume this one with --session`;
     this.#requests = new PermissionRequests(sessionId);
     this.#now = options.now ?? Date.now;
-    this.#conversation = new Conversation(options.context, options.memory, options.inHand, this.#now);
+    this.#conversation = new Conversation(options.context, options.memory, options.inFlight, this.#now);
     this.#supervisor = new AgentSupervisor({
       name: 'Claude Code',
       context: options.context,
@@ -165,7 +165,7 @@ export class ClaudeSource implements Source {
     this.#conversation.remember({ running: false });
   }
 
-  async say(
+  async deliver(
     { body }: CommandOf<'message'>,
     again: boolean,
     files?: readonly AttachmentFile[],
@@ -245,12 +245,12 @@ export class ClaudeSource implements Source {
       this.#query = null;
       inputEnd.abort();
     }
-    const exit = (await this.#cli?.exited) ?? { exitCode: null, signal: null, lastWords: null };
+    const exit = (await this.#cli?.exited) ?? { exitCode: null, signal: null, lastOutput: null };
     this.#cli = null;
     if (failure !== null) {
       const message = failure instanceof Error ? failure.message : String(failure);
       this.#context.log('warn', `the Agent SDK's stream ended: ${message}`);
-      exit.lastWords ??= exit.signal === null ? message : null;
+      exit.lastOutput ??= exit.signal === null ? message : null;
     }
     this.#requests.cancelAll();
     const reason = exitText(exit);
@@ -350,7 +350,7 @@ export class ClaudeSource implements Source {
     this.#requests.withdraw(requestId);
     const asked = { ...details, tool, input, expiresAt: this.#now() + answerWithinMs };
     this.#record('canUseTool', asked);
-    this.#conversation.asked(asked);
+    this.#conversation.requestOpened(asked);
     const request = { tool, input, context };
     const decision = await this.#requests.wait(requestId, request, answerWithinMs, (settled) => {
       this.#record('canUseTool.result', { toolUseID: requestId, ...answerOf(settled) });
@@ -371,7 +371,7 @@ export class ClaudeSource implements Source {
 
   async #receivedIds(messageIds: string[]): Promise<Set<string>> {
     const file = await findConversation(this.#options.env, this.#conversation.memory.conversationId);
-    return file === null ? new Set() : (await readConversation(file, messageIds)).taken;
+    return file === null ? new Set() : (await readConversation(file, messageIds)).received;
   }
 
   async #reportSurvivors(): Promise<void> {

@@ -29,12 +29,12 @@ export class Conversation {
   readonly inFlight: InFlightMessages;
   #memory: ClaudeSession;
 
-  constructor(context: SourceContext, memory: ClaudeSession, inHand: readonly InFlightMessage[], now: () => number) {
+  constructor(context: SourceContext, memory: ClaudeSession, inFlight: readonly InFlightMessage[], now: () => number) {
     this.#context = context;
     this.#memory = memory;
-    this.inFlight = new InFlightMessages(context, memory.sessionId, inHand, IN_FLIGHT);
+    this.inFlight = new InFlightMessages(context, memory.sessionId, inFlight, IN_FLIGHT);
     this.#now = now;
-    this.#annotator = new ReplyAnnotator(memory.sessionId, () => context.owed());
+    this.#annotator = new ReplyAnnotator(memory.sessionId, () => context.pendingReplies());
     this.#adapter = new ClaudeAdapter({ sessionId: memory.sessionId, newRunId: randomUUID });
   }
 
@@ -56,9 +56,9 @@ export class Conversation {
   received(message: unknown): void {
     const events = this.#adapter.read(message, this.#now());
     this.#emitAnnotated(events);
-    const answered = answeredMessageIds(events);
-    this.#annotator.answered(answered);
-    this.inFlight.remove(answered);
+    const requestAnswered = answeredMessageIds(events);
+    this.#annotator.answered(requestAnswered);
+    this.inFlight.remove(requestAnswered);
   }
 
   /** A message is about to enter the input of the agent; it is in the log already. */
@@ -66,12 +66,12 @@ export class Conversation {
     this.#adapter.delivered(messageId);
   }
 
-  asked(request: object): void {
-    this.#emitAnnotated(this.#adapter.permissionAsked(request, this.#now()));
+  requestOpened(request: object): void {
+    this.#emitAnnotated(this.#adapter.requestOpened(request, this.#now()));
   }
 
   answered(requestId: string, answer: object): void {
-    this.#emitAnnotated(this.#adapter.permissionAnswered(requestId, answer, this.#now()));
+    this.#emitAnnotated(this.#adapter.requestAnswered(requestId, answer, this.#now()));
   }
 
   processEnded(exit: ProcessExit): void {
@@ -151,18 +151,18 @@ interface ConversationContent {
   /** The conversation has a message, so it can be resumed. */
   hasMessages: boolean;
   /** The given ids that the agent received. */
-  taken: Set<string>;
+  received: Set<string>;
 }
 
 export async function readConversation(file: string, ids: readonly string[]): Promise<ConversationContent> {
-  const content: ConversationContent = { hasMessages: false, taken: new Set() };
+  const content: ConversationContent = { hasMessages: false, received: new Set() };
   const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
   for await (const line of lines) {
     const entry = parseJson(line) as { type?: unknown } | null;
     // The last line of a killed process may be truncated. Queued operations died with their process.
     if (entry === null || entry.type === 'queue-operation') continue;
     if (entry.type === 'user' || entry.type === 'assistant') content.hasMessages = true;
-    for (const id of ids) if (line.includes(id)) content.taken.add(id);
+    for (const id of ids) if (line.includes(id)) content.received.add(id);
   }
   return content;
 }

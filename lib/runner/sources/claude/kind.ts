@@ -68,7 +68,7 @@ export const kind: RunnerKind = {
     shared: { no: 'It has no terminal; “runner hooks” follows the terminals that you start.' },
   },
   help: HELP,
-  takesPrompt: true,
+  acceptsPrompt: true,
   flags: ['resume', 'cwd', 'model', 'permission-mode', 'answer-within', 'end-within', 'sdk'],
   switches: ['yes'],
   async prepare({ flag, has, seconds, usage, env, dataDir }) {
@@ -89,13 +89,13 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'claude', source: 'sdk', ...(model === undefined ? {} : { model }) },
       agentId: agentIdOf(cwd),
-      carries: async (outbox) => findSession(await readSessions(outbox), named, conversationIdOf) !== undefined,
+      matches: async (outbox) => findSession(await readSessions(outbox), named, conversationIdOf) !== undefined,
       endWithinMs,
       async open({ outbox, controlFile, workspaceNote, record }) {
         const memory = await sessionToCarry(outbox, named, cwd, env);
-        const inHand = await readInFlight(outbox, memory.sessionId);
+        const inFlight = await readInFlight(outbox, memory.sessionId);
         const how = {
-          ...{ ...installed, toolServer: newMcpServer, memory, inHand, env, controlFile },
+          ...{ ...installed, toolServer: newMcpServer, memory, inFlight, env, controlFile },
           ...{ model, permissionMode, answerWithinMs, workspaceNote, record },
         };
         return {

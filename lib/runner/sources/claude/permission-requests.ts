@@ -56,7 +56,7 @@ export class PermissionRequests {
         settle(type === 'question.answer' ? { kind: 'question', body } : { kind: 'permission', body });
         return null;
       };
-      this.#requests.hold({ sessionId, requestId, kind, tool: tool || null, input, acceptsInput: true, give });
+      this.#requests.hold({ sessionId, requestId, kind, tool: tool || null, input, acceptsInput: true, deliver: give });
       if (signal.aborted) cancel();
     });
   }

@@ -26,11 +26,11 @@ export interface CodexConnectionOptions {
   /** Other clients are connected: their threads are followed, and requests not for us are left to them. */
   isShared: boolean;
   /** Our messages that Codex has, by `clientUserMessageId`. */
-  taken: Map<string, true>;
+  receivedMessages: Map<string, true>;
   onThread(threadId: string, thread: Fields): Promise<void> | void;
   /** The history of the thread is emitted. */
   onFollowed(threadId: string): void;
-  onAsked(request: CodexRequest, server: AppServer): void;
+  onRequest(request: CodexRequest, server: AppServer): void;
   onResolved(rpcId: string | number): void;
   now: () => number;
   answerWithinMs?: number | undefined;
@@ -142,7 +142,7 @@ export class CodexConnection {
 
   /** Whether Codex has a message of ours, possibly queued. */
   async hasMessage(threadId: string, clientId: string): Promise<boolean> {
-    if (this.#options.taken.has(clientId)) return true;
+    if (this.#options.receivedMessages.has(clientId)) return true;
     const answered = await this.server.call('thread/queue/list', { threadId });
     if ('error' in answered) return false;
     return listOf(answered.result.data).some((queued) => fieldsOf(queued).clientUserMessageId === clientId);
@@ -186,12 +186,12 @@ export class CodexConnection {
   }
 
   #act(message: Fields, threadId: string | null): void {
-    const { adapter, onAsked, onResolved, isShared, context } = this.#options;
+    const { adapter, onRequest, onResolved, isShared, context } = this.#options;
     const params = fieldsOf(message.params);
     const request = requestOf(message);
     if (request !== null) {
-      const asked = adapter.asked(request.id);
-      if (asked !== null) onAsked(asked, this.server);
+      const asked = adapter.openRequest(request.id);
+      if (asked !== null) onRequest(asked, this.server);
       else if (!isShared) this.server.refuse(request.id, `Interlude does not answer ${request.method}`);
       return;
     }
@@ -221,7 +221,7 @@ export class CodexConnection {
     ];
     for (const item of items) {
       const clientId = textOf(fieldsOf(item).clientId);
-      if (clientId !== null) setBounded(this.#options.taken, clientId, true, MAX_KNOWN_MESSAGES);
+      if (clientId !== null) setBounded(this.#options.receivedMessages, clientId, true, MAX_KNOWN_MESSAGES);
     }
   }
 }

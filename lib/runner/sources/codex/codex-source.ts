@@ -96,11 +96,11 @@ export class CodexSource implements Source {
     this.#sessions = new CodexSessions(options.context, this.#adapter);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: { ...options.context, emit: (...told) => this.#emit(...told) },
+      context: { ...options.context, emit: (...told) => this.#emit(...told) },
       record: options.record,
       now: this.#now,
-      onTold: (events) => this.#observe(events),
-      onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inHand.remove(ids),
+      onEmitted: (events) => this.#observe(events),
+      onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inFlight.remove(ids),
     });
     this.#supervisor = new AgentSupervisor({
       name: 'Codex',
@@ -123,14 +123,14 @@ export class CodexSource implements Source {
   }
 
   get sessions(): SessionFacts[] {
-    return this.#sessions.all.map(({ sessionId, cwd, model, inHand }) => ({
+    return this.#sessions.all.map(({ sessionId, cwd, model, inFlight }) => ({
       sessionId,
       ...(cwd === null ? {} : { cwd }),
       ...(model === null ? {} : { model }),
       ...(this.#options.own === null ? {} : { process: this.#supervisor.process }),
       ...(this.#trouble === null ? {} : { trouble: this.#trouble }),
       provider: this.#provider,
-      pendingMessages: inHand.all.length,
+      pendingMessages: inFlight.all.length,
       attachments: ATTACHMENT_KINDS,
     }));
   }
@@ -157,14 +157,14 @@ export class CodexSource implements Source {
     this.#feed.close();
   }
 
-  async say(
+  async deliver(
     { sessionId, body }: CommandOf<'message'>,
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
     const { messageId } = body;
     const text = messageText(body);
-    return await this.#in(sessionId, (session) => session.say(inFlightMessage(messageId, text, files), again));
+    return await this.#in(sessionId, (session) => session.deliver(inFlightMessage(messageId, text, files), again));
   }
 
   async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
@@ -263,10 +263,10 @@ export class CodexSource implements Source {
       memory: this.#threads,
       context: this.#context,
       isShared: this.#options.own === null,
-      taken: this.#receivedMessages,
+      receivedMessages: this.#receivedMessages,
       onThread: (threadId, thread) => this.#onThread(threadId, thread),
       onFollowed: (threadId) => this.#onFollowed(connection, threadId),
-      onAsked: (request, server) => {
+      onRequest: (request, server) => {
         const sessionId = this.#adapter.sessionOf(request.threadId);
         if (sessionId !== null) this.#requests.hold(sessionId, request, server);
       },
@@ -337,7 +337,7 @@ export class CodexSource implements Source {
     session.cwd = textOf(thread.cwd) ?? session.cwd;
     session.model = textOf(thread.model) ?? session.model;
     const cursor = this.#threads.assign(threadId, sessionId, this.#now());
-    if (isNew) await this.#context.opened(sessionId, undefined, [cursor]);
+    if (isNew) await this.#context.announceSession(sessionId, undefined, [cursor]);
     else await this.#context.emit(sessionId, [], [cursor]);
     this.#context.changed();
   }

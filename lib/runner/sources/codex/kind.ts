@@ -75,7 +75,7 @@ export const kind: RunnerKind = {
     shared: true,
   },
   help: HELP,
-  takesPrompt: true,
+  acceptsPrompt: true,
   flags: ['socket', 'command', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox', 'end-within'],
   switches: ['start'],
   async prepare({ flag, has, seconds, usage, env }) {
@@ -101,7 +101,7 @@ export const kind: RunnerKind = {
     return {
       about: { kind: 'codex', ...(isShared ? shared : { source: 'app-server', ...(model ? { model } : {}) }) },
       agentId: isShared ? onThisMachine('codex') : agentIdOf(cwd),
-      carries: async (outbox) => {
+      matches: async (outbox) => {
         const known = [...(await ThreadStore.read(outbox))];
         return known.some(([id, { sessionId }]) => sessionId === flag('session') || id === flag('resume'));
       },

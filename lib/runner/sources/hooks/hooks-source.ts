@@ -44,7 +44,7 @@ export class HooksSource implements Source {
   readonly #idle: IdleDelivery;
   readonly #permissions = new PermissionHooks({
     onChange: () => this.#context.changed(),
-    onAnswered: (sessionId, requestId, answer) => this.#mirrors.get(sessionId)?.answered(requestId, answer),
+    onAnswered: (sessionId, requestId, answer) => this.#mirrors.get(sessionId)?.requestAnswered(requestId, answer),
     onReleased: (sessionId, requestId) => this.#mirrors.get(sessionId)?.releaseToTerminal(requestId),
   });
   readonly #mirrors = new Map<string, SessionMirror>();
@@ -70,7 +70,7 @@ export class HooksSource implements Source {
     sessionEnd: (about: Fields) => this.#of(about)?.end('the terminal session was left'),
     hookFatal: (failure: HookFailure, about: Fields) => this.#hookFatal(failure, about),
     wait: (call: WaitCall) => this.#idle.wait(call),
-    waitTaken: (claim: string) => this.#idle.confirm(claim),
+    confirmWait: (claim: string) => this.#idle.confirm(claim),
   };
 
   /** Resumes the sessions of the previous source and emits what happened meanwhile. */
@@ -124,22 +124,22 @@ export class HooksSource implements Source {
     this.#permissions.release(null);
     // A hold still reaches the agent; the next source reports it.
     for (const mirror of this.#mirrors.values()) {
-      this.#inbox.refuse(mirror.sessionId, 'the companion was stopped', (messageId) => mirror.isInHand(messageId));
+      this.#inbox.refuse(mirror.sessionId, 'the companion was stopped', (messageId) => mirror.isInFlight(messageId));
     }
     await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.step()));
   }
 
   /** @param again an earlier source may have delivered it */
-  async say(command: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+  async deliver(command: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
     const mirror = this.#mirrors.get(command.sessionId ?? '');
     const { messageId } = command.body;
     // reads the latest transcript first
     if (again) await mirror?.step();
-    if (mirror?.wasHandedOver(messageId)) return { state: 'delivered' };
+    if (mirror?.wasDelivered(messageId)) return { state: 'delivered' };
     if (mirror === undefined || mirror.hasEnded) {
       return failed(`${IN_TERMINAL} and has ended there`);
     }
-    if (mirror.isBusy || mirror.isInHand(messageId)) return await this.#inbox.put(command);
+    if (mirror.isBusy || mirror.isInFlight(messageId)) return await this.#inbox.put(command);
     if (this.#idle.isListening(mirror.sessionId)) {
       const outcome = this.#inbox.put(command);
       this.#idle.handTo(mirror);
@@ -168,13 +168,13 @@ export class HooksSource implements Source {
   }
 
   replied(_sessionId: string, messageId: string): void {
-    this.#inbox.handedOver([messageId]);
+    this.#inbox.delivered([messageId]);
   }
 
   #hook(call: HookCall): string | Promise<string> {
     const answer = routeHook(call, {
       mirror: (sessionId, file) => this.#mirror(sessionId, file),
-      owed: () => this.#context.owed(),
+      owed: () => this.#context.pendingReplies(),
       inbox: this.#inbox,
       permissions: this.#permissions,
       offer: (mirror) => this.#idle.offerTo(mirror),
@@ -199,7 +199,7 @@ export class HooksSource implements Source {
         this.#stored.set(name, value);
         return this.#context.emit(sessionId, outputs, [{ name, value }]);
       },
-      onHandedOver: (messageIds) => this.#inbox.handedOver(messageIds),
+      onDelivered: (messageIds) => this.#inbox.delivered(messageIds),
       onTurnEnded: () => this.#idle.turnEnded(mirror),
       onRequestOpened: (value) => this.#permissions.opened(sessionId, value),
       onRequestResolved: (requestId) => this.#permissions.resolved(sessionId, requestId),
@@ -347,7 +347,7 @@ function asked(mirror: SessionMirror, call: HookCall, _claim: HookClaim, { permi
           ...{ sessionId: mirror.sessionId, tool, input: toolInput, withinMs: waitsMs, signal },
           suggestions: listOf(input.permission_suggestions),
         });
-  mirror.asked(tool, toolInput, compact({ title, agentID: input.agent_id, expiresAt }));
+  mirror.requestOpened(tool, toolInput, compact({ title, agentID: input.agent_id, expiresAt }));
   return output;
 }
 
@@ -358,13 +358,13 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
   if (mirror.isLeft) return void mirror.stopped(null, text, claim);
   const tasks = Array.isArray(input.background_tasks) ? listOf(input.background_tasks) : undefined;
   const runs = tasks?.flatMap((task) => textOf(fieldsOf(task).id) ?? []);
-  const unseen = inbox.waitingFor(mirror.sessionId).filter(({ messageId }) => !mirror.isInHand(messageId));
+  const unseen = inbox.waitingFor(mirror.sessionId).filter(({ messageId }) => !mirror.isInFlight(messageId));
   const waiting = owed().filter(
     ({ messageId, sessionId }) =>
       sessionId === mirror.sessionId &&
       // Typed messages are answered in the terminal, and messages in delivery are being answered.
       !mirror.wasTyped(messageId) &&
-      !mirror.isInHand(messageId) &&
+      !mirror.isInFlight(messageId) &&
       !inbox.wasRefused(messageId) &&
       !unseen.some((message) => message.messageId === messageId),
   );

@@ -65,9 +65,9 @@ export const kind: RunnerKind = {
     const controlFile = controlPath(dataDir, env.INTERLUDE_CONTROL_NAME ?? HOOKS_CONTROL);
     return {
       about: { kind: 'hooks', source: 'claude-terminal', host: hostname(), agentGoesOn: true },
-      carriesMany: true,
+      hasManySessions: true,
       agentId: onThisMachine('terminals'),
-      isAlone: true,
+      isExclusive: true,
       controlFile,
       callers: { by: 'process', client: /^claude/i },
       endWithinMs: 0,

@@ -45,7 +45,7 @@ export class MessageInbox {
     for (const id of messageIds) setBounded(this.#uncertain, id, true, MOST_REFUSED);
   }
 
-  handedOver(messageIds: readonly string[]): void {
+  delivered(messageIds: readonly string[]): void {
     for (const id of messageIds) this.#settle(id, { state: 'delivered' });
   }
 
@@ -60,11 +60,13 @@ export class MessageInbox {
 
   /**
    * Refuses the messages that no stop hook took.
-   * @param isInHand whether a later stop hook took the message
+   * @param isInFlight whether a later stop hook took the message
    * @returns the number of refused messages
    */
-  refuse(sessionId: string, reason: string, isInHand = (_messageId: string) => false): number {
-    const refused = [...this.#waiting].filter(([id, { command }]) => command.sessionId === sessionId && !isInHand(id));
+  refuse(sessionId: string, reason: string, isInFlight = (_messageId: string) => false): number {
+    const refused = [...this.#waiting].filter(
+      ([id, { command }]) => command.sessionId === sessionId && !isInFlight(id),
+    );
     for (const [id] of refused) this.#settle(id, this.refuseOne(id, reason));
     return refused.length;
   }

@@ -50,7 +50,7 @@ export class MessageTracker {
     for (const id of messageIds) setBounded(this.#reached, id, true, MOST_MESSAGES);
   }
 
-  handedOver(messageIds: readonly string[], now: number): void {
+  delivered(messageIds: readonly string[], now: number): void {
     this.#handed = [...this.#handed, ...messageIds];
     this.reached(messageIds);
     this.#handedAt = now;

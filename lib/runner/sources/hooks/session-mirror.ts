@@ -38,7 +38,7 @@ export interface SessionMirrorOptions {
   state: MirrorState | null;
   /** @returns once stored, if that takes time */
   emit: (outputs: TimedEvent[], state: MirrorState) => void | Promise<void>;
-  onHandedOver: (messageIds: string[]) => void;
+  onDelivered: (messageIds: string[]) => void;
   onTurnEnded: () => void;
   /** A request was opened. @param value of `request:opened` */
   onRequestOpened?: (value: Fields) => void;
@@ -156,12 +156,12 @@ export class SessionMirror {
   }
 
   /** Whether the message is in delivery, given to the agent, or answered. */
-  isInHand(messageId: string): boolean {
+  isInFlight(messageId: string): boolean {
     return this.#messages.has(messageId, this.#now());
   }
 
   /** Whether the transcript shows the message. */
-  wasHandedOver(messageId: string): boolean {
+  wasDelivered(messageId: string): boolean {
     return this.#messages.hasReached(messageId);
   }
 
@@ -311,15 +311,15 @@ export class SessionMirror {
   }
 
   /** @param about with `expiresAt` until which it can be answered elsewhere */
-  asked(tool: string, input: unknown, about: Fields): void {
+  requestOpened(tool: string, input: unknown, about: Fields): void {
     this.#enqueue(() => {
       this.#state.asks.push({ tool, input, isHeld: about.expiresAt !== undefined });
-      this.#emit(this.#adapter.permissionAsked(tool, input, about, this.#now()));
+      this.#emit(this.#adapter.requestOpened(tool, input, about, this.#now()));
     });
   }
 
-  answered(requestId: string, answer: Fields): void {
-    this.#enqueue(() => void this.#emit(this.#adapter.permissionAnswered(requestId, answer, this.#now()), true));
+  requestAnswered(requestId: string, answer: Fields): void {
+    this.#enqueue(() => void this.#emit(this.#adapter.requestAnswered(requestId, answer, this.#now()), true));
   }
 
   /** Emits the request again without an expiry: only the terminal can answer it now. */
@@ -379,7 +379,7 @@ export class SessionMirror {
       this.#state.settled = this.#adapter.pendingCommand;
       this.#emit(this.#adapter.commandSettled(), true);
     }
-    if (this.#adapter.hasSaidLastWord && isHookOverdue(quiet)) {
+    if (this.#adapter.hasFinished && isHookOverdue(quiet)) {
       this.#options.log('info', `session ${this.sessionId} ended its turn without a stop hook`);
       this.#report.concluded(now);
       this.#emit(this.#adapter.stopped(now));
@@ -422,7 +422,7 @@ export class SessionMirror {
       lastLineAt: this.#lastLineAt,
       reportedAt: this.#report.heardAt,
       leftAt: this.#ending?.at ?? null,
-      lacksLastWords: this.#adapter.lacksLastWords || (lacksText && !this.#adapter.hasSaidLastWord),
+      lacksFinalText: this.#adapter.lacksFinalText || (lacksText && !this.#adapter.hasFinished),
       isHeld: this.#messages.offers.isAny,
       heldSince: this.#messages.offers.sinceOf((moment) => !this.#adapter.stops.isAhead(moment)),
       handedAt: this.#messages.handedAt,
@@ -453,9 +453,9 @@ export class SessionMirror {
 
   #handOver(ids: readonly string[]): void {
     if (ids.length === 0) return;
-    this.#messages.handedOver(ids, this.#now());
-    this.#adapter.handedOver(ids);
-    this.#options.onHandedOver([...ids]);
+    this.#messages.delivered(ids, this.#now());
+    this.#adapter.messagesDelivered(ids);
+    this.#options.onDelivered([...ids]);
   }
 
   #emit(outputs: TimedEvent[], isChanged = false): void | Promise<void> {
@@ -511,11 +511,11 @@ export class SessionMirror {
     this.#adapter.recallStops(was);
     if (was.ended) this.#adapter.ended(now, {});
     const asked = was.asks.flatMap(({ tool, input, isHeld }) => {
-      const again = this.#adapter.permissionAsked(tool, input, {}, now);
+      const again = this.#adapter.requestOpened(tool, input, {}, now);
       // The waiting hook died with the previous companion.
       return isHeld ? again : [];
     });
-    this.#adapter.handedOver(was.handed);
+    this.#adapter.messagesDelivered(was.handed);
     this.#messages.recall(was, now);
     this.#emit(asked);
   }

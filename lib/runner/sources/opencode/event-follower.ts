@@ -140,8 +140,8 @@ export class EventFollower {
       return;
     }
     const { type, session } = event;
-    if (session === null || adapter.isToldAgain(event)) return;
-    if (type.startsWith('session.')) adapter.tree.learn(event.data.info);
+    if (session === null || adapter.isRepeatedLater(event)) return;
+    if (type.startsWith('session.')) adapter.tree.update(event.data.info);
     if (!(await this.#lookUp(session))) return;
     const root = adapter.tree.rootOf(session);
     if (!this.sessions.has(root)) {
@@ -151,7 +151,7 @@ export class EventFollower {
       if (!isNew) await this.#catchUp.read([root]);
     }
     // Positions are dense, so a gap means missed events.
-    const isGap = event.seq !== null && event.seq > (memory.places.get(session) ?? -1) + 1;
+    const isGap = event.seq !== null && event.seq > (memory.positions.get(session) ?? -1) + 1;
     if (isGap) await this.#catchUp.read([root]);
     await feed.pass({ dir: 'in', msg }, memory.of(event), this.sessions.idOf(root));
   }
@@ -162,7 +162,7 @@ export class EventFollower {
     while (!adapter.tree.isKnown(session)) {
       const unknown = adapter.tree.rootOf(session);
       const { status, body } = await server.request('GET', `/session/${encodeURIComponent(unknown)}`);
-      if (status !== 200 || adapter.tree.learn(body)?.id !== unknown) return false;
+      if (status !== 200 || adapter.tree.update(body)?.id !== unknown) return false;
     }
     return true;
   }
@@ -175,7 +175,7 @@ export class EventFollower {
     this.#version = textOf(fieldsOf(health.body).version);
     const all = await server.request('GET', LIST);
     const list = all.status === 200 ? all : await server.request('GET', '/session');
-    for (const info of listOf(list.body)) adapter.tree.learn(info);
+    for (const info of listOf(list.body)) adapter.tree.update(info);
     await this.#findSession();
     for (const root of this.sessions.initialRoots()) await this.sessions.add(root);
     const roots = [...this.sessions.sessionIds.keys()].filter((root) => adapter.tree.get(root) !== undefined);
@@ -195,7 +195,7 @@ export class EventFollower {
     if (session === null || memory.rootFor(session) !== null) return;
     if (session.startsWith('ses') && (await this.#lookUp(session))) return;
     const answer = await server.request('POST', inDirectory('/session', directory), {});
-    const made = adapter.tree.learn(answer.body);
+    const made = adapter.tree.update(answer.body);
     if (answer.status !== 200 || made === null) throw new Error(errorText(answer));
     await context.emit(session, [], memory.noteSession(made.id, session));
   }
@@ -255,7 +255,7 @@ class CatchUp {
     const after = new Map<string, number>();
     for (const { id } of adapter.tree.all) {
       const root = adapter.tree.rootOf(id);
-      if (roots.includes(root)) after.set(id, anew.has(root) ? -1 : (memory.places.get(id) ?? -1));
+      if (roots.includes(root)) after.set(id, anew.has(root) ? -1 : (memory.positions.get(id) ?? -1));
     }
     const entries = await readHistory(server, adapter.tree, after);
     if (entries === null) {
@@ -263,7 +263,7 @@ class CatchUp {
       return;
     }
     // Includes sessions created meanwhile.
-    for (const { event } of entries) if (event.type.startsWith('session.')) adapter.tree.learn(event.data.info);
+    for (const { event } of entries) if (event.type.startsWith('session.')) adapter.tree.update(event.data.info);
     const byRoot = new Map<string, HistoryEntry[]>(roots.map((root) => [root, []]));
     for (const entry of entries) {
       const root = adapter.tree.rootOf(entry.event.session ?? '');
@@ -304,7 +304,7 @@ class CatchUp {
     const open = context.openWork(sessionId);
     const emitted = entries.filter(({ event }) => memory.wasEmitted(event)).map(({ raw }) => raw);
     const frames: WireFrame[] = [HISTORY, { dir: 'in', msg: { status: 200, body: emitted } }];
-    const before = { runId: open.turn?.runId ?? null, requests: open.requests, said: memory.said };
+    const before = { runId: open.turn?.runId ?? null, requests: open.requests, openParts: memory.openParts };
     adapter.recall(root, frames, before, now());
     // Without its beginning, nothing will report the end of this turn.
     if (open.turn === null || open.turn.runId === adapter.runOf(root)) return;
@@ -344,9 +344,9 @@ class CatchUp {
       const request: WireFrame = { dir: 'out', msg: { method: 'GET', path } };
       const framesOf = (body: unknown[]): WireFrame[] => [request, { dir: 'in', msg: { status: 200, body } }];
       const idIn = (message: unknown) => idOf(fieldsOf(fieldsOf(message).info).id) ?? '';
-      const begun = isAnew ? (memory.begun.get(id) ?? '') : '';
+      const begun = isAnew ? (memory.newestMessages.get(id) ?? '') : '';
       const all = listOf(answer.body);
-      const nothing = { runId: null, requests: [], said: new Map<string, string>() };
+      const nothing = { runId: null, requests: [], openParts: new Map<string, string>() };
       if (begun !== '') adapter.recall(root, framesOf(all.filter((message) => idIn(message) <= begun)), nothing, now());
       const newest = all.map(idIn).toSorted().at(-1) ?? '';
       const cursors = memory.noteMessage(id, newest);

@@ -62,9 +62,9 @@ export const kind: RunnerKind = {
     catchUp: true,
     shared: true,
   },
-  urlIsAgents: true,
+  urlNamesAgent: true,
   help: HELP,
-  takesPrompt: true,
+  acceptsPrompt: true,
   flags: ['directory', 'password-file'],
   async prepare({ flag, usage, env }) {
     const { address, shownUrl } = await addressOf(flag('url') ?? DEFAULT_URL, flag('password-file'), env);
@@ -79,7 +79,7 @@ export const kind: RunnerKind = {
       callers: { by: 'call', listensAt: shownUrl, client: /^opencode/i },
       endWithinMs: 0,
       async open({ agentId, logger, record, workspaceNote }) {
-        if (address.password !== null) logger.redactor.learn(address.password);
+        if (address.password !== null) logger.redactor.addSecret(address.password);
         const trouble = await troubleWith(address);
         const now = trouble === null ? '' : ` once it answers (${trouble})`;
         return {

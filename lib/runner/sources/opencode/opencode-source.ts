@@ -56,7 +56,7 @@ export class OpencodeSource implements Source {
     'task.wake': 'OpenCode notifies its agent of ended subagents by itself',
     'wake-rule.set': 'OpenCode notifies its agent of ended subagents by itself',
   };
-  readonly elsewhere = UNKNOWN_SESSION;
+  readonly unknownSessionRefusal = UNKNOWN_SESSION;
   readonly #context: SourceContext;
   readonly #adapter: OpencodeAdapter;
   readonly #follower: EventFollower;
@@ -82,10 +82,10 @@ export class OpencodeSource implements Source {
     this.#session = session ?? null;
     this.#isHere = isLoopback(address.url);
     this.#workspaceNote = session === undefined ? null : (options.workspaceNote ?? null);
-    this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.told.get(root) ?? root });
+    this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.rootSessions.get(root) ?? root });
     this.#feed = new WireFeed({
-      ...{ adapter: this.#adapter, around: context, record, now },
-      onTold: (events) => this.#requests.observe(events, (...answer) => this.#giveAnswer(...answer)),
+      ...{ adapter: this.#adapter, context: context, record, now },
+      onEmitted: (events) => this.#requests.observe(events, (...answer) => this.#giveAnswer(...answer)),
       onAnswered: (sessionId, messageIds) => this.#inFlight.get(sessionId)?.remove(messageIds),
     });
     this.#follower = new EventFollower({
@@ -132,7 +132,7 @@ export class OpencodeSource implements Source {
     await this.#life;
   }
 
-  async say(
+  async deliver(
     { sessionId, body }: CommandOf<'message'>,
     again: boolean,
     files?: readonly AttachmentFile[],
@@ -141,18 +141,18 @@ export class OpencodeSource implements Source {
     if (typeof root !== 'string') return root;
     const { messageId } = body;
     const text = messageText(body);
-    const inHand = await this.#messagesOf(sessionId ?? '');
+    const inFlight = await this.#messagesOf(sessionId ?? '');
     if (again && (await this.#has(root, messageId))) return { state: 'delivered' };
     const unreachable = this.#isHere ? null : remoteFileRefusal(files ?? []);
     if (unreachable !== null) return failed(unreachable);
     const message = inFlightMessage(messageId, text, files);
-    if (!inHand.has(messageId)) await inHand.put(message);
+    if (!inFlight.has(messageId)) await inFlight.put(message);
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;
     const note = sessionId === this.#session ? await this.#noteFor(root) : null;
     const before = note === null ? [] : [{ type: 'text', text: note, synthetic: true }];
     const refusal = await this.#ask(root, path, { parts: [...before, ...promptParts(message)] });
     if (refusal === null || (await this.#has(root, messageId).catch(() => false))) return { state: 'delivered' };
-    inHand.remove([messageId]);
+    inFlight.remove([messageId]);
     return failed(refusal);
   }
 
