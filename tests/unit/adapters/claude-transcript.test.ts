@@ -311,7 +311,7 @@ describe('a transcript', () => {
     read(prompt(notification('a1', 'Agent "Explore" finished again'), { origin }));
     expect(customs(events, 'task:started')).toMatchObject([{ task_id: 'a1' }, { task_id: 'a1', run_id: 'a1-2' }]);
     expect(customs(events, 'task:completed')).toMatchObject([{ task_id: 'a1' }, { task_id: 'a1', run_id: 'a1-2' }]);
-    expect(adapter.subagents).toEqual(['a1']);
+    expect(adapter.tasks.subagents).toEqual(['a1']);
   });
 
   test('fails a turn on a model API error', () => {

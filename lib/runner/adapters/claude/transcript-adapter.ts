@@ -1,7 +1,6 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { truncateText } from '@interlude/protocol/text';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { type ClosedTurn, FinalText } from './final-text';
@@ -21,7 +20,7 @@ import {
 } from './transcript-line';
 import { TranscriptRequests } from './transcript-requests';
 import { type Notification, parseNotifications, TranscriptTasks, type UnlistedTasks } from './transcript-tasks';
-import { PERSONS } from './turn-attribution';
+import { PERSONS, ReplyMarks, type RunStart } from './turn-attribution';
 
 /**
  * Translates Claude Code's transcript file to AG-UI events: each line becomes the message the Agent SDK would have
@@ -42,12 +41,11 @@ import { PERSONS } from './turn-attribution';
  */
 export class TranscriptAdapter {
   readonly #adapter: ClaudeAdapter;
-  readonly #tasks = new TranscriptTasks();
+  readonly tasks = new TranscriptTasks();
   readonly #requests = new TranscriptRequests();
   /** User messages the next result names. */
   #answers: string[] = [];
-  /** User messages the next assistant text answers. */
-  #replyTo: string[] = [];
+  readonly #replies = new ReplyMarks((run) => this.#runStarted(run));
   /** Cause of the open turn, if not a person. */
   #origin: Fields | null = null;
   /** Slash command waiting for the next line, which shows whether the model or the CLI answers it. */
@@ -67,10 +65,6 @@ export class TranscriptAdapter {
   #isBehind = false;
   /** Prompt of the turn that the current line opens. */
   #prompt: { promptId: string | null } | undefined;
-  /** A repeated RUN_STARTED means that a prompt joined the run. */
-  #newestRunId: string | null = null;
-  /** Outputs that have been through `#process`: a line may produce them in steps. */
-  readonly #processed = new WeakSet<TimedEvent>();
   #apiError: string | null = null;
   #key = '';
 
@@ -108,11 +102,6 @@ export class TranscriptAdapter {
     this.stops.ran(stop, this.hasFinished);
   }
 
-  /** Background subagents, running or ended, whose own transcripts should be read. */
-  get subagents(): string[] {
-    return this.#tasks.subagents;
-  }
-
   /**
    * @param line parsed line of the session's or a subagent's file
    * @param key identifies the line within the session
@@ -134,11 +123,11 @@ export class TranscriptAdapter {
 
   #sidechain(line: Fields, at: number): TimedEvent[] {
     const { uuid, message } = line;
-    for (const { id, input } of blocksOf(message, 'tool_use')) this.#tasks.called(`${id}`, fieldsOf(input));
+    for (const { id, input } of blocksOf(message, 'tool_use')) this.tasks.called(`${id}`, fieldsOf(input));
     const results = blocksOf(message, 'tool_result');
     // Its background work is still shown.
-    const started = results.length === 0 ? null : this.#tasks.launched(line, results, at);
-    const ended = this.#tasks.endedByCall(line, results);
+    const started = results.length === 0 ? null : this.tasks.launched(line, results, at);
+    const ended = this.tasks.endedByCall(line, results);
     const messages = [started, ...ended.map((end) => end.message), { type: 'sidechain', uuid, message }];
     return messages.flatMap((one) => (one === null ? [] : this.#adapter.read(one, at)));
   }
@@ -157,7 +146,7 @@ export class TranscriptAdapter {
     const before = this.#adapter.turn;
     const isOver = this.#hasFinished || this.stops.ownAt(at) !== null;
     const last = before !== null && isOver && before.startedAt <= at ? this.stopped(now) : [];
-    this.#tasks.processReplaced(at);
+    this.tasks.processReplaced(at);
     // The hook of an ended turn has arrived by now.
     this.stops.clearBefore(at);
     const events = [...last, ...this.#process(this.#adapter.replaced(at, now))];
@@ -172,25 +161,15 @@ export class TranscriptAdapter {
     return events;
   }
 
-  /** A stop hook lists the running tasks. A line still to come may report the missing ones. */
-  listed(ids: readonly string[], at: number): void {
-    this.#tasks.listed(ids, at);
-  }
-
   /** Presumes tasks lost that stay unlisted and unreported for `UNLISTED_MS`. */
   unlisted(now: number): TimedEvent[] {
-    const ids = this.#tasks.presumeUnlisted(now);
+    const ids = this.tasks.presumeUnlisted(now);
     return ids.length === 0 ? [] : this.#process(this.#adapter.presumeLost(ids, now));
-  }
-
-  /** State that another reader of this transcript can't recover from it. */
-  get unlistedState(): UnlistedTasks {
-    return this.#tasks.unlistedState;
   }
 
   /** Restores the state of the previous reader, which has already emitted these events. */
   recallUnlisted(state: UnlistedTasks, now: number): void {
-    this.#tasks.recallUnlisted(state);
+    this.tasks.recallUnlisted(state);
     this.#adapter.presumeLost(state.lost, now);
   }
 
@@ -216,7 +195,7 @@ export class TranscriptAdapter {
   messagesDelivered(messageIds: readonly string[]): void {
     for (const id of messageIds) this.#adapter.delivered(id);
     this.#answers.push(...messageIds);
-    this.#replyTo.push(...messageIds);
+    this.#replies.answered(messageIds);
   }
 
   /** Closes the turn after its last hook, once the transcript has nothing more for it. */
@@ -352,7 +331,7 @@ export class TranscriptAdapter {
       const id = textOf(block.id);
       if (id === null) continue;
       this.#requests.called(id, block);
-      this.#tasks.called(id, fieldsOf(block.input));
+      this.tasks.called(id, fieldsOf(block.input));
     }
     const isMain = textOf(line.agentId) === null;
     // The CLI's synthetic "No response requested." follows an interrupted turn; the agent did not write it.
@@ -382,7 +361,7 @@ export class TranscriptAdapter {
         if (this.#isBehind) return [];
         return this.#close(`${uuid}/result`, compact({ duration_ms: numberOf(line.durationMs) }), at);
       case 'scheduled_task_fire':
-        this.#tasks.fired(textOf(line.taskId));
+        this.tasks.fired(textOf(line.taskId));
         return [];
       default: {
         const message = systemMessage(line);
@@ -451,7 +430,7 @@ export class TranscriptAdapter {
   /** A wake-up scheduled by the agent fired. */
   #wokenByTimer(line: Fields, text: string, at: number): TimedEvent[] {
     if (this.openRunId !== null && !this.#hasActed) return [];
-    const { reason, setAt } = this.#tasks.timerOf(text) ?? { reason: null, setAt: null };
+    const { reason, setAt } = this.tasks.timerOf(text) ?? { reason: null, setAt: null };
     const origin = {
       kind: 'system',
       subkind: 'scheduled-trigger',
@@ -478,7 +457,7 @@ export class TranscriptAdapter {
 
   /** The agent reads notifications here, possibly after later ends. */
   #deliver(notifications: readonly Notification[], how: 'wakes' | 'received'): void {
-    const ends = notifications.flatMap((notification) => this.#tasks.taskOf(notification) ?? []);
+    const ends = notifications.flatMap((notification) => this.tasks.taskOf(notification) ?? []);
     // An older CLI may omit the task id.
     const namesNone = notifications.every(({ fields }) => fields.task_id === undefined);
     if (ends.length > 0 || namesNone) this.#adapter.taskEndsDelivered(namesNone ? null : ends, how);
@@ -486,13 +465,13 @@ export class TranscriptAdapter {
 
   #taskNotifications(notifications: readonly Notification[], at: number): TimedEvent[] {
     return notifications.flatMap((notification) =>
-      this.#tasks.ended(notification, at).flatMap((message) => this.#adapter.read(message, at)),
+      this.tasks.ended(notification, at).flatMap((message) => this.#adapter.read(message, at)),
     );
   }
 
   #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): TimedEvent[] {
-    const started = this.#tasks.launched(line, results, at);
-    const ends = this.#tasks.endedByCall(line, results);
+    const started = this.tasks.launched(line, results, at);
+    const ends = this.tasks.endedByCall(line, results);
     for (const result of results) this.#requests.returned(`${result.tool_use_id}`, at);
     if (agentId === null && !this.#isBehind) {
       this.stops.named(textOf(line.promptId));
@@ -556,25 +535,14 @@ export class TranscriptAdapter {
 
   #process(outputs: TimedEvent[]): TimedEvent[] {
     // The inits are synthetic.
-    const events = outputs.filter(({ event }) => event.name !== 'claude:init');
-    return events.map((output) => {
-      if (this.#processed.has(output)) return output;
-      const { event } = output;
-      this.#processed.add(output);
-      if (event.type === 'RUN_STARTED' && event.runId === this.#newestRunId) {
-        this.stops.named(this.#prompt?.promptId ?? null);
-      } else if (event.type === 'RUN_STARTED') {
-        this.#newestRunId = textOf(event.runId);
-        this.stops.opened(output.occurredAt, this.#prompt);
-        this.#finalText.opened(output.occurredAt);
-      }
-      if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#replyTo = [];
-      const replies = event.type === 'TEXT_MESSAGE_START' && event.role === 'assistant' && this.#replyTo.length > 0;
-      if (!replies || event.subagentRunId !== undefined) return output;
-      const replying = { ...output, event: withInterlude(event, { replyTo: [...this.#replyTo] }) };
-      this.#processed.add(replying);
-      return replying;
-    });
+    return this.#replies.mark(outputs.filter(({ event }) => event.name !== 'claude:init'));
+  }
+
+  #runStarted({ startedAt, isNew }: RunStart): void {
+    if (isNew) {
+      this.stops.opened(startedAt, this.#prompt);
+      this.#finalText.opened(startedAt);
+    } else this.stops.named(this.#prompt?.promptId ?? null);
   }
 }
 

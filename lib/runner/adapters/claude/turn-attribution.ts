@@ -1,5 +1,6 @@
-import type { TurnTrigger } from '@interlude/protocol/ag-ui';
+import type { TimedEvent, TurnTrigger } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';
 import { unwrapErrorMessage } from '../wire';
 import type { SessionWriter, TurnCause, TurnDetails, TurnEnd } from '../writer/session-writer';
@@ -135,6 +136,53 @@ export class TurnAttribution {
   #answered(ids: readonly string[]): readonly string[] {
     for (const id of ids) this.#unanswered.delete(id);
     return ids;
+  }
+}
+
+export interface RunStart {
+  /** Epoch milliseconds. */
+  startedAt: number;
+  /** False if a prompt joined the open run, which repeats its RUN_STARTED. */
+  isNew: boolean;
+}
+
+/** Marks the next text of the agent with the messages it answers. */
+export class ReplyMarks {
+  readonly #onRun: (run: RunStart) => void;
+  /** Marked events: a line may produce its events in steps. */
+  readonly #marked = new WeakSet<TimedEvent>();
+  #replyTo: string[] = [];
+  #newestRunId: string | null = null;
+
+  constructor(onRun: (run: RunStart) => void) {
+    this.#onRun = onRun;
+  }
+
+  /** The open turn answers these messages. */
+  answered(messageIds: readonly string[]): void {
+    this.#replyTo.push(...messageIds);
+  }
+
+  mark(events: readonly TimedEvent[]): TimedEvent[] {
+    return events.map((one) => {
+      if (this.#marked.has(one)) return one;
+      const marked = this.#markOne(one);
+      this.#marked.add(one).add(marked);
+      return marked;
+    });
+  }
+
+  #markOne(one: TimedEvent): TimedEvent {
+    const { event, occurredAt } = one;
+    if (event.type === 'RUN_STARTED') {
+      const isNew = event.runId !== this.#newestRunId;
+      this.#newestRunId = textOf(event.runId);
+      this.#onRun({ startedAt: occurredAt, isNew });
+    }
+    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#replyTo = [];
+    const isReply = event.type === 'TEXT_MESSAGE_START' && event.role === 'assistant';
+    if (!isReply || this.#replyTo.length === 0 || event.subagentRunId !== undefined) return one;
+    return { ...one, event: withInterlude(event, { replyTo: [...this.#replyTo] }) };
   }
 }
 
