@@ -95,7 +95,7 @@ describe('tool calls', () => {
     call('c1', { title: 'sleep 9', kind: 'execute', status: 'in_progress', rawInput: { command: 'sleep 9' } });
     answer('m1');
     expect(lines().join('\n')).toMatch(
-      /task:started .*"task_id":"c1".*\n.*"summary":"Started\. The agent does not tell/,
+      /task:started .*"task_id":"c1".*\n.*"summary":"Started\. The agent does not report/,
     );
     call('c1', { status: 'completed', rawOutput: { formatted_output: 'done', exit_code: 2 } });
     expect(lines().at(-1)).toBe('CUSTOM task:completed {"task_id":"c1","status":"failed","exit_code":2}');

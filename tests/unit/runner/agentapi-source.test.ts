@@ -238,7 +238,7 @@ describe('between runs', () => {
     expect(reason).toBe(`no answer at ${server.url}/: ECONNREFUSED`);
     await source.lost(reason ?? '');
     expect(turns()[0]?.end).toBe('failed');
-    expect(lines().join('\n')).toContain(`The agent has gone (${reason}). Retrying.`);
+    expect(lines().join('\n')).toContain(`The agent is gone (${reason}). Retrying.`);
     expect(facts()?.state).toBeUndefined();
     await server.listen();
     await settled(() => source.reach()).toBeNull();
@@ -313,7 +313,7 @@ describe('between runs', () => {
     await say('two');
     await settled(() => turns()[1]?.end).toBe('success');
     expect(turns()[1]).toMatchObject({ asked: ['m2'], said: 'Done anew.' });
-    expect(lines().join('\n')).toContain('was started anew: what it knew');
+    expect(lines().join('\n')).toContain('restarted and may have lost');
   });
 
   test('errors of the terminal are told once, however often they are replayed', async () => {

@@ -34,7 +34,7 @@ const MAX_EARLY = 64;
 /** The runner's own frame for recordings: a watched process of the agent has ended. Never sent. */
 export const PROCESS_ENDED = '_interlude/process_ended';
 
-const RESTARTED: WireEnd = { reason: 'nobody saw how', goesOn: 'It was started again.' };
+const RESTARTED: WireEnd = { reason: 'for an unknown reason', goesOn: 'It was restarted.' };
 
 /**
  * Translates an ACP agent over stdio: JSON-RPC frames in both directions, across restarts of its process.

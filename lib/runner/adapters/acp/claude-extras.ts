@@ -156,7 +156,7 @@ export class ClaudeExtras {
     }
     const [only, ...others] = this.#writer.openTasks;
     if (origin.kind === 'task-notification' && !this.#isRaw && only !== undefined && others.length === 0) {
-      const error = 'It has ended: the agent was told so. How it ended is not told over plain ACP.';
+      const error = 'It has ended, but plain ACP does not report the outcome.';
       this.#end(only, { status: 'lost', error });
     }
     this.#turns.betweenRunEnded({ kind: 'success' }, this.#trigger(origin));

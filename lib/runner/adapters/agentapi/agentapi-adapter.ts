@@ -286,10 +286,10 @@ export class AgentApiAdapter implements WireAdapter {
   }
 
   #restart(): void {
-    const message = 'The agent was started anew in the middle of this turn.';
+    const message = 'The agent restarted during this turn.';
     this.#setPrompt(null);
     this.#finish({ kind: 'failed', message, code: 'agent_restarted' });
-    this.#writer.notice('The agent was started anew: what it knew of this conversation may be gone.', 'warning');
+    this.#writer.notice('The agent restarted and may have lost this conversation.', 'warning');
     this.#posted.length = 0;
     this.#progress = { ...NO_PROGRESS, epoch: this.#progress.epoch + 1, errorAt: this.#progress.errorAt };
     this.#base = '';

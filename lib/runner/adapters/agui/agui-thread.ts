@@ -498,5 +498,5 @@ export class AgUiThread {
   }
 }
 
-const EVENTS_BROKE = 'The stream of events broke in the middle of this turn';
+const EVENTS_BROKE = 'The stream of events broke during this turn';
 const CLOSED = 'it was closed';

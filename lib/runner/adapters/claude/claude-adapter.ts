@@ -314,7 +314,7 @@ export class ClaudeAdapter {
 
 const UNFINISHED: TurnEnd = {
   kind: 'failed',
-  message: 'The agent began its next turn without reporting the end of this one.',
+  message: 'The agent started its next turn without reporting the end of this one.',
   code: 'result_missing',
 };
 const EXITED: TurnEnd = {

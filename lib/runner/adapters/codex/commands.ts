@@ -188,7 +188,7 @@ export class Commands {
 }
 
 /** Result of a command that outlives its turn. */
-export const CONTINUES_IN_BACKGROUND = 'It goes on in the background.';
+export const CONTINUES_IN_BACKGROUND = 'It continues in the background.';
 
 /** Returns the end of a text, at most `most` UTF-16 units. */
 function tailOf(text: string, most: number): string {

@@ -108,7 +108,7 @@ export class ExecAdapter implements WireAdapter {
   }
 }
 
-const NOT_WAITED_FOR = 'The turn did not wait for it, and “codex exec” never says how it ended.';
+const NOT_WAITED_FOR = 'The turn did not wait for it, and “codex exec” never reports its outcome.';
 
 const WORDS: ReadonlySet<unknown> = new Set(['agent_message', 'reasoning', 'error']);
 

@@ -261,9 +261,9 @@ export function decisionsOf(available: unknown): Decision[] {
 /** Answers to `item/permissions/requestApproval`. */
 function grantsOf(permissions: unknown): Decision[] {
   return [
-    { option: { id: 'turn', label: 'Allow in this turn', kind: 'allow' }, result: { permissions, scope: 'turn' } },
+    { option: { id: 'turn', label: 'Allow for this turn', kind: 'allow' }, result: { permissions, scope: 'turn' } },
     {
-      option: { id: 'session', label: 'Allow in this session', kind: 'allow', isLasting: true },
+      option: { id: 'session', label: 'Allow for this session', kind: 'allow', isLasting: true },
       result: { permissions, scope: 'session' },
     },
     { option: { id: 'decline', label: 'Deny', kind: 'deny' }, result: { permissions: {}, scope: 'turn' } },
@@ -290,7 +290,7 @@ function optionOf(decision: unknown, at: number): RequestOption | null {
     const prefix = textsOf(fieldsOf(entry).execpolicy_amendment).join(' ');
     return {
       id,
-      label: labelled(`Allow, and from now on all that begins with: ${prefix}`),
+      label: labelled(`Always allow commands that start with: ${prefix}`),
       kind: 'allow',
       isLasting: true,
     };
@@ -311,11 +311,11 @@ function named(id: string): RequestOption | null {
     case 'accept':
       return { id, label: 'Allow', kind: 'allow' };
     case 'acceptForSession':
-      return { id, label: 'Allow in this session', kind: 'allow', isLasting: true };
+      return { id, label: 'Allow for this session', kind: 'allow', isLasting: true };
     case 'decline':
       return { id, label: 'Deny', kind: 'deny' };
     case 'cancel':
-      return { id, label: 'Deny, and end the turn', kind: 'deny' };
+      return { id, label: 'Deny and end the turn', kind: 'deny' };
     default:
       return { id: truncateText(id, 128), label: labelled(id), kind: id.startsWith('accept') ? 'allow' : 'deny' };
   }

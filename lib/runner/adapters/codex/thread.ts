@@ -139,7 +139,7 @@ export class CodexThread {
     const parts = this.writer.parts(this.turns.taskOf(this.turns.running));
     parts.startCall(id, 'spawn_agent');
     parts.setArgs(id, compact({ agent: item.agentPath, model: item.model }));
-    parts.setResult(id, 'It works beside this turn.');
+    parts.setResult(id, 'It runs beside this turn.');
   }
 
   /** Diff of the open turn; Codex repeats it with every event. */

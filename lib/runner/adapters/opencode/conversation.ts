@@ -57,7 +57,7 @@ export class Conversation {
     else if (!SILENT.test(type)) this.#custom(type, data, session);
     if (type !== 'session.next.prompted' || this.#messages.size > 0) return;
     this.writer.notice(
-      'This session uses version 2 of OpenCode’s interface, of which nothing is shown yet.',
+      'This session uses version 2 of OpenCode’s interface, which is not supported yet.',
       'warning',
     );
   }
@@ -96,7 +96,7 @@ export class Conversation {
       const retry = `${session} ${attempt} ${why}`;
       const times = numberOf(attempt) ?? 1;
       if (retry !== this.#retry) {
-        this.writer.notice(`The model failed, and is asked again (attempt ${times}): ${why}`, 'warning');
+        this.writer.notice(`The model failed; retrying (attempt ${times}): ${why}`, 'warning');
       }
       this.#retry = retry;
     }

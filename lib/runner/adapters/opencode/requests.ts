@@ -123,7 +123,7 @@ function optionsOf(always: string[]): RequestOption[] {
   return [
     { id: 'once', label: 'Allow once', kind: 'allow' },
     { id: 'always', label: truncateText(`Always allow${what}`, 200), kind: 'allow', isLasting: true },
-    { id: 'reject', label: 'Reject; this stops the turn, unless you say what to do instead', kind: 'deny' },
+    { id: 'reject', label: 'Reject; stops the turn unless you add an instruction', kind: 'deny' },
   ] satisfies (RequestOption & { id: PermissionReply })[];
 }
 

@@ -435,11 +435,11 @@ export class SessionWriter {
    */
   end(end: WireEnd, keepsTasks = false): void {
     if (this.#hasEnded) return;
-    const message = `The agent ended in the middle of this turn: ${end.reason}.`;
+    const message = `The agent exited during this turn: ${end.reason}.`;
     this.interrupt(end.isAsked === true ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'agent_exited' });
-    const lost = `The agent has gone (${end.reason}), and nothing told how this ended.`;
+    const lost = `The agent is gone (${end.reason}); the outcome is unknown.`;
     if (!keepsTasks) for (const run of this.#tasks.running) this.#lose(run, lost);
-    this.processEnded(end, 'The agent has gone');
+    this.processEnded(end, 'The agent is gone');
   }
 
   /** Closes requests, parts and the turn with the agent's process. */

@@ -89,7 +89,7 @@ export class IdleDelivery {
 
   /** The turn ended without a stop hook taking the messages. */
   turnEnded(mirror: SessionMirror): void {
-    if (!this.handTo(mirror)) this.#refuse(mirror, 'its turn ended before the message could be handoff over');
+    if (!this.handTo(mirror)) this.#refuse(mirror, 'its turn ended before the message could be delivered');
   }
 
   /** @returns the hint about listening, once per idle period and again after a missed message */
