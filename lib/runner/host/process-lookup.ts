@@ -16,7 +16,7 @@ const LSOF_MS = 3_000;
 
 /**
  * @param address an http address or the path of a Unix socket
- * @returns the index in `pids` of the first listener; null if there is none or the system does not tell
+ * @returns the index in `pids` of the first listener; null if there is none or the system does not say
  */
 export async function findListener(pids: readonly number[], address: string): Promise<number | null> {
   const port = portOf(address);

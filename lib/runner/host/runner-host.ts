@@ -59,7 +59,7 @@ export interface RunnerHostOptions {
   hasManySessions?: boolean | undefined;
   /** Logs at the end of each session how many of its tool calls only gathered context. Default true. */
   logsContextRatio?: boolean;
-  /** What continues while the dashboard is away: `the agent goes on`. */
+  /** For messages about an outage: `the agent continues`. */
   meanwhile: string;
   openOutbox: (listeners: OutboxListeners) => Promise<Outbox>;
   endpoint: Endpoint;

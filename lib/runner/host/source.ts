@@ -31,7 +31,7 @@ export interface Source extends CommandHandlers {
   readonly unknownSessionRefusal?: string;
   /** Control-port handlers for the hooks of its agents. */
   readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel' | 'toolOwner' | 'sessionOf'>>;
-  /** Resolves once everything the agent has said so far is emitted. If absent, that is always the case. */
+  /** Resolves once all output of the agent so far is emitted. Absent if output is emitted at once. */
   caughtUp?(sessionId: string): Promise<void>;
   /** The agent replied to a message with a tool, so the message needs no further delivery. */
   replied?(sessionId: string, messageId: string): void;
@@ -113,7 +113,7 @@ export interface SessionFacts {
   limits?: string[];
   /** Whether it accepts messages while idle. Absent if that never changes. */
   wakeable?: boolean;
-  /** Current connection problem, as a sentence that says what to do. */
+  /** Current connection problem, and what to do about it. */
   trouble?: string;
 }
 

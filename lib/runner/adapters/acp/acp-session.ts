@@ -56,7 +56,7 @@ export class AcpSession {
   readonly requests = new Map<string, RequestOpenedValue>();
   /** Run of each message, by the agent's id; null between turns. */
   readonly #turnOf = new Map<string, string | null>();
-  /** codex-acp answers `end_turn` to a failed prompt; only its thread status tells. */
+  /** codex-acp answers `end_turn` to a failed prompt; only its thread status shows the failure. */
   #hasFailed = false;
   #planId: string | null = null;
   replay: Replay | null = null;

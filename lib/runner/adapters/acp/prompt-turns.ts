@@ -12,7 +12,7 @@ interface Prompt {
   /** JSON-RPC id. */
   key: string;
   messageIds: readonly string[];
-  /** Its turn has begun. */
+  /** Its turn has started. */
   hasTurn: boolean;
   /** Claude Code's id. */
   uuid: string | null;
@@ -28,7 +28,7 @@ interface Prompt {
  * ACP v1 links a reply to its prompt only by time: everything during an unanswered prompt belongs to it. That fails for
  * agents that work on their own (replies end up "one late"), so other signals take precedence:
  * - A prompt begins its turn when sent, if no turn is open. With an agent that marks between-run turns it begins at the
- *   first content instead: a mark may come first, and what follows it answers nobody.
+ *   first content instead: a mark may come first, and content after it answers no message.
  * - A between-run turn begins at the agent's mark, or at content without an unanswered prompt. It ends at the mark, at
  *   the next prompt, or (inferred) after QUIET_MS without content, open calls or requests. A turn with a start mark
  *   waits for its end mark.
@@ -82,7 +82,7 @@ export class PromptTurns {
     else if ((this.profile.marksTurns === 'both' || this.#isRemark) && !isAwaited) this.#endUnmarked();
   }
 
-  /** The agent rejected a prompt because it lost the session. With content, the prompt counts as taken. */
+  /** The agent rejected a prompt because it lost the session. With content, the prompt counts as processed. */
   rejected(key: string, end: TurnEnd, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
     if (prompt?.hasTurn === true && this.#writer.turn?.hasContent !== false) {

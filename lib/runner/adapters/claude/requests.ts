@@ -68,7 +68,7 @@ export class Requests {
     if (result !== undefined) this.toolResult(id, result);
   }
 
-  /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; `outcome` if nobody answered */
+  /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; `outcome` without an answer */
   answered(toolUseId: string | null, answer: Fields): void {
     const id = toolUseId ?? this.#only();
     if (id === null) return;
@@ -77,15 +77,15 @@ export class Requests {
     this.#writer.resolved(id, outcome, textOf(answer.message));
   }
 
-  /** The state went from `requires_action` to `running`. Only tool results tell several open requests apart. */
+  /** The state went from `requires_action` to `running`. Only tool results distinguish several open requests. */
   running(): void {
     const id = this.#only();
     if (id !== null) this.#writer.requestPassed(id);
   }
 
   /**
-   * Resolves a request from its tool's result. Success means allowed; after an error only the verdict, or the denials
-   * of the turn's result, tell.
+   * Resolves a request from its tool's result. Success means allowed; after an error, the verdict or the denials in
+   * the turn's result decide.
    */
   toolResult(toolUseId: string, result: CallResult): void {
     const { verdict, isError, text } = result;

@@ -91,7 +91,7 @@ export class TranscriptTasks {
     const call = this.#calls.get(toolUseId ?? '') ?? {};
     const details = fieldsOf(line.toolUseResult);
     const foreground = details.status === 'completed' || details.status === 'forked' ? textOf(details.agentId) : null;
-    // A finished subagent may leave a command running; only its own transcript says so.
+    // A finished subagent may leave a command running, which only its own transcript shows.
     if (foreground !== null) this.#subagents.add(foreground);
     this.#addTimer(details, call, at);
     const found = results[0]?.is_error === true ? null : parseLaunch(line, results[0] ?? {}, call);

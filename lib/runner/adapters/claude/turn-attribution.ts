@@ -231,7 +231,7 @@ const FAILURE_TEXTS: ReadonlyMap<string, string> = new Map([
 
 /**
  * Derives the outcome from a result. An interrupted turn has `is_error` and subtype `error_during_execution`; only
- * `terminal_reason` tells it from a failure. A turn refused by the model API has subtype `success`.
+ * `terminal_reason` distinguishes it from a failure. A turn refused by the model API has subtype `success`.
  *
  * @see SDKResultMessage, TerminalReason, Agent SDK 0.3.329
  */

@@ -56,10 +56,7 @@ export class Conversation {
     if (read !== undefined) read(data, session);
     else if (!SILENT.test(type)) this.#custom(type, data, session);
     if (type !== 'session.next.prompted' || this.#messages.size > 0) return;
-    this.writer.notice(
-      'This session uses version 2 of OpenCode’s interface, which is not supported yet.',
-      'warning',
-    );
+    this.writer.notice('This session uses version 2 of OpenCode’s interface, which is not supported yet.', 'warning');
   }
 
   readonly #readers: Record<string, (data: Fields, session: string) => void> = {

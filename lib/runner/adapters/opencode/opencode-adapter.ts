@@ -177,7 +177,7 @@ export class OpencodeAdapter implements WireAdapter {
     for (const conversation of this.#of(directory, now)) conversation.requests.listed(kind, body);
   }
 
-  /** Yields a directory's conversations. Without a directory the response covers an unknown one, so it says nothing. */
+  /** Yields a directory's conversations. Without a directory the response covers an unknown one, so it proves nothing. */
   *#of(directory: string | null, now: number): Iterable<Conversation> {
     if (directory === null) return;
     for (const conversation of this.#conversations.values()) {

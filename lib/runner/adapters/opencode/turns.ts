@@ -10,13 +10,13 @@ export interface Message {
   role: 'user' | 'assistant';
   /** The model's response has ended. */
   isDone: boolean;
-  /** Another message of the turn follows its tool calls, whatever `finish` says. */
+  /** Another message of the turn follows its tool calls, whatever the value of `finish`. */
   usesTools: boolean;
   /** A person rejected one of its calls without a message, so the agent stops. */
   isRejected: boolean;
   /** Its turn has ended: later events are repeats. */
   isOver: boolean;
-  /** Its turn was closed early; it continues unless another turn has begun. */
+  /** Its turn was closed early; it continues unless another turn has started. */
   isLeft: boolean;
 }
 
@@ -35,7 +35,7 @@ interface OpenTurn {
 
 /**
  * The turns of one root session. A turn is all agent messages with the same `parentID`. It ends with the message that
- * says so, or with an error. An idle session ends it only if the newest message has ended: after an abort or error the
+ * finishes it, or with an error. An idle session ends it only if the newest message has ended: after an abort or error the
  * server reports idle too early.
  */
 export class Turns {

@@ -264,7 +264,7 @@ export class PartAssembler {
     this.#calls.take(id, 'args', (this.#calls.about(id) ?? '') + delta);
   }
 
-  /** Completes the arguments. @param args final arguments, to tell reuses of the id apart */
+  /** Completes the arguments. @param args final arguments, which distinguish reuses of the id */
   endCall(id: string, args = ''): void {
     const ends = this.#calls.verdict(id, 'end') === 'ends';
     if (ends || args !== '') this.#calls.take(id, 'end', args.length > MAX_COMPARED.ended ? '' : args);

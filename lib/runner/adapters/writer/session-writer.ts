@@ -159,7 +159,7 @@ export class SessionWriter {
   }
 
   /**
-   * Applies an input to the turn state machine and begins a turn with `cause` if the grammar says so. `end` only begins
+   * Applies an input to the turn state machine and begins a turn with `cause` if the grammar requires it. `end` only begins
    * a turn whose start was missed; `finish` ends it.
    */
   applyTurnInput(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {

@@ -16,7 +16,7 @@ import type { Outbox } from '../../outbox/outbox';
 import type { Cursor } from '../../outbox/statements';
 
 /**
- * One session across all processes that run it: the adapter for everything the agent says, and the state to remember.
+ * One session across all processes that run it: the adapter for its output, and the stored state.
  *
  * Ordering: events leave in the order in which the agent produced them.
  * Failure: after a kill, `closePast` closes open work before anything new is emitted.

@@ -56,7 +56,7 @@ export class IdleDelivery {
     return null;
   }
 
-  /** A wait has shown its messages. @returns whether they were handoff to it */
+  /** A wait has shown its messages. @returns whether they were handed to it */
   async confirm(claim: string): Promise<boolean> {
     const handoff = this.#waits.confirm(claim);
     const mirror = this.#options.mirrors.get(handoff?.sessionId ?? '');
@@ -152,7 +152,7 @@ interface WaitRegistryOptions {
   onReturned: (handoff: Handoff) => void;
 }
 
-/** Messages handoff to a wait and not shown yet. */
+/** Messages handed to a wait and not shown yet. */
 interface Handoff {
   claim: string;
   sessionId: string;

@@ -59,8 +59,8 @@ export class MessageInbox {
   }
 
   /**
-   * Refuses the messages that no stop hook took.
-   * @param isInFlight whether a later stop hook took the message
+   * Refuses the messages that no stop hook delivered.
+   * @param isInFlight whether a later stop hook delivers the message
    * @returns the number of refused messages
    */
   refuse(sessionId: string, reason: string, isInFlight = (_messageId: string) => false): number {

@@ -85,7 +85,7 @@ const mirrorState = z.object({
   offers: list(offer),
   /** Messages handed to a wait until the transcript shows its end. */
   waited: list(waited),
-  /** The agent was told that it can listen while it is idle, and nobody has missed that since. */
+  /** The agent got the hint about listening, and has missed no message since. */
   wasOffered: flag,
   /** Messages given to the agent in the open turn. */
   handed: list(text),
