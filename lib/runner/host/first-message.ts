@@ -35,9 +35,9 @@ interface StoredMessage {
 const EXPIRY_MS = 7 * 24 * 60 * 60_000;
 
 /** Resolves once the message is delivered or refused. Never rejects. */
-export async function deliverFirstMessage(asked: FirstMessage, options: FirstMessageOptions): Promise<void> {
+export async function deliverFirstMessage(message: FirstMessage, options: FirstMessageOptions): Promise<void> {
   const { context, deliver, now = Date.now } = options;
-  const { sessionId, text } = asked;
+  const { sessionId, text } = message;
   const name = `first-message:${sessionId}`;
   const cursor = (kept: StoredMessage): Cursor => ({ name, value: JSON.stringify(kept) });
   const digest = createHash('sha256').update(text).digest('base64url');

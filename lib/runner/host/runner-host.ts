@@ -255,10 +255,10 @@ export class RunnerHost {
   }
 
   /** Delivers the message given with `--prompt`. Resolves once the agent has it. */
-  async sendFirstMessage(asked: FirstMessage): Promise<void> {
+  async sendFirstMessage(message: FirstMessage): Promise<void> {
     const say = this.#source?.deliver?.bind(this.#source);
     if (say === undefined) return;
-    await deliverFirstMessage(asked, { context: this.#context(), deliver: say });
+    await deliverFirstMessage(message, { context: this.#context(), deliver: say });
     this.#owed.markDirty();
   }
 

@@ -414,14 +414,14 @@ async function readPiece(file: FileHandle, from: number, reading: Reading): Prom
   const fresh = bytes.subarray(behind.length, behind.length + most);
   const ahead = bytes.subarray(behind.length + fresh.length);
   const isAll = from + fresh.length >= size;
-  const taken = isAll ? endOfAll(fresh, mode) : endOfLines(fresh);
-  if (taken === 0) return null;
+  const end = isAll ? endOfAll(fresh, mode) : endOfLines(fresh);
+  if (end === 0) return null;
   const { text, redacted } = redactOutput(redactor, {
     behind: behind.toString('utf8'),
-    piece: fresh.toString('utf8', 0, taken),
-    ahead: fresh.toString('utf8', taken) + ahead.toString('utf8'),
+    piece: fresh.toString('utf8', 0, end),
+    ahead: fresh.toString('utf8', end) + ahead.toString('utf8'),
   });
-  return { from, to: from + taken, text, redacted };
+  return { from, to: from + end, text, redacted };
 }
 
 /** Length of the finished lines; of a very long line, of its complete characters. */

@@ -192,9 +192,9 @@ export class Outbox {
   /** Queues the records that an operator wants sent again. @returns how many */
   async takeRedrives(): Promise<number> {
     if (this.#stopped) return 0;
-    const taken = await this.#withStore((store) => store.takeRedrives(this.#clock.now()));
-    if (taken > 0) this.#drain.work();
-    return taken;
+    const redriven = await this.#withStore((store) => store.takeRedrives(this.#clock.now()));
+    if (redriven > 0) this.#drain.work();
+    return redriven;
   }
 
   /** The server seems to be back: retries now. */

@@ -95,9 +95,9 @@ export function permissionOf(
 ): RequestOpenedValue {
   const { title, content, rawInput } = fieldsOf(toolCall);
   const shown = callContent(content);
-  const asked = rawInput ?? call?.rawInput ?? compact({ title: textOf(title), text: shown.text });
+  const requested = rawInput ?? call?.rawInput ?? compact({ title: textOf(title), text: shown.text });
   const isWhole = rawInput !== undefined || call?.rawInput !== undefined || (textOf(title) ?? '').length <= MAX_TITLE;
-  const { input, options: offered } = displayInput(asked, optionsOf(options), isWhole);
+  const { input, options: offered } = displayInput(requested, optionsOf(options), isWhole);
   return compact({
     request_id: requestId,
     kind: 'permission' as const,

@@ -175,11 +175,11 @@ export class AgentApiAdapter implements WireAdapter {
       return;
     }
     post.isTaken = true;
-    this.#asked(post.messageId, post.content);
+    this.#postWritten(post.messageId, post.content);
   }
 
   /** A person's message reached the agent. */
-  #asked(messageId: string | null, text: string): void {
+  #postWritten(messageId: string | null, text: string): void {
     const ids = messageId === null ? [] : [messageId];
     if (messageId !== null) this.#writer.dashboardMessage(messageId, truncateWithNote(text));
     this.#finish({ kind: 'success' });
@@ -203,12 +203,12 @@ export class AgentApiAdapter implements WireAdapter {
     if (post !== undefined) {
       this.#posted.splice(at, 1);
       // The POST may be answered only after the turn.
-      if (!post.isTaken) this.#asked(post.messageId, post.content);
+      if (!post.isTaken) this.#postWritten(post.messageId, post.content);
       return;
     }
     const name = `${this.#progress.epoch}/${id}`;
     this.#writer.userMessage(name, truncateWithNote(content));
-    this.#asked(name, content);
+    this.#postWritten(name, content);
   }
 
   #agentMessage({ id, content }: ApiMessage): void {

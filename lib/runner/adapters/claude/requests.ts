@@ -130,8 +130,8 @@ export class Requests {
 }
 
 function titleOf(request: Fields, tool: string | null, question: boolean): string {
-  const asked = question ? fieldsOf(listOf(fieldsOf(request.input).questions)[0]).question : null;
-  const title = textOf(asked) ?? textOf(request.title) ?? textOf(request.description);
+  const first = question ? fieldsOf(listOf(fieldsOf(request.input).questions)[0]).question : null;
+  const title = textOf(first) ?? textOf(request.title) ?? textOf(request.description);
   return title ?? toolTitle(tool ?? 'a tool', textOf(request.displayName));
 }
 

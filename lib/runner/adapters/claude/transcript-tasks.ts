@@ -133,12 +133,12 @@ export class TranscriptTasks {
   endedByCall(line: Fields, results: readonly Fields[]): { message: Fields; ref: TaskRef; isSubagent: boolean }[] {
     const [only] = results;
     if (results.length !== 1 || only?.is_error === true) return [];
-    const asked = listOf(this.#calls.get(textOf(only?.tool_use_id) ?? '')?.texts);
+    const callTexts = listOf(this.#calls.get(textOf(only?.tool_use_id) ?? '')?.texts);
     // Without structured fields only the text remains, which any command may print: its call must name the task.
     const isText = line.toolUseResult === undefined;
     const whole = isText ? textFields(contentText(only?.content)) : fieldsOf(line.toolUseResult);
     return [whole, fieldsOf(whole.task)].flatMap((details) => {
-      const ids = isText ? asked : TASK_IDS.map((name) => details[name]);
+      const ids = isText ? callTexts : TASK_IDS.map((name) => details[name]);
       const task = this.#running(ids.map(textOf).find((id) => id !== null && this.isRunning(id)) ?? null);
       const isStopped = /^\s*(?:Successfully )?(?:stopped|killed)\b/i.test(textOf(details.message) ?? '');
       const status = isStopped ? 'stopped' : TASK_ENDS.get(details.status);

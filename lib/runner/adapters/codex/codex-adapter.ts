@@ -333,9 +333,9 @@ export class CodexAdapter implements WireAdapter {
   }
 
   #resolved(rpcId: RpcId | null): void {
-    const asked = rpcId === null ? null : this.#requests.remove(rpcId);
-    if (asked === null) return;
-    const { request, outcome } = asked;
+    const settled = rpcId === null ? null : this.#requests.remove(rpcId);
+    if (settled === null) return;
+    const { request, outcome } = settled;
     const writer = this.#threads.get(request.threadId)?.writer;
     const elsewhere = outcome === null ? 'Answered in Codex or withdrawn.' : null;
     writer?.resolved(request.value.request_id, outcome ?? 'unknown', elsewhere);

@@ -197,15 +197,15 @@ export class PendingRequests {
 
   /** Interlude answered; another client may have been faster. */
   answered(rpcId: RpcId, result: unknown): void {
-    const asked = this.#pending.get(rpcId);
-    if (asked !== undefined && result !== undefined) asked.outcome = outcomeOf(result);
+    const pending = this.#pending.get(rpcId);
+    if (pending !== undefined && result !== undefined) pending.outcome = outcomeOf(result);
   }
 
   /** Removes a settled request. */
   remove(rpcId: RpcId): Pending | null {
-    const asked = this.#pending.get(rpcId) ?? null;
+    const pending = this.#pending.get(rpcId) ?? null;
     this.#pending.delete(rpcId);
-    return asked;
+    return pending;
   }
 
   /** @param turnId limits to this turn */

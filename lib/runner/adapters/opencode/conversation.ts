@@ -76,14 +76,14 @@ export class Conversation {
     'question.rejected': (data) => this.#answered(data.requestID, 'reject'),
   };
 
-  /** @param asked from its event or from the list of open requests */
-  ask(kind: RequestKind, asked: Fields): void {
-    const session = idOf(asked.sessionID) ?? this.root;
-    const { messageID, callID } = fieldsOf(asked.tool);
+  /** @param request from its event or from the list of open requests */
+  ask(kind: RequestKind, request: Fields): void {
+    const session = idOf(request.sessionID) ?? this.root;
+    const { messageID, callID } = fieldsOf(request.tool);
     const toolUseId = this.#calls.get(`${messageID} ${callID}`) ?? null;
     const isMain = session === this.root;
     const by = isMain ? null : (this.#tree.get(session)?.title ?? session);
-    this.requests.opened(kind, asked, { toolUseId, by, isMain });
+    this.requests.opened(kind, request, { toolUseId, by, isMain });
   }
 
   /** Handles the server's status of a session. */
@@ -218,23 +218,23 @@ export class Conversation {
 
   #parsePromptPart(part: Fields, session: string): void {
     const messageId = idOf(part.messageID) ?? '';
-    const asked = parsePromptPart(part);
+    const prompt = parsePromptPart(part);
     const before = this.#turns.authorOf(messageId);
     const isMain = session === this.root;
-    if (asked.kind === 'task') {
-      for (const notice of asked.notices) this.#subagents.ended(notice);
+    if (prompt.kind === 'task') {
+      for (const notice of prompt.notices) this.#subagents.ended(notice);
       const known = before?.kind === 'task' ? before.taskIds : [];
-      const taskIds = [...new Set([...known, ...asked.notices.map(({ taskId }) => taskId)])];
+      const taskIds = [...new Set([...known, ...prompt.notices.map(({ taskId }) => taskId)])];
       if (before?.kind !== 'person') this.#turns.promptRead(messageId, { kind: 'task', taskIds });
-    } else if (asked.kind === 'person') {
+    } else if (prompt.kind === 'person') {
       const known = before?.kind === 'person' ? before.ids : [];
-      const id = asked.messageId ?? this.#firstPart(messageId, idOf(part.id) ?? messageId);
+      const id = prompt.messageId ?? this.#firstPart(messageId, idOf(part.id) ?? messageId);
       if (isMain && !known.includes(id)) this.#turns.promptRead(messageId, { kind: 'person', ids: [...known, id] });
-      if (asked.messageId !== null) this.writer.dashboardMessage(id, asked.text);
-      else this.writer.userMessage(id, asked.text, isMain ? {} : { taskId: session });
+      if (prompt.messageId !== null) this.writer.dashboardMessage(id, prompt.text);
+      else this.writer.userMessage(id, prompt.text, isMain ? {} : { taskId: session });
     } else {
       if (before === undefined && isMain) this.#turns.promptRead(messageId, { kind: 'own' });
-      if (asked.kind === 'compaction' && asked.isAuto) {
+      if (prompt.kind === 'compaction' && prompt.isAuto) {
         this.writer.notice('The conversation is too long and is being compacted.');
       }
     }

@@ -167,12 +167,12 @@ export class OpencodeAdapter implements WireAdapter {
   }
 
   #listed(kind: RequestKind, body: unknown, directory: string | null, now: number): void {
-    for (const asked of listOf(body)) {
-      const session = idOf(fieldsOf(asked).sessionID);
+    for (const request of listOf(body)) {
+      const session = idOf(fieldsOf(request).sessionID);
       if (session === null) continue;
       const conversation = this.#conversation(this.tree.rootOf(session));
       conversation.writer.at(now);
-      conversation.ask(kind, fieldsOf(asked));
+      conversation.ask(kind, fieldsOf(request));
     }
     for (const conversation of this.#of(directory, now)) conversation.requests.listed(kind, body);
   }

@@ -361,12 +361,12 @@ export class AcpSource implements Source {
     const words = promptText(message);
     const text = note === null ? words : `${note}\n\n${words}`;
     const prompt = promptBlocks({ ...message, text }, this.#promptCapabilities ?? TEXT_ONLY);
-    const asked = this.#connection?.request('session/prompt', {
+    const prompted = this.#connection?.request('session/prompt', {
       sessionId,
       prompt,
       _meta: { interlude: { messageIds: [message.messageId] } },
     });
-    const answer = (await asked) ?? GONE;
+    const answer = (await prompted) ?? GONE;
     if (answer.error !== null && answer.error.isGone !== true) this.#note ??= note;
     return answer;
   }

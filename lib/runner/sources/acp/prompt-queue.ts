@@ -26,7 +26,7 @@ interface Waiting {
   /** It may have been prompted before. */
   again: boolean;
   /** Resolves the delivery command. */
-  taken: ((outcome: CommandOutcome) => void) | null;
+  settle: ((outcome: CommandOutcome) => void) | null;
 }
 
 export class PromptQueue {
@@ -43,7 +43,7 @@ export class PromptQueue {
 
   constructor(options: PromptQueueOptions) {
     this.#options = options;
-    this.#waiting = options.inFlight.all.map((message) => ({ message, again: true, taken: null }));
+    this.#waiting = options.inFlight.all.map((message) => ({ message, again: true, settle: null }));
   }
 
   /** Unanswered messages. */
@@ -63,13 +63,13 @@ export class PromptQueue {
     // It is in the queue or already prompted.
     if (inFlight.has(message.messageId)) return { state: 'delivered' };
     const noted = inFlight.put(message);
-    const taken = new Promise<CommandOutcome>((resolve) => {
-      this.#waiting.push({ message, again, taken: resolve });
+    const delivered = new Promise<CommandOutcome>((resolve) => {
+      this.#waiting.push({ message, again, settle: resolve });
     });
     await noted;
     if (again) this.#removeReplayed();
     this.#pump();
-    return await taken;
+    return await delivered;
   }
 
   /**
@@ -91,14 +91,14 @@ export class PromptQueue {
     this.#prompted.clear();
     const known = new Set(this.#waiting.map(({ message }) => message.messageId));
     const given = this.#options.inFlight.all.filter(({ messageId }) => !known.has(messageId));
-    this.#waiting.unshift(...given.map((message) => ({ message, again: true, taken: null })));
+    this.#waiting.unshift(...given.map((message) => ({ message, again: true, settle: null })));
   }
 
   /** Requeues messages first that the agent did not process, although a turn naming them failed. */
   requeueFirst(messages: readonly InFlightMessage[]): void {
     const left = messages.filter(({ messageId }) => !this.#options.inFlight.has(messageId));
     for (const message of left) void this.#options.inFlight.put(message);
-    this.#waiting.unshift(...left.map((message) => ({ message, again: true, taken: null })));
+    this.#waiting.unshift(...left.map((message) => ({ message, again: true, settle: null })));
   }
 
   answered(messageIds: readonly string[]): void {
@@ -111,9 +111,9 @@ export class PromptQueue {
     this.#closedFor = reason;
     const left = this.#waiting;
     this.answered(this.#options.inFlight.all.map(({ messageId }) => messageId));
-    for (const { message, taken } of left) {
-      if (taken === null) this.#options.failedAfterDelivery(message.messageId, reason);
-      else taken({ state: 'failed', reason });
+    for (const { message, settle } of left) {
+      if (settle === null) this.#options.failedAfterDelivery(message.messageId, reason);
+      else settle({ state: 'failed', reason });
     }
   }
 
@@ -123,10 +123,10 @@ export class PromptQueue {
     while (this.#isReady && canPrompt()) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
-      const { message, taken } = next;
+      const { message, settle } = next;
       this.#prompted.add(message.messageId);
       void this.#options.prompt(message).then((answer) => this.#promptAnswered(message, answer));
-      taken?.({ state: 'delivered' });
+      settle?.({ state: 'delivered' });
     }
   }
 
@@ -140,7 +140,7 @@ export class PromptQueue {
     // Cancelled unread along with the previous turn, which the interrupt was meant for.
     if (error === null && result.stopReason === 'cancelled' && this.#options.inFlight.has(message.messageId)) {
       this.#untilIdle = true;
-      this.#waiting.push({ message, again: false, taken: null });
+      this.#waiting.push({ message, again: false, settle: null });
       const order = this.#options.inFlight.all.map(({ messageId }) => messageId);
       this.#waiting.sort((a, b) => order.indexOf(a.message.messageId) - order.indexOf(b.message.messageId));
     }
@@ -157,7 +157,7 @@ export class PromptQueue {
       return at >= 0;
     });
     this.answered(known.map(({ message }) => message.messageId));
-    for (const { taken } of known) taken?.({ state: 'delivered' });
+    for (const { settle } of known) settle?.({ state: 'delivered' });
   }
 }
 

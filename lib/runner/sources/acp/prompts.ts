@@ -121,10 +121,10 @@ function isTextless({ text, files }: { text: string; files: readonly AttachmentF
 
 /** @returns the blocks after this text; null if the message starts differently */
 function blocksAfter(words: string, past: ReplayedMessage): ReplayedMessage | null {
-  let said = '';
+  let text = '';
   for (const [at, block] of past.entries()) {
-    said += block;
-    if (said.trim() === words) return past.slice(at + 1);
+    text += block;
+    if (text.trim() === words) return past.slice(at + 1);
   }
   return null;
 }

@@ -309,13 +309,13 @@ export class ClaudeSource implements Source {
   }
 
   #received(message: unknown): void {
-    const { type, subtype, command_uuid: uuid, state, session_id: id, ...said } = message as Record<string, unknown>;
+    const { type, subtype, command_uuid: uuid, state, session_id: id, ...fields } = message as Record<string, unknown>;
     if (type === 'system' && subtype === 'init') {
       // `/clear` changes the conversation id.
       if (typeof id === 'string' && id !== this.#conversation.memory.conversationId) {
         this.#conversation.remember({ conversationId: id });
       }
-      this.#provider = claudeVersion(said.claude_code_version) ?? this.#provider;
+      this.#provider = claudeVersion(fields.claude_code_version) ?? this.#provider;
       this.#context.changed();
     }
     this.#record('sdk', message);
@@ -348,9 +348,9 @@ export class ClaudeSource implements Source {
     const { signal: _, suggestions: __, ...details } = context;
     // Reusing an id opens a new request, so the first one is closed before.
     this.#requests.withdraw(requestId);
-    const asked = { ...details, tool, input, expiresAt: this.#now() + answerWithinMs };
-    this.#record('canUseTool', asked);
-    this.#conversation.requestOpened(asked);
+    const opened = { ...details, tool, input, expiresAt: this.#now() + answerWithinMs };
+    this.#record('canUseTool', opened);
+    this.#conversation.requestOpened(opened);
     const request = { tool, input, context };
     const decision = await this.#requests.wait(requestId, request, answerWithinMs, (settled) => {
       this.#record('canUseTool.result', { toolUseID: requestId, ...answerOf(settled) });

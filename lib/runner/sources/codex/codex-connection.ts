@@ -190,8 +190,8 @@ export class CodexConnection {
     const params = fieldsOf(message.params);
     const request = requestOf(message);
     if (request !== null) {
-      const asked = adapter.openRequest(request.id);
-      if (asked !== null) onRequest(asked, this.server);
+      const open = adapter.openRequest(request.id);
+      if (open !== null) onRequest(open, this.server);
       else if (!isShared) this.server.refuse(request.id, `Interlude does not answer ${request.method}`);
       return;
     }

@@ -63,15 +63,17 @@ function questionResult(
   { fields, isForm }: CodexRequest,
   answers: Record<string, string | string[]>,
 ): { result: object } | { refusal: string } {
-  const said = fields.flatMap((field) => {
+  const answered = fields.flatMap((field) => {
     const given = answers[field.question] ?? answers[field.header] ?? answers[field.id];
     return given === undefined ? [] : [{ field, texts: [given].flat() }];
   });
-  if (said.length === 0) return { refusal: 'none of the questions was answered' };
+  if (answered.length === 0) return { refusal: 'none of the questions was answered' };
   if (!isForm) {
-    return { result: { answers: Object.fromEntries(said.map(({ field, texts }) => [field.id, { answers: texts }])) } };
+    return {
+      result: { answers: Object.fromEntries(answered.map(({ field, texts }) => [field.id, { answers: texts }])) },
+    };
   }
-  const content = Object.fromEntries(said.map(({ field, texts }) => [field.id, typedValue(field, texts)]));
+  const content = Object.fromEntries(answered.map(({ field, texts }) => [field.id, typedValue(field, texts)]));
   return { result: { action: 'accept', content, _meta: null } };
 }
 

@@ -96,7 +96,7 @@ export class CodexSource implements Source {
     this.#sessions = new CodexSessions(options.context, this.#adapter);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      context: { ...options.context, emit: (...told) => this.#emit(...told) },
+      context: { ...options.context, emit: (...emitted) => this.#emit(...emitted) },
       record: options.record,
       now: this.#now,
       onEmitted: (events) => this.#observe(events),
@@ -317,8 +317,8 @@ export class CodexSource implements Source {
       this.#threads.assign(known, known, this.#now());
     }
     session.note = workspaceNote;
-    const begun = await connection.begin({ cwd, ...params });
-    return 'problem' in begun ? `Codex can't start a thread: ${begun.problem}` : null;
+    const started = await connection.begin({ cwd, ...params });
+    return 'problem' in started ? `Codex can't start a thread: ${started.problem}` : null;
   }
 
   async #followAll(connection: CodexConnection): Promise<void> {

@@ -327,11 +327,16 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['StopFailure', (mirror, { input }, claim) => void mirror.stopped(failureOf(input), lastWordsOf(input), claim)],
   ['PreCompact', (mirror, _call, claim) => void mirror.report('compacting', claim)],
   ['PostCompact', (mirror, _call, claim) => void mirror.report(mirror.openRunId === null ? 'idle' : 'busy', claim)],
-  ['PermissionRequest', asked],
+  ['PermissionRequest', permissionRequested],
   ['SessionEnd', (mirror, { input }, claim) => void mirror.end(endOf(textOf(input.reason)), claim)],
 ]);
 
-function asked(mirror: SessionMirror, call: HookCall, _claim: HookClaim, { permissions }: HookRouterOptions) {
+function permissionRequested(
+  mirror: SessionMirror,
+  call: HookCall,
+  _claim: HookClaim,
+  { permissions }: HookRouterOptions,
+) {
   const { input, withinMs, signal } = call;
   const tool = textOf(input.tool_name);
   if (tool === null) return undefined;

@@ -499,14 +499,14 @@ export class SessionMirror {
     if (!was.open) this.#adapter.stopped(now);
     this.#adapter.recallStops(was);
     if (was.ended) this.#adapter.ended(now, {});
-    const asked = was.asks.flatMap(({ tool, input, isHeld }) => {
+    const reopened = was.asks.flatMap(({ tool, input, isHeld }) => {
       const again = this.#adapter.requestOpened(tool, input, {}, now);
       // The waiting hook died with the previous companion.
       return isHeld ? again : [];
     });
     this.#adapter.messagesDelivered(was.handed);
     this.messages.recall(was, now);
-    this.#emit(asked);
+    this.#emit(reopened);
   }
 
   #enqueue(work: () => void | Promise<void>): void {

@@ -344,13 +344,14 @@ class CatchUp {
       const request: WireFrame = { dir: 'out', msg: { method: 'GET', path } };
       const framesOf = (body: unknown[]): WireFrame[] => [request, { dir: 'in', msg: { status: 200, body } }];
       const idIn = (message: unknown) => idOf(fieldsOf(fieldsOf(message).info).id) ?? '';
-      const begun = isAnew ? (memory.newestMessages.get(id) ?? '') : '';
+      const emittedUpTo = isAnew ? (memory.newestMessages.get(id) ?? '') : '';
       const all = listOf(answer.body);
       const nothing = { runId: null, requests: [], openParts: new Map<string, string>() };
-      if (begun !== '') adapter.recall(root, framesOf(all.filter((message) => idIn(message) <= begun)), nothing, now());
+      if (emittedUpTo !== '')
+        adapter.recall(root, framesOf(all.filter((message) => idIn(message) <= emittedUpTo)), nothing, now());
       const newest = all.map(idIn).toSorted().at(-1) ?? '';
       const cursors = memory.noteMessage(id, newest);
-      await this.#pass(framesOf(all.filter((message) => idIn(message) > begun)), cursors, sessionId);
+      await this.#pass(framesOf(all.filter((message) => idIn(message) > emittedUpTo)), cursors, sessionId);
     }
   }
 

@@ -82,17 +82,17 @@ export class FollowedSessions {
     const roots = [...tree.all]
       .filter(({ id, parentId }) => parentId === null && this.isWanted(id))
       .toSorted((a, b) => b.updatedAt - a.updatedAt);
-    const told = roots.filter(({ id }) => session !== null || memory.rootSessions.has(id)).slice(0, MAX_KNOWN);
-    const young = roots.filter(({ updatedAt }) => now() - updatedAt < RECENT_MS).slice(0, MAX_RECENT);
-    return [...new Set([...told, ...young].map(({ id }) => id))];
+    const known = roots.filter(({ id }) => session !== null || memory.rootSessions.has(id)).slice(0, MAX_KNOWN);
+    const recent = roots.filter(({ updatedAt }) => now() - updatedAt < RECENT_MS).slice(0, MAX_RECENT);
+    return [...new Set([...known, ...recent].map(({ id }) => id))];
   }
 }
 
 /** Cursor prefixes of stored positions. */
-const PLACE = 'opencode-position:';
-const SAID = 'opencode-said:';
-const TOLD = 'opencode-told:';
-const BEGUN = 'opencode-begun:';
+const POSITION = 'opencode-position:';
+const OPEN_PART = 'opencode-said:';
+const ROOT_SESSION = 'opencode-told:';
+const NEWEST_MESSAGE = 'opencode-begun:';
 
 export class SessionStore {
   /** History position up to which everything is stored, by OpenCode session. */
@@ -107,10 +107,12 @@ export class SessionStore {
   static async recall(context: Pick<SourceContext, 'cursors'>): Promise<SessionStore> {
     const read = async (prefix: string) =>
       new Map([...(await context.cursors(prefix))].map(([name, value]) => [name.slice(prefix.length), value]));
-    const [places, said, begun, told] = [await read(PLACE), await read(SAID), await read(BEGUN), await read(TOLD)];
+    const positions = [...(await read(POSITION))].map(([id, position]) => [id, Number(position)] as const);
     return new SessionStore({
-      positions: new Map([...places].map(([id, position]) => [id, Number(position)])),
-      ...{ openParts: said, newestMessages: begun, rootSessions: told },
+      positions: new Map(positions),
+      openParts: await read(OPEN_PART),
+      newestMessages: await read(NEWEST_MESSAGE),
+      rootSessions: await read(ROOT_SESSION),
     });
   }
 
@@ -146,29 +148,29 @@ export class SessionStore {
   noteMessage(session: string, messageId: string): Cursor[] {
     if (messageId <= (this.newestMessages.get(session) ?? '')) return [];
     this.newestMessages.set(session, messageId);
-    return [{ name: BEGUN + session, value: messageId }];
+    return [{ name: NEWEST_MESSAGE + session, value: messageId }];
   }
 
   #advance(session: string, position: number): Cursor[] {
     if (position <= (this.positions.get(session) ?? -1)) return [];
     this.positions.set(session, position);
-    return [{ name: PLACE + session, value: `${position}` }];
+    return [{ name: POSITION + session, value: `${position}` }];
   }
 
   #notePart(session: string, partId: string): Cursor[] {
     if (this.openParts.get(session) === partId) return [];
     this.openParts.set(session, partId);
-    return [{ name: SAID + session, value: partId }];
+    return [{ name: OPEN_PART + session, value: partId }];
   }
 
   noteSession(root: string, sessionId: string): Cursor[] {
     this.rootSessions.set(root, sessionId);
-    return [{ name: TOLD + root, value: sessionId }];
+    return [{ name: ROOT_SESSION + root, value: sessionId }];
   }
 
   /** The OpenCode session created for a dashboard session. */
   rootFor(sessionId: string): string | null {
-    for (const [root, told] of this.rootSessions) if (told === sessionId) return root;
+    for (const [root, known] of this.rootSessions) if (known === sessionId) return root;
     return null;
   }
 }
