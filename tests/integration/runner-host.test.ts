@@ -12,9 +12,9 @@ import type {
   TaskOutputDetail,
   TranscriptPage,
 } from '@interlude/protocol/read-models';
-import { openWorkCursor } from '@interlude/runner/host/open-work';
 import { RUNNER_VERSION } from '@interlude/runner/host/own-program.mjs';
 import { RunnerHost, type RunnerHostOptions } from '@interlude/runner/host/runner-host';
+import { openWorkCursor } from '@interlude/runner/host/session-state';
 import type { Source, SourceContext } from '@interlude/runner/host/source';
 import { endSessionHandler } from '@interlude/runner/host/source-commands';
 import { Outbox } from '@interlude/runner/outbox/outbox';

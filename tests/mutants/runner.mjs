@@ -140,7 +140,7 @@ export const RUNNER = [
   },
   {
     name: 'takes a question of a terminal for one about a call with another input',
-    file: 'lib/runner/adapters/claude/transcript-requests.ts',
+    file: 'lib/runner/adapters/claude/requests.ts',
     find: 'String(written) === String(read) ? ALIKE : OTHER;',
     replace: "String(written) !== '' ? ALIKE : OTHER;",
     test: 'tests/unit/adapters/claude-transcript.test.ts',

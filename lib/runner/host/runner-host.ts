@@ -23,13 +23,12 @@ import { type ControlPort, openControl } from './control-port';
 import { deliverFirstMessage, type FirstMessage } from './first-message';
 import { McpTools } from './mcp-tools';
 import { IN_FLIGHT_CURSORS, MessageDelivery } from './message-delivery';
-import { OpenWorkStore } from './open-work';
 import { fetchPendingReplies, PendingReplies } from './pending-replies';
 import { CpuSampler } from './process-lookup';
 import { RecordSink } from './record-sink';
 import { SeenCommands } from './seen-commands';
 import type { Endpoint } from './server-request';
-import { SessionOwnership } from './session-ownership';
+import { OpenWorkStore, SessionOwnership } from './session-state';
 import type { SessionFacts, Source, SourceContext } from './source';
 import { failed } from './source-commands';
 import {

@@ -6,11 +6,11 @@ import type { WireEnd } from '../wire';
 import { setBounded } from '../wire';
 import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
 import { ApiMessages, type ToolResult } from './api-messages';
-import type { TaskRef } from './pending-task-ends';
 import { Requests } from './requests';
 import { forwardMessage, listedTaskIds, messageHandlers, withoutEnvelope } from './system-messages';
 import { Tasks } from './tasks';
 import { contentText, hasStandIns, rawIfSmall } from './transcript-line';
+import type { TaskRef } from './turn-attribution';
 import { PERSONS, TurnAttribution } from './turn-attribution';
 
 interface ClaudeAdapterOptions {

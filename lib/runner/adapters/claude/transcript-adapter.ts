@@ -4,6 +4,7 @@ import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@inter
 import { truncateText } from '@interlude/protocol/text';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
 import { type ClosedTurn, FinalText } from './final-text';
+import { TranscriptRequests } from './requests';
 import { type Stop, StopHooks, type StopHooksState } from './stop-hooks';
 import { messageHandlers } from './system-messages';
 import {
@@ -18,7 +19,6 @@ import {
   stopFeedbackOf,
   systemMessage,
 } from './transcript-line';
-import { TranscriptRequests } from './transcript-requests';
 import { type Notification, parseNotifications, TranscriptTasks, type UnlistedTasks } from './transcript-tasks';
 import { PERSONS, ReplyMarks, type RunStart } from './turn-attribution';
 

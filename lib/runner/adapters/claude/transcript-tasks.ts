@@ -11,8 +11,8 @@ import {
 import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import { setBounded } from '../wire';
 import { TASK_ENDS } from '../writer/task-runs';
-import type { TaskRef } from './pending-task-ends';
 import { contentText } from './transcript-line';
+import type { TaskRef } from './turn-attribution';
 
 /** Calls whose input is kept until the result shows that they continue as a task. */
 const MAX_CALLS = 512;

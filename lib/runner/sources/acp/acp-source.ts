@@ -23,8 +23,7 @@ import {
   staleInterrupt,
 } from '../../host/source-commands';
 import { WireFeed } from '../../host/wire-feed';
-import { AcpConnection, GONE, type RpcAnswer } from './acp-connection';
-import { PermissionRequests } from './permission-requests';
+import { AcpConnection, GONE, PermissionRequests, type RpcAnswer } from './acp-connection';
 import { PromptQueue, SessionRecovery } from './prompt-queue';
 import { type PromptCapabilities, promptBlocks, promptText, type ReplayedMessage, ReplayRecorder } from './prompts';
 import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCursor } from './session-setup';

@@ -14,8 +14,7 @@ import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/
 import { endSessionHandler, failed, messageText } from '../../host/source-commands';
 import { WireFeed } from '../../host/wire-feed';
 import type { Transport, TransportEnd, TransportListener } from './app-server';
-import { CodexConnection } from './codex-connection';
-import { CodexRequests } from './codex-requests';
+import { CodexConnection, CodexRequests } from './codex-connection';
 import type { CodexSession } from './codex-session';
 import { CodexSessions } from './codex-session';
 import { closeStaleWork, ThreadStore } from './thread-store';
