@@ -176,7 +176,7 @@ export const RUNNER = [
   {
     name: 'ends a task because a subagent prints that it was stopped',
     file: 'lib/runner/adapters/claude/transcript-tasks.ts',
-    find: 'const ids = isText ? asked : TASK_IDS.map((name) => details[name]);',
+    find: 'const ids = isText ? callTexts : TASK_IDS.map((name) => details[name]);',
     replace: 'const ids = TASK_IDS.map((name) => details[name]);',
     test: 'tests/unit/adapters/transcript-tasks.test.ts',
   },

@@ -22,14 +22,14 @@ function table(): string {
   ].join('\n');
 }
 
-test('the table of kinds and features says what the kinds say', () => {
+test('docs/kinds/README.md has the table of kinds and features', () => {
   expect(PAGE).toContain(table());
 });
 
 describe.each(kinds)(
   'the kind %s',
   (name, { features, title, help, flags = [], switches = [], acceptsPrompt = false, urlNamesAgent }) => {
-    test('names in its help every option that it takes', () => {
+    test('lists every option in its help', () => {
       const common = ['session', 'agent', 'url', 'token', ...(name === 'hooks' ? [] : ['record'])];
       const addresses = urlNamesAgent ? ['dashboard'] : [];
       for (const flag of [...common, ...addresses, ...(acceptsPrompt ? ['prompt'] : []), ...flags, ...switches]) {
@@ -37,13 +37,13 @@ describe.each(kinds)(
       }
     });
 
-    test('has a page that says all that it can’t tell or do, in the words of its agents’ pages', () => {
+    test('has a page with all its limits', () => {
       expect(existsSync(`docs/kinds/${name}.md`)).toBe(true);
       const page = readFileSync(`docs/kinds/${name}.md`, 'utf8').replaceAll(/\s+/g, ' ');
       for (const limit of limitsOf(features)) expect(page).toContain(limit.replaceAll(/\s+/g, ' '));
     });
 
-    test('says each of these in a sentence, and how it is run', () => {
+    test('words each limit as a sentence', () => {
       for (const limit of limitsOf(features)) expect(limit).toMatch(/^[A-Z“].*[^.]\.$/s);
       expect(title).not.toBe('');
       expect(help).toContain(`runner ${name}`);
@@ -51,7 +51,7 @@ describe.each(kinds)(
   },
 );
 
-test('what a runner of a kind records can be replayed', () => {
+test('every kind with recordings can be replayed', () => {
   const recorded = Object.keys(RECORDED_KINDS);
   // The companion of terminals reads what is on disk already.
   expect(recorded).toEqual(expect.arrayContaining(kinds.map(([name]) => name).filter((name) => name !== 'hooks')));

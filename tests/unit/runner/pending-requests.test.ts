@@ -35,8 +35,8 @@ const questions = {
   ],
 };
 
-describe('what the agent waits for people to say', () => {
-  test('a decision is given to the request it names, and to no other', async () => {
+describe('a pending request of Claude Code', () => {
+  test('gets the decision that names it', async () => {
     const pending = new PermissionRequests('s');
     const asked = request('Bash');
     const one = pending.wait('1', asked, 10_000);
@@ -49,7 +49,7 @@ describe('what the agent waits for people to say', () => {
     expect(await one).toEqual({ kind: 'cancelled' });
   });
 
-  test('an answer that was meant for anything else is refused, and the agent continues waiting', async () => {
+  test('refuses an answer with another digest and keeps waiting', async () => {
     const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const decision = pending.wait('1', asked, 10_000);
@@ -72,7 +72,7 @@ describe('what the agent waits for people to say', () => {
     expect(resultOf(await decision, asked)).toEqual({ behavior: 'allow', updatedInput: { command: 'ls' } });
   });
 
-  test('what a person allowed instead, or answered, reaches the agent with every name in it', async () => {
+  test('passes on changed input and answers with unusual names', async () => {
     const pending = new PermissionRequests('s');
     const own = JSON.parse('{"a":1,"__proto__":{"x":1}}') as Record<string, unknown>;
     const asked = request('Bash', { command: 'ls' });
@@ -87,7 +87,7 @@ describe('what the agent waits for people to say', () => {
     expect(JSON.stringify(resultOf(await reply, question))).toContain('"answers":{"__proto__":"A, B"}');
   });
 
-  test('a request is answered once', async () => {
+  test('is answered once', async () => {
     const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const told: string[] = [];
@@ -100,7 +100,7 @@ describe('what the agent waits for people to say', () => {
     expect(told).toEqual(['permission']);
   });
 
-  test('asked anew under the same id, it is another request: the first is cancelled, its answer goes nowhere', async () => {
+  test('is cancelled when another request reuses its id', async () => {
     const pending = new PermissionRequests('s');
     const [first, second] = [request('Bash', { command: 'ls' }), request('Bash', { command: 'rm' })];
     const one = pending.wait('1', first, 10_000);
@@ -111,7 +111,7 @@ describe('what the agent waits for people to say', () => {
     expect(resultOf(await other, second)).toMatchObject({ updatedInput: { command: 'rm' } });
   });
 
-  test('asked again in the same words, it takes no second answer to what was asked before', async () => {
+  test('refuses the answer to an earlier request with the same content', async () => {
     const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const first = pending.wait('1', asked, 10_000);
@@ -124,7 +124,7 @@ describe('what the agent waits for people to say', () => {
     expect(await again).toEqual({ kind: 'permission', body });
   });
 
-  test('nobody answers: the agent is told to go on without it', async () => {
+  test('expires and lets the agent continue', async () => {
     const asked = request('Bash', { command: 'rm' });
     const decision = await new PermissionRequests('s').wait('1', asked, 1);
     expect(decision).toEqual({ kind: 'expired' });
@@ -135,14 +135,14 @@ describe('what the agent waits for people to say', () => {
     expect(answerOf(decision)).toMatchObject({ outcome: 'expired' });
   });
 
-  test('a request that the agent withdraws is cancelled', async () => {
+  test('is cancelled when the agent withdraws it', async () => {
     const withdrawn = new AbortController();
     const decision = new PermissionRequests('s').wait('1', request('Bash', {}, { signal: withdrawn.signal }), 10_000);
     withdrawn.abort();
     expect(await decision).toEqual({ kind: 'cancelled' });
   });
 
-  test('answers go by the text of their questions, also where people named the header', () => {
+  test('keys answers by question text, also when a header was named', () => {
     const body = { requestId: '1', answers: { Database: 'libSQL', 'Which extras?': ['search', 'sync'] } };
     expect(resultOf({ kind: 'question', body }, request('AskUserQuestion', questions))).toEqual({
       behavior: 'allow',
@@ -150,7 +150,7 @@ describe('what the agent waits for people to say', () => {
     });
   });
 
-  test('a question is not allowed but answered, and a permission not answered but decided', async () => {
+  test('refuses a decision for a question and answers for a permission', async () => {
     const pending = new PermissionRequests('s');
     const [question, permission] = [request('AskUserQuestion', questions), request('Bash')];
     void pending.wait('q', question, 10_000);
@@ -163,7 +163,7 @@ describe('what the agent waits for people to say', () => {
     pending.cancelAll();
   });
 
-  test('what is to be remembered are the rules the agent suggested, unless it may not be', () => {
+  test('remembers the suggested rules unless the agent forbids it', () => {
     const suggestions = [{ type: 'addRules' }];
     const body = { requestId: '1', behavior: 'allow', remember: true } as const;
     const decide = (more: object) => resultOf({ kind: 'permission', body }, request('Bash', { command: 'ls' }, more));

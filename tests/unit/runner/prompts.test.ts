@@ -152,7 +152,7 @@ describe.each([
   ['agui', agui],
   ['agentapi', agentapi],
 ])('what --prompt says to an agent of the kind %s', (_kind, makeStage) => {
-  test('reaches it once over kills, before and after it has it, and behind the note on its workspace', async () => {
+  test('is delivered once across kills, after the workspace note', async () => {
     const stage = await makeStage();
     let around = new MemorySurroundings();
     let source = await begun();

@@ -146,6 +146,6 @@ function questionOf(request: Fields, about: { id: string; callId: string | null;
 }
 
 function titleOf(text: string, by: string | null): string {
-  const whose = by === null ? '' : ` (request by the subagent “${truncateText(by, 100)}”)`;
+  const whose = by === null ? '' : ` (asked by the subagent “${truncateText(by, 100)}”)`;
   return truncateText(text, MAX_TITLE) + whose;
 }
