@@ -82,7 +82,7 @@ describe('Claude Code', () => {
     return { source, heard, around };
   }
 
-  test('is given images, PDFs and short texts in the message, and the path of a long one', async () => {
+  test('gets images, PDFs and short texts inline, and long texts by path', async () => {
     const { image, pdf, notes, log } = await carriedFiles();
     const { source, heard } = agent();
     await source.start();
@@ -102,7 +102,7 @@ describe('Claude Code', () => {
     ]);
   });
 
-  test('is given them once more with a message that a killed process had, and the message without what is gone', async () => {
+  test('gets them again after a kill, without missing files', async () => {
     const { image, notes } = await carriedFiles();
     await rm(notes.path);
     const { source, heard } = agent({ inHand: [{ messageId: 'm1', text: 'Look', files: [image, notes] }] });
@@ -113,7 +113,7 @@ describe('Claude Code', () => {
     expect(heard[0]?.message.content[1]).toEqual({ type: 'text', text: `Look\n\n${lostLines(notes)}` });
   });
 
-  test('is given what a killed process had from where it is now, and no other bytes that lie there', async () => {
+  test('gets files of a killed process from their new place, with the right bytes only', async () => {
     const { image, pdf } = await carriedFiles();
     const moved = [image, pdf].map((file) => ({ ...file, path: `/another/folder/${file.name}` }));
     await writeFile(pdf.path, 'damaged');
@@ -127,7 +127,7 @@ describe('Claude Code', () => {
     ]);
   });
 
-  test('is given messages in their order, however much the first one carries', async () => {
+  test('gets messages in order, whatever the first one carries', async () => {
     const { image, pdf } = await carriedFiles();
     const { source, heard } = agent();
     await source.start();
@@ -157,7 +157,7 @@ describe('an ACP agent', () => {
     return { type: 'resource_link', uri, name, mimeType: mediaType, size: bytes };
   };
 
-  test('is given what it says that it takes, and links to the rest', async () => {
+  test('gets supported content inline and links to the rest', async () => {
     const { image, pdf, notes, log } = await carriedFiles();
     const { source, prompts } = await live({ image: true, embeddedContext: true });
     expect(await source.deliver(message(), false, [image, pdf, notes, log])).toEqual(delivered);
@@ -173,7 +173,7 @@ describe('an ACP agent', () => {
     ]);
   });
 
-  test('that takes only text is given links, and takes no images by its own account', async () => {
+  test('gets links if it supports text only', async () => {
     const { image, notes } = await carriedFiles();
     const { source, prompts } = await live(undefined);
     await source.deliver(message(), false, [image, notes]);
@@ -210,7 +210,7 @@ describe('an ACP agent', () => {
   };
   const another = Uint8Array.from(PNG, (byte, at) => (at === PNG.length - 1 ? byte ^ 1 : byte));
 
-  test('is given a picture without words though its past ends with another of that name and size', async () => {
+  test('gets an image without text despite a similar one in its history', async () => {
     const { image } = await carriedFiles();
     const inHand = { messageId: 'm2', text: 'shot.png', files: [image] };
     const [prompt] = await afterKill([[text('shot.png'), picture(another)]], inHand);
@@ -219,7 +219,7 @@ describe('an ACP agent', () => {
     expect(isGivenAgain([listOf(prompt) as object[]], inHand)).toBe(false);
   });
 
-  test('is given a message though its past has one that begins with the same words, or says them alone', async () => {
+  test('gets a message despite a similar one in its history', async () => {
     const { image } = await carriedFiles();
     const inHand = { messageId: 'm2', text: 'Look', files: [image] };
     expect(isGivenAgain([[text('Look at the logs')]], inHand)).toBe(true);
@@ -230,7 +230,7 @@ describe('an ACP agent', () => {
     expect(isGivenAgain([[text('Look'), picture(PNG)]], inHand)).toBe(false);
   });
 
-  test('is not given again what its past has by address, embedded, or as the words of the file', async () => {
+  test('does not get files again that its history has', async () => {
     const { image, notes } = await carriedFiles();
     const inHand = { messageId: 'm2', text: 'Look', files: [image, notes] };
     const link = (hash: string) => text(`[@${hash}.md](file:///data/attachments/${hash}.md)`);
@@ -245,14 +245,14 @@ describe('an ACP agent', () => {
     }
   });
 
-  test('is told what was lost before it could be given', async () => {
+  test('is told about files lost before delivery', async () => {
     const { image, notes } = await carriedFiles();
     await rm(notes.path);
     const [prompt] = await afterKill([], { messageId: 'm1', text: 'Look', files: [image, notes] });
     expect(prompt).toEqual([text('Look'), picture(PNG), text(lostLines(notes))]);
   });
 
-  test('that was killed is not given again what its past has, whatever words it has for what was attached', async () => {
+  test('does not get a message again that its history has', async () => {
     const { image } = await carriedFiles();
     const said = { type: 'text', text: 'Look at these' };
     const past = [
@@ -273,7 +273,7 @@ describe('an ACP agent', () => {
 });
 
 describe('Codex', () => {
-  test('is given images as files of its own machine and the paths of others, once also over a kill of the runner', async () => {
+  test('gets images as local files and others by path, once across a kill', async () => {
     const { image, notes } = await carriedFiles();
     const server = new CodexAppServer();
     const { path } = await server.listen();
@@ -305,7 +305,7 @@ describe('Codex', () => {
     ]);
   });
 
-  test('is told of an image that is gone from the disk, and given no path to nothing', async () => {
+  test('is told about an image that is missing on disk', async () => {
     const { image } = await carriedFiles();
     await rm(image.path);
     const server = new CodexAppServer();
@@ -344,7 +344,7 @@ describe('OpenCode', () => {
     return { server, source, session };
   }
 
-  test('on another machine is given no path of this one', async () => {
+  test('gets no local path on another machine', async () => {
     const { notes, log } = await carriedFiles();
     const { server, source, session } = await followed(asElsewhere);
     const { state, reason } = await source.deliver(message(session), false, [notes, log]);
@@ -354,7 +354,7 @@ describe('OpenCode', () => {
     expect(server.asked.filter(({ path }) => path.endsWith('/prompt_async'))).toHaveLength(1);
   });
 
-  test('is given the bytes of images and PDFs, short texts as its own words, and the path of a long one', async () => {
+  test('gets images and PDFs as bytes, short texts as text, and long texts by path', async () => {
     const { image, pdf, notes, log } = await carriedFiles();
     const { server, source, session } = await followed();
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
@@ -385,7 +385,7 @@ describe('AgentAPI', () => {
     return await attachedTerminal({ url: url(server.url) }, server, around);
   }
 
-  test('is given each file, and its message says where AgentAPI has put them', async () => {
+  test('gets each file uploaded and named in the message', async () => {
     const { image, notes } = await carriedFiles();
     const { server, source, turns } = await terminal();
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
@@ -398,7 +398,7 @@ describe('AgentAPI', () => {
     await settled(() => turns().at(-1)).toMatchObject({ asked: ['m1'], said: 'I see a dot.' });
   });
 
-  test('that takes no files is told where they are on the runner’s machine', async () => {
+  test('gets local paths if AgentAPI has no uploads', async () => {
     const { image } = await carriedFiles();
     const { server, source } = await terminal();
     server.takesFiles = false;
@@ -406,7 +406,7 @@ describe('AgentAPI', () => {
     expect(server.typed[0]).toContain(lineOf(image));
   });
 
-  test('on another machine that takes no files is told of none that it can’t read', async () => {
+  test('refuses files on another machine without uploads', async () => {
     const { image } = await carriedFiles();
     const { server, source } = await terminal(asElsewhere);
     server.takesFiles = false;
@@ -417,7 +417,7 @@ describe('AgentAPI', () => {
     expect(server.typed).toEqual([]);
   });
 
-  test('is given the files once more with a message that a killed process had, under the paths that it has for them now', async () => {
+  test('gets the files again after a kill, under their new paths', async () => {
     const { image } = await carriedFiles();
     const around = new MemorySurroundings();
     const inHand = {
@@ -438,7 +438,7 @@ describe('AgentAPI', () => {
     expect(around.stored.has('in-hand:s')).toBe(false);
   });
 
-  test('is not given again what was lost with its runner’s disk, and the dashboard hears that it was not', async () => {
+  test('reports a message whose files were lost with the disk', async () => {
     const { image } = await carriedFiles();
     await rm(image.path);
     const around = new MemorySurroundings();
@@ -451,7 +451,7 @@ describe('AgentAPI', () => {
     expect(server.typed).toEqual([]);
   });
 
-  test('is not given a message whose file is lost, which says so', async () => {
+  test('refuses a message whose file is missing', async () => {
     const { image } = await carriedFiles();
     await rm(image.path);
     const { server, source } = await terminal();

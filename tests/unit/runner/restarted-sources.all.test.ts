@@ -13,7 +13,7 @@ function keepingReasons() {
   return { around, reasons };
 }
 
-test('CodexSource gives up a child that answers nothing, after five starts', async () => {
+test('CodexSource gives up an unresponsive child after five starts', async () => {
   const server = new CodexAppServer();
   server.silent.add('initialize');
   const { around, reasons } = keepingReasons();
@@ -29,7 +29,7 @@ test('CodexSource gives up a child that answers nothing, after five starts', asy
   await expect.poll(() => reasons.join()).toContain('Codex exited 5 times');
 });
 
-test('AcpSource gives up an agent that dies five times within a minute, and ends its session', async () => {
+test('AcpSource gives up after five exits within a minute and ends its session', async () => {
   const agent = await PlayedAcpAgent.open({ answer: () => null });
   const { around, reasons } = keepingReasons();
   const source = new AcpSource({

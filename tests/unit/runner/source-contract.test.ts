@@ -154,6 +154,6 @@ describe.each([
   ['claude', claude],
   ['hooks', hooks],
   ['demo', demo],
-])('a source of the kind %s:', (_kind, makeStage) => {
+])('the %s source', (_kind, makeStage) => {
   testSourceContract(makeStage);
 });
