@@ -91,7 +91,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
       });
       closing.push(() => host.close(0, FLUSH_MS));
       const how = { agent, recordings: recordings[at] ?? [], restLimiter, speed };
-      await host.start((surroundings) => new DemoSource({ surroundings, ...how }));
+      await host.start((context) => new DemoSource({ context, ...how }));
       return host;
     };
     const hosts = await Promise.all(FLEET.map(start));

@@ -143,7 +143,7 @@ async function demo(): Promise<SourceStage> {
       around = surroundings;
       const agent = { agentId: 'a', recordings: [recording.name], beginsAtMs: 0, restMs: 600_000 };
       const how = { agent, recordings: [recording], restLimiter: new RestLimiter(1, 0), speed: 50 };
-      return new DemoSource({ surroundings, ...how });
+      return new DemoSource({ context: surroundings, ...how });
     },
     begin: () => until(isOpen),
     finish: () => until(() => !isOpen()),

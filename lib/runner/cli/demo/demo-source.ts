@@ -10,10 +10,10 @@ import { play, type Recording, sleepUntil } from '../recording';
  *
  * Ordering: if the first recording starts in the middle, earlier events and log lines have the times they would have had.
  * Failure: the outbox stores the current session. It is ended when the demo stops, or starts again after a kill;
- * otherwise it would look busy for ever.
+ * otherwise it would look busy forever.
  */
 export interface DemoSourceOptions {
-  surroundings: SourceContext;
+  context: SourceContext;
   agent: DemoAgent;
   recordings: Recording[];
   /** Shared by all agents of the demo. */
@@ -43,7 +43,7 @@ export class DemoSource implements Source {
 
   constructor(options: DemoSourceOptions) {
     this.#options = options;
-    this.#context = options.surroundings;
+    this.#context = options.context;
   }
 
   get sessions(): SessionFacts[] {
