@@ -3,9 +3,9 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
-import { type ClosedTurn, FinalText } from './final-text';
+import { FinalText } from './final-text';
 import { TranscriptRequests } from './requests';
-import { type Stop, StopHooks, type StopHooksState } from './stop-hooks';
+import { type Stop, StopHooks } from './stop-hooks';
 import { messageHandlers } from './system-messages';
 import {
   authorOf,
@@ -59,7 +59,7 @@ export class TranscriptAdapter {
   #hasActed = false;
   /** Stop hooks whose turns are still open in the events. */
   readonly stops = new StopHooks();
-  readonly #finalText = new FinalText();
+  readonly finalText = new FinalText();
   readonly #turns = new LineTurns();
   /** The current line belongs to an earlier turn. */
   #isBehind = false;
@@ -83,18 +83,7 @@ export class TranscriptAdapter {
 
   /** The stop hook carries a final text that no line has. */
   get lacksFinalText(): boolean {
-    return this.#finalText.missingOf(this.stops.own?.text) !== null;
-  }
-
-  /** The last turn closed by a hook; some of its lines may still come. */
-  get closed(): ClosedTurn | null {
-    return this.#finalText.closed;
-  }
-
-  /** Restores the state of the previous reader. */
-  recallStops(before: StopHooksState & { closed: ClosedTurn | null }): void {
-    this.stops.recall(before);
-    this.#finalText.recall(before.closed);
+    return this.finalText.missingOf(this.stops.own?.text) !== null;
   }
 
   /** A stop hook let the turn end. Call `stopped` once the transcript has the final text. */
@@ -153,8 +142,8 @@ export class TranscriptAdapter {
     if (before !== null && this.#adapter.turn === null) {
       this.#requests.sessionEnded();
       // Late lines of the old process open no turn.
-      if (last.length === 0) this.#finalText.leaves(at, null);
-      this.#finalText.reset();
+      if (last.length === 0) this.finalText.leaves(at, null);
+      this.finalText.reset();
       this.#answers = [];
       this.#hasFinished = false;
     }
@@ -209,7 +198,7 @@ export class TranscriptAdapter {
     const isOver = this.#hasFinished || this.stops.own !== null || this.stops.ahead !== null;
     const last = isOver ? this.stopped(now) : [];
     this.#requests.sessionEnded();
-    this.#finalText.reset();
+    this.finalText.reset();
     this.#answers = [];
     return [...last, ...this.#process(this.#adapter.ended(now, exit))];
   }
@@ -318,9 +307,9 @@ export class TranscriptAdapter {
   /** A stop hook blocked the stop: the turn continues. */
   #stopBlocked(at: number): TimedEvent[] {
     this.stops.held(at);
-    if (this.#finalText.isBeforeEnd(at)) return this.#emitLate(this.#finalText.heldBefore(), at);
+    if (this.finalText.isBeforeEnd(at)) return this.#emitLate(this.finalText.heldBefore(), at);
     this.#hasFinished = false;
-    this.#finalText.blocked();
+    this.finalText.blocked();
     return [];
   }
 
@@ -340,12 +329,12 @@ export class TranscriptAdapter {
     if (contentText(content) === '' && listOf(content).length === 0) return before;
     // Text before a tool call is not final; the same text may follow the call.
     const isLast = stop_reason !== 'tool_use' && calls.length === 0;
-    if (isMain && (this.#isBehind || this.#finalText.isLate(line, this.openRunId !== null))) {
-      return this.#emitLate(this.#finalText.late(line, isLast), at);
+    if (isMain && (this.#isBehind || this.finalText.isLate(line, this.openRunId !== null))) {
+      return this.#emitLate(this.finalText.late(line, isLast), at);
     }
     if (isMain) {
-      if (isLast) this.#finalText.says(lineText(line));
-      else this.#finalText.reset();
+      if (isLast) this.finalText.says(lineText(line));
+      else this.finalText.reset();
       this.#hasFinished = stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
       this.#isCommandLast = false;
@@ -410,7 +399,7 @@ export class TranscriptAdapter {
   #opens(line: Fields): void {
     this.#turns.opened(line);
     // An interrupted turn may still be open.
-    this.#finalText.reset();
+    this.finalText.reset();
     this.#prompt = { promptId: textOf(line.promptId) };
   }
 
@@ -475,7 +464,7 @@ export class TranscriptAdapter {
     for (const result of results) this.#requests.returned(`${result.tool_use_id}`, at);
     if (agentId === null && !this.#isBehind) {
       this.stops.named(textOf(line.promptId));
-      this.#finalText.reset();
+      this.finalText.reset();
     }
     const launched = started === null ? [] : this.#adapter.read(started, at);
     const returned = this.#readAs(line, at);
@@ -507,14 +496,14 @@ export class TranscriptAdapter {
   #close(uuid: string, how: Fields, at: number, byHook = false): TimedEvent[] {
     if (this.openRunId === null) return [];
     const stop = byHook ? this.stops.own : this.stops.ownAt(at);
-    const text = this.#finalText.missingOf(stop?.text);
+    const text = this.finalText.missingOf(stop?.text);
     const id = `${this.openRunId}/last-words`;
     const message = { id, role: 'assistant', content: [{ type: 'text', text }] };
     const last = text === null ? [] : this.#adapter.read({ type: 'assistant', uuid: id, message }, at);
-    if (byHook || text !== null) this.#finalText.leaves(stop?.at ?? at, text);
+    if (byHook || text !== null) this.finalText.leaves(stop?.at ?? at, text);
     if (byHook) this.stops.overByHook();
-    else this.stops.overByLine(at, this.#finalText.texts, how.terminal_reason === undefined);
-    this.#finalText.reset();
+    else this.stops.overByLine(at, this.finalText.texts, how.terminal_reason === undefined);
+    this.finalText.reset();
     const why = this.#apiError ?? stop?.failure ?? null;
     const failed = why !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: why } : {};
@@ -541,7 +530,7 @@ export class TranscriptAdapter {
   #runStarted({ startedAt, isNew }: RunStart): void {
     if (isNew) {
       this.stops.opened(startedAt, this.#prompt);
-      this.#finalText.opened(startedAt);
+      this.finalText.opened(startedAt);
     } else this.stops.named(this.#prompt?.promptId ?? null);
   }
 }

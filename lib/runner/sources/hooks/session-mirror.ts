@@ -459,7 +459,7 @@ export class SessionMirror {
       this.#options.onTurnEnded();
     }
     this.#state.open = this.#adapter.openRunId !== null;
-    this.#state.closed = this.#adapter.closed;
+    this.#state.closed = this.#adapter.finalText.closed;
     Object.assign(this.#state, this.#adapter.tasks.unlistedState);
     Object.assign(this.#state, this.messages.state);
     const { stops, unheard, prompts, isPromptHeard } = this.#adapter.stops.state;
@@ -497,7 +497,8 @@ export class SessionMirror {
     if (was.settled !== null && was.settled === this.#adapter.pendingCommand) this.#adapter.commandSettled();
     this.#adapter.recallUnlisted(was, now);
     if (!was.open) this.#adapter.stopped(now);
-    this.#adapter.recallStops(was);
+    this.#adapter.stops.recall(was);
+    this.#adapter.finalText.recall(was.closed);
     if (was.ended) this.#adapter.ended(now, {});
     const reopened = was.asks.flatMap(({ tool, input, isHeld }) => {
       const again = this.#adapter.requestOpened(tool, input, {}, now);
