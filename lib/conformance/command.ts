@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { Command } from '@interlude/runner/cli/command';
 import {
   CliError,
+  type Command,
   EXIT,
   type ExitCode,
   readFlags,
@@ -26,9 +26,15 @@ import {
   reportOf,
   runChecks,
 } from './check';
+import * as runnerCommands from './runner/command-checks';
+import * as delivery from './runner/delivery-checks';
 import { RunnerTarget } from './runner/runner-target';
+import * as runnerSessions from './runner/session-checks';
+import * as access from './server/access-checks';
+import * as serverCommands from './server/command-checks';
+import * as ingest from './server/ingest-checks';
 import { ServerTarget } from './server/server-target';
-import { RUNNER_CHECKS, SERVER_CHECKS } from './tables';
+import * as serverSessions from './server/session-checks';
 import { runTrivialRunner } from './trivial-runner';
 
 const HELP = `Usage: ${interludeCommand(['conformance', 'server'])} [options]
@@ -171,3 +177,35 @@ function readOptions(name: string, argv: string[], env: Environment) {
   }
   return { only, timeoutMs: seconds * 1_000, json, ours, url, 'token-file': tokenFile, command };
 }
+
+/** Every check of `interlude conformance server`, in the order of the run. */
+export const SERVER_CHECKS: readonly Check<ServerTarget>[] = [
+  ...ingest.OUTBOX,
+  ...ingest.ANSWERS,
+  ...ingest.LIMITS,
+  ...serverSessions.TURNS,
+  ...serverSessions.TASKS,
+  ...serverSessions.REQUESTS,
+  ...serverCommands.COMMANDS,
+  ...serverCommands.LIVENESS,
+  ...serverCommands.LOG_LEVEL,
+  ...access.SECRETS,
+  ...access.NEVER_IN_THE_WAY,
+  ...serverSessions.ORDER,
+];
+
+/** Every check of `interlude conformance runner`, in the order of the run: the last ones judge the whole run. */
+export const RUNNER_CHECKS: readonly Check<RunnerTarget>[] = [
+  ...runnerSessions.TURNS,
+  ...runnerSessions.TASKS,
+  ...runnerSessions.REQUESTS,
+  ...runnerCommands.COMMANDS,
+  ...runnerCommands.LOG_LEVEL,
+  ...delivery.SECRETS,
+  ...runnerSessions.ORDER,
+  ...delivery.LIMITS,
+  ...delivery.NEVER_IN_THE_WAY,
+  ...runnerCommands.LIVENESS,
+  ...delivery.ANSWERS,
+  ...delivery.OUTBOX,
+];

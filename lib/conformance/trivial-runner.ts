@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Fields, fieldsOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import type {
@@ -11,8 +10,8 @@ import type {
   WireFrame,
 } from '@interlude/runner/adapters/wire';
 import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
-import { RestartPolicy } from '@interlude/runner/host/agent-lifecycle';
 import { AgentProcess, agentEnvironment, exitText, JsonLines } from '@interlude/runner/host/agent-process';
+import { AgentSupervisor } from '@interlude/runner/host/agent-supervisor';
 import { claimOutbox } from '@interlude/runner/host/claim-outbox';
 import { InFlightMessages } from '@interlude/runner/host/message-delivery';
 import { PendingRequests, type RequestAnswer } from '@interlude/runner/host/pending-requests';
@@ -46,7 +45,7 @@ const END_TIMEOUT_MS = 1_000;
 export async function runTrivialRunner(options: TrivialRunnerOptions): Promise<string | null> {
   const { url, token, dataDir, agent, env, signal } = options;
   const redactor = new Redactor();
-  redactor.learn(token);
+  redactor.addSecret(token);
   const endpoint: Endpoint = async () => ({ url, token });
   const host = await RunnerHost.open({
     about: { kind: 'trivial', source: 'conformance' },
@@ -59,16 +58,16 @@ export async function runTrivialRunner(options: TrivialRunnerOptions): Promise<s
         folder: join(dataDir, 'outboxes'),
         serverKey: url,
         ...{ agentId: NAME, baseId: NAME },
-        carries: async () => true,
+        matches: async () => true,
         listeners,
       }),
   });
   const sessionId = `${NAME}-session`;
   await host.start((context) => new TrivialSource({ context, sessionId, agent, env }));
-  const over = AbortSignal.any([signal, host.over]);
+  const over = AbortSignal.any([signal, host.stopSignal]);
   if (!over.aborted) await new Promise((resolve) => over.addEventListener('abort', resolve, { once: true }));
   await host.close(END_TIMEOUT_MS, END_TIMEOUT_MS);
-  return host.over.aborted ? String(host.over.reason) : null;
+  return host.stopSignal.aborted ? String(host.stopSignal.reason) : null;
 }
 
 interface TrivialSourceOptions {
@@ -89,8 +88,7 @@ class TrivialSource implements Source {
   readonly #context: SourceContext;
   readonly #feed: WireFeed;
   readonly #requests = new PendingRequests();
-  readonly #restarts = new RestartPolicy();
-  readonly #ending = new AbortController();
+  readonly #supervisor: AgentSupervisor;
   readonly refusals = {
     'session.end': 'the trivial agent ends with its runner',
     'task.wake': 'the trivial agent wakes up by itself when a task ends',
@@ -98,20 +96,29 @@ class TrivialSource implements Source {
   };
   #unstarted: InFlightMessages | null = null;
   #agent: AgentProcess | null = null;
-  #running: Promise<void> = Promise.resolve();
-  #endReason = 'the runner was stopped';
 
   constructor(options: TrivialSourceOptions) {
     this.#options = options;
     this.#context = options.context;
     const { sessionId } = options;
     const adapter = new TrivialAdapter({ sessionOf: () => sessionId, newRunId: randomUUID });
-    this.#feed = new WireFeed({ adapter, around: options.context });
+    this.#feed = new WireFeed({ adapter, context: options.context });
+    this.#supervisor = new AgentSupervisor({
+      name: 'the trivial agent',
+      context: options.context,
+      run: () => this.#runOnce(),
+      exited: async (end) => {
+        this.#requests.clear();
+        await this.#feed.ended(end);
+      },
+      isIdle: () => true,
+      // The signal of the supervisor ends the process.
+      stop: () => {},
+    });
   }
 
   get sessions(): SessionFacts[] {
-    const pid = this.#agent?.pid ?? null;
-    const process = { state: pid === null ? ('restarting' as const) : ('running' as const), pid, exitCode: null };
+    const { process } = this.#supervisor;
     return [{ sessionId: this.#options.sessionId, process, attachments: [] }];
   }
 
@@ -120,17 +127,15 @@ class TrivialSource implements Source {
     this.#unstarted = await InFlightMessages.recall(this.#context, sessionId);
     const ends = endsOf(this.#context.openWork(sessionId), sessionId, Date.now());
     if (ends.length > 0) await this.#context.emit(sessionId, ends);
-    this.#running = this.#run();
+    this.#supervisor.start();
   }
 
-  async close(_deadlineMs: number, reason: string): Promise<void> {
-    this.#endReason = reason;
-    this.#ending.abort();
-    await this.#running;
+  async close(deadlineMs: number, reason: string): Promise<void> {
+    await this.#supervisor.close(deadlineMs, reason);
     this.#feed.close();
   }
 
-  async say({ body: { messageId, text } }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+  async deliver({ body: { messageId, text } }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
     const isKnown = again && (this.#unstarted?.has(messageId) ?? false);
     if (!isKnown) {
       await this.#unstarted?.put({ messageId, text });
@@ -160,35 +165,14 @@ class TrivialSource implements Source {
     return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
   }
 
-  async #run(): Promise<void> {
-    while (!this.#ending.signal.aborted) {
-      const startedAt = Date.now();
-      const exit = await this.#runOnce();
-      this.#requests.clear();
-      const { exitCode, signal } = exit;
-      const reason = exitText(exit);
-      if (this.#ending.signal.aborted) {
-        await this.#feed.ended({ reason: this.#endReason, isAsked: true });
-        return;
-      }
-      const next = this.#restarts.exited(startedAt, Date.now());
-      if (next.kind === 'give-up') {
-        await this.#feed.ended({ reason, exitCode, signal });
-        return this.#context.gaveUp(`the trivial agent ended ${next.exits} times; the last time it ${reason}`);
-      }
-      await this.#feed.ended({ reason, exitCode, signal, goesOn: `It is started again in ${next.waitMs / 1_000} s.` });
-      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
-    }
-  }
-
   async #runOnce() {
     const { agent: line, env } = this.#options;
     const request = { command: '/bin/sh', args: ['-c', `exec ${line}`], env: agentEnvironment(env) };
-    const agent = new AgentProcess({ ...request, signal: this.#ending.signal }, (text) =>
+    const agent = new AgentProcess({ ...request, signal: this.#supervisor.signal }, (text) =>
       this.#context.log('debug', `agent: ${text.trim()}`),
     );
     this.#agent = agent;
-    this.#context.changed();
+    this.#supervisor.process = { state: 'running', pid: agent.pid, exitCode: null };
     agent.child.stdin.on('error', (error) =>
       this.#context.log('debug', `the agent closed its stdin: ${error.message}`),
     );
@@ -201,8 +185,8 @@ class TrivialSource implements Source {
     for (const { messageId, text } of this.#unstarted?.all ?? []) this.#write({ type: 'message', id: messageId, text });
     const exit = await agent.exited;
     this.#agent = null;
-    this.#context.changed();
-    return exit;
+    const { exitCode, signal } = exit;
+    return { reason: exitText(exit), exitCode, signal };
   }
 
   #received(message: Fields): void {
@@ -221,7 +205,7 @@ class TrivialSource implements Source {
       kind: message.kind === 'question' ? 'question' : 'permission',
       tool: textOf(message.tool),
       input: message.input,
-      give: (answer) => this.#give(requestId, answer),
+      deliver: (answer) => this.#give(requestId, answer),
     });
   }
 
@@ -267,7 +251,7 @@ class TrivialAdapter implements WireAdapter {
     if (emit !== undefined) emit(writer, line);
     else if (dir === 'in' && type !== 'log') writer.raw(msg, KIND);
     else if (type === 'message') writer.dashboardMessage(textOf(line.id) ?? '', textOf(line.text) ?? '');
-    return writer.take();
+    return writer.drain();
   }
 
   elapsed(): EmittedEvent[] {
@@ -277,7 +261,7 @@ class TrivialAdapter implements WireAdapter {
   ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#writer.at(now);
     this.#writer.end(end);
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 }
 

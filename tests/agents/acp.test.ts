@@ -34,7 +34,7 @@ async function stage(name: Name) {
   const source = new AcpSource({
     context: around,
     memory: { sessionId: ID, nativeId: null, note: null, cwd, pid: null, running: false },
-    inHand: await InFlightMessages.recall(around, ID),
+    inFlight: await InFlightMessages.recall(around, ID),
     ...{ command, env, answerWithinMs: 60_000 },
   });
   await source.start();
@@ -80,7 +80,7 @@ async function stage(name: Name) {
     async say(text: string) {
       const messageId = `m${++messages}`;
       const body = { messageId, text, from: { kind: 'person' as const, id: 'operator' } };
-      expect(await source.say({ ...common, id: messageId, type: 'message', body }, false)).toEqual({
+      expect(await source.deliver({ ...common, id: messageId, type: 'message', body }, false)).toEqual({
         state: 'delivered',
       });
       return messageId;

@@ -64,13 +64,13 @@ await host.start(
       sdk,
       context: surroundings,
       memory: { sessionId, conversationId: randomUUID(), cwd: folder, pid: null, running: false },
-      inHand: [],
+      inFlight: [],
       env: { HOME: folder },
       answerWithinMs: 60_000,
     }),
 );
-host.over.addEventListener('abort', () => {
-  throw new Error(host.over.reason);
+host.stopSignal.addEventListener('abort', () => {
+  throw new Error(host.stopSignal.reason);
 });
 await outbox.idle();
 

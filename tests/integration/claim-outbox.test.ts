@@ -28,7 +28,7 @@ async function claim(agentId?: string): Promise<Outbox> {
     serverKey: SERVER_URL,
     agentId,
     baseId: 'base',
-    carries: async () => false,
+    matches: async () => false,
     listeners: {
       endpoint: async () => ({ url: SERVER_URL, token: undefined }),
       sendAtOpen: false,

@@ -33,7 +33,7 @@ describe('the command', () => {
     const ends = ['sh', '-c', 'echo no; exit 1'];
     const { exitCode, stdout } = await callCli(['conformance', 'runner', '--timeout', '2', '--', ...ends]);
     expect(exitCode).toBe(1);
-    expect(stdout).toMatch(/^turns\n {2}✗ a turn names the message that it answers/);
+    expect(stdout).toMatch(/^turns\n {2}✗ a turn names its message/);
     expect(stdout).toMatch(/the runner has ended by itself: no/);
     expect(stdout).toMatch(/\n0 passed, \d+ failed\n$/);
   });

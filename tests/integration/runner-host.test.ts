@@ -12,9 +12,9 @@ import type {
   TaskOutputDetail,
   TranscriptPage,
 } from '@interlude/protocol/read-models';
-import { openWorkCursor } from '@interlude/runner/host/open-work';
 import { RUNNER_VERSION } from '@interlude/runner/host/own-program.mjs';
 import { RunnerHost, type RunnerHostOptions } from '@interlude/runner/host/runner-host';
+import { openWorkCursor } from '@interlude/runner/host/session-state';
 import type { Source, SourceContext } from '@interlude/runner/host/source';
 import { endSessionHandler } from '@interlude/runner/host/source-commands';
 import { Outbox } from '@interlude/runner/outbox/outbox';
@@ -67,7 +67,7 @@ async function repeater(
     start: async () => {
       await emit([{ type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'Poll' } }]);
     },
-    say: async (command) => {
+    deliver: async (command) => {
       commands.push(command);
       const { messageId, text } = command.body;
       const about = {
@@ -102,7 +102,7 @@ async function repeater(
     runnerId: `runner-${agents}`,
     ...more,
   });
-  host.over.addEventListener('abort', () => over.push(host.over.reason));
+  host.stopSignal.addEventListener('abort', () => over.push(host.stopSignal.reason));
   const { outbox, logger } = host;
   let isClosed = false;
   const close = async () => {
@@ -260,7 +260,7 @@ describe('a runner', () => {
   );
 
   test('keeps that to itself where it is told to', async () => {
-    const { agentId, emit, close } = await repeater(undefined, { tellsContextRatio: false });
+    const { agentId, emit, close } = await repeater(undefined, { logsContextRatio: false });
     await emit([{ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Read' }]);
     await close();
     expect((await dashboard.request<AgentDetail>(`/agents/${agentId}`)).insights).toEqual([]);
@@ -270,8 +270,8 @@ describe('a runner', () => {
     const { host, sessionId, outbox, commands } = await repeater();
     await outbox.idle();
     await dashboard.down();
-    await host.sayFirst({ sessionId, text: 'Begin.' });
-    await host.sayFirst({ sessionId, text: 'Begin.' });
+    await host.sendFirstMessage({ sessionId, text: 'Begin.' });
+    await host.sendFirstMessage({ sessionId, text: 'Begin.' });
     expect(commands).toHaveLength(1);
     await dashboard.up();
     await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
@@ -284,7 +284,7 @@ describe('a runner', () => {
   });
 
   test('names the session in each line of its log where it carries several', async () => {
-    const { agentId, emit, sessionId, outbox } = await repeater(undefined, { carriesMany: true });
+    const { agentId, emit, sessionId, outbox } = await repeater(undefined, { hasManySessions: true });
     await emit([{ type: 'RUN_STARTED', threadId: sessionId, runId: 'r1' }]);
     await emit([{ type: 'RUN_FINISHED', threadId: sessionId, runId: 'r1' }]);
     await outbox.idle();

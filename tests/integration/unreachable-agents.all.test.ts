@@ -40,7 +40,7 @@ async function running(open: (around: SourceContext) => Source | Promise<Source>
   const host = await RunnerHost.open({
     ...{ about: { kind: 'attached', agentGoesOn: true }, meanwhile: 'the agent continues', dataDir, level: undefined },
     openOutbox: (listeners) => Outbox.open(join(dataDir, 'outbox.db'), { agentId, ...listeners }),
-    ...{ endpoint: dashboard.endpoint, reach: REACH, say: (line: string) => void lines.push(line) },
+    ...{ endpoint: dashboard.endpoint, reach: REACH, print: (line: string) => void lines.push(line) },
   });
   let closed: Promise<unknown> | null = null;
   const close = () => {

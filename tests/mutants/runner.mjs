@@ -125,10 +125,10 @@ export const RUNNER = [
     test: 'tests/unit/runner/held-requests.test.ts',
   },
   {
-    name: 'runs another input of Claude Code than the one that was shown',
+    name: 'compares another input of Claude Code with the answered one than the one that runs',
     file: 'lib/runner/sources/claude/permission-requests.ts',
-    find: 'if (requestDigest(held) === digest) return null;',
-    replace: "if (requestDigest(held) !== '') return null;",
+    find: 'kind, tool: tool || null, input, acceptsInput: true,',
+    replace: 'kind, tool: tool || null, input: null, acceptsInput: true,',
     test: 'tests/unit/runner/pending-requests.test.ts',
   },
   {
@@ -140,7 +140,7 @@ export const RUNNER = [
   },
   {
     name: 'takes a question of a terminal for one about a call with another input',
-    file: 'lib/runner/adapters/claude/transcript-requests.ts',
+    file: 'lib/runner/adapters/claude/requests.ts',
     find: 'String(written) === String(read) ? ALIKE : OTHER;',
     replace: "String(written) !== '' ? ALIKE : OTHER;",
     test: 'tests/unit/adapters/claude-transcript.test.ts',
@@ -176,7 +176,7 @@ export const RUNNER = [
   {
     name: 'ends a task because a subagent prints that it was stopped',
     file: 'lib/runner/adapters/claude/transcript-tasks.ts',
-    find: 'const ids = isText ? asked : TASK_IDS.map((name) => details[name]);',
+    find: 'const ids = isText ? callTexts : TASK_IDS.map((name) => details[name]);',
     replace: 'const ids = TASK_IDS.map((name) => details[name]);',
     test: 'tests/unit/adapters/transcript-tasks.test.ts',
   },
@@ -245,7 +245,7 @@ export const RUNNER = [
   },
   {
     name: 'lets an agent wait for a slow disk at the end of its turn',
-    file: 'lib/runner/sources/hooks/hook-router.ts',
+    file: 'lib/runner/sources/hooks/hooks-source.ts',
     find: 'return resolveWithin(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);',
     replace: 'return mirror.offer(decision, claim).then(() => decision.output);',
     test: 'tests/unit/runner/stop-hook.test.ts',

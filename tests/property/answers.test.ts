@@ -179,9 +179,8 @@ class World {
 
   async #take(command: Command): Promise<void> {
     if (command.type !== 'permission.decision') throw new Error(`a ${command.type}`);
-    const decision = command.body;
     if (!this.#outcomes.has(command.id)) {
-      const refusal = this.#pending.decide(decision.requestId, { kind: 'permission', body: decision });
+      const refusal = await this.#pending.answer(command);
       this.#outcomes.set(command.id, refusal === null ? 'done' : 'failed');
     }
     if (this.losesAcks) return;

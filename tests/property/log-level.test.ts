@@ -184,7 +184,7 @@ class World {
       if (this.#level.memory.requestId !== body.requestId) {
         this.takenUp.push(this.#placeOf(body));
       }
-      await this.#kept.obey(body);
+      await this.#kept.apply(body);
     }
     if (this.losesAcks) return;
     const response = await callRoute(this.#target.context, 'POST', `/agents/${AGENT}/commands/${id}/ack`, {

@@ -20,7 +20,7 @@ export async function openAcpSource(
   return new AcpSource({
     context: around,
     memory: known ?? { sessionId: ID, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
-    inHand: await InFlightMessages.recall(around, ID),
+    inFlight: await InFlightMessages.recall(around, ID),
     command: agent.command,
     env: { PATH: process.env.PATH },
     answerWithinMs: 60_000,
@@ -36,7 +36,7 @@ export async function live(agentOptions: AcpAgentOptions = {}, options: Partial<
   let gaveUp: string | null = null;
   Object.assign(around, {
     log: (level: string, message: string) => lines.push(`${level} ${message}`),
-    gaveUp: (why: string) => {
+    failRunner: (why: string) => {
       gaveUp = why;
     },
   });
@@ -53,7 +53,7 @@ export async function live(agentOptions: AcpAgentOptions = {}, options: Partial<
     gaveUp: () => gaveUp,
     turn: () => around.openWork(ID).turn,
     say: (messageId: string, text: string, again = false) =>
-      source.say({ ...common, id: messageId, type: 'message', body: { messageId, text, from } }, again),
+      source.deliver({ ...common, id: messageId, type: 'message', body: { messageId, text, from } }, again),
     interrupt: (body: CommandBodies['interrupt'] = {}) =>
       source.interrupt({ ...common, id: 'c', type: 'interrupt', body }),
     decide: (request: Record<string, unknown>, said: object) => {

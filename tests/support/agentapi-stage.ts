@@ -34,7 +34,7 @@ export async function attached(
     lines: () => toldInLines(around.told).trimEnd().split('\n'),
     turns: () => turnsOf(around),
     opened,
-    say: (text: string) => source.say(messageTo(`m${++messages}`, text)),
+    say: (text: string) => source.deliver(messageTo(`m${++messages}`, text)),
     interrupt: (turnId?: string) =>
       source.interrupt({ ...about('interrupt'), body: turnId === undefined ? {} : { turnId } }),
     choose(optionId: string) {

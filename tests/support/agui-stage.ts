@@ -38,7 +38,7 @@ export async function listening(options: Partial<AgUiSourceOptions> = {}, ambien
     turns: () => turnsOf(around),
     say(text: string, again = false) {
       const messageId = again ? `m${messages}` : `m${++messages}`;
-      return source.say(message(messageId, text, sessionId), again);
+      return source.deliver(message(messageId, text, sessionId), again);
     },
     interrupt: (turnId?: string) =>
       source.interrupt({ ...about(sessionId, 'interrupt'), body: turnId === undefined ? {} : { turnId } }),

@@ -30,15 +30,15 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
       ['elif id not in given:', 'else:'],
     ],
     fails: [
-      'a command that comes several times is done once, and acknowledged each time',
-      'a command that was done before the runner was killed is acknowledged again, and done no second time',
+      'a repeated command is carried out once and acknowledged every time',
+      'a command carried out before a kill is acknowledged again and not repeated',
     ],
   },
   {
     title: 'forgets what it has done when it is killed',
     only: ['commands'],
     changes: [['begun = {id for record in records for id in record["begins"]}', 'begun = set()']],
-    fails: ['a command that was done before the runner was killed is acknowledged again, and done no second time'],
+    fails: ['a command carried out before a kill is acknowledged again and not repeated'],
   },
   {
     title: 'acknowledges before the agent has it',
@@ -52,34 +52,31 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     title: 'is silent about what it does not know',
     only: ['commands'],
     changes: [['if type != "message": acknowledge(', 'if type != "message": type in TAKES_NOT and acknowledge(']],
-    fails: ['a command of an unknown type is acknowledged as failed, with a reason'],
+    fails: ['a command of an unknown type is acknowledged as failed with a reason'],
   },
   {
     title: 'gives the agent a message without its files',
     only: ['commands'],
     changes: [['elif body.get("attachments"):', 'elif False:']],
-    fails: ['a message that carries what its status record does not take is refused, and the agent does not get it'],
+    fails: ['a message with an unsupported attachment is refused and does not reach the agent'],
   },
   {
     title: 'comes back though another runner has taken over',
     only: ['commands'],
     changes: [['os._exit(1)  # another runner has taken over', 'break']],
-    fails: ['a runner that has been fenced neither comes back nor acknowledges'],
+    fails: ['a fenced runner neither reconnects nor acknowledges'],
   },
   {
     title: 'lets secrets pass',
     only: ['secrets'],
     changes: [['text, count = SECRET.subn("[redacted: secret]", text)', 'count = 0']],
-    fails: [
-      'its own token is in no log line, whoever wrote it there',
-      'what looks like a secret is taken out of a log line, which says so',
-    ],
+    fails: ['no log line contains the token of the runner', 'a log line with a secret is redacted and marked'],
   },
   {
     title: 'hands its token on to the agent',
     only: ['secrets'],
     changes: [['encoding="utf-8", env=own)', 'encoding="utf-8")']],
-    fails: ['the agent is given nothing of what is Interlude’s own'],
+    fails: ['the agent gets no INTERLUDE_ variables'],
   },
   {
     title: 'tells now and then something late',
@@ -91,8 +88,8 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
       ],
     ],
     fails: [
-      'a hundred texts in a row are told in the order in which they were said, each once',
-      'while two turns and a task take turns, everything comes in the agent’s own order',
+      'a hundred texts arrive once and in order',
+      'records of interleaved turns and tasks arrive in the order of the agent',
     ],
   },
   {
@@ -105,36 +102,36 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
       ],
     ],
     fails: [
-      'a hundred texts in a row are told in the order in which they were said, each once',
-      'an outage uses nothing up: however often it is tried, everything arrives in the end, once',
-      'what waits when the runner is killed is sent by the next one',
-      'what a server has lost that was put back is sent again, or declared lost',
-      'nothing that the agent said is told twice, whatever was cut off, sent again or killed',
+      'a hundred texts arrive once and in order',
+      'everything arrives once after an outage, whatever the number of attempts',
+      'records queued at a kill are sent by the next process',
+      'records that a restored server has lost are sent again or declared lost',
+      'no text or turn arrives twice after disconnects, retries and kills',
     ],
   },
   {
     title: 'keeps what it sends in memory only',
     only: ['outbox'],
     changes: [['file.write(json.dumps(records[-1]).encode() + b"\\n")', 'pass']],
-    fails: ['what waits when the runner is killed is sent by the next one'],
+    fails: ['records queued at a kill are sent by the next process'],
   },
   {
     title: 'changes what it sends again',
     only: ['outbox'],
     changes: [['else: time.sleep(wait)', 'else: time.sleep(wait), [one.update(tries=time.time()) for one in batch]']],
-    fails: ['records are numbered from 1 without a hole, and a number keeps its record'],
+    fails: ['records are numbered from 1 without gaps, and a number keeps its record'],
   },
   {
     title: 'does not heed Retry-After',
     only: ['answers'],
     changes: [['else: time.sleep(wait)', 'else: time.sleep(0.2)']],
-    fails: ['after 429 and 503 nothing is sent before Retry-After is over'],
+    fails: ['the runner waits for Retry-After after 429 and 503'],
   },
   {
     title: 'goes on under an epoch that is fenced',
     only: ['answers'],
     changes: [['os._exit(1)  # another outbox has written', 'time.sleep(0.1)']],
-    fails: ['a runner whose outbox is fenced sends nothing more under that epoch'],
+    fails: ['a fenced outbox sends nothing more in its epoch'],
   },
   {
     title: 'drops what is too large together',
@@ -147,36 +144,36 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
           '{**one, one["kind"]: None, "kind": "lost", "lost": {"count": 1, "reason": "x"}} for one in batch]; most = 1',
       ],
     ],
-    fails: ['a request that is too large is sent in smaller ones, and nothing of it is given up'],
+    fails: ['a request rejected as too large is split without loss'],
   },
   {
     title: 'takes what woke the agent for a message',
     only: ['turns'],
     changes: [['begin(turn, {"turn": "between-run",', 'begin(turn, {"turn": "user",']],
-    fails: ['a turn that the agent begins by itself is between runs, and names the task that woke it'],
+    fails: ['a turn started by the agent is a between-run turn and names the task that caused it'],
   },
   {
     title: 'leaves open what was open when it was killed',
     only: ['turns'],
     changes: [['if records: custom("session:ended", reason="its runner ended")', 'pass']],
     fails: [
-      'an agent that dies in the middle of a turn leaves none open, and a message finds it again',
-      'what was open when the runner was killed is closed by the next one before anything new',
+      'an agent that crashes in a turn leaves no turn open, and accepts messages again',
+      'work left open by a killed runner is closed before anything else is sent',
     ],
   },
   {
     title: 'does not tell how tasks end',
     only: ['tasks'],
     changes: [['status=status, exit_code=code)', 'status="completed")']],
-    fails: ['a background task is told when it begins, and how it ended'],
+    fails: ['a background task reports its start and its outcome'],
   },
   {
     title: 'promises a report every three seconds, and sends one',
     only: ['liveness'],
     changes: [['due = time.monotonic() + 1\n', 'due = time.monotonic() + 3600\n']],
     fails: [
-      'it reports as often as it promised',
-      'a status record that speaks of the open turn names the one that its events have opened',
+      'status records arrive at the promised interval',
+      'a status record with an open turn names the turn that the events opened',
     ],
   },
   {
@@ -184,8 +181,8 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     only: ['limits'],
     changes: [['(?s).{1,20000}', '(?s).+']],
     fails: [
-      'ten million characters arrive whole, in records of at most 1 MiB that cut no character in two',
-      'no request is over 8 MiB or 10,000 records',
+      'ten million characters arrive complete, in records of at most 1 MiB that split no character',
+      'no request exceeds 8 MiB or 10,000 records',
     ],
   },
   {
@@ -198,8 +195,8 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
       ],
     ],
     fails: [
-      'the agent works on as if nothing were while the server is away, and all of it is told afterwards',
-      'a server that answers slowly holds up no agent',
+      'the agent keeps working while the server is unreachable, and everything arrives afterwards',
+      'a slow server does not block the agent',
     ],
   },
 ];
@@ -245,9 +242,9 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       }));
     },
     fails: [
-      'a request that is sent again is counted as duplicates, and stores nothing twice',
-      'of a request that overlaps an earlier one only what is new is taken',
-      'the first content of a number stays, whatever comes under it later',
+      'a repeated request counts as duplicates and is stored once',
+      'only the new records of an overlapping request are stored',
+      'a number keeps its first record',
     ],
   },
   {
@@ -261,7 +258,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       if (answer.status !== 200 || !text.includes('read-back')) return answer;
       return await withBody(answer, (body) => ({ ...body, ackedSeq: 99, position: '999999999' }));
     },
-    fails: ['what is acknowledged can be read as soon as the answer is there'],
+    fails: ['acknowledged records are readable when the response arrives'],
   },
   {
     title: 'says nothing of what is wrong with a request',
@@ -273,8 +270,8 @@ export const SERVER_MUTANTS: ServerMutant[] = [
         : answer;
     },
     fails: [
-      'a body that is not what it should be is malformed, and the message names the field',
-      'a parameter that can’t be used is repeated in the answer',
+      'an invalid body is malformed, and the message names the field',
+      'the response to an invalid parameter names it',
     ],
   },
   {
@@ -286,7 +283,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       headers.set('cache-control', 'max-age=60');
       return new Response(answer.body, { status: answer.status, headers });
     },
-    fails: ['no answer but a stream may be kept by anybody on its way'],
+    fails: ['responses other than streams can’t be cached'],
   },
   {
     title: 'refuses a request for one record of it',
@@ -298,9 +295,9 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       return Response.json({ error: { code: 'malformed', message: 'One of them is.' } }, { status: 400 });
     },
     fails: [
-      'a record over 1 MiB is put into quarantine and acknowledged, and what follows is taken',
-      'a record of an unknown kind holds up nothing behind it',
-      'an id of 256 is taken, and one of 257 is not',
+      'a record over 1 MiB is quarantined and acknowledged, and later records are accepted',
+      'a record of an unknown kind does not block later records',
+      'an id of 256 characters is accepted, and one of 257 is refused',
     ],
   },
   {
@@ -314,9 +311,9 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       );
     },
     fails: [
-      'an open request has the digest of what is asked, whatever its producer wrote there',
-      'a request is answered once, and the runner is sent the digest of what was answered',
-      'an answer to what was asked before is refused, with the digest of what is asked now',
+      'the server computes the digest of a request, whatever the producer wrote',
+      'a request is answered once, and the runner gets its digest',
+      'an answer to an earlier request is refused with the current digest',
     ],
   },
   {
@@ -329,7 +326,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       headers.delete('content-length');
       return await pass(new Request(request.url, { method: 'POST', headers, body: JSON.stringify(body) }));
     },
-    fails: ['the same clientId gets the same answer and sends one command, and another text under it is a conflict'],
+    fails: ['a repeated clientId gets the same response and one command, and another text is a conflict'],
   },
   {
     title: 'drops acknowledgements of runners',
@@ -341,10 +338,10 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       return Response.json({ commandId: decodeURIComponent(id), state });
     },
     fails: [
-      'a message is queued, delivered once its runner says so, and seen once a turn names it',
-      'an acknowledgement may be repeated, and an end stays',
-      'what was not acknowledged comes again to the next stream, under the same id, and then no more',
-      'of two runners of one agent the one that started later wins, and the other is told',
+      'a message is queued, then delivered when acknowledged, then seen when a turn names it',
+      'a repeated acknowledgement is accepted, and the final state stays',
+      'an unacknowledged command is repeated on the next stream under its id, and not afterwards',
+      'the later of two runners of an agent wins, and the other is notified',
     ],
   },
   {
@@ -354,7 +351,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       const isOpen = request.headers.get('authorization') === null && at(request) === 'GET /api/v1/agents';
       return isOpen ? Response.json({ agents: [] }) : await pass(request);
     },
-    fails: ['no route answers without a credential, nor with a wrong one, whether or not there is such a route'],
+    fails: ['every route, known or unknown, requires a valid credential'],
   },
   {
     title: 'repeats a token that stands in an address',
@@ -363,7 +360,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       const answer = await pass(request);
       return answer.status === 401 ? await withBody(answer, (body) => ({ ...body, asked: request.url })) : answer;
     },
-    fails: ['a token in an address opens nothing, and no answer repeats it'],
+    fails: ['a token in a URL grants no access, and no response repeats it'],
   },
   {
     title: 'begins a stream anew each time',
@@ -372,7 +369,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       request.headers.delete('last-event-id');
       return await pass(request);
     },
-    fails: ['a stream that was cut off goes on right behind the last event that came'],
+    fails: ['an interrupted stream resumes after the last received event'],
   },
   {
     title: 'sends events twice',
@@ -392,9 +389,9 @@ export const SERVER_MUTANTS: ServerMutant[] = [
       return new Response(answer.body.pipeThrough(twice), { headers: answer.headers });
     },
     fails: [
-      'a stream misses nothing and doubles nothing while two outboxes write, and positions ascend',
-      'a stream that was cut off goes on right behind the last event that came',
-      'a transcript folded from the stream is the one that is loaded at the same position',
+      'a stream has every event once, with ascending positions, while two outboxes write',
+      'an interrupted stream resumes after the last received event',
+      'a transcript folded from the stream equals the one loaded at the same position',
     ],
   },
 ];

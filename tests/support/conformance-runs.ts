@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { type CheckResult, GROUPS, type Group, runChecks } from '@interlude/conformance/check';
+import { RUNNER_CHECKS, SERVER_CHECKS } from '@interlude/conformance/command';
 import { RunnerTarget } from '@interlude/conformance/runner/runner-target';
 import { ServerTarget } from '@interlude/conformance/server/server-target';
-import { RUNNER_CHECKS, SERVER_CHECKS } from '@interlude/conformance/tables';
 import { expect } from 'vitest';
 
 /** Enough for any reaction on a busy machine. */

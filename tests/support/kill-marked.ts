@@ -1,4 +1,4 @@
-import { markedProcesses } from '@interlude/runner/host/agent-processes';
+import { markedProcesses } from '@interlude/runner/host/process-lookup';
 
 /** Power off for a session's Claude Code and all it runs. */
 export async function killMarked(sessionId: string): Promise<void> {

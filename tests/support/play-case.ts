@@ -5,7 +5,7 @@ import type { AgUiEvent, TimedEvent } from '@interlude/protocol/ag-ui';
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import type { SessionState } from '@interlude/protocol/session-states';
 import { play, readRecording } from '@interlude/runner/cli/recording';
-import { routeHook } from '@interlude/runner/sources/hooks/hook-router';
+import { routeHook } from '@interlude/runner/sources/hooks/hooks-source';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
 import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
@@ -166,7 +166,7 @@ export class SteppedTerminal {
     this.mirror = new SessionMirror({
       ...{ sessionId: SESSION, file: this.#transcript, state: null, now: () => clock.now },
       emit,
-      onHandedOver: () => undefined,
+      onDelivered: () => undefined,
       onTurnEnded: () => undefined,
       log: () => undefined,
     });

@@ -90,8 +90,8 @@ export class PlayedTerminal {
         this.events.push(...outputs.map(({ event }) => event));
         this.#stored = parseMirrorState(JSON.stringify(next));
       },
-      onHandedOver: (ids) => void this.handed.push(...ids),
-      onTurnEnded: () => void this.inHandAtEnds.push(['m1', 'm2'].filter((id) => mirror.isInHand(id))),
+      onDelivered: (ids) => void this.handed.push(...ids),
+      onTurnEnded: () => void this.inHandAtEnds.push(['m1', 'm2'].filter((id) => mirror.isInFlight(id))),
       log: () => undefined,
     });
     return mirror;

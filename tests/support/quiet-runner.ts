@@ -23,7 +23,7 @@ const nothing = (sessionId: string): Source => ({
     { sessionId, process: { state: 'running', pid: null, exitCode: null }, pendingMessages: 0, attachments: [] },
   ],
   start: async () => {},
-  say: async () => ({ state: 'failed', reason: 'it does nothing' }),
+  deliver: async () => ({ state: 'failed', reason: 'it does nothing' }),
   close: async () => {},
 });
 
@@ -53,7 +53,7 @@ export async function startQuietRunner(options: {
   });
   const { logger, outbox } = host;
   const over: string[] = [];
-  host.over.addEventListener('abort', () => over.push(host.over.reason));
+  host.stopSignal.addEventListener('abort', () => over.push(host.stopSignal.reason));
   let closing: Promise<void> | null = null;
   const close = () => {
     closing ??= host.close(0, 2_000).then(() => undefined);

@@ -26,7 +26,7 @@ export interface SourceStage {
 
 /** What people can have an agent do, and the verb that does it. */
 const DONE_BY: Partial<Record<Feature, keyof CommandHandlers>> = {
-  messages: 'say',
+  messages: 'deliver',
   interrupt: 'interrupt',
   end: 'end',
   stop: 'stop',
@@ -68,7 +68,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
   const openIn = (around: MemorySurroundings) => around.sessionIds.filter((id) => !isNothing(around.openWork(id)));
   const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
 
-  test('every event is one that the server takes, of a session that it carries', async () => {
+  test('emits only valid events of its own sessions', async () => {
     const { begin, finish, around, source } = await stage();
     const carried = new Set<string>();
     around().onTold = () => {
@@ -84,7 +84,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     }
   });
 
-  test('a turn is open in what was told from its beginning to its end', async () => {
+  test('has an open turn from its start to its end', async () => {
     const { begin, finish, around } = await stage();
     expect(openIn(around())).toEqual([]);
     await begin();
@@ -94,7 +94,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     await settled(() => around().openWork(sessionId).turn).toBeNull();
   });
 
-  test('killed in a turn and started again, it tells nothing twice and leaves nothing open', async () => {
+  test('repeats nothing and leaves nothing open after a kill within a turn', async () => {
     const { begin, finish, around, source, killed } = await stage();
     await begin();
     const [sessionId = ''] = openIn(around());
@@ -121,7 +121,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     expect(of('RUN_FINISHED', 'runId')).not.toContain(of('RUN_ERROR', 'runId')[0]);
   });
 
-  test('each command has a verb, or a sentence that says why not', async () => {
+  test('has a handler or a reason for each command', async () => {
     const { source } = await stage();
     for (const type of COMMAND_TYPES) {
       if (type === 'log-level.set' || source()[HANDLER_NAMES[type]] !== undefined) continue;
@@ -129,7 +129,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     }
   });
 
-  test('it has the verbs that its kind says it has, and no others', async () => {
+  test('has exactly the handlers that its kind declares', async () => {
     const { source, features, sometimes = [] } = await stage();
     if (features === undefined) return;
     const named = Object.entries(DONE_BY) as [Feature, keyof CommandHandlers][];
@@ -141,7 +141,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     }
   });
 
-  test('it says what messages may carry, if its kind takes anything', async () => {
+  test('reports attachments if its kind supports any', async () => {
     const { source, features, begin } = await stage();
     if (features === undefined) return;
     // some agents say so only then
@@ -152,7 +152,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     expect((facts?.attachments ?? []).length > 0).toBe(takes);
   });
 
-  test('a message that was begun before a kill reaches the agent once', async () => {
+  test('delivers a message once when killed during its delivery', async () => {
     const { source, heard, killed, begin, goesOn = false } = await stage();
     if (heard === undefined) return;
     await begin();
@@ -160,16 +160,16 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     const from = { kind: 'person', id: 'operator' } as const;
     const body = { messageId: 'm1', text: 'hello', from };
     const command: CommandOf<'message'> = { id: 'm1', type: 'message', sessionId, createdAt: 1, expiresAt: 2, body };
-    expect(await source().say?.(command, false)).toEqual({ state: 'delivered' });
-    expect(await source().say?.(command, true)).toEqual({ state: 'delivered' });
+    expect(await source().deliver?.(command, false)).toEqual({ state: 'delivered' });
+    expect(await source().deliver?.(command, true)).toEqual({ state: 'delivered' });
     expect(heard()).toEqual(['hello']);
     await killed();
-    expect(await source().say?.(command, true)).toEqual({ state: 'delivered' });
+    expect(await source().deliver?.(command, true)).toEqual({ state: 'delivered' });
     // If the process that had it is gone, the next one gets it, once; one that goes on has it.
     await settled(heard).toEqual(goesOn ? ['hello'] : ['hello', 'hello']);
   });
 
-  test('closed, it tells nothing more, and nothing is open that it had started', async () => {
+  test('emits nothing and leaves nothing open after close', async () => {
     const { source, around, begin, goesOn } = await stage();
     await begin();
     await source().close(0, 'the runner was stopped');

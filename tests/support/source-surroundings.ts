@@ -45,23 +45,24 @@ export class MemorySurroundings implements SourceContext {
     }
   };
 
-  readonly opened: SourceContext['opened'] = (sessionId, _at, cursors) => this.emit(sessionId, [], cursors);
+  readonly announceSession: SourceContext['announceSession'] = (sessionId, _at, cursors) =>
+    this.emit(sessionId, [], cursors);
   readonly openWork = (sessionId: string) => this.#open.get(sessionId) ?? NOTHING_OPEN;
   readonly cursors = async (prefix: string) => new Map([...this.stored].filter(([name]) => name.startsWith(prefix)));
-  readonly attached: SourceContext['attached'] = async (_, files) => this.filesHere?.([...files]) ?? [...files];
+  readonly resolveFiles: SourceContext['resolveFiles'] = async (_, files) => this.filesHere?.([...files]) ?? [...files];
   /** Where the files of messages in hand are by now. */
   filesHere: ((files: AttachmentFile[]) => AttachmentFile[]) | null = null;
-  readonly owed = () => this.#owed();
+  readonly pendingReplies = () => this.#owed();
   readonly toolServer = () => null;
   readonly callTool = () => async () => ({ text: '', isError: false });
   /** How commands ended after all, by their ids. */
   readonly reported: Parameters<SourceContext['report']>[] = [];
   readonly report: SourceContext['report'] = (...reported) => void this.reported.push(reported);
   readonly changed = () => undefined;
-  readonly gaveUp = () => undefined;
+  readonly failRunner = () => undefined;
   /** Why the runner was asked to end in good order. */
   overFor: string | null = null;
-  readonly over = (reason: string) => {
+  readonly endRunner = (reason: string) => {
     this.overFor ??= reason;
   };
   /** Its log, a line each: `warn …`. */

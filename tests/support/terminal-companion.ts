@@ -56,7 +56,7 @@ export function playedTerminals() {
       async connect() {
         const host = await RunnerHost.open({
           about: { kind: 'hooks', source: 'claude-terminal', agentGoesOn: true },
-          ...{ meanwhile: 'the agent continues', journal: 'hooks', carriesMany: true },
+          ...{ meanwhile: 'the agent continues', journal: 'hooks', hasManySessions: true },
           openOutbox: (listeners) => Outbox.open(join(home, 'outbox.db'), { agentId, ...listeners }),
           ...{ endpoint, dataDir: home, level: undefined },
           controlFile: () => controlFile,

@@ -138,7 +138,7 @@ export async function mirrored(
         events.push(...outputs.map(({ event }) => event));
         state = parseMirrorState(JSON.stringify(next));
       },
-      ...{ onHandedOver: () => undefined, onTurnEnded: () => undefined, log: () => undefined },
+      ...{ onDelivered: () => undefined, onTurnEnded: () => undefined, log: () => undefined },
     });
   let mirror = follow();
   mirror.began();

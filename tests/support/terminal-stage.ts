@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fieldsOf } from '@interlude/protocol/fields';
 import type { ModelScript } from '@interlude/runner/cli/demo/scripted-model.mjs';
-import { MARK } from '@interlude/runner/host/agent-processes';
+import { MARK } from '@interlude/runner/host/process-lookup';
 import {
   type ClaudeQuery,
   loadClaudeSdk,

@@ -37,7 +37,7 @@ export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) 
   const source: Source = {
     sessions: [{ sessionId, process: { state: 'running', pid, exitCode: null }, attachments: [] }],
     start: async () => {},
-    say: async () => ({ state: 'delivered' }),
+    deliver: async () => ({ state: 'delivered' }),
     close: async () => {},
   };
   const host = await RunnerHost.open({
@@ -64,7 +64,7 @@ export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) 
       const body = { text, clientId: text };
       const sent = await dashboard.request<{ messageId: string }>(`/sessions/${sessionId}/messages`, body);
       const { messageId } = sent;
-      await settled(() => surroundings.owed().map((one) => one.messageId)).toContain(messageId);
+      await settled(() => surroundings.pendingReplies().map((one) => one.messageId)).toContain(messageId);
       return messageId;
     },
     owed: async () =>

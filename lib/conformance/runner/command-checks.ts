@@ -42,7 +42,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
       await runner.answer(message);
     },
   },
-  'a command that comes several times is done once, and acknowledged each time': {
+  'a repeated command is carried out once and acknowledged every time': {
     todo: 'Remember the ids of handled commands.',
     async run(runner) {
       await runner.ensureRunning();
@@ -56,7 +56,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
       assertReceived(runner, message.id, 1);
     },
   },
-  'a command that was done before the runner was killed is acknowledged again, and done no second time': {
+  'a command carried out before a kill is acknowledged again and not repeated': {
     todo: 'Store the ids on disk, and acknowledge again what is resent or was not confirmed.',
     async run(runner) {
       await runner.ensureRunning();
@@ -75,7 +75,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
       assertReceived(runner, message.id, 1);
     },
   },
-  'a command of an unknown type is acknowledged as failed, with a reason': {
+  'a command of an unknown type is acknowledged as failed with a reason': {
     todo: 'Give the reason as a sentence.',
     async run(runner) {
       await runner.ensureRunning();
@@ -84,7 +84,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
       await runner.prompt('say still here');
     },
   },
-  'unknown frames, comments and frames that come in pieces are no trouble': {
+  'unknown frames, comments and split frames are handled': {
     why: '2, Common rules, and 5, Live',
     todo: 'Decode the stream as a whole, and parse it line by line.',
     async run(runner) {
@@ -108,7 +108,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
       assertMatch('the turn', textsIn(await runner.answer(command)), [text.slice(4)]);
     },
   },
-  'a stream that ends or breaks is opened again, and what was asked meanwhile is done once': {
+  'a closed or broken stream is reopened, and commands queued meanwhile are carried out once': {
     todo: 'Reconnect, and handle each open command once.',
     async run(runner) {
       await runner.ensureRunning();
@@ -126,7 +126,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
       }
     },
   },
-  'an interrupt that was meant for another turn is refused, and the turn that runs goes on': {
+  'an interrupt of another turn is refused, and the running turn continues': {
     why: '7, Interrupts',
     todo: 'Compare turnId with the open turn.',
     async run(runner) {
@@ -137,7 +137,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
       await runner.ack(runner.queue('interrupt', { turnId: id }), ['done']);
     },
   },
-  'what its status record says it does not take it refuses with that reason': {
+  'unsupported commands are refused with the reason in the status record': {
     todo: 'Give the reason for each unsupported command in takesNot, and in its acknowledgement.',
     async run(runner) {
       await runner.ensureRunning();
@@ -151,7 +151,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
       assert(hasReasons, 'takesNot beside takes', takesNot);
     },
   },
-  'a message that carries what its status record does not take is refused, and the agent does not get it': {
+  'a message with an unsupported attachment is refused and does not reach the agent': {
     why: '7, Attachments, 5',
     todo: 'Refuse a message with unsupported attachments as a whole, with a reason.',
     async run(runner) {
@@ -170,7 +170,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
       assertReceived(runner, message.id, 0);
     },
   },
-  'a runner that has been fenced neither comes back nor acknowledges': {
+  'a fenced runner neither reconnects nor acknowledges': {
     todo: 'Stop for good at `fenced`, and use a new id and startedAt in each process.',
     async run(runner) {
       await runner.ensureRunning();
@@ -193,7 +193,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
 });
 
 export const LIVENESS = checksOf<RunnerTarget>('liveness', '3, What status may say, and 7, Commands, 9', {
-  'a status record says which kind of agent and which runner speaks, and how often it will': {
+  'a status record names the kind of agent, the runner and its interval': {
     todo: 'Report kind, versions.protocol, the runner as on the command stream, and everyMs of at most ten minutes.',
     async run(runner) {
       await runner.ensureRunning();
@@ -206,7 +206,7 @@ export const LIVENESS = checksOf<RunnerTarget>('liveness', '3, What status may s
       assert(isValid, 'everyMs, at most ten minutes', everyMs);
     },
   },
-  'it reports as often as it promised': {
+  'status records arrive at the promised interval': {
     todo: 'Send a status record every everyMs, changed or not.',
     async run(runner) {
       await runner.ensureRunning();
@@ -216,7 +216,7 @@ export const LIVENESS = checksOf<RunnerTarget>('liveness', '3, What status may s
       await runner.waitFor('the next status record', () => count() > before, { timeoutMs });
     },
   },
-  'a status record that speaks of the open turn names the one that its events have opened': {
+  'a status record with an open turn names the turn that the events opened': {
     todo: 'Report within everyMs that a turn has started or ended.',
     async run(runner) {
       if (!('openTurnId' in runner.status)) throw new Unsupported('its status record does not speak of the open turn');
@@ -246,7 +246,7 @@ async function waitForLevel(runner: RunnerTarget, level: unknown): Promise<void>
 }
 
 export const LOG_LEVEL = checksOf<RunnerTarget>('log level', '7, The log level of a runner', {
-  'a level is set, said in the status record, and goes back by itself when its time is over': {
+  'a log level takes effect, appears in the status record and expires': {
     todo: 'Report the level you write in logLevel.',
     async run(runner) {
       await runner.requireSupport('log-level.set');
@@ -257,7 +257,7 @@ export const LOG_LEVEL = checksOf<RunnerTarget>('log level', '7, The log level o
       await waitForLevel(runner, base);
     },
   },
-  'the same wish again is acknowledged, and changes nothing any more': {
+  'a repeated log-level request is acknowledged without effect': {
     todo: 'Remember the last requestId that you have applied.',
     async run(runner) {
       await runner.requireSupport('log-level.set');
@@ -271,7 +271,7 @@ export const LOG_LEVEL = checksOf<RunnerTarget>('log level', '7, The log level o
       assertMatch('the level', runner.status.logLevel, base);
     },
   },
-  'a change of the level is a line of the log, whatever the level': {
+  'a change of the log level is logged at every level': {
     todo: 'Write a log record with marker {"kind":"level","level","previous","by"}.',
     async run(runner) {
       await runner.requireSupport('log-level.set');

@@ -17,7 +17,7 @@ const EARLY_MS = 50;
 const MAX_BACKOFF_MS = 35_000;
 
 export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
-  'what was taken, and whose answer was cut off, is sent again as it was': {
+  'a request whose response was lost is repeated unchanged': {
     why: '3, Ingest',
     todo: 'Send unacknowledged records again, under the same numbers.',
     async run(runner) {
@@ -39,7 +39,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
       assertMatch('records that changed', fake.log.faults.slice(faults), []);
     },
   },
-  'after 429 and 503 nothing is sent before Retry-After is over': {
+  'the runner waits for Retry-After after 429 and 503': {
     todo: 'Wait for Retry-After.',
     async run(runner) {
       await runner.ensureRunning();
@@ -58,7 +58,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
       }
     },
   },
-  'a token that is refused stops the sending and not the collecting': {
+  'a rejected token stops sending, not recording': {
     todo: 'Keep every record, back off, and retry.',
     async run(runner) {
       await runner.ensureRunning();
@@ -81,7 +81,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
       assertMatch('the texts', textsIn(turn), numbers(20));
     },
   },
-  'a request that is too large is sent in smaller ones, and nothing of it is given up': {
+  'a request rejected as too large is split without loss': {
     todo: 'Halve the batch until it is accepted.',
     async run(runner) {
       await runner.ensureRunning();
@@ -95,7 +95,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
       assert(tries < 300, 'fewer than 300 tries', tries);
     },
   },
-  'a record that is refused for good is declared lost in its place, and what follows is sent': {
+  'a record that is always rejected is declared lost in its place, and later records follow': {
     why: '3, Ingest, 6',
     todo: 'Find the refused record, and send a `lost` record under its number.',
     async run(runner) {
@@ -113,7 +113,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
       assertMatch('the next turn', await runner.promptTexts('say better'), ['better']);
     },
   },
-  'an answer that comes late is waited for: one request at a time': {
+  'a slow response is awaited: one request at a time': {
     why: '3, Ingest',
     todo: 'Wait for the answer before sending the next request.',
     async run(runner) {
@@ -130,7 +130,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
       assertMatch('requests beside another', counts, []);
     },
   },
-  'a runner whose outbox is fenced sends nothing more under that epoch': {
+  'a fenced outbox sends nothing more in its epoch': {
     why: '3, Ingest, 2',
     todo: 'Stop for good at 403 stale_epoch: another outbox of this producer has written.',
     async run(runner) {
@@ -161,7 +161,7 @@ const STORED_MS = 1_500;
 const FORGOTTEN_RECORDS = 5;
 
 export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', {
-  'an outage uses nothing up: however often it is tried, everything arrives in the end, once': {
+  'everything arrives once after an outage, whatever the number of attempts': {
     why: '2, Errors',
     todo: 'Retry without limit, with increasing waits, and count no attempts against a record.',
     async run(runner) {
@@ -182,7 +182,7 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', {
       assertMatch('the texts', textsIn(await runner.answer(message)), numbers(100));
     },
   },
-  'what waits when the runner is killed is sent by the next one': {
+  'records queued at a kill are sent by the next process': {
     why: '8, Invariants, 4',
     todo: 'Store each record before doing anything else with it, and send each once.',
     async run(runner) {
@@ -209,7 +209,7 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', {
       assertMatch('how often the agents received it', journal.received('message', message.id).length, 1, todo);
     },
   },
-  'what a server has lost that was put back is sent again, or declared lost': {
+  'records that a restored server has lost are sent again or declared lost': {
     why: '3, Ingest, 2 and 6',
     todo: 'At 409 with a lower expectedSeq: send it again from there, or start an epoch with a `lost` record.',
     async run(runner) {
@@ -226,14 +226,14 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', {
       assert(missing === 0 || declared >= missing, `${missing} records declared lost`, declared);
     },
   },
-  'records are numbered from 1 without a hole, and a number keeps its record': {
+  'records are numbered from 1 without gaps, and a number keeps its record': {
     todo: 'Number each record when it is stored, once and for all.',
     async run(runner) {
       await runner.prompt('say the last but one');
       assertMatch('the faults', runner.fake.log.faults, []);
     },
   },
-  'nothing that the agent said is told twice, whatever was cut off, sent again or killed': {
+  'no text or turn arrives twice after disconnects, retries and kills': {
     why: '8, Invariants, 1',
     todo: 'Give each text one message id and each turn one run id, and send both once.',
     async run(runner) {
@@ -255,7 +255,7 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', {
 const BIG_CHARACTERS = 10 * 1024 * 1024;
 
 export const LIMITS = checksOf<RunnerTarget>('limits', '2, Limits', {
-  'ten million characters arrive whole, in records of at most 1 MiB that cut no character in two': {
+  'ten million characters arrive complete, in records of at most 1 MiB that split no character': {
     todo: 'Send a long text as several deltas, split between characters.',
     async run(runner) {
       const { log } = runner.fake;
@@ -270,7 +270,7 @@ export const LIMITS = checksOf<RunnerTarget>('limits', '2, Limits', {
       assertMatch('records that are too large', log.faults.slice(faults), []);
     },
   },
-  'no request is over 8 MiB or 10,000 records': {
+  'no request exceeds 8 MiB or 10,000 records': {
     todo: 'Send smaller batches.',
     async run(runner) {
       await runner.prompt('count 300 0');
@@ -294,7 +294,7 @@ async function logLine(runner: RunnerTarget, text: string): Promise<Fields> {
 }
 
 export const SECRETS = checksOf<RunnerTarget>('secrets', '3, What log may say', {
-  'its own token is in no log line, whoever wrote it there': {
+  'no log line contains the token of the runner': {
     todo: 'Remove it from each message before the line leaves the runner, and count it in `redacted`.',
     async run(runner) {
       await runner.prompt(`log info the dashboard takes ${runner.token} and nothing else`);
@@ -304,7 +304,7 @@ export const SECRETS = checksOf<RunnerTarget>('secrets', '3, What log may say', 
       assertMatch('redacted', redacted, 1);
     },
   },
-  'what looks like a secret is taken out of a log line, which says so': {
+  'a log line with a secret is redacted and marked': {
     todo: 'Replace what has the shape of a credential with [redacted: <kind>], and count it in `redacted`.',
     async run(runner) {
       await runner.prompt(`log warn the model answers to ${KEY} today`);
@@ -314,7 +314,7 @@ export const SECRETS = checksOf<RunnerTarget>('secrets', '3, What log may say', 
       assertMatch('redacted', redacted, 1);
     },
   },
-  'the agent is given nothing of what is Interlude’s own': {
+  'the agent gets no INTERLUDE_ variables': {
     why: '8, Invariants, 10',
     todo: 'Remove INTERLUDE_* from the agent’s environment.',
     async run(runner) {
@@ -343,7 +343,7 @@ function assertNotBlocked(runner: RunnerTarget, messageId: string): void {
 }
 
 export const NEVER_IN_THE_WAY = checksOf<RunnerTarget>('never in the way', '8, Invariants, 9', {
-  'the agent works on as if nothing were while the server is away, and all of it is told afterwards': {
+  'the agent keeps working while the server is unreachable, and everything arrives afterwards': {
     todo: 'Store what the agent writes, keep reading it, and send in the background, in order, each record once.',
     async run(runner) {
       const { fake, journal } = runner;
@@ -364,7 +364,7 @@ export const NEVER_IN_THE_WAY = checksOf<RunnerTarget>('never in the way', '8, I
       assertMatch('the texts', texts, numbers(50));
     },
   },
-  'a server that answers slowly holds up no agent': {
+  'a slow server does not block the agent': {
     todo: 'Read the agent while an answer is pending.',
     async run(runner) {
       await runner.ensureRunning();

@@ -11,7 +11,7 @@ export const numbers = (count: number) => Array.from({ length: count }, (_, at) 
 const NAME_MESSAGE = 'Put the message into metadata.interlude.userMessageIds of the run, on its start and on its end.';
 
 export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and 7, Obligations', {
-  'a turn names the message that it answers, and holds what was said in it': {
+  'a turn names its message and holds its content': {
     todo: NAME_MESSAGE,
     async run(runner) {
       const turn = await runner.prompt('say hello there');
@@ -19,7 +19,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('the turn', seen, { kind: 'user', state: 'finished', texts: ['hello there'] });
     },
   },
-  'of two messages in a row each is answered by the turn that it began': {
+  'two messages in a row get a turn each': {
     todo: NAME_MESSAGE,
     async run(runner) {
       const messages = [await runner.send('say the first'), await runner.send('say the second')];
@@ -35,7 +35,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('the turns', seen, expected);
     },
   },
-  'a turn that the agent begins by itself is between runs, and names the task that woke it': {
+  'a turn started by the agent is a between-run turn and names the task that caused it': {
     todo: 'Read the agent between its turns; send the end of the task, then RUN_STARTED with turn "between-run" and the trigger.',
     async run(runner) {
       await runner.prompt('background 0.2');
@@ -47,14 +47,14 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('its items', kinds, ['task', 'message']);
     },
   },
-  'a turn that failed says why': {
+  'a failed turn gives a reason': {
     todo: 'Send RUN_ERROR.',
     async run(runner) {
       const { state, error } = await runner.prompt('fail no more tokens');
       assertMatch('the turn', { state, error }, { state: 'failed', error: { message: 'no more tokens' } });
     },
   },
-  'a turn that a person interrupts is told as interrupted, and the next one goes on as always': {
+  'an interrupted turn is reported as interrupted, and the next turn works': {
     why: '7, Interrupts',
     todo: 'End it with RUN_FINISHED, outcome {"type":"cancelled"}, and keep the agent running.',
     async run(runner) {
@@ -66,7 +66,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('the next turn', await runner.promptTexts('say go on'), ['go on']);
     },
   },
-  'an agent that dies in the middle of a turn leaves none open, and a message finds it again': {
+  'an agent that crashes in a turn leaves no turn open, and accepts messages again': {
     why: '3, What event may say',
     todo: 'Send RUN_ERROR or session:ended when the agent’s process ends in a turn, and resume the session afterwards.',
     async run(runner) {
@@ -82,7 +82,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('the next turn', await runner.promptTexts('say back again'), ['back again']);
     },
   },
-  'what was open when the runner was killed is closed by the next one before anything new': {
+  'work left open by a killed runner is closed before anything else is sent': {
     why: '3, What status may say',
     todo: 'Store open work with the events that opened it, and close it before anything else at the next start.',
     async run(runner) {
@@ -125,7 +125,7 @@ function listedTasks(record: Fields): string[] | null {
 }
 
 export const TASKS = checksOf<RunnerTarget>('tasks', '3, Ingest, 11', {
-  'a background task is told when it begins, and how it ended': {
+  'a background task reports its start and its outcome': {
     todo: 'Send task:started in the turn that starts it, and task:completed with status and exit_code whenever it ends.',
     async run(runner) {
       const { started, ended } = await startTask(runner, 0.5);
@@ -135,7 +135,7 @@ export const TASKS = checksOf<RunnerTarget>('tasks', '3, Ingest, 11', {
       assertMatch('its end', { status, exitCode }, { status: 'failed', exitCode: 3 });
     },
   },
-  'a task that a person stops is told as stopped': {
+  'a stopped task is reported as stopped': {
     why: '7, Commands',
     todo: 'Send task:completed with the status "stopped" once the agent reports it.',
     async run(runner) {
@@ -145,7 +145,7 @@ export const TASKS = checksOf<RunnerTarget>('tasks', '3, Ingest, 11', {
       assertMatch('its end', (await ended()).status, 'stopped');
     },
   },
-  'a status record that lists tasks lists each that runs, and none that has ended': {
+  'a status record with tasks lists every running task': {
     why: '3, What status may say',
     todo: 'A running task that is not listed counts as lost: list every task that the events leave open, or none.',
     async run(runner) {
@@ -189,7 +189,7 @@ function decide(runner: RunnerTarget, request: RequestItem, behavior: string, mo
 }
 
 export const REQUESTS = checksOf<RunnerTarget>('requests', '7, Answers to requests', {
-  'a permission is asked of people, and the agent hears what was answered, once': {
+  'a permission request reaches people, and the agent gets one answer': {
     todo: 'Send the tool and the input as the agent gave them, pass the answer on once, and send request:resolved.',
     async run(runner) {
       await runner.requireSupport('permission.decision');
@@ -208,7 +208,7 @@ export const REQUESTS = checksOf<RunnerTarget>('requests', '7, Answers to reques
       assertMatch('its outcome', outcome, 'allowed');
     },
   },
-  'an answer to anything else than what is asked is refused, and the agent goes on waiting': {
+  'an answer with another digest is refused, and the agent keeps waiting': {
     todo: 'Compute the digest from the open request, and refuse an answer with another one.',
     async run(runner) {
       await runner.requireSupport('permission.decision');
@@ -235,7 +235,7 @@ export const REQUESTS = checksOf<RunnerTarget>('requests', '7, Answers to reques
       assertMatch('the number of answers to the agent', runner.journal.received('answer', request.id).length, 1);
     },
   },
-  'a question is asked of people, and the agent hears the answers': {
+  'a question reaches people, and the agent gets the answers': {
     todo: 'Pass the answers on to the agent.',
     async run(runner) {
       await runner.requireSupport('question.answer');
@@ -249,13 +249,13 @@ export const REQUESTS = checksOf<RunnerTarget>('requests', '7, Answers to reques
 });
 
 export const ORDER = checksOf<RunnerTarget>('order', '8, Invariants, 2', {
-  'a hundred texts in a row are told in the order in which they were said, each once': {
+  'a hundred texts arrive once and in order': {
     todo: 'Number records in the order in which the agent wrote.',
     async run(runner) {
       assertMatch('the texts', await runner.promptTexts('count 100 0'), numbers(100));
     },
   },
-  'while two turns and a task take turns, everything comes in the agent’s own order': {
+  'records of interleaved turns and tasks arrive in the order of the agent': {
     todo: 'Never reorder records of a session.',
     async run(runner) {
       await runner.ensureRunning();

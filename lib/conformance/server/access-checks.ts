@@ -60,7 +60,7 @@ function rawGet(
 }
 
 export const SECRETS = serverChecks('secrets', '2, Access', {
-  'no route answers without a credential, nor with a wrong one, whether or not there is such a route': {
+  'every route, known or unknown, requires a valid credential': {
     todo: 'Authenticate before routing.',
     async run({ server }) {
       const expected = { status: 401, error: { code: 'unauthenticated' } };
@@ -78,7 +78,7 @@ export const SECRETS = serverChecks('secrets', '2, Access', {
       }
     },
   },
-  'a token in an address opens nothing, and no answer repeats it': {
+  'a token in a URL grants no access, and no response repeats it': {
     todo: 'Accept the token in the header only, and repeat neither it nor query parameters.',
     async run({ server }) {
       const { token } = server.server;
@@ -92,7 +92,7 @@ export const SECRETS = serverChecks('secrets', '2, Access', {
       assert(!headers.includes(token), 'headers without the token', 'the headers repeat it');
     },
   },
-  'whether it is alive and ready is open to anybody, and nothing else': {
+  'only the health and readiness checks need no credential': {
     todo: 'Serve it without a credential.',
     async run({ server }) {
       for (const path of ['/healthz', '/readyz']) {
@@ -101,7 +101,7 @@ export const SECRETS = serverChecks('secrets', '2, Access', {
       }
     },
   },
-  'a page of another origin does nothing with the operator’s cookie, which is not the token': {
+  'the operator’s cookie is not the token and does not work from another origin': {
     todo: 'Set an HttpOnly cookie derived from the token, and accept it from same-origin pages only.',
     async run({ agent, server }) {
       const { token } = server.server;
@@ -125,7 +125,7 @@ export const SECRETS = serverChecks('secrets', '2, Access', {
       }
     },
   },
-  'a request to another name is misdirected, whatever its credential': {
+  'a request for another host name is misdirected, whatever its credential': {
     todo: 'Answer only to the server’s own host names, against DNS rebinding.',
     async run({ server }) {
       const headers = { ...server.authorized, host: 'attacker.example' };
@@ -177,7 +177,7 @@ class Slowest {
 }
 
 export const NEVER_IN_THE_WAY = serverChecks('never in the way', '8, Invariants, 12', {
-  'twenty readers who never read hold up neither records nor other readers': {
+  'twenty stalled readers delay neither records nor other readers': {
     todo: 'Disconnect a reader that does not read its backlog, and wait for none.',
     async run({ agent, server }) {
       await agent.emit(custom('x'));
@@ -198,7 +198,7 @@ export const NEVER_IN_THE_WAY = serverChecks('never in the way', '8, Invariants,
       }
     },
   },
-  'the largest request that is taken holds up no other': {
+  'the largest accepted request delays no other request': {
     todo: 'Yield to other requests while a large one is stored.',
     async run({ server }) {
       const [large, small] = [server.agent('large'), server.agent('small')];
@@ -216,7 +216,7 @@ export const NEVER_IN_THE_WAY = serverChecks('never in the way', '8, Invariants,
       slowest.assertWithinBound();
     },
   },
-  'what an agent owes is answered before its first word': {
+  'pending replies of an unknown agent are an empty list': {
     why: '6, Read models',
     todo: 'Answer an empty list for an unknown agent.',
     async run({ server }) {

@@ -11,7 +11,7 @@ async function deliveryOf(agent: FakeAgent, messageId: string): Promise<unknown>
 }
 
 export const COMMANDS = serverChecks('commands', '7, Commands', {
-  'a runner’s stream says hello, then what is open, in order, then that this is all': {
+  'a command stream sends hello, the open commands in order, and up-to-date': {
     todo: 'Send hello, then the open commands in the order they were queued, then up-to-date.',
     async run({ agent, server }) {
       await agent.emit(custom('x'));
@@ -31,7 +31,7 @@ export const COMMANDS = serverChecks('commands', '7, Commands', {
       assertMatch('the frames', seen, expected);
     },
   },
-  'a message is queued, delivered once its runner says so, and seen once a turn names it': {
+  'a message is queued, then delivered when acknowledged, then seen when a turn names it': {
     todo: 'Show each step of the delivery in the transcript.',
     async run({ agent, server }) {
       await agent.emit(custom('x'));
@@ -52,7 +52,7 @@ export const COMMANDS = serverChecks('commands', '7, Commands', {
       stream.close();
     },
   },
-  'the same clientId gets the same answer and sends one command, and another text under it is a conflict': {
+  'a repeated clientId gets the same response and one command, and another text is a conflict': {
     todo: 'Queue one command per clientId.',
     async run({ agent, server }) {
       await agent.emit(custom('x'));
@@ -69,7 +69,7 @@ export const COMMANDS = serverChecks('commands', '7, Commands', {
       assertMatch('the commands', ids, [messageId]);
     },
   },
-  'an acknowledgement may be repeated, and an end stays': {
+  'a repeated acknowledgement is accepted, and the final state stays': {
     todo: 'Answer 200 with the current state of the command.',
     async run({ agent, server }) {
       await agent.emit(started('r1'));
@@ -81,7 +81,7 @@ export const COMMANDS = serverChecks('commands', '7, Commands', {
       }
     },
   },
-  'what was not acknowledged comes again to the next stream, under the same id, and then no more': {
+  'an unacknowledged command is repeated on the next stream under its id, and not afterwards': {
     todo: 'Send a new stream every open command, and none that has ended.',
     async run({ agent, server }) {
       await agent.emit(started('r1'));
@@ -101,7 +101,7 @@ export const COMMANDS = serverChecks('commands', '7, Commands', {
       third.close();
     },
   },
-  'an interrupt of a turn that is over is refused, and says which one is open': {
+  'an interrupt of an ended turn is refused and names the open turn': {
     why: '7, Interrupts',
     todo: 'Refuse it with openTurnId.',
     async run({ agent, server }) {
@@ -111,7 +111,7 @@ export const COMMANDS = serverChecks('commands', '7, Commands', {
       await server.expect(`${agent.path}/interrupt`, { turnId: 'r2', clientId: 'c2' }, { status: 202 });
     },
   },
-  'of two runners of one agent the one that started later wins, and the other is told': {
+  'the later of two runners of an agent wins, and the other is notified': {
     todo: 'End the older stream with `fenced`, which names the newer runner, and refuse its acknowledgements.',
     async run({ agent, server }) {
       await agent.emit(custom('x'));
@@ -135,7 +135,7 @@ const MISSED_MS = 30_000;
 const SLACK_MS = 5_000;
 
 export const LIVENESS = serverChecks('liveness', '7, Commands, 9', {
-  'a runner that has promised a record and sends none is away, and its stream ends with bye': {
+  'a runner that misses its reports is away, and its stream ends with bye': {
     todo: 'After two missed reports, end the stream with bye (slow) and show the agent as away.',
     isSlow: true,
     async run({ agent, server }) {
@@ -148,7 +148,7 @@ export const LIVENESS = serverChecks('liveness', '7, Commands, 9', {
       await server.waitFor('the agent to be away', isAway);
     },
   },
-  'nothing says working 30 s after a runner has gone in the middle of a turn': {
+  'no session is shown as working 30 s after its runner is gone': {
     why: '7, Commands, 10 and 6, State',
     todo: 'Treat a runner whose stream ended 12 s ago as away, and show since when.',
     isSlow: true,
@@ -169,7 +169,7 @@ export const LIVENESS = serverChecks('liveness', '7, Commands, 9', {
       await agent.emit(finished('r1'), custom('session:ended', { reason: 'over', exitCode: 0 }));
     },
   },
-  'a stream that has nothing to say says so every 15 s': {
+  'an idle stream sends a heartbeat every 15 s': {
     why: '5, Live',
     todo: 'Send the comment `: hb` every 15 s while idle.',
     isSlow: true,
@@ -179,7 +179,7 @@ export const LIVENESS = serverChecks('liveness', '7, Commands, 9', {
       stream.close();
     },
   },
-  'a state names its evidence, and the word of the agent about its own end stays': {
+  'a state names its evidence, and a final report of the agent stays': {
     why: '6, State',
     todo: 'Let the agent’s own report decide once the agent is idle, name it as the evidence, and keep it.',
     async run({ agent, server }) {
@@ -205,7 +205,7 @@ export const LIVENESS = serverChecks('liveness', '7, Commands, 9', {
 const logLevelPath = (agent: FakeAgent) => `/agents/${encodeURIComponent(agent.id)}/log-level`;
 
 export const LOG_LEVEL = serverChecks('log level', '7, The log level of a runner', {
-  'a level is asked of the runner, confirmed by it, and shown once its status says so': {
+  'a log level is requested, then confirmed, then shown when the status record has it': {
     todo: 'Show what is requested, what is confirmed, and as `level` only what the status record reports.',
     async run({ agent, server }) {
       const path = logLevelPath(agent);
@@ -227,7 +227,7 @@ export const LOG_LEVEL = serverChecks('log level', '7, The log level of a runner
       stream.close();
     },
   },
-  'a wish ends with its time, and a runner that never confirmed it is asked for its default': {
+  'a log-level request expires, and an unconfirmed one is replaced by the default': {
     todo: 'Expire the request by the server’s clock, and ask the runner for its default.',
     async run({ agent, server }) {
       await agent.emit(custom('x'));
@@ -242,7 +242,7 @@ export const LOG_LEVEL = serverChecks('log level', '7, The log level of a runner
       stream.close();
     },
   },
-  'a level that there is not is refused, and those that there are are listed': {
+  'an unknown log level is refused with the list of levels': {
     todo: 'List the levels in the error.',
     async run({ agent, server }) {
       await agent.emit(custom('x'));

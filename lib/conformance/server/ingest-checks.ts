@@ -28,7 +28,7 @@ async function assertStored(agent: FakeAgent, expected: number[]): Promise<void>
 }
 
 export const OUTBOX = serverChecks('outbox', '3, Ingest', {
-  'a request that is sent again is counted as duplicates, and stores nothing twice': {
+  'a repeated request counts as duplicates and is stored once': {
     todo: 'Acknowledge known records, count them in duplicates, and store them once.',
     async run({ agent }) {
       const records = agent.outbox.numbered([agent.event(mark(1)), agent.event(mark(2))]);
@@ -39,7 +39,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       await assertStored(agent, [1, 2]);
     },
   },
-  'of a request that overlaps an earlier one only what is new is taken': {
+  'only the new records of an overlapping request are stored': {
     todo: 'Accept each record by its seq, whichever request carries it.',
     async run({ agent }) {
       const records = agent.outbox.numbered([1, 2, 3, 4].map((value) => agent.event(mark(value))));
@@ -49,7 +49,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       await assertStored(agent, [1, 2, 3, 4]);
     },
   },
-  'the first content of a number stays, whatever comes under it later': {
+  'a number keeps its first record': {
     todo: 'Keep the record that was acknowledged.',
     async run({ agent }) {
       await agent.outbox.post([{ seq: 1, ...agent.event(mark(1)) }]);
@@ -58,7 +58,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       await assertStored(agent, [1]);
     },
   },
-  'records beyond the next one are a gap, which says what is expected and stores nothing': {
+  'records beyond the next number are a gap that names the expected one and stores nothing': {
     todo: 'Answer 409 sequence_gap with expectedSeq.',
     async run({ agent }) {
       await agent.emit(mark(1));
@@ -67,7 +67,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       await assertStored(agent, [1]);
     },
   },
-  'a probe says what is expected next, and stores nothing': {
+  'a probe returns the expected number and stores nothing': {
     todo: 'Refuse {"kind":"probe"} with the seq 2^53 - 1 as a gap.',
     async run({ agent }) {
       await agent.emit(mark(1), mark(2));
@@ -77,7 +77,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       await assertStored(agent, [1, 2, 3]);
     },
   },
-  'a newer epoch begins at 1, and fences the older one': {
+  'a newer epoch starts at 1 and fences the older one': {
     todo: 'Start each greater epoch at 1, and refuse smaller ones with 403 stale_epoch and currentEpoch.',
     async run({ agent }) {
       const { outbox } = agent;
@@ -90,7 +90,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       await assertStored(agent, [1, 2]);
     },
   },
-  'an epoch that is ahead of the server’s clock is refused, with the time': {
+  'an epoch ahead of the server’s clock is refused with the current time': {
     todo: 'Refuse an epoch far ahead of the server’s clock with 409 epoch_ahead, now and currentEpoch; accept others.',
     async run({ agent }) {
       const { seen, body } = await agent.outbox.post([{ seq: 1, ...agent.event(mark(1)) }], Date.now() + AHEAD_MS);
@@ -101,7 +101,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       await assertStored(agent, [2]);
     },
   },
-  'a request in gzip is understood, in one member and in several': {
+  'gzip requests with one or several members are accepted': {
     todo: 'Decompress every member of a gzip body.',
     async run({ agent, server }) {
       const { id, epoch } = agent.outbox;
@@ -119,7 +119,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       }
     },
   },
-  'two outboxes of one agent are numbered apart': {
+  'two outboxes of one agent have separate numbers': {
     why: '1, Terms',
     todo: 'Track seq per producer id.',
     async run({ agent, server }) {
@@ -131,7 +131,7 @@ export const OUTBOX = serverChecks('outbox', '3, Ingest', {
       await assertStored(agent, [1, 2, 3, 4]);
     },
   },
-  'a loss is told in the transcript, at the place where it was lost': {
+  'a loss appears in the transcript where it happened': {
     todo: 'Show interlude:lost at the position of the lost record.',
     async run({ agent }) {
       const { sessionId, id: agentId } = agent;
@@ -155,7 +155,7 @@ function assertError(subject: string, { seen, body, headers }: Answer, expected:
 }
 
 export const ANSWERS = serverChecks('answers', '2, Errors', {
-  'a body that is not what it should be is malformed, and the message names the field': {
+  'an invalid body is malformed, and the message names the field': {
     todo: 'Name the field in the message.',
     async run({ agent, server }) {
       const producer = { id: agent.outbox.id, epoch: agent.outbox.epoch };
@@ -178,7 +178,7 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
       assertError('incomplete JSON', cut, malformed);
     },
   },
-  'a body in another encoding than gzip is refused as such': {
+  'an encoding other than gzip is refused as unsupported': {
     todo: 'Refuse it as unsupported_encoding.',
     async run({ server }) {
       const headers = { ...server.authorized, ...JSON_BODY, 'content-encoding': 'br' };
@@ -186,7 +186,7 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
       assertError('content-encoding: br', answer, { status: 415, error: { code: 'unsupported_encoding' } });
     },
   },
-  'what does not exist is not found, and a method that a route has not is not allowed': {
+  'unknown resources are not found, and unsupported methods are not allowed': {
     todo: 'List the methods of the route in Allow.',
     async run({ server }) {
       const notFound = { status: 404, error: { code: 'not_found' } };
@@ -198,7 +198,7 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
       assert(/\bPOST\b/.test(allowed), 'Allow to list POST', allowed);
     },
   },
-  'a parameter that can’t be used is repeated in the answer': {
+  'the response to an invalid parameter names it': {
     todo: 'Name the parameter in the answer.',
     async run({ server }) {
       const answer = await server.get('/sessions?limit=none');
@@ -206,7 +206,7 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
       assert(answer.text.includes('limit'), 'the answer to name limit', answer.body);
     },
   },
-  'a request that is refused has stored nothing': {
+  'a refused request stores nothing': {
     todo: 'Store all records of a request or none.',
     async run({ agent }) {
       const record = (seq: number) => ({ seq, ...agent.event(notice(`${seq}`)) });
@@ -216,7 +216,7 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
       assertMatch('the transcript', (await agent.turns()).flatMap(itemsOf), ['notice 1']);
     },
   },
-  'what is acknowledged can be read as soon as the answer is there': {
+  'acknowledged records are readable when the response arrives': {
     why: '3, Ingest',
     todo: 'Commit rows and read models in one transaction, and answer afterwards.',
     async run({ agent, server }) {
@@ -230,7 +230,7 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
       }
     },
   },
-  'no answer but a stream may be kept by anybody on its way': {
+  'responses other than streams can’t be cached': {
     why: '2, Common rules',
     todo: 'Send cache-control: no-store with every answer.',
     async run({ agent, server }) {
@@ -256,21 +256,21 @@ async function assertQuarantined(agent: FakeAgent, invalid: FakeRecord, code: st
 }
 
 export const LIMITS = serverChecks('limits', '2, Limits', {
-  'a record over 1 MiB is put into quarantine and acknowledged, and what follows is taken': {
+  'a record over 1 MiB is quarantined and acknowledged, and later records are accepted': {
     todo: 'Quarantine it as record_too_large.',
     async run({ agent }) {
       const large = agent.event(custom('big', { text: 'x'.repeat(MAX_RECORD_BYTES) }));
       await assertQuarantined(agent, large, 'record_too_large');
     },
   },
-  'a record of an unknown kind holds up nothing behind it': {
+  'a record of an unknown kind does not block later records': {
     why: '3, Ingest',
     todo: 'Quarantine it as unknown_kind.',
     async run({ agent }) {
       await assertQuarantined(agent, { ...agent.event(custom('x')), kind: 'telepathy' }, 'unknown_kind');
     },
   },
-  'an id of 256 is taken, and one of 257 is not': {
+  'an id of 256 characters is accepted, and one of 257 is refused': {
     todo: 'Refuse a request whose producer id is too long.',
     async run({ agent, server }) {
       const id = (length: number) => `${agent.id}/`.padEnd(length, 'i');
@@ -281,7 +281,7 @@ export const LIMITS = serverChecks('limits', '2, Limits', {
       assertMatch('the answer to such a producer', seen, { status: 400, error: { code: 'malformed' } });
     },
   },
-  'a body nested 64 deep is taken, and one that is 65 deep is malformed': {
+  'a body 64 levels deep is accepted, and one of 65 levels is malformed': {
     todo: 'Check the depth before parsing.',
     async run({ agent }) {
       // The body, its records, the record, the event and its value are five levels already.
@@ -295,7 +295,7 @@ export const LIMITS = serverChecks('limits', '2, Limits', {
       assertMatch('the answer', seen, { status: 400, error: { code: 'malformed' } });
     },
   },
-  '10,000 records are taken at once, and one more is malformed': {
+  '10,000 records in a request are accepted, and one more is malformed': {
     todo: 'Accept 10,000 records in a request, and refuse more.',
     async run({ agent }) {
       const records = agent.outbox.numbered(Array.from({ length: MAX_RECORDS_PER_REQUEST + 1 }, () => agent.log('x')));
@@ -305,7 +305,7 @@ export const LIMITS = serverChecks('limits', '2, Limits', {
       assertMatch('the answer to 10,000', seen, { status: 200, accepted: MAX_RECORDS_PER_REQUEST });
     },
   },
-  'a body over 8 MiB is too large, and the answer says how much may come': {
+  'a body over 8 MiB is too large, and the response names the limit': {
     todo: 'Refuse it with 413 and maxBytes.',
     async run({ agent, server }) {
       const record = { seq: 1, ...agent.event(custom('x')), filler: '' };

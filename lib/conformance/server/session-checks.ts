@@ -32,7 +32,7 @@ async function assertTurns(agent: FakeAgent, expected: Fields[]): Promise<void> 
 const PLACE = 'Place events as lib/protocol/projections does: placeEvents, then foldItems.';
 
 export const TURNS = serverChecks('turns', '4, Where events stand', {
-  'a user turn has the message that it answers, and then what was said in it, in order': {
+  'a user turn has its message and then its content, in order': {
     todo: PLACE,
     async run({ agent }) {
       await agent.emit(
@@ -49,7 +49,7 @@ export const TURNS = serverChecks('turns', '4, Where events stand', {
       await assertTurns(agent, [{ id: 'r1', kind: 'user', state: 'finished', userMessageIds: ['m1'], items }]);
     },
   },
-  'a message is in the turn that names it, also if that only does so at its end': {
+  'a message is in the turn that names it, even if only at its end': {
     todo: PLACE,
     async run({ agent }) {
       await agent.emit(
@@ -67,7 +67,7 @@ export const TURNS = serverChecks('turns', '4, Where events stand', {
       ]);
     },
   },
-  'a turn that the agent began by itself begins with the end of the task that woke it': {
+  'a between-run turn starts with the end of the task that caused it': {
     todo: PLACE,
     async run({ agent }) {
       const trigger = { kind: 'task', taskIds: ['t1'] };
@@ -86,7 +86,7 @@ export const TURNS = serverChecks('turns', '4, Where events stand', {
       ]);
     },
   },
-  'a turn that failed says why, and one that was cancelled was interrupted': {
+  'a failed turn gives a reason, and a cancelled turn is interrupted': {
     todo: PLACE,
     async run({ agent }) {
       await agent.emit(
@@ -105,7 +105,7 @@ export const TURNS = serverChecks('turns', '4, Where events stand', {
       ]);
     },
   },
-  'what is said outside of any turn stands by itself, in its place': {
+  'content outside turns appears by itself, in its place': {
     todo: PLACE,
     async run({ agent }) {
       await agent.emit(
@@ -133,7 +133,7 @@ async function assertTasks(server: ServerTarget, sessionId: string, expected: Fi
 }
 
 export const TASKS = serverChecks('tasks', '3, Ingest, 11', {
-  'a task ends once: its first end stands, and a guess gives way to it': {
+  'a task ends once: a reported end replaces a presumed one and stays': {
     todo: 'Keep the first end; replace only `lost`.',
     async run({ agent, server }) {
       await agent.emit(
@@ -150,7 +150,7 @@ export const TASKS = serverChecks('tasks', '3, Ingest, 11', {
       ]);
     },
   },
-  'an end that another session reports goes to the session that began the task, and says who reported it': {
+  'an end reported by another session goes to the session of the task and names the reporter': {
     todo: 'Store the end in the session that started the task, with metadata.interlude.reportedBy.',
     async run({ agent, server }) {
       const other = `${agent.id}/other`;
@@ -160,7 +160,7 @@ export const TASKS = serverChecks('tasks', '3, Ingest, 11', {
       await assertTasks(server, other, []);
     },
   },
-  'the same id begun by two sessions is two tasks': {
+  'one id in two sessions is two tasks': {
     todo: 'Identify a task by its session and its id.',
     async run({ agent, server }) {
       const other = `${agent.id}/other`;
@@ -173,7 +173,7 @@ export const TASKS = serverChecks('tasks', '3, Ingest, 11', {
       await assertTasks(server, other, [{ status: 'completed' }]);
     },
   },
-  'a task that may be of several sessions is adopted by none: it is parked, until somebody says whose it is': {
+  'a task without a provable session is parked until a person assigns it': {
     why: '3, Ingest, 11 and 7, Parked records',
     todo: 'Quarantine it as task_of_no_session, and list it under /parked.',
     async run({ agent, server }) {
@@ -189,7 +189,7 @@ export const TASKS = serverChecks('tasks', '3, Ingest, 11', {
       await assertTasks(server, other, [{ id: 't9', status: 'completed' }], 'Store it in the assigned session.');
     },
   },
-  'the end of a process ends what it ran: its tasks are lost, with why': {
+  'the end of a process marks its tasks as lost, with a reason': {
     why: '3, What status may say',
     todo: 'End its tasks as lost, with the reason in error.',
     async run({ agent, server }) {
@@ -217,7 +217,7 @@ async function lastRequest(agent: FakeAgent): Promise<Fields> {
 }
 
 export const REQUESTS = serverChecks('requests', '7, Answers to requests', {
-  'an open request has the digest of what is asked, whatever its producer wrote there': {
+  'the server computes the digest of a request, whatever the producer wrote': {
     todo: 'Compute it on the server: SHA-256 of the canonical JSON (RFC 8785).',
     async run({ agent }) {
       await agent.emit(started('r1'), requestOpened('q1', 'ls', { digest: 'forged', opened_position: '1' }));
@@ -228,7 +228,7 @@ export const REQUESTS = serverChecks('requests', '7, Answers to requests', {
       assertMatch('the request', { digest, openedPosition }, expected);
     },
   },
-  'a request is answered once, and the runner is sent the digest of what was answered': {
+  'a request is answered once, and the runner gets its digest': {
     todo: 'Send one permission.decision, with the digest and openedPosition of the request.',
     async run({ agent, server }) {
       const commands = await agent.commands();
@@ -246,7 +246,7 @@ export const REQUESTS = serverChecks('requests', '7, Answers to requests', {
       commands.close();
     },
   },
-  'an answer to what was asked before is refused, with the digest of what is asked now': {
+  'an answer to an earlier request is refused with the current digest': {
     todo: 'Include the input in the digest.',
     async run({ agent, server }) {
       await agent.emit(started('r1'), requestOpened('q1', 'ls'));
@@ -258,7 +258,7 @@ export const REQUESTS = serverChecks('requests', '7, Answers to requests', {
       await server.expect(`${agent.path}/requests/q1`, { behavior: 'allow', digest: before }, refusal);
     },
   },
-  'a run that ends waiting for a person opens a request by itself, which the next run’s resume answers': {
+  'a run that ends with an interrupt opens a request, which the next run resolves with resume': {
     why: '4, Derived requests',
     todo: 'Derive a request from each of outcome.interrupts, and resolve those that a resume names.',
     async run({ agent }) {
@@ -271,7 +271,7 @@ export const REQUESTS = serverChecks('requests', '7, Answers to requests', {
       assertMatch('the resumed request', await lastRequest(agent), { id: 'i1', outcome: 'allowed' });
     },
   },
-  'what its agent waits for no longer can’t be answered': {
+  'an expired request can’t be answered': {
     todo: 'Refuse an answer after expires_at.',
     async run({ agent, server }) {
       const now = Date.now();
@@ -310,7 +310,7 @@ function assertOnceInOrder(frames: readonly SseFrame[]): void {
 }
 
 export const ORDER = serverChecks('order', '5, Live', {
-  'a stream misses nothing and doubles nothing while two outboxes write, and positions ascend': {
+  'a stream has every event once, with ascending positions, while two outboxes write': {
     todo: 'Send what is stored while a stream is open.',
     async run({ agent, server }) {
       const { position } = await agent.emit(custom('x'));
@@ -321,7 +321,7 @@ export const ORDER = serverChecks('order', '5, Live', {
       assertOnceInOrder(stream.named('session-event'));
     },
   },
-  'a stream that was cut off goes on right behind the last event that came': {
+  'an interrupted stream resumes after the last received event': {
     todo: 'Resume after Last-Event-ID, which wins over `after`, from the database.',
     async run({ agent, server }) {
       await agent.emit(custom('x'));
@@ -342,7 +342,7 @@ export const ORDER = serverChecks('order', '5, Live', {
       assertOnceInOrder(frames);
     },
   },
-  'a transcript folded from the stream is the one that is loaded at the same position': {
+  'a transcript folded from the stream equals the one loaded at the same position': {
     todo: 'Stream the events as they are stored, and fold them with the server’s own projections.',
     async run({ agent, server }) {
       await agent.emit(...text('m0', 'first', 'user'), started('r1', { turn: 'user', userMessageIds: ['m0'] }));

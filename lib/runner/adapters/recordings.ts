@@ -93,8 +93,8 @@ const FEEDS: ReadonlyMap<string, Feed> = new Map(
     sdk: (adapter, msg, now) => adapter.read(msg, now),
     // The end of input is recorded as a plain string without a uuid, so the adapter ignores it.
     in: (adapter, msg, now) => adapter.sent(msg, now),
-    canUseTool: (adapter, msg, now) => adapter.permissionAsked(msg, now),
-    'canUseTool.result': (adapter, msg, now) => adapter.permissionAnswered(textOf(fieldsOf(msg).toolUseID), msg, now),
+    canUseTool: (adapter, msg, now) => adapter.requestOpened(msg, now),
+    'canUseTool.result': (adapter, msg, now) => adapter.requestAnswered(textOf(fieldsOf(msg).toolUseID), msg, now),
     'sdk.end': (adapter, _msg, now) => adapter.ended(now, { reason: 'exited' }),
     'sdk.error': (adapter, msg, now) => adapter.ended(now, sdkExitOf(msg)),
   }),

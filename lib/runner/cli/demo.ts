@@ -55,7 +55,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
   process.once('disconnect', () => stop.abort());
   if (process.connected === false) stop.abort();
   const redactor = new Redactor();
-  const endpoint = serverEndpoint(server, env, (token) => redactor.learn(token));
+  const endpoint = serverEndpoint(server, env, (token) => redactor.addSecret(token));
   const notices = new TroubleNotices(
     'the demo continues, and unsent records are sent later',
     tokenAdvice(tokenSource(server, env)),
@@ -84,14 +84,14 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
         about: { kind: 'claude', source: 'demo', instead: { agentId: ASSISTANT, sessionId } },
         journal: 'recording',
         meanwhile: 'the recording continues',
-        tellsContextRatio: isContextRatioEnabled(env),
+        logsContextRatio: isContextRatioEnabled(env),
         ...{ endpoint, redactor, dataDir: home, level },
         openOutbox: (listeners) => Outbox.open(join(home, 'outboxes', `demo-${agentId}.db`), { agentId, ...listeners }),
         onStatus: (it) => notices.status(agentId, it),
       });
       closing.push(() => host.close(0, FLUSH_MS));
       const how = { agent, recordings: recordings[at] ?? [], restLimiter, speed };
-      await host.start((surroundings) => new DemoSource({ surroundings, ...how }));
+      await host.start((context) => new DemoSource({ context, ...how }));
       return host;
     };
     const hosts = await Promise.all(FLEET.map(start));
@@ -99,9 +99,9 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
     say(
       `${FLEET.length + 1} agents are running; press Ctrl-C to stop them. One of them answers: ${await pagesUrl(url, env)}/sessions/${sessionId}`,
     );
-    await aborted(AbortSignal.any([signal, stop.signal, ...hosts.map(({ over }) => over)]));
-    const failed = hosts.find(({ over }) => over.aborted);
-    if (failed) throw new CliError(EXIT.failed, `${failed.agentId}: ${failed.over.reason}`);
+    await aborted(AbortSignal.any([signal, stop.signal, ...hosts.map(({ stopSignal }) => stopSignal)]));
+    const failed = hosts.find(({ stopSignal }) => stopSignal.aborted);
+    if (failed) throw new CliError(EXIT.failed, `${failed.agentId}: ${failed.stopSignal.reason}`);
     return signal.aborted ? EXIT.interrupted : EXIT.done;
   } catch (error) {
     if (!(error instanceof ProcessLockedError)) throw error;

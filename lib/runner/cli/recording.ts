@@ -120,7 +120,7 @@ export async function play(playback: Playback): Promise<boolean> {
     if (at >= fromLine) await sleepUntil(dueAt, signal);
     if (signal.aborted) return false;
     outputs.push(...reader.read(line, since(line.at)));
-    // Ends the session of a truncated recording, which would look alive for ever.
+    // Ends the session of a truncated recording, which would look alive forever.
     const isLast = at === lines.length - 1;
     if (isLast) outputs.push(...reader.ended({ reason: 'the recording ends here' }, since(line.at)));
     const now = timeOf(dueAt);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { MAX_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { claimOutbox } from '../host/claim-outbox';
 import { isContextRatioEnabled } from '../host/context-ratio';
+import { controlPath } from '../host/control-file';
 import { workspaceNote } from '../host/first-message';
 import { interludeCommand } from '../host/own-program.mjs';
 import { ProcessLockedError } from '../host/process-lock';
@@ -22,6 +23,7 @@ import {
   logLevelOf,
   readFlags,
   SERVER_FLAGS,
+  SWITCH,
   say,
   stopSignals,
   TEXT,
@@ -73,41 +75,44 @@ async function runner(argv: string[], env: Environment): Promise<ExitCode> {
 async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   const prepared = await kind.prepare(call);
   const server = {
-    url: call.flag(kind.urlIsAgents ? 'dashboard' : 'url'),
+    url: call.flag(kind.urlNamesAgent ? 'dashboard' : 'url'),
     'token-file': call.flag('token-file'),
   };
   const redactor = new Redactor();
-  const endpoint = serverEndpoint(server, call.env, (token) => redactor.learn(token));
+  const endpoint = serverEndpoint(server, call.env, (token) => redactor.addSecret(token));
+  const meanwhile = 'the agent continues';
   const trouble = new TroubleNotices(
-    `${prepared.meanwhile}, and its events are kept`,
+    `${meanwhile}, and its events are kept`,
     tokenAdvice(tokenSource(server, call.env)),
   );
-  const { journal, carriesMany, meanwhile, controlFile, callers } = prepared;
+  const { hasManySessions, callers } = prepared;
   const about = { limits: limitsOf(kind.features), ...prepared.about };
   const { dataDir, env } = call;
+  const controlFile = (agentId: string) => prepared.controlFile ?? controlPath(dataDir, agentId);
   const host = await RunnerHost.open({
-    ...{ about, journal, carriesMany, meanwhile, controlFile, callers, dataDir, endpoint, redactor },
+    ...{ about, journal: about.kind, hasManySessions, meanwhile, controlFile, callers, dataDir, endpoint, redactor },
     level: logLevelOf(env),
-    tellsContextRatio: isContextRatioEnabled(env),
+    logsContextRatio: isContextRatioEnabled(env),
     onStatus: (status) => trouble.status('', status),
     onLink: (link) => trouble.link('', link),
-    say,
+    print: say,
     openOutbox: (listeners) =>
       claimOutbox({
         folder: join(dataDir, 'outboxes'),
         serverKey: serverKey(server, env),
-        agentId: call.flag('agent') ?? (prepared.isAlone ? prepared.agentId : undefined),
+        agentId: call.flag('agent') ?? (prepared.isExclusive ? prepared.agentId : undefined),
         baseId: prepared.agentId,
-        carries: async (outbox) => (await prepared.carries?.(outbox)) ?? false,
+        matches: async (outbox) => (await prepared.matches?.(outbox)) ?? false,
         listeners,
       }),
   }).catch((error) => {
-    if (!(error instanceof ProcessLockedError && prepared.isAlone)) throw error;
+    if (!(error instanceof ProcessLockedError && prepared.isExclusive)) throw error;
     const agentId = call.flag('agent') ?? prepared.agentId;
     throw new CliError(EXIT.failed, `${agentId} is already running as process ${error.pid}; stop it first`);
   });
   const [recordTo, prompt] = [call.flag('record'), call.flag('prompt')];
-  return await runOpened(host, prepared, endpoint, { recordTo, prompt, workspace: env.INTERLUDE_WORKSPACE, env });
+  const options = { controlFile: controlFile(host.agentId), recordTo, prompt, env };
+  return await runOpened(host, prepared, endpoint, options);
 }
 
 /** Runs the agent until it ends. Always closes the outbox. */
@@ -116,11 +121,11 @@ async function runOpened(
   { open, endWithinMs }: PreparedRunner,
   endpoint: () => Promise<{ url: string }>,
   {
+    controlFile,
     recordTo,
     prompt,
-    workspace,
     env,
-  }: Record<'recordTo' | 'prompt' | 'workspace', string | undefined> & { env: Environment },
+  }: { controlFile: string; recordTo: string | undefined; prompt: string | undefined; env: Environment },
 ): Promise<ExitCode> {
   const { ends, hurries, release } = stopSignals(true);
   let recorder: Recorder | null = null;
@@ -128,13 +133,13 @@ async function runOpened(
     if (recordTo !== undefined) recorder = Recorder.open(recordTo, host.logger.redactor);
     const record = recorder?.write;
     const { agentId, outbox, logger } = host;
-    const note = workspaceNote(workspace);
+    const note = workspaceNote(env.INTERLUDE_WORKSPACE);
     if (note.problem !== null) logger.child('workspace').warn(note.problem);
-    const opened = { agentId, outbox, logger, workspaceNote: note.text, ...(record ? { record } : {}) };
+    const opened = { agentId, controlFile, outbox, logger, workspaceNote: note.text, ...(record ? { record } : {}) };
     const { source, sessionId, greeting } = await open(opened);
     await host.start(source, sessionId);
     // Not awaited, so that the address is printed while the agent starts.
-    if (prompt !== undefined && sessionId !== undefined) void host.sayFirst({ sessionId, text: prompt });
+    if (prompt !== undefined && sessionId !== undefined) void host.sendFirstMessage({ sessionId, text: prompt });
     if (greeting !== undefined) say(greeting);
     if (sessionId !== undefined) {
       // So that the printed address works, if the dashboard is reachable.
@@ -143,12 +148,12 @@ async function runOpened(
       if (host.failure === null)
         process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
     }
-    await aborted(AbortSignal.any([ends, host.over]));
-    if (host.over.aborted && host.failure === null) say(host.over.reason);
+    await aborted(AbortSignal.any([ends, host.stopSignal]));
+    if (host.stopSignal.aborted && host.failure === null) say(host.stopSignal.reason);
     else if (ends.aborted && endWithinMs > 0)
       say('stopping when the agent has finished; press Ctrl-C again to stop now');
     hurries.addEventListener('abort', () => host.hurry());
-    const endMs = host.over.aborted ? Math.min(ENDED_WITHIN_MS, endWithinMs) : endWithinMs;
+    const endMs = host.stopSignal.aborted ? Math.min(ENDED_WITHIN_MS, endWithinMs) : endWithinMs;
     const { waiting } = await host.close(host.failure === null ? endMs : 0, FLUSH_MS);
     if (waiting > 0) say(`${waiting} records stay in the outbox; the next run sends them`);
     if (host.failure !== null) throw new CliError(EXIT.failed, host.failure);
@@ -162,21 +167,25 @@ async function runOpened(
 }
 
 function readCall(command: string, kind: RunnerKind, argv: string[], env: Environment): RunnerCall {
-  const { flags, takesCommand = false, urlIsAgents = false, takesPrompt = false } = kind;
-  const end = takesCommand ? argv.indexOf('--') : -1;
+  const { flags = [], switches = [], acceptsCommand = false, urlNamesAgent = false, acceptsPrompt = false } = kind;
+  const end = acceptsCommand ? argv.indexOf('--') : -1;
   const own = end < 0 ? argv : argv.slice(0, end);
-  const addresses = urlIsAgents ? DASHBOARD_FLAGS : SERVER_FLAGS;
+  const addresses = urlNamesAgent ? DASHBOARD_FLAGS : SERVER_FLAGS;
   const parsed = readFlags(
     command,
     own,
-    { ...COMMON, ...addresses, ...(takesPrompt ? { prompt: TEXT } : {}), ...flags },
+    {
+      ...{ ...COMMON, ...addresses, ...(acceptsPrompt ? { prompt: TEXT } : {}) },
+      ...Object.fromEntries(flags.map((name) => [name, TEXT])),
+      ...Object.fromEntries(switches.map((name) => [name, SWITCH])),
+    },
     env,
   );
   const values = parsed.values as Record<string, string | boolean | undefined>;
   const flag = (name: string) => values[name] as string | undefined;
   const usage = (problem: string) => usageError(problem, command);
   if (parsed.positionals.length > 0) {
-    throw usage(takesCommand ? 'put the command of the agent after --' : 'it has options only');
+    throw usage(acceptsCommand ? 'put the command of the agent after --' : 'it has options only');
   }
   const prompt = flag('prompt');
   if (prompt?.trim() === '' || Buffer.byteLength(prompt ?? '') > MAX_MESSAGE_BYTES) {

@@ -111,7 +111,7 @@ interface OwnHook {
   timeout: Node | undefined;
 }
 
-/** Somebody may have moved ours into a group with theirs. */
+/** Finds our hooks, also in groups that hold other hooks. */
 function ownHooks(list: Node | undefined): OwnHook[] {
   return items(list).flatMap((group, index) => {
     const hooks = member(group, 'hooks');

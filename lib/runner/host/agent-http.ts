@@ -172,7 +172,7 @@ export function untimedRequest(
     // A new connection: the server may close an idle one just as it is reused.
     const request = send(url, { method, headers, signal, agent: false }, (answer) => resolve(responseOf(answer)));
     request.once('error', reject);
-    // Without keep-alive, the answer of a machine that has disappeared would be awaited for ever.
+    // Without keep-alive, a request to a vanished machine would never settle.
     request.setSocketKeepAlive(true, KEEP_ALIVE_MS);
     request.end(body);
   });

@@ -24,7 +24,7 @@ export interface AgentExit {
   exitCode: number | null;
   signal: NodeJS.Signals | null;
   /** The last line of its stderr. */
-  lastWords: string | null;
+  lastOutput: string | null;
 }
 
 const MAX_STDERR_CHARACTERS = 4_000;
@@ -55,7 +55,7 @@ export class AgentProcess {
     });
     this.exited = new Promise((resolve) => {
       const end = (exitCode: number | null, signal: NodeJS.Signals | null) =>
-        resolve({ exitCode, signal, lastWords: this.#stderr.trim().split('\n').at(-1)?.trim() || null });
+        resolve({ exitCode, signal, lastOutput: this.#stderr.trim().split('\n').at(-1)?.trim() || null });
       // Not only `close`: a shell that outlives the agent may keep its stderr open.
       this.child.once('close', end);
       this.child.once('exit', (code, signal) => setTimeout(() => end(code, signal), STDERR_GRACE_MS).unref());
@@ -73,9 +73,9 @@ export class AgentProcess {
 }
 
 /** For example `exited with code 1: No conversation found`. */
-export function exitText({ exitCode, signal, lastWords }: AgentExit): string {
+export function exitText({ exitCode, signal, lastOutput }: AgentExit): string {
   const how = signal !== null ? `ended by ${signal}` : exitCode === null ? 'ended' : `exited with code ${exitCode}`;
-  return lastWords === null ? how : `${how}: ${lastWords}`;
+  return lastOutput === null ? how : `${how}: ${lastOutput}`;
 }
 
 /**

@@ -14,7 +14,7 @@ import { type Activity, activityOf } from './status-report';
  * Recovery is first noted in the affected sessions, then reported.
  */
 export interface AgentWatchOptions
-  extends Pick<ReachabilityProbeOptions, 'ask' | 'say' | 'everyMs' | 'limitMs' | 'now'> {
+  extends Pick<ReachabilityProbeOptions, 'ask' | 'print' | 'everyMs' | 'limitMs' | 'now'> {
   close: (reason: string) => Promise<void>;
   openWork: () => ReadonlyMap<string, OpenWork>;
   store: (cursor: Cursor) => Promise<void>;
@@ -82,7 +82,7 @@ export class AgentWatch {
   }
 
   /** Asks once. */
-  look(): Promise<void> {
+  probe(): Promise<void> {
     return this.#reach.look();
   }
 
@@ -119,7 +119,7 @@ interface ReachabilityProbeOptions {
   /** `unanswered` changed while the agent was not lost. */
   onUnsure?: () => Promise<void>;
   /** Prints one line to the terminal: no answer at startup, agent lost, agent back. */
-  say: (line: string) => void;
+  print: (line: string) => void;
   before?: Outage | null;
   now?: () => number;
   everyMs?: number;
@@ -175,7 +175,7 @@ export class ReachabilityProbe {
 
   /** Asks once. */
   async look(): Promise<void> {
-    const { ask, onLost, onBack, onUnsure = async () => {}, say, limitMs = LIMIT_MS } = this.#options;
+    const { ask, onLost, onBack, onUnsure = async () => {}, print, limitMs = LIMIT_MS } = this.#options;
     const askedAt = this.#now();
     const reason = await ask();
     if (this.#stopping.signal.aborted) return;
@@ -185,7 +185,7 @@ export class ReachabilityProbe {
       this.#failing = null;
       this.#outage = null;
       this.#hasAnswered = true;
-      if (this.#isAnnounced) say('the agent is reachable again');
+      if (this.#isAnnounced) print('the agent is reachable again');
       this.#isAnnounced = false;
       if (outage !== null) await this.#notify(onBack(outage));
       else if (wasUnsure) await this.#notify(onUnsure());
@@ -198,7 +198,7 @@ export class ReachabilityProbe {
     const isLost = attempts + 1 >= LEAST_ATTEMPTS && this.#now() - since >= limitMs;
     if (!this.#isAnnounced && (isLost || !this.#hasAnswered)) {
       this.#isAnnounced = true;
-      say(`${reason}; retrying`);
+      print(`${reason}; retrying`);
     }
     if (!isLost || outage !== null) return;
     this.#outage = { since, reason };

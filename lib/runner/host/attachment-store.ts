@@ -20,7 +20,7 @@ export interface AttachmentStoreOptions {
   signal: AbortSignal;
   log: (message: string) => void;
   /** Stored state of in-flight messages: text that contains the hashes of their files. */
-  inHand?: () => Promise<string>;
+  inFlight?: () => Promise<string>;
   now?: () => number;
   /** Delay before the next attempt. @param cause `unauthorized` or another */
   waitMs?: (failures: number, cause: string) => number;
@@ -177,10 +177,10 @@ export class AttachmentStore {
 
   /** Removes unused files, and the oldest ones above the size limit. */
   async #cleanUp(): Promise<void> {
-    const { dir, inHand = async () => '', now = Date.now, maxBytes = MAX_BYTES } = this.#options;
+    const { dir, inFlight = async () => '', now = Date.now, maxBytes = MAX_BYTES } = this.#options;
     const names = await readdir(dir).catch(() => []);
     if (names.length === 0) return;
-    const wanted = await inHand();
+    const wanted = await inFlight();
     const files: { path: string; bytes: number; ageMs: number }[] = [];
     for (const name of names) {
       const path = join(dir, name);

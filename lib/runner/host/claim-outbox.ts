@@ -20,7 +20,7 @@ export interface OutboxClaim {
   agentId: string | undefined;
   baseId: string;
   /** Whether the outbox belongs to the wanted agent. If none does, the first free agent is taken. */
-  carries: (outbox: Outbox) => Promise<boolean>;
+  matches: (outbox: Outbox) => Promise<boolean>;
   listeners: OutboxListeners;
 }
 
@@ -43,7 +43,7 @@ export async function claimOutbox(claim: OutboxClaim): Promise<Outbox> {
       return null;
     });
     if (opened === null) continue;
-    if (await claim.carries(opened)) {
+    if (await claim.matches(opened)) {
       await free?.stop();
       return opened;
     }

@@ -3,9 +3,13 @@ import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { HEARTBEAT_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import type { Position } from '@interlude/protocol/position';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { Logger } from '../logger/logger';
 import { type OutboxClock, systemClock } from '../outbox/delivery';
+import type { MessageDelivery } from './message-delivery';
 import type { CommandOutcome, SeenCommands } from './seen-commands';
 import { connectionMessage, type Endpoint, errorIn, requestServer, retryMs } from './server-request';
+import { type CommandOf, HANDLER_NAMES, type Source } from './source';
+import { failed } from './source-commands';
 
 /**
  * Reads the commands for an agent from one stream for the life of the runner, and acknowledges them.
@@ -81,7 +85,7 @@ export class CommandClient {
   }
 
   /** Stops reading commands. Outcomes are acknowledged until `stop`. */
-  async hold(): Promise<void> {
+  async pause(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
     await this.#intake;
@@ -89,7 +93,7 @@ export class CommandClient {
 
   /** Tries to acknowledge the remaining outcomes once; the next process acknowledges the rest. */
   async stop(): Promise<void> {
-    await this.hold();
+    await this.pause();
     this.#cancelRetry();
     await this.#acknowledging;
     if (this.#link.state !== 'fenced') {
@@ -324,5 +328,69 @@ export class CommandClient {
       const cancel = this.#clock.after(ms, done);
       this.#stopped.signal.addEventListener('abort', done);
     });
+  }
+}
+
+interface CommandDispatchOptions {
+  source: () => Source | null;
+  /** The outcome of every command from now on, because the runner is ending; null while it runs. */
+  ending: (command: Command) => CommandOutcome | null;
+  setLogLevel: (body: CommandOf<'log-level.set'>['body']) => Promise<CommandOutcome> | undefined;
+  delivery: MessageDelivery;
+  /** A message may change what is pending. */
+  onMessage: () => void;
+  log: Logger;
+}
+
+const STARTING = failed('the runner is still starting');
+
+/**
+ * Routes commands to the handlers of the source.
+ *
+ * Failure: a command whose first attempt was interrupted by a restart is not repeated, except messages: their handler
+ * finds out whether the agent already has them.
+ */
+export class CommandDispatch {
+  readonly #options: CommandDispatchOptions;
+
+  constructor(options: CommandDispatchOptions) {
+    this.#options = options;
+  }
+
+  async run(command: Command, again: boolean): Promise<CommandOutcome> {
+    const { ending, setLogLevel, log, onMessage } = this.#options;
+    const { id, type, sessionId } = command;
+    const source = this.#options.source();
+    if (type === 'log-level.set') return (await setLogLevel(command.body)) ?? STARTING;
+    if (source === null) return STARTING;
+    const ended = ending(command);
+    if (ended !== null) return ended;
+    const isKnown = source.sessions.some((session) => session.sessionId === sessionId);
+    if (source.unknownSessionRefusal !== undefined && sessionId !== null && !isKnown)
+      return failed(source.unknownSessionRefusal);
+    const handler = source[HANDLER_NAMES[type]]?.bind(source) as
+      | ((command: CommandOf<typeof type>, again: boolean) => Promise<CommandOutcome>)
+      | undefined;
+    if (handler === undefined) return failed(source.refusals?.[type] ?? `this agent does not support "${type}"`);
+    if (again && type !== 'message') {
+      return failed('the runner stopped while working on this; check whether it took effect');
+    }
+    log.info(`${type} ${id}${again ? ', again' : ''}`);
+    if (type === 'message') onMessage();
+    const outcome = await (command.type === 'message'
+      ? this.#deliver(command, source, again)
+      : handler(command, again));
+    if (outcome.state === 'failed') log.warn(`${type} ${id} failed: ${outcome.reason}`);
+    if (type === 'message') onMessage();
+    return outcome;
+  }
+
+  #deliver(command: CommandOf<'message'>, source: Source, again: boolean): Promise<CommandOutcome> {
+    const facts = () => source.sessions.find((session) => session.sessionId === command.sessionId);
+    return this.#options.delivery.pass(
+      command,
+      facts,
+      (files) => source.deliver?.(command, again, files) ?? Promise.resolve(STARTING),
+    );
   }
 }

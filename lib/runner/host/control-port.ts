@@ -157,7 +157,7 @@ export interface ControlHandlers {
   /** @returns null if no process of the caller is an agent of this runner */
   wait?(call: WaitCall): Promise<WaitAnswer> | null;
   /** Confirms that the message of a wait was printed. @returns false if the claim is unknown */
-  waitTaken?(claim: string): Promise<boolean>;
+  confirmWait?(claim: string): Promise<boolean>;
 }
 
 /** A tool call, with the evidence of its agent. */
@@ -300,7 +300,7 @@ async function handleControlRequest(request: ControlRequest, handlers: ControlHa
   }
   if (request.method === 'POST' && request.path === '/wait') return await answerWait(request, handlers);
   if (request.method === 'POST' && request.path === '/wait/taken') {
-    const ok = (await handlers.waitTaken?.(request.query.get('claim') ?? '')) ?? false;
+    const ok = (await handlers.confirmWait?.(request.query.get('claim') ?? '')) ?? false;
     return ok ? OK : { status: 404, body: { error: 'no wait has this claim' } };
   }
   const route = ROUTES.get(`${request.method} ${request.path}`);
@@ -383,4 +383,41 @@ export function hookFailure(hook: string, error: string): HookFailure {
 export function logHookFailure(logger: Logger, { hook, error }: HookFailure, sessionId: string | null): void {
   const insight = { signal: HOOK_FATAL, outcome: 'failed', source: hook, ...(sessionId === null ? {} : { sessionId }) };
   logger.child(`hook:${hook}`).log('fatal', error, { insight });
+}
+
+interface ControlOptions {
+  /** Path of the control file. */
+  file: string;
+  source: { control?: Partial<ControlHandlers>; sessions: readonly { sessionId: string }[] };
+  logger: Logger;
+  obligations: () => readonly object[];
+  callers: { ownerOf: ControlHandlers['toolOwner']; sessionOf(ticket: string): string | null };
+}
+
+/**
+ * Opens the control port. Required by sources with hooks; for others a failure is only logged.
+ * @throws Error if a required port can't be opened
+ */
+export async function openControl(options: ControlOptions): Promise<ControlPort | null> {
+  const { file, source, logger, obligations, callers } = options;
+  const log = logger.child('control-port');
+  const opening = ControlPort.open({
+    file,
+    handlers: {
+      hookFatal: (failure) => logHookFailure(logger, failure, source.sessions[0]?.sessionId ?? null),
+      ...source.control,
+      obligations,
+      toolOwner: (caller) => callers.ownerOf(caller),
+      sessionOf: (ticket) => callers.sessionOf(ticket),
+      logLevel: logger.level,
+    },
+    onError: (message) => log.warn(message),
+  });
+  const opened = await opening.catch((error) => {
+    if (source.control !== undefined) throw error;
+    logger.child('host').warn(`no control port: ${error instanceof Error ? error.message : error}`);
+    return null;
+  });
+  logger.redactor.addSecret(opened?.secret);
+  return opened;
 }

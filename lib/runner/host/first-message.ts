@@ -21,7 +21,7 @@ export interface FirstMessage {
 
 export interface FirstMessageOptions {
   context: Pick<SourceContext, 'cursors' | 'emit' | 'log'>;
-  say: (command: CommandOf<'message'>, again: boolean) => Promise<CommandOutcome>;
+  deliver: (command: CommandOf<'message'>, again: boolean) => Promise<CommandOutcome>;
   now?: () => number;
 }
 
@@ -35,9 +35,9 @@ interface StoredMessage {
 const EXPIRY_MS = 7 * 24 * 60 * 60_000;
 
 /** Resolves once the message is delivered or refused. Never rejects. */
-export async function deliverFirstMessage(asked: FirstMessage, options: FirstMessageOptions): Promise<void> {
-  const { context, say, now = Date.now } = options;
-  const { sessionId, text } = asked;
+export async function deliverFirstMessage(message: FirstMessage, options: FirstMessageOptions): Promise<void> {
+  const { context, deliver, now = Date.now } = options;
+  const { sessionId, text } = message;
   const name = `first-message:${sessionId}`;
   const cursor = (kept: StoredMessage): Cursor => ({ name, value: JSON.stringify(kept) });
   const digest = createHash('sha256').update(text).digest('base64url');
@@ -50,7 +50,7 @@ export async function deliverFirstMessage(asked: FirstMessage, options: FirstMes
     const at = now();
     if (!isAgain) await context.emit(sessionId, messageEvents(messageId, text, at), [cursor(message)]);
     const about = { id: messageId, type: 'message' as const, sessionId, createdAt: at, expiresAt: at + EXPIRY_MS };
-    const outcome = await say({ ...about, body: { messageId, text, from: OPERATOR } }, isAgain);
+    const outcome = await deliver({ ...about, body: { messageId, text, from: OPERATOR } }, isAgain);
     if (mayHaveArrived(outcome)) {
       await context.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
       return context.log('warn', `the --prompt message is not sent again: ${outcome.reason}`);

@@ -20,7 +20,7 @@ export interface McpToolsOptions {
   emit: (sessionId: string, events: TimedEvent[]) => void;
   store: (cursors: Cursor[]) => void;
   openWork: (sessionId: string) => OpenWork;
-  owed: () => readonly PendingReply[];
+  pendingReplies: () => readonly PendingReply[];
   caughtUp: (sessionId: string) => Promise<void>;
   /** The agent replied to this message, so it has it. */
   replied: (sessionId: string, messageId: string) => void;
@@ -58,7 +58,7 @@ export class McpTools {
   /** Pending replies, without those already answered here. */
   owed(): PendingReply[] {
     return this.#options
-      .owed()
+      .pendingReplies()
       .filter(({ sessionId, messageId }) => this.#replies.get(sessionId)?.has(messageId) !== true);
   }
 

@@ -26,17 +26,6 @@ export function inFlightMessage(
 /** Cursor prefixes of in-flight messages; the second is for Claude Code. */
 export const IN_FLIGHT_CURSORS = ['in-hand:', 'claude-in-hand:'] as const;
 
-/** Resolves the files of messages from an earlier process. */
-export async function withLocalFiles(
-  context: Pick<SourceContext, 'attached'>,
-  sessionId: string,
-  messages: readonly InFlightMessage[],
-): Promise<InFlightMessage[]> {
-  const here = async ({ files, ...message }: InFlightMessage) =>
-    files === undefined ? message : { ...message, files: await context.attached(sessionId, files) };
-  return await Promise.all(messages.map(here));
-}
-
 /**
  * In-flight messages of one session. Stored before delivery is reported, so the next process knows which ones to look
  * up or deliver again.
@@ -44,18 +33,34 @@ export async function withLocalFiles(
 export class InFlightMessages {
   readonly #context: SourceContext;
   readonly #sessionId: string;
+  readonly #cursorName: string;
   #messages: readonly InFlightMessage[];
 
   static async recall(context: SourceContext, sessionId: string): Promise<InFlightMessages> {
-    const stored = (await context.cursors(cursorName(sessionId))).get(cursorName(sessionId));
-    const messages = JSON.parse(stored ?? '[]') as InFlightMessage[];
-    return new InFlightMessages(context, sessionId, await withLocalFiles(context, sessionId, messages));
+    const name = `${IN_FLIGHT_CURSORS[0]}${sessionId}`;
+    const stored = (await context.cursors(name)).get(name);
+    const recalled = new InFlightMessages(context, sessionId, JSON.parse(stored ?? '[]') as InFlightMessage[]);
+    await recalled.findFiles();
+    return recalled;
   }
 
-  private constructor(context: SourceContext, sessionId: string, messages: readonly InFlightMessage[]) {
+  constructor(
+    context: SourceContext,
+    sessionId: string,
+    messages: readonly InFlightMessage[],
+    prefix: (typeof IN_FLIGHT_CURSORS)[number] = IN_FLIGHT_CURSORS[0],
+  ) {
     this.#context = context;
     this.#sessionId = sessionId;
     this.#messages = messages;
+    this.#cursorName = `${prefix}${sessionId}`;
+  }
+
+  /** Resolves the files of messages from an earlier process. */
+  async findFiles(): Promise<void> {
+    const here = async ({ files, ...message }: InFlightMessage) =>
+      files === undefined ? message : { ...message, files: await this.#context.resolveFiles(this.#sessionId, files) };
+    this.#messages = await Promise.all(this.#messages.map(here));
   }
 
   /** Oldest first. */
@@ -90,12 +95,8 @@ export class InFlightMessages {
 
   #cursor(): Cursor {
     const value = this.#messages.length === 0 ? null : JSON.stringify(this.#messages);
-    return { name: cursorName(this.#sessionId), value };
+    return { name: this.#cursorName, value };
   }
-}
-
-function cursorName(sessionId: string): string {
-  return `${IN_FLIGHT_CURSORS[0]}${sessionId}`;
 }
 
 type Message = CommandOf<'message'>;

@@ -2,7 +2,7 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { OpenSession, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import type { ObligationList } from '@interlude/protocol/read-models';
 import * as z from 'zod';
-import { setBounded } from '../adapters/bounded-map';
+import { setBounded } from '../adapters/wire';
 import { connectionMessage, type Endpoint, requestServer, withDeadline } from './server-request';
 
 /**
@@ -163,10 +163,10 @@ export class ReplyAnnotator {
     if (event.type !== 'TEXT_MESSAGE_START' || event.role !== 'assistant' || event.subagentRunId !== undefined)
       return one;
     if (event.metadata?.interlude?.replyTo !== undefined) return one;
-    const asked = open.turn?.userMessageIds ?? [];
-    const mayOwe = asked.length === 0 && open.turn !== null && !this.#isTaskTurn;
+    const messageIds = open.turn?.userMessageIds ?? [];
+    const mayOwe = messageIds.length === 0 && open.turn !== null && !this.#isTaskTurn;
     const owed = mayOwe ? latestPendingReply(this.#owed(), this.#sessionId, [...this.#read.keys()]) : null;
-    const replyTo = owed === null ? asked : [owed];
+    const replyTo = owed === null ? messageIds : [owed];
     if (replyTo.length === 0) return one;
     const interlude = { ...event.metadata?.interlude, replyTo };
     return { ...one, event: { ...event, metadata: { ...event.metadata, interlude } } };

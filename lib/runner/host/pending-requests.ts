@@ -1,7 +1,8 @@
-import type { RequestOption } from '@interlude/protocol/ag-ui';
+import type { RequestOpenedValue, RequestOption } from '@interlude/protocol/ag-ui';
 import type { AnsweredRequest } from '@interlude/protocol/commands';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { setBounded } from '../adapters/bounded-map';
+import { type EmittedEvent, setBounded } from '../adapters/wire';
 import type { CommandOf } from './source';
 
 /**
@@ -18,8 +19,10 @@ export interface PendingRequest {
   tool: string | null;
   input: unknown;
   options?: readonly RequestOption[];
+  /** The agent accepts an input that a person changed. */
+  acceptsInput?: true;
   /** Passes the answer to the agent. @returns why that failed, or null */
-  give(answer: RequestAnswer): Promise<string | null> | string | null;
+  deliver(answer: RequestAnswer, command: AnswerCommand): Promise<string | null> | string | null;
 }
 
 export type RequestAnswer =
@@ -33,7 +36,7 @@ const MAX_ANSWERED = 256;
 /** Adapters open no more than this. */
 const MAX_HELD = 1_000;
 
-type Answer = CommandOf<'permission.decision' | 'question.answer'>;
+export type AnswerCommand = CommandOf<'permission.decision' | 'question.answer'>;
 
 export class PendingRequests {
   readonly #held = new Map<string, PendingRequest>();
@@ -42,6 +45,37 @@ export class PendingRequests {
   readonly #answeredOpenings = new Map<string, true>();
   /** Requests whose answer is being passed on. */
   readonly #answering = new Set<PendingRequest>();
+
+  /** Holds and releases the requests of emitted events. */
+  observe(
+    events: readonly EmittedEvent[],
+    give: (
+      answer: RequestAnswer,
+      value: RequestOpenedValue,
+      sessionId: string,
+    ) => ReturnType<PendingRequest['deliver']>,
+  ): void {
+    for (const { sessionId, event } of events) {
+      if (event.type !== 'CUSTOM') continue;
+      const value = event.value as RequestOpenedValue;
+      if (event.name === CUSTOM.requestOpened) this.open(sessionId, value, (answer) => give(answer, value, sessionId));
+      else if (event.name === CUSTOM.requestResolved) this.release(sessionId, value.request_id);
+    }
+  }
+
+  /** Holds a request as emitted. */
+  open(sessionId: string, value: RequestOpenedValue, give: PendingRequest['deliver']): void {
+    const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
+    this.hold({
+      sessionId,
+      requestId,
+      kind,
+      tool,
+      input,
+      ...(options === undefined ? {} : { options }),
+      deliver: give,
+    });
+  }
 
   hold(request: PendingRequest): void {
     const key = keyOf(request.sessionId, request.requestId);
@@ -61,7 +95,7 @@ export class PendingRequests {
   }
 
   /** @returns why the answer failed, or null. An answer is passed on at most once. */
-  async answer(command: Answer): Promise<string | null> {
+  async answer(command: AnswerCommand): Promise<string | null> {
     const { body } = command;
     const key = keyOf(command.sessionId ?? '', body.requestId);
     const request = this.#held.get(key);
@@ -77,19 +111,20 @@ export class PendingRequests {
     if (refusal !== null) return refusal;
     const answer = answerOf(request, command);
     if (typeof answer === 'string') return answer;
-    const failed = await this.#respond(request, answer, digest);
+    const failed = await this.#respond(request, answer, command);
     if (failed !== null) return failed;
     setBounded(this.#answered, key, true, MAX_ANSWERED);
     if (this.#held.get(key) === request) this.#held.delete(key);
     return null;
   }
 
-  async #respond(request: PendingRequest, answer: RequestAnswer, digest: string): Promise<string | null> {
+  async #respond(request: PendingRequest, answer: RequestAnswer, command: AnswerCommand): Promise<string | null> {
+    const { digest = '' } = command.body;
     this.#answering.add(request);
     setBounded(this.#answeredOpenings, digest, true, MAX_ANSWERED);
     let isGiven = false;
     try {
-      const failed = await request.give(answer);
+      const failed = await request.deliver(answer, command);
       isGiven = failed === null;
       return failed;
     } finally {
@@ -115,14 +150,17 @@ function refusalOf(request: PendingRequest, { digest, openedPosition }: Answered
 }
 
 /** @returns the answer for the agent, or why there is none */
-function answerOf({ kind, options = [] }: PendingRequest, command: Answer): RequestAnswer | string {
+function answerOf(
+  { kind, options = [], acceptsInput }: PendingRequest,
+  command: AnswerCommand,
+): RequestAnswer | string {
   if (command.type === 'question.answer') {
     if (kind !== 'question') return 'this is a permission; send "behavior" instead of "answers"';
     return { kind: 'question', answers: command.body.answers };
   }
   const { behavior, message, remember: isLasting = false, optionId, updatedInput } = command.body;
   if (kind === 'question' && behavior === 'allow') return 'this is a question; send "answers", or deny it';
-  if (updatedInput !== undefined) return 'this agent accepts no changed input';
+  if (updatedInput !== undefined && acceptsInput !== true) return 'this agent accepts no changed input';
   const note = message === undefined ? {} : { message };
   const isAllowed = behavior === 'allow';
   if (optionId !== undefined) {

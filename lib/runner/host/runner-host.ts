@@ -14,23 +14,21 @@ import { type ToolServer, toolServer } from '../mcp/agent-tools';
 import type { OutboxNotice } from '../outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '../outbox/outbox';
 import type { Cursor } from '../outbox/statements';
-import { CpuSampler } from './agent-processes';
 import { AgentWatch, UNREACHABLE_CURSOR } from './agent-reachability';
 import { AttachmentStore } from './attachment-store';
-import { CommandClient, type CommandLink } from './command-client';
-import { CommandDispatch } from './command-dispatch';
+import { CommandClient, CommandDispatch, type CommandLink } from './command-client';
 import { ContextRatio } from './context-ratio';
-import type { ControlPort } from './control-port';
+
+import { type ControlPort, openControl } from './control-port';
 import { deliverFirstMessage, type FirstMessage } from './first-message';
 import { McpTools } from './mcp-tools';
 import { IN_FLIGHT_CURSORS, MessageDelivery } from './message-delivery';
-import { openControl } from './open-control';
-import { OpenWorkStore } from './open-work';
 import { fetchPendingReplies, PendingReplies } from './pending-replies';
+import { CpuSampler } from './process-lookup';
 import { RecordSink } from './record-sink';
 import { SeenCommands } from './seen-commands';
 import type { Endpoint } from './server-request';
-import { SessionOwnership } from './session-ownership';
+import { OpenWorkStore, SessionOwnership } from './session-state';
 import type { SessionFacts, Source, SourceContext } from './source';
 import { failed } from './source-commands';
 import {
@@ -57,10 +55,10 @@ export interface RunnerHostOptions {
   /** Log component for emitted events; without it they are not logged. */
   journal?: string | undefined;
   /** Prefixes those lines with the session. */
-  carriesMany?: boolean | undefined;
+  hasManySessions?: boolean | undefined;
   /** Logs at the end of each session how many of its tool calls only gathered context. Default true. */
-  tellsContextRatio?: boolean;
-  /** What continues while the dashboard is away: `the agent goes on`. */
+  logsContextRatio?: boolean;
+  /** For messages about an outage: `the agent continues`. */
   meanwhile: string;
   openOutbox: (listeners: OutboxListeners) => Promise<Outbox>;
   endpoint: Endpoint;
@@ -78,7 +76,7 @@ export interface RunnerHostOptions {
   onStatus?: ((status: OutboxStatus) => void) | undefined;
   onLink?: ((link: CommandLink) => void) | undefined;
   /** Prints to the terminal when an external agent becomes unreachable or reachable. */
-  say?: (line: string) => void;
+  print?: (line: string) => void;
   reach?: { everyMs?: number; limitMs?: number };
 }
 
@@ -167,7 +165,7 @@ export class RunnerHost {
       emit: (sessionId, events) => void this.#emit(sessionId, events, []),
       store: (cursors) => void this.#sink.accept([], cursors),
       openWork: (sessionId) => this.#open.of(sessionId),
-      owed: () => this.#owed.get(),
+      pendingReplies: () => this.#owed.get(),
       caughtUp: async (sessionId) => await this.#source?.caughtUp?.(sessionId),
       replied: (sessionId, messageId) => this.#source?.replied?.(sessionId, messageId),
       reported: () => void this.#status.now(),
@@ -182,7 +180,7 @@ export class RunnerHost {
     });
     const ofSessions = this.logger.child('session');
     this.#ratio =
-      options.tellsContextRatio === false
+      options.logsContextRatio === false
         ? null
         : new ContextRatio({ log: (message, about) => ofSessions.log('info', message, about) });
     this.#attachments = new AttachmentStore({
@@ -190,7 +188,7 @@ export class RunnerHost {
       dir: join(dataDir, 'attachments'),
       signal: this.#stopping.signal,
       log: (message) => this.#log.warn(message),
-      inHand: async () => {
+      inFlight: async () => {
         const stored = await Promise.all(IN_FLIGHT_CURSORS.map((prefix) => outbox.cursors(prefix)));
         return stored.flatMap((cursors) => [...cursors.values()]).join('\n');
       },
@@ -200,9 +198,9 @@ export class RunnerHost {
       source: () => this.#source,
       ending: ({ type }) => {
         if (type === 'session.end' && this.#endsInOrder) return { state: 'done' };
-        return this.over.aborted ? failed(this.over.reason) : null;
+        return this.stopSignal.aborted ? failed(this.stopSignal.reason) : null;
       },
-      setLogLevel: (body) => this.#level?.obey(body),
+      setLogLevel: (body) => this.#level?.apply(body),
       delivery: this.#messages,
       onMessage: () => this.#owed.markDirty(),
       log: this.#log,
@@ -216,13 +214,13 @@ export class RunnerHost {
   }
 
   /** Aborts when the runner must end by itself. The reason is one line. */
-  get over(): AbortSignal {
+  get stopSignal(): AbortSignal {
     return this.#over.signal;
   }
 
   /** Why the runner failed; null while it runs, and after a clean end. */
   get failure(): string | null {
-    return this.over.aborted && !this.#endsInOrder ? String(this.over.reason) : null;
+    return this.stopSignal.aborted && !this.#endsInOrder ? String(this.stopSignal.reason) : null;
   }
 
   /** @param sessionId the session of a single-session runner */
@@ -240,7 +238,7 @@ export class RunnerHost {
     this.#source = source;
     await this.#watchAgent(source);
     // Probes first, so that a dead agent is not reported as working.
-    if (this.#open.sessions.size > 0) await this.#watch?.look();
+    if (this.#open.sessions.size > 0) await this.#watch?.probe();
     this.#level = await PersistentLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
@@ -248,7 +246,7 @@ export class RunnerHost {
     outbox.kick();
     this.#commands = await this.#commandClient();
     await this.#openControl(source);
-    if (source.say !== undefined) this.#owed.start();
+    if (source.deliver !== undefined) this.#owed.start();
     await source.start();
     this.#watch?.start();
     this.#commands.start();
@@ -256,17 +254,17 @@ export class RunnerHost {
   }
 
   /** Delivers the message given with `--prompt`. Resolves once the agent has it. */
-  async sayFirst(asked: FirstMessage): Promise<void> {
-    const say = this.#source?.say?.bind(this.#source);
+  async sendFirstMessage(message: FirstMessage): Promise<void> {
+    const say = this.#source?.deliver?.bind(this.#source);
     if (say === undefined) return;
-    await deliverFirstMessage(asked, { context: this.#context(), say });
+    await deliverFirstMessage(message, { context: this.#context(), deliver: say });
     this.#owed.markDirty();
   }
 
   /** @returns the number of unsent records */
   async close(deadlineMs: number, flushMs: number): Promise<{ waiting: number }> {
     try {
-      await this.#commands?.hold();
+      await this.#commands?.pause();
       this.#stopping.abort();
       await this.#watch?.stop();
       await this.#source?.close(deadlineMs, this.#endsFor);
@@ -294,7 +292,7 @@ export class RunnerHost {
     const log = this.logger.child(this.#options.journal ?? this.#options.about.kind);
     return {
       emit: (sessionId, events, cursors) => this.#emit(sessionId, events, cursors ?? []),
-      opened: async (sessionId, at = Date.now(), cursors = []) => {
+      announceSession: async (sessionId, at = Date.now(), cursors = []) => {
         await this.#sink.accept(
           [this.#statusOf({ sessionId, attachments: null }, await this.#about(), at)],
           [...cursors],
@@ -302,8 +300,8 @@ export class RunnerHost {
       },
       openWork: (sessionId) => this.#open.of(sessionId),
       cursors: (prefix) => this.outbox.cursors(prefix),
-      attached: (sessionId, files) => this.#attachments.restore(sessionId, files),
-      owed: () => this.#tools.owed(),
+      resolveFiles: (sessionId, files) => this.#attachments.restore(sessionId, files),
+      pendingReplies: () => this.#tools.owed(),
       callTool: (of) => this.#callers.callerIn(of),
       toolServer: (of) => this.#toolServer(of),
       report: (id, outcome) => void this.#commands?.report(id, outcome),
@@ -311,8 +309,8 @@ export class RunnerHost {
         this.#status.changed();
         this.#messages.recheck();
       },
-      over: (reason) => this.#endInOrder(reason),
-      gaveUp: (message) => this.#fail(message),
+      endRunner: (reason) => this.#endInOrder(reason),
+      failRunner: (message) => this.#fail(message),
       log: (level, message, about) => log.log(level, message, about),
     };
   }
@@ -346,12 +344,12 @@ export class RunnerHost {
   }
 
   #logEvents(sessionId: string, events: readonly TimedEvent[]): void {
-    const { journal, carriesMany = false } = this.#options;
+    const { journal, hasManySessions = false } = this.#options;
     if (journal === undefined) return;
     const known =
-      this.#journals.get(sessionId) ?? new EventJournal(this.logger, journal, carriesMany ? sessionId : null);
+      this.#journals.get(sessionId) ?? new EventJournal(this.logger, journal, hasManySessions ? sessionId : null);
     this.#journals.set(sessionId, known);
-    known.tell(events);
+    known.write(events);
     if (events.some(({ event }) => event.name === CUSTOM.sessionEnded)) this.#journals.delete(sessionId);
   }
 
@@ -374,9 +372,9 @@ export class RunnerHost {
   async #watchAgent(source: Source): Promise<void> {
     const ask = source.reach?.bind(source);
     if (ask === undefined) return;
-    const { say = () => {}, reach: terms = {} } = this.#options;
+    const { print = () => {}, reach: terms = {} } = this.#options;
     this.#watch = new AgentWatch(await this.outbox.cursor(UNREACHABLE_CURSOR), {
-      ...{ ...terms, ask, say },
+      ...{ ...terms, ask, print },
       close: async (reason) => await source.lost?.(reason),
       openWork: () => this.#open.sessions,
       store: (cursor) => this.#sink.accept([], [cursor]),
@@ -416,7 +414,7 @@ export class RunnerHost {
     const { sessions = [] } = this.#source ?? {};
     const now = Date.now();
     const own = sessions.filter(({ sessionId }) => !this.#ownership.isForeign(sessionId));
-    if (!this.#options.carriesMany) {
+    if (!this.#options.hasManySessions) {
       this.#fail(this.#ownership.checked(sessions.length, sessions.length - own.length, performance.now()));
     }
     const records = own.map((session) => this.#statusOf(session, about, now));
@@ -463,7 +461,7 @@ export class RunnerHost {
   #toolServer(sessionId: string): ToolServer | null {
     if (this.#control === null) return null;
     const ticket = this.#callers.ticketOf(sessionId);
-    this.logger.redactor.learn(ticket);
+    this.logger.redactor.addSecret(ticket);
     return toolServer(this.#control.url, ticket);
   }
 
@@ -473,7 +471,7 @@ export class RunnerHost {
   }
 
   #endInOrder(reason: string): void {
-    if (this.over.aborted) return;
+    if (this.stopSignal.aborted) return;
     this.#endsFor = reason;
     this.#endsInOrder = true;
     this.#over.abort(reason);
@@ -481,7 +479,7 @@ export class RunnerHost {
   }
 
   #fail(reason: string | null): void {
-    if (reason === null || this.over.aborted) return;
+    if (reason === null || this.stopSignal.aborted) return;
     this.#over.abort(reason);
     this.#log.error(reason);
   }

@@ -62,7 +62,7 @@ export function retryMs(cause: string, failures: number, random: number, longest
  * Runs `work` with a signal that aborts after `ms` or with `signal`.
  *
  * Not `AbortSignal.any([signal, AbortSignal.timeout(ms)])`: in Node 20 the composite holds the timeout weakly, so the
- * garbage collector may remove it before it fires, and the request would wait for ever.
+ * garbage collector may remove it before it fires, and the request would never settle.
  *
  * @throws what `work` throws; after `ms` usually the signal's `TimeoutError`
  */

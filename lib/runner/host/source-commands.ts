@@ -31,9 +31,9 @@ export function staleInterrupt(turnId: string | undefined, runningId: string | n
 }
 
 /** Handles `session.end` in a source that runs a single session: the runner ends with it. */
-export function endSessionHandler({ over }: Pick<SourceContext, 'over'>): NonNullable<Source['end']> {
+export function endSessionHandler({ endRunner }: Pick<SourceContext, 'endRunner'>): NonNullable<Source['end']> {
   return async () => {
-    over('ended from the dashboard');
+    endRunner('ended from the dashboard');
     return { state: 'done' };
   };
 }

@@ -28,10 +28,10 @@ export interface Source extends CommandHandlers {
   /** Reasons for missing handlers, shown when a command is refused. */
   readonly refusals?: Partial<Record<CommandType, string>>;
   /** Refuses commands for unknown sessions. If absent, the handlers refuse them. */
-  readonly elsewhere?: string;
+  readonly unknownSessionRefusal?: string;
   /** Control-port handlers for the hooks of its agents. */
   readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel' | 'toolOwner' | 'sessionOf'>>;
-  /** Resolves once everything the agent has said so far is emitted. If absent, that is always the case. */
+  /** Resolves once all output of the agent so far is emitted. Absent if output is emitted at once. */
   caughtUp?(sessionId: string): Promise<void>;
   /** The agent replied to a message with a tool, so the message needs no further delivery. */
   replied?(sessionId: string, messageId: string): void;
@@ -55,7 +55,11 @@ export interface CommandHandlers {
    * @param files attachments in order; the host verified their bytes and keeps the files
    * @returns once the message is in the input of the agent
    */
-  say?: (command: CommandOf<'message'>, again: boolean, files?: readonly AttachmentFile[]) => Promise<CommandOutcome>;
+  deliver?: (
+    command: CommandOf<'message'>,
+    again: boolean,
+    files?: readonly AttachmentFile[],
+  ) => Promise<CommandOutcome>;
   interrupt?: Handler<'interrupt'>;
   /** Ends the session and, through `SourceContext.over`, the runner. */
   end?: Handler<'session.end'>;
@@ -71,7 +75,7 @@ export type CommandOf<Type extends CommandType> = Extract<Command, { type: Type 
 type Handler<Type extends CommandType> = (command: CommandOf<Type>, again: boolean) => Promise<CommandOutcome>;
 
 export const HANDLER_NAMES: Record<Exclude<CommandType, 'log-level.set'>, keyof CommandHandlers> = {
-  message: 'say',
+  message: 'deliver',
   interrupt: 'interrupt',
   'session.end': 'end',
   'task.stop': 'stop',
@@ -109,7 +113,7 @@ export interface SessionFacts {
   limits?: string[];
   /** Whether it accepts messages while idle. Absent if that never changes. */
   wakeable?: boolean;
-  /** Current connection problem, as a sentence that says what to do. */
+  /** Current connection problem, and what to do about it. */
   trouble?: string;
 }
 
@@ -124,15 +128,15 @@ export interface SourceContext {
    * Announces a session before its first event.
    * @param at creation time, default now
    */
-  opened(sessionId: string, at?: number, cursors?: readonly Cursor[]): Promise<void>;
+  announceSession(sessionId: string, at?: number, cursors?: readonly Cursor[]): Promise<void>;
   /** Open work of a session after all emitted events, including those of earlier processes. */
   openWork(sessionId: string): OpenWork;
   /** Stored cursors by name. */
   cursors(prefix: string): Promise<Map<string, string>>;
   /** Resolves the attachments of a message from an earlier process to local paths. A missing file keeps its path. */
-  attached(sessionId: string, files: readonly AttachmentFile[]): Promise<AttachmentFile[]>;
+  resolveFiles(sessionId: string, files: readonly AttachmentFile[]): Promise<AttachmentFile[]>;
   /** Pending replies of all sessions, as last reported by the server. */
-  owed(): readonly PendingReply[];
+  pendingReplies(): readonly PendingReply[];
   /** Calls Interlude's tools on behalf of a session. */
   callTool(sessionId: string): CallTool;
   /** The tools as an MCP server that the agent spawns; null without a control port. */
@@ -144,8 +148,8 @@ export interface SourceContext {
    * Shuts the runner down cleanly.
    * @param reason shown in the transcript as the end of the session
    */
-  over(reason: string): void;
+  endRunner(reason: string): void;
   /** Shuts the runner down because the agent can no longer run. */
-  gaveUp(message: string): void;
+  failRunner(message: string): void;
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string, about?: LogAbout): void;
 }

@@ -118,7 +118,7 @@ export class ToolCallers {
     return at === null || last === undefined ? null : { at, sessionId: last.sessionId };
   }
 
-  /** For a known session: tells its own agent from a subagent and from an agent that a command started. */
+  /** For a known session: distinguishes its own agent from subagents and from agents that commands started. */
   async #forKnownSession(sessionId: string, at: number, caller: ToolCaller, by: CallerRule['by']): Promise<ToolOwner> {
     const { calls, toolsOf, openWork, caughtUp } = this.#options;
     await caughtUp(sessionId);

@@ -1,6 +1,6 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import { setBounded } from '../adapters/bounded-map';
 import type { EmittedEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
+import { setBounded } from '../adapters/wire';
 import { answeredMessageIds, ReplyAnnotator } from '../host/pending-replies';
 import type { SourceContext } from '../host/source';
 import type { Cursor } from '../outbox/statements';
@@ -13,10 +13,10 @@ import type { Cursor } from '../outbox/statements';
  */
 export interface WireFeedOptions {
   adapter: WireAdapter;
-  around: SourceContext;
+  context: SourceContext;
   record?: ((frame: WireFrame) => void) | undefined;
   /** Called with the emitted events. */
-  onTold?: (events: readonly EmittedEvent[]) => void;
+  onEmitted?: (events: readonly EmittedEvent[]) => void;
   /** Called when turns that answer these messages have ended. */
   onAnswered?: (sessionId: string, messageIds: readonly string[]) => void;
   now?: () => number;
@@ -66,7 +66,7 @@ export class WireFeed {
   }
 
   async #emit(output: readonly EmittedEvent[], cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
-    const { around, onTold, onAnswered } = this.#options;
+    const { context, onEmitted, onAnswered } = this.#options;
     this.#startTimer();
     const bySession = new Map<string, TimedEvent[]>();
     if (cursors.length > 0 && ofSession !== undefined) bySession.set(ofSession, []);
@@ -78,16 +78,16 @@ export class WireFeed {
     const home = ofSession ?? output[0]?.sessionId;
     if (home === undefined && cursors.length > 0) throw new Error('cursors need a session');
     const stored = [...bySession].map(([sessionId, events]) => {
-      const marks = this.#marks.get(sessionId) ?? new ReplyAnnotator(sessionId, () => around.owed());
+      const marks = this.#marks.get(sessionId) ?? new ReplyAnnotator(sessionId, () => context.pendingReplies());
       if (!this.#marks.has(sessionId)) setBounded(this.#marks, sessionId, marks, MAX_MARKS);
-      const marked = marks.mark(events, around.openWork(sessionId));
-      const done = around.emit(sessionId, marked, sessionId === home ? cursors : []);
+      const marked = marks.mark(events, context.openWork(sessionId));
+      const done = context.emit(sessionId, marked, sessionId === home ? cursors : []);
       const answered = answeredMessageIds(marked);
       marks.answered(answered);
       if (answered.length > 0) onAnswered?.(sessionId, answered);
       return done;
     });
-    if (output.length > 0) onTold?.(output);
+    if (output.length > 0) onEmitted?.(output);
     await Promise.all(stored);
   }
 

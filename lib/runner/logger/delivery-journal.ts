@@ -16,7 +16,7 @@ import type { Logger } from './logger';
  */
 export interface DeliveryJournalOptions {
   logger: Logger;
-  /** What continues during an outage: `the agent goes on`. */
+  /** For messages about an outage: `the agent continues`. */
   meanwhile: string;
   now?: () => number;
 }

@@ -26,7 +26,7 @@ export class EventJournal {
     this.#source = logger.child(source);
   }
 
-  tell(events: readonly TimedEvent[]): void {
+  write(events: readonly TimedEvent[]): void {
     const [first] = events;
     if (first === undefined) return;
     this.#source.log('debug', `emits ${formatCounts(events)}${this.#of}`, { at: first.occurredAt });
@@ -36,7 +36,7 @@ export class EventJournal {
   }
 
   /** Reads events that an earlier process has logged, for their names and times. */
-  learn(events: readonly TimedEvent[]): void {
+  remember(events: readonly TimedEvent[]): void {
     this.#lines.read(events);
   }
 }

@@ -186,7 +186,7 @@ export class PersistentLevel {
   }
 
   /** Applies a request of the dashboard, unless it was applied before: later changes by others then stay. */
-  async obey({ level, ttlSeconds, by, requestId }: CommandBodies['log-level.set']): Promise<CommandOutcome> {
+  async apply({ level, ttlSeconds, by, requestId }: CommandBodies['log-level.set']): Promise<CommandOutcome> {
     if (level !== null && parseLevel(level) === null) {
       return { state: 'failed', reason: `unknown level ${level}; use ${LOG_LEVELS.join(', ')}` };
     }

@@ -35,7 +35,7 @@ export class Redactor {
   readonly #openKeys = new Map<string, number>();
 
   /** Redacts this text from now on, also URL-encoded. */
-  learn(secret: string | undefined): void {
+  addSecret(secret: string | undefined): void {
     if (secret === undefined || secret.length < MIN_KNOWN_LENGTH) return;
     this.#known.add(secret).add(encodeURIComponent(secret));
   }

@@ -8,7 +8,7 @@ import type { NewRow } from './statements';
  * Plans how an append changes the queue, before anything is written. Pure.
  *
  * A full outbox drops new records, because stored ones may already be in a request. Task output is dropped above half
- * of the bound and log lines above nine tenths, which leaves room for what the agent says and does. At the bound
+ * of the bound and log lines above nine tenths, which leaves room for the agent's events. At the bound
  * everything is dropped.
  *
  * Ordering: sequence numbers follow the order of the candidates; each stored or lost record takes one. Consecutive

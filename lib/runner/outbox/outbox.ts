@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { IngestRecord } from '@interlude/protocol/envelope';
 import { stringifyWellFormed } from '@interlude/protocol/json';
 import { truncateText } from '@interlude/protocol/text';
-
+import { LibsqlError } from '@libsql/client';
 import { ProcessLock } from '../host/process-lock';
 import type { Endpoint } from '../host/server-request';
-import type { Bound } from './append-plan';
-import { type Candidate, candidateOf } from './append-plan';
+import { type Bound, type Candidate, candidateOf, lostCandidate } from './append-plan';
 import { askExpectedSeq, Deliverer, type OutboxClock, type OutboxNotice, systemClock } from './delivery';
 import { Drain, type DrainState, type Trouble } from './drain';
-import { isCorrupt, openStore, replaceCorrupt, type StorePlace } from './open-store';
 import type { Cursor } from './statements';
-import type { Append, OutboxStore } from './store';
+import { type Append, OutboxStore } from './store';
 
 /**
  * A durable, ordered queue between an agent and the server. A record accepted by `enqueue` reaches the server exactly
@@ -194,9 +192,9 @@ export class Outbox {
   /** Queues the records that an operator wants sent again. @returns how many */
   async takeRedrives(): Promise<number> {
     if (this.#stopped) return 0;
-    const taken = await this.#withStore((store) => store.takeRedrives(this.#clock.now()));
-    if (taken > 0) this.#drain.work();
-    return taken;
+    const redriven = await this.#withStore((store) => store.takeRedrives(this.#clock.now()));
+    if (redriven > 0) this.#drain.work();
+    return redriven;
   }
 
   /** The server seems to be back: retries now. */
@@ -318,4 +316,69 @@ function storePlace(file: string, options: OutboxOptions, clock: OutboxClock): S
   const { agentId, onNotice, bound = DEFAULT_BOUND } = options;
   const { producerId = `${truncateText(agentId, 200)}/${randomBytes(6).toString('hex')}` } = options;
   return { file, producerId, agentId, onNotice, bound, clock };
+}
+
+/**
+ * Opens the outbox file, or replaces a damaged one.
+ *
+ * Failure: a damaged file is renamed. Its replacement has a new epoch and begins with a `lost` record.
+ */
+interface StorePlace {
+  file: string;
+  producerId: string;
+  agentId: string;
+  bound: Bound;
+  clock: OutboxClock;
+  onNotice?: (notice: OutboxNotice) => void;
+}
+
+/** The number of records in a damaged file is unknown, so one loss is declared. */
+const UNKNOWN_COUNT = 1;
+
+const CORRUPT = ['SQLITE_CORRUPT', 'SQLITE_NOTADB'];
+
+async function openStore(place: StorePlace): Promise<OutboxStore> {
+  const birth = { producerId: place.producerId, epoch: place.clock.now() };
+  try {
+    return await OutboxStore.open(place.file, birth, place.bound);
+  } catch (error) {
+    if (!isCorrupt(error)) throw error;
+    return await replaceCorrupt(place, { id: place.producerId, epoch: 0 }, error);
+  }
+}
+
+/** @param was producer of the damaged file, if known */
+async function replaceCorrupt(
+  { file, agentId, bound, clock, onNotice }: StorePlace,
+  was: { id: string; epoch: number },
+  cause: unknown,
+): Promise<OutboxStore> {
+  const now = clock.now();
+  const aside = await setAside(file, now);
+  const store = await OutboxStore.open(file, { producerId: was.id, epoch: Math.max(now, was.epoch + 1) }, bound);
+  await store.append(
+    [{ candidates: [lostCandidate({ agentId, occurredAt: now }, UNKNOWN_COUNT, 'outbox-corrupt')] }],
+    now,
+  );
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  onNotice?.({
+    level: 'error',
+    kind: 'corrupt',
+    file: aside,
+    count: UNKNOWN_COUNT,
+    message: `the outbox was damaged (${reason}); it is kept as ${aside}`,
+  });
+  return store;
+}
+
+function isCorrupt(error: unknown): boolean {
+  return error instanceof LibsqlError && CORRUPT.some((code) => error.code.startsWith(code));
+}
+
+/** Renames the file with its WAL, which must not be replayed into the new file. */
+async function setAside(file: string, now: number): Promise<string> {
+  const aside = `${file}.corrupt-${now}`;
+  await rename(file, aside);
+  for (const suffix of ['-wal', '-shm']) await rename(file + suffix, aside + suffix).catch(() => undefined);
+  return aside;
 }

@@ -1,4 +1,10 @@
+import { randomUUID } from 'node:crypto';
+import { access, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { delimiter, resolve } from 'node:path';
 import type { AgentStatus } from '@interlude/protocol/agent-status';
+import { truncateText } from '@interlude/protocol/text';
+import { CliError, EXIT } from '../cli/command';
 import type { Source, SourceContext } from '../host/source';
 import type { CallerRule } from '../host/tool-callers';
 import type { Logger } from '../logger/logger';
@@ -11,17 +17,19 @@ export interface RunnerKind {
   /** Supported features, with reasons for missing ones. */
   features: KindFeatures;
   /** Accepts a command after `--`, passed as `RunnerCall.command`. */
-  takesCommand?: boolean;
+  acceptsCommand?: boolean;
   /**
    * The agent has an address: `--url` names it, and `--dashboard` names the dashboard, by default INTERLUDE_URL or the
    * local one.
    */
-  urlIsAgents?: true;
+  urlNamesAgent?: true;
   /** Runs one session, so `--prompt` may give its first message. */
-  takesPrompt?: true;
+  acceptsPrompt?: true;
   help: string;
-  /** Flags besides `--agent`, `--session`, `--url` and `--token-file`. */
-  flags?: Record<string, { type: 'string' | 'boolean' }>;
+  /** Options with a value besides `--agent`, `--session`, `--url` and `--token-file`. */
+  flags?: readonly string[];
+  /** Options without a value. */
+  switches?: readonly string[];
   /**
    * Validates the options and finds what the kind needs on this machine, before anything is opened.
    * @throws CliError with a line that says what to do next
@@ -44,19 +52,16 @@ export interface RunnerCall {
 export interface PreparedRunner {
   /** Fields of the status record. */
   about: AgentStatus & { kind: string };
-  /** Log component for emitted events; without it they are not logged. */
-  journal?: string;
   /** Log lines name their session. */
-  carriesMany?: true;
-  /** What continues while the dashboard is away. */
-  meanwhile: string;
+  hasManySessions?: true;
   /** Default agent id. */
   agentId: string;
   /** Only one per machine: a second one is refused rather than renamed. */
-  isAlone?: boolean;
+  isExclusive?: boolean;
   /** Whether an outbox belongs to the wanted agent. If none does, the first free agent is taken. */
-  carries?(outbox: Outbox): Promise<boolean>;
-  controlFile(agentId: string): string;
+  matches?(outbox: Outbox): Promise<boolean>;
+  /** Path of the control file; by default one for each agent. */
+  controlFile?: string;
   /** How tool calls prove their session. @see lib/runner/host/tool-callers.ts */
   callers?: CallerRule;
   /** How long agents may finish their work on close. */
@@ -66,6 +71,7 @@ export interface PreparedRunner {
 
 export interface OpenedRunner {
   agentId: string;
+  controlFile: string;
   outbox: Outbox;
   logger: Logger;
   /** Text for the agent before its first message. @see lib/runner/host/first-message.ts */
@@ -122,4 +128,84 @@ export function limitsOf(features: KindFeatures): string[] {
   return Object.values(features).flatMap((support) =>
     support === true || 'needless' in support ? [] : Object.values(support),
   );
+}
+
+/**
+ * Default agent id of a folder. Includes the machine name, since folders on two machines may share a name.
+ * @param program the agent program, where a folder may have several
+ */
+export function agentIdOf(cwd: string, program?: string): string {
+  const folder = cwd.split(/[/\\]/).at(-1) || 'root';
+  return onThisMachine(`${program === undefined ? '' : `${idPart(program, 40)}-`}${idPart(folder, 80)}`);
+}
+
+/** Default agent id of an address. Each server is an agent of its own. */
+export function agentIdOfAddress({ host, pathname }: URL): string {
+  return idPart(`${host}${pathname}`, 80).replace(/-+$/, '');
+}
+
+export function onThisMachine(name: string): string {
+  return `${name}@${hostname().split('.')[0]}`;
+}
+
+function idPart(text: string, most: number): string {
+  return truncateText(text.replaceAll(/[^\w.-]+/g, '-'), most);
+}
+
+/** @throws CliError if the folder does not exist */
+export async function folderOf(path: string): Promise<string> {
+  const folder = resolve(path);
+  const isFolder = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isFolder) throw new CliError(EXIT.failed, `${folder} is not a folder`);
+  return folder;
+}
+
+/** Looks up a name without a slash on the PATH, and a path from `cwd`. */
+export async function isInstalled(program: string, cwd: string, env: RunnerCall['env']): Promise<boolean> {
+  const folders = /[/\\]/.test(program) ? [cwd] : (env.PATH ?? '').split(delimiter);
+  for (const folder of folders) if (await exists(resolve(folder, program))) return true;
+  return false;
+}
+
+export function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The options --session and --resume. */
+export interface NamedSession {
+  session: string | undefined;
+  resume: string | undefined;
+}
+
+/** Finds the named session by the id of the dashboard, else by that of the agent. */
+export function findSession<Session extends { sessionId: string }>(
+  stored: readonly Session[],
+  { session, resume }: NamedSession,
+  nativeIdOf: (session: Session) => string | null,
+): Session | undefined {
+  const wanted = resume ?? session;
+  if (wanted === undefined) return undefined;
+  return stored.find(({ sessionId }) => sessionId === wanted) ?? stored.find((one) => nativeIdOf(one) === wanted);
+}
+
+/** @throws CliError if --resume and --session name two sessions */
+export function assertOneSession({ sessionId }: { sessionId: string }, { session, resume }: NamedSession): void {
+  if (session === undefined || session === sessionId) return;
+  throw new CliError(EXIT.failed, `${resume} is session ${sessionId} already; leave --session out`);
+}
+
+/**
+ * Chooses and stores the session of an agent with an address: the named one, else its last one, else a new one.
+ * @param cursor under which the last one is stored
+ */
+export async function sessionAtAddress(outbox: Outbox, cursor: string, named: string | undefined): Promise<string> {
+  const sessionId = named ?? (await outbox.cursor(cursor)) ?? randomUUID();
+  await outbox.enqueue([], { name: cursor, value: sessionId });
+  return sessionId;
 }

@@ -4,8 +4,8 @@ import { endsOf, isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@inte
 import type { RecordedLine, RecordingReader } from '@interlude/runner/adapters/recordings';
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import type { EmittedEvent, WireEnd } from '@interlude/runner/adapters/wire';
-import { RestartPolicy } from '@interlude/runner/host/agent-lifecycle';
 import { AgentWatch } from '@interlude/runner/host/agent-reachability';
+import { RestartPolicy } from '@interlude/runner/host/agent-supervisor';
 import type { SessionFacts } from '@interlude/runner/host/source';
 import { REPORT_EVERY_MS, ReportSelector, statusRecord } from '@interlude/runner/host/status-report';
 import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
@@ -182,7 +182,7 @@ export class SimulatedLife {
     const isGone = () => this.runner !== started || (started === null && this.#isAgentDead);
     const clock = { now: at };
     this.#watch = watch === 'address' ? this.#watched(clock, isGone) : null;
-    if (this.#open.size > 0) await this.#watch?.look();
+    if (this.#open.size > 0) await this.#watch?.probe();
     this.#report(at);
     const reports = (then: number): void => {
       if (isGone()) return;
@@ -194,7 +194,7 @@ export class SimulatedLife {
       this.#at(askedAt + this.#askMs, async (answeredAt) => {
         if (isGone()) return;
         clock.now = askedAt;
-        await this.#watch?.look();
+        await this.#watch?.probe();
         this.#at(answeredAt + LOOK_MS, asks);
       });
     };
@@ -221,7 +221,7 @@ export class SimulatedLife {
       report: async () => this.#report(this.#now),
       emit: (sessionId, events) => this.#tell(events.map((one) => ({ sessionId, ...one }))),
       log: () => {},
-      say: () => {},
+      print: () => {},
       now: () => clock.now,
     });
   }

@@ -95,7 +95,7 @@ describe('tool calls', () => {
     call('c1', { title: 'sleep 9', kind: 'execute', status: 'in_progress', rawInput: { command: 'sleep 9' } });
     answer('m1');
     expect(lines().join('\n')).toMatch(
-      /task:started .*"task_id":"c1".*\n.*"summary":"Started\. The agent does not tell/,
+      /task:started .*"task_id":"c1".*\n.*"summary":"Started\. The agent does not report/,
     );
     call('c1', { status: 'completed', rawOutput: { formatted_output: 'done', exit_code: 2 } });
     expect(lines().at(-1)).toBe('CUSTOM task:completed {"task_id":"c1","status":"failed","exit_code":2}');
@@ -235,7 +235,7 @@ test('bounds ten megabytes anywhere in a frame', () => {
     { optionId: 'n', name: 'No', kind: 'reject_once' },
   ];
   pass('in', { id: 0, method: 'session/request_permission', params: { sessionId: 'n', toolCall, options } });
-  expect(adapter.asked('n', 0)?.options).toEqual([{ id: 'n', label: 'No', kind: 'deny' }]);
+  expect(adapter.openRequest('n', 0)?.options).toEqual([{ id: 'n', label: 'No', kind: 'deny' }]);
   pass('in', { id: 99, error: { code: 1, message: long } });
   answer('m1');
   ends();

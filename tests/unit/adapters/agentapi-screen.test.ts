@@ -1,4 +1,4 @@
-import { addedText } from '@interlude/runner/adapters/agentapi/progress';
+import { addedText } from '@interlude/runner/adapters/agentapi/agentapi-adapter';
 import { parseScreenPrompt } from '@interlude/runner/adapters/agentapi/screen-prompt';
 import { describe, expect, test } from 'vitest';
 

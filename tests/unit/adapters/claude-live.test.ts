@@ -27,9 +27,9 @@ describe('a request with a time limit', () => {
 
   test('has its deadline and expires', () => {
     const live = adapter();
-    expect(live.permissionAsked(ask, 1)[0]?.event.value).toMatchObject({ request_id: 't1', expires_at: 99 });
+    expect(live.requestOpened(ask, 1)[0]?.event.value).toMatchObject({ request_id: 't1', expires_at: 99 });
     const answer = { behavior: 'deny', outcome: 'expired', message: 'Nobody answered in time.' };
-    expect(live.permissionAnswered('t1', answer, 2)[0]?.event.value).toEqual({
+    expect(live.requestAnswered('t1', answer, 2)[0]?.event.value).toEqual({
       request_id: 't1',
       outcome: 'expired',
       message: 'Nobody answered in time.',
@@ -38,8 +38,8 @@ describe('a request with a time limit', () => {
 
   test('is cancelled when withdrawn', () => {
     const live = adapter();
-    live.permissionAsked(ask, 1);
-    const [resolved] = live.permissionAnswered('t1', { behavior: 'deny', outcome: 'cancelled' }, 2);
+    live.requestOpened(ask, 1);
+    const [resolved] = live.requestAnswered('t1', { behavior: 'deny', outcome: 'cancelled' }, 2);
     expect(resolved?.event.value).toMatchObject({ outcome: 'cancelled' });
   });
 });

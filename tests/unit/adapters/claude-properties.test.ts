@@ -129,12 +129,8 @@ describe('any sequence of messages', () => {
         const adapter = newAdapter();
         const outputs: TimedEvent[] = [];
         for (const message of messages) {
-          outputs.push(
-            ...adapter.read(message, 1),
-            ...adapter.sent(message, 1),
-            ...adapter.permissionAsked(message, 1),
-          );
-          outputs.push(...adapter.permissionAnswered(null, message, 1));
+          outputs.push(...adapter.read(message, 1), ...adapter.sent(message, 1), ...adapter.requestOpened(message, 1));
+          outputs.push(...adapter.requestAnswered(null, message, 1));
         }
         outputs.push(...adapter.ended(2));
         expect(tell(outputs).turns.map((turn) => turn.end)).not.toContain('open');

@@ -175,7 +175,7 @@ describe('a transcript', () => {
   test('writes a question answered before its hook, once', () => {
     const { adapter, events, read } = reader();
     const ask = (command: string, now: number) =>
-      events.push(...adapter.permissionAsked('Bash', { command }, {}, now).map(({ event }) => event));
+      events.push(...adapter.requestOpened('Bash', { command }, {}, now).map(({ event }) => event));
     const call = (id: string, command: string) => {
       const content = [{ type: 'tool_use', id, name: 'Bash', input: { command } }];
       read({ type: 'assistant', message: { id: `m ${id}`, stop_reason: 'tool_use', content } });
@@ -205,7 +205,7 @@ describe('a transcript', () => {
       read(prompt('First'));
       const content = calls.map(([id, input]) => ({ type: 'tool_use', id, name: tool, input }));
       read({ type: 'assistant', message: { id: 'm1', stop_reason: 'tool_use', content } });
-      events.push(...adapter.permissionAsked(tool, asked, {}, 10).map(({ event }) => event));
+      events.push(...adapter.requestOpened(tool, asked, {}, 10).map(({ event }) => event));
       return customs(events, 'request:opened').map((value) => (value as { request_id: string }).request_id);
     };
     const options = [{ description: 'd', label: 'Yes' }];
@@ -256,7 +256,7 @@ describe('a transcript', () => {
     const { adapter, events } = reader();
     const at = (seconds: number) => new Date(seconds * 1_000).toISOString();
     adapter.read({ ...prompt('First'), uuid: 'u1', timestamp: at(1) }, 'k1', 0);
-    adapter.permissionAsked('Bash', { command: 'ls' }, {}, 2_000);
+    adapter.requestOpened('Bash', { command: 'ls' }, {}, 2_000);
     const content = [{ type: 'tool_use', id: 'c1', name: 'Bash', input: { command: 'ls' } }];
     const line = { type: 'assistant', uuid: 'u2', timestamp: at(90), message: { id: 'm1', content } };
     events.push(...adapter.read(line, 'k2', 0).map(({ event }) => event));
@@ -311,7 +311,7 @@ describe('a transcript', () => {
     read(prompt(notification('a1', 'Agent "Explore" finished again'), { origin }));
     expect(customs(events, 'task:started')).toMatchObject([{ task_id: 'a1' }, { task_id: 'a1', run_id: 'a1-2' }]);
     expect(customs(events, 'task:completed')).toMatchObject([{ task_id: 'a1' }, { task_id: 'a1', run_id: 'a1-2' }]);
-    expect(adapter.subagents).toEqual(['a1']);
+    expect(adapter.tasks.subagents).toEqual(['a1']);
   });
 
   test('fails a turn on a model API error', () => {
@@ -329,7 +329,7 @@ describe('a transcript', () => {
       read({ type: 'assistant', message: { id: `m-${text}`, content: [{ type: 'text', text }] } });
     read(prompt('Go'));
     says('Before');
-    adapter.handedOver(['mara-1']);
+    adapter.messagesDelivered(['mara-1']);
     says('After');
     read(over);
     read(prompt('Next'));

@@ -331,11 +331,11 @@ describe('requests', () => {
   it('is a question for AskUserQuestion', () => {
     const s = session();
     const input = { questions: [{ question: 'Which one?' }] };
-    const [output] = s.adapter.permissionAsked({ tool: 'AskUserQuestion', input, toolUseID: 't1' }, 5);
+    const [output] = s.adapter.requestOpened({ tool: 'AskUserQuestion', input, toolUseID: 't1' }, 5);
     expect(output).toMatchObject({ occurredAt: 5, event: { value: { kind: 'question', title: 'Which one?', input } } });
-    const [answered] = s.adapter.permissionAnswered('t1', { behavior: 'allow' }, 6);
+    const [answered] = s.adapter.requestAnswered('t1', { behavior: 'allow' }, 6);
     expect(answered?.event.value).toEqual({ request_id: 't1', outcome: 'answered' });
-    expect(s.adapter.permissionAnswered('t1', { behavior: 'deny' }, 7)).toEqual([]);
+    expect(s.adapter.requestAnswered('t1', { behavior: 'deny' }, 7)).toEqual([]);
   });
 
   const meta = (non_execution_kind: string | undefined, decision: string | undefined, id = 't1') => ({
@@ -351,7 +351,7 @@ describe('requests', () => {
   ])('was %s', (_, more, outcome) => {
     const s = session();
     s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1')]));
-    s.outputs.push(...s.adapter.permissionAsked(asked, 1));
+    s.outputs.push(...s.adapter.requestOpened(asked, 1));
     const result = { ...s.toolResult('t1', 'Lieber nicht.', { is_error: true }), ...more };
     s.feed(result, s.result());
     expect(s.story().requests).toEqual([{ id: 't1', outcomes: [outcome] }]);
@@ -363,8 +363,8 @@ describe('requests', () => {
   it('is denied by the turn’s result or a message', () => {
     const s = session();
     s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1'), toolUse('t2')]));
-    s.outputs.push(...s.adapter.permissionAsked(asked, 1));
-    s.outputs.push(...s.adapter.permissionAsked({ ...asked, toolUseID: 't2' }, 1));
+    s.outputs.push(...s.adapter.requestOpened(asked, 1));
+    s.outputs.push(...s.adapter.requestOpened({ ...asked, toolUseID: 't2' }, 1));
     s.feed(s.toolResult('t1', 'Lieber nicht.', { is_error: true }));
     s.feed(s.system('permission_denied', { tool_name: 'Bash', tool_use_id: 't2', message: 'Not in this mode.' }));
     s.feed(s.result({ permission_denials: [{ tool_name: 'Bash', tool_use_id: 't1', tool_input: {} }] }));
@@ -377,7 +377,7 @@ describe('requests', () => {
   it('resolves as unknown when the agent continues, then by its tool', () => {
     const s = session();
     s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1')]));
-    s.outputs.push(...s.adapter.permissionAsked(asked, 1));
+    s.outputs.push(...s.adapter.requestOpened(asked, 1));
     const running = () => s.system('session_state_changed', { state: 'running' });
     s.feed(running(), running(), s.toolResult('t1', 'done'));
     expect(s.story().requests).toEqual([{ id: 't1', outcomes: ['unknown', 'allowed'] }]);
@@ -385,7 +385,7 @@ describe('requests', () => {
 
   it('is new if its id was passed in an earlier turn', () => {
     const s = session();
-    const ask = () => s.outputs.push(...s.adapter.permissionAsked(asked, 1));
+    const ask = () => s.outputs.push(...s.adapter.requestOpened(asked, 1));
     s.feed(s.init(['u1']));
     ask();
     s.feed(s.toolResult('t1', 'no', { is_error: true }));
@@ -399,7 +399,7 @@ describe('requests', () => {
   it('is cancelled with its turn', () => {
     const s = session();
     s.feed(s.init(['u1']));
-    s.outputs.push(...s.adapter.permissionAsked(asked, 1));
+    s.outputs.push(...s.adapter.requestOpened(asked, 1));
     s.feed(s.result({ subtype: 'error_during_execution', is_error: true, terminal_reason: 'aborted_tools' }));
     expect(s.story().requests).toEqual([{ id: 't1', outcomes: ['cancelled'] }]);
     expect(lastTurn(s)?.end).toBe('cancelled');

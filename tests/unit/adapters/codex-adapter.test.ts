@@ -1,9 +1,9 @@
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { CodexAdapter } from '@interlude/runner/adapters/codex/codex-adapter';
-import { History } from '@interlude/runner/adapters/codex/history';
 import { editsOf } from '@interlude/runner/adapters/codex/items';
 import { decisionsOf, parseRequest } from '@interlude/runner/adapters/codex/requests';
+import { History } from '@interlude/runner/adapters/codex/thread-items';
 import { clientIdOfMessage, clientIdOfWake, parseClientId } from '@interlude/runner/adapters/codex/turns';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
@@ -297,7 +297,7 @@ test('replaces a request whose id is reused', () => {
   expect(codex.of('request:resolved').map(({ value }) => value)).toEqual([
     { request_id: 'i1:3', outcome: 'unknown', message: 'Codex reused the id for another request.' },
   ]);
-  expect(codex.adapter.asked(3)?.value.input).toMatchObject({ command: 'rm -rf /' });
+  expect(codex.adapter.openRequest(3)?.value.input).toMatchObject({ command: 'rm -rf /' });
   codex.close();
 });
 

@@ -21,8 +21,8 @@ test('writes a dashboard message only in a replay', () => {
     // The agent's own history returns it.
     writer.userMessage('m1', 'Build it');
   }
-  expect(live.take()).toEqual([]);
-  const told = replay.take();
+  expect(live.drain()).toEqual([]);
+  const told = replay.drain();
   expect(types(told)).toEqual(['TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END']);
   expect(texts(told, 'm1')).toBe('Build it');
 });
@@ -41,7 +41,7 @@ describe('a turn', () => {
     writer.begin(user('m1'));
     writer.addAnswered(['m2']);
     writer.finish({ kind: 'success' });
-    const [started, finished] = writer.take();
+    const [started, finished] = writer.drain();
     expect(started?.event.metadata?.interlude).toEqual({ turn: 'user', userMessageIds: ['m1'] });
     expect(finished?.event.metadata?.interlude).toEqual({ userMessageIds: ['m1', 'm2'] });
   });
@@ -52,14 +52,14 @@ describe('a turn', () => {
     writer.taskStarted({ task_id: 't1', description: 'poll' });
     writer.finish({ kind: 'success' });
     writer.begin({ kind: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] } });
-    expect(writer.take().at(-1)?.event).toMatchObject({ parentRunId: 'r1' });
+    expect(writer.drain().at(-1)?.event).toMatchObject({ parentRunId: 'r1' });
   });
 
   test('ends an open turn as inferred', () => {
     const writer = newWriter();
     writer.begin(user('m1'));
     writer.begin(user('m2'));
-    const finished = writer.take().find(({ event }) => event.type === 'RUN_FINISHED');
+    const finished = writer.drain().find(({ event }) => event.type === 'RUN_FINISHED');
     expect(finished?.event).toMatchObject({ runId: 'r1', metadata: { interlude: { inferred: true } } });
   });
 
@@ -70,20 +70,20 @@ describe('a turn', () => {
     writer.requested({ request_id: 'q1', kind: 'permission' });
     writer.parts().appendText('text', 'a', 'Hm');
     writer.finish({ kind: 'cancelled' });
-    const order = types(writer.take()).slice(-4);
+    const order = types(writer.drain()).slice(-4);
     expect(order).toEqual(['TEXT_MESSAGE_END', 'TOOL_CALL_END', 'request:resolved', 'RUN_FINISHED']);
   });
 
   test('that is announced starts at its first content', () => {
     const writer = newWriter();
     writer.applyTurnInput('announce', () => user('m1'));
-    expect([writer.take(), writer.turn]).toEqual([[], null]);
+    expect([writer.drain(), writer.turn]).toEqual([[], null]);
     writer.applyTurnInput('request', () => user('m1'));
     writer.finish({ kind: 'success' });
     writer.applyTurnInput('announce', () => user('m2'));
     writer.end({ reason: 'exited' });
     writer.applyTurnInput('request', () => user('m3'));
-    expect(types(writer.take())).toEqual(['RUN_STARTED', 'RUN_FINISHED', 'session:ended']);
+    expect(types(writer.drain())).toEqual(['RUN_STARTED', 'RUN_FINISHED', 'session:ended']);
   });
 
   test('that a message joins is rewritten as a user turn', () => {
@@ -91,7 +91,7 @@ describe('a turn', () => {
     writer.begin({ kind: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] } });
     writer.joinTurn(['m1']);
     writer.finish({ kind: 'success' });
-    const told = writer.take().map(({ event: { type, runId, metadata } }) => [type, runId, metadata?.interlude]);
+    const told = writer.drain().map(({ event: { type, runId, metadata } }) => [type, runId, metadata?.interlude]);
     expect(told.slice(1)).toEqual([
       ['RUN_STARTED', 'r1', { turn: 'user', userMessageIds: ['m1'] }],
       ['RUN_FINISHED', 'r1', { userMessageIds: ['m1'] }],
@@ -104,7 +104,7 @@ describe('a turn', () => {
     writer.begin(user('m1'));
     writer.begin(user('m2'));
     writer.end({ reason: 'exited' });
-    const ends = writer.take().filter(({ event }) => event.type === 'RUN_ERROR');
+    const ends = writer.drain().filter(({ event }) => event.type === 'RUN_ERROR');
     expect(ends.map(({ event: { code, metadata } }) => [code, metadata?.interlude])).toEqual([
       ['result_missing', { userMessageIds: ['m1'], foldedTaskIds: ['t1'] }],
       ['agent_exited', { userMessageIds: ['m2'], foldedTaskIds: ['t1'] }],
@@ -133,7 +133,7 @@ describe('a part assembler', () => {
     agent.appendText('text', null, 'Three.');
     agent.startCall('c1', 'shell');
     agent.appendText('text', null, 'Four.');
-    const told = writer.take();
+    const told = writer.drain();
     const starts = told.filter(({ event }) => event.type === 'TEXT_MESSAGE_START').map(({ event }) => event.messageId);
     expect(starts.map((id) => texts(told, String(id)))).toEqual(['One two.', 'Three.', 'Four.']);
   });
@@ -145,7 +145,7 @@ describe('a part assembler', () => {
     writer.parts().startCall('c1', 'shell');
     writer.parts().appendText('text', 'a', 'two');
     writer.finish({ kind: 'success' });
-    expectSound(writer.take());
+    expectSound(writer.drain());
   });
 
   test('appends the new part of a full text or replaces it', () => {
@@ -154,11 +154,11 @@ describe('a part assembler', () => {
     const agent = writer.parts();
     agent.appendText('text', 'a', 'One tw');
     agent.setText('text', 'a', 'One two');
-    expect(writer.take().at(-1)?.event).toEqual({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a', delta: 'o' });
+    expect(writer.drain().at(-1)?.event).toEqual({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a', delta: 'o' });
     agent.setText('text', 'a', 'Two one');
-    expect(writer.take().at(-1)?.event).toMatchObject({ delta: 'Two one', metadata: { interlude: { whole: true } } });
+    expect(writer.drain().at(-1)?.event).toMatchObject({ delta: 'Two one', metadata: { interlude: { whole: true } } });
     agent.setText('text', 'a', 'Two one!');
-    expect(writer.take().at(-1)?.event).toEqual({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a', delta: '!' });
+    expect(writer.drain().at(-1)?.event).toEqual({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a', delta: '!' });
   });
 
   test('corrects an ended text once, only if it differs', () => {
@@ -167,12 +167,12 @@ describe('a part assembler', () => {
     const agent = writer.parts();
     agent.appendText('text', 'a', 'One');
     agent.endText();
-    writer.take();
+    writer.drain();
     agent.setText('text', 'a', 'One');
-    expect(writer.take()).toEqual([]);
+    expect(writer.drain()).toEqual([]);
     agent.setText('text', 'a', 'Two');
     agent.setText('text', 'a', 'Two');
-    expect(types(writer.take())).toEqual(['TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END']);
+    expect(types(writer.drain())).toEqual(['TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END']);
   });
 
   test('writes the rest of a long text that ended early', () => {
@@ -186,7 +186,7 @@ describe('a part assembler', () => {
     for (const whole of [`${long} and`, `${long} and more`]) agent.setText('text', 'a', whole);
     writer.finish({ kind: 'success' });
     agent.setText('text', 'a', `${long} and more`);
-    const told = writer.take();
+    const told = writer.drain();
     const starts = told.filter(({ event }) => event.type === 'TEXT_MESSAGE_START').map(({ event }) => event.messageId);
     expect(starts.map((id) => texts(told, String(id)))).toEqual([long, ' and more']);
     expectSound(told);
@@ -200,7 +200,7 @@ describe('a part assembler', () => {
     agent.setArgs('c1', {});
     agent.setArgs('c1', { command: 'ls' });
     agent.setArgs('c1', { command: 'ls' });
-    const told = writer.take().filter(({ event }) => event.type === 'TOOL_CALL_ARGS');
+    const told = writer.drain().filter(({ event }) => event.type === 'TOOL_CALL_ARGS');
     expect(told.map(({ event }) => event.delta)).toEqual(['{}', '{"command":"ls"}']);
     expect(told[1]?.event.metadata?.interlude?.whole).toBe(true);
   });
@@ -210,13 +210,13 @@ describe('a part assembler', () => {
     writer.begin(user());
     const long = '\u0001😀'.repeat(3_500_000);
     writer.parts().appendText('text', 'a', long);
-    const told = writer.take();
+    const told = writer.drain();
     expect(texts(told, 'a')).toBe(long);
     expect(told.every(({ event }) => (event.delta as string | undefined)?.isWellFormed() ?? true)).toBe(true);
     writer.parts().startCall('c1', 'shell');
     writer.parts().setResult('c1', long, { edits: [{ path: 'a', before: long, after: long }] });
     writer.finish({ kind: 'success' });
-    const rest = writer.take();
+    const rest = writer.drain();
     expectSound([...told, ...rest]);
     expect(rest.find(({ event }) => event.type === 'TOOL_CALL_RESULT')?.event.content).toMatch(/characters cut\]$/);
   });
@@ -245,7 +245,7 @@ describe('a reused call id', () => {
     expect(agent.startCall('c1', 'shell')).toBe(second);
     expect(agent.startCall('c1', 'shell', { isStart: true })).not.toBe(second);
     writer.end({ reason: 'exited' });
-    expectSound(writer.take());
+    expectSound(writer.drain());
   });
 
   test('means another call if the arguments differ', () => {
@@ -269,7 +269,7 @@ describe('a reused call id', () => {
       return id;
     });
     for (const content of ['a', 'b', 'late', 'again']) agent.setResult('c1', content);
-    expect(results(writer.take())).toEqual([
+    expect(results(writer.drain())).toEqual([
       [ids[0], 'a'],
       [ids[1], 'b'],
       ['c1', 'late'],
@@ -280,7 +280,7 @@ describe('a reused call id', () => {
     const { writer, agent } = begin();
     agent.setResult('c0', 'one');
     agent.setResult('c0', 'two');
-    expect(results(writer.take())).toEqual([['c0', 'one']]);
+    expect(results(writer.drain())).toEqual([['c0', 'one']]);
   });
 
   test('keeps name and arguments if the result came first', () => {
@@ -290,7 +290,7 @@ describe('a reused call id', () => {
     expect(agent.startCall('c0', 'shell', { isStart: true })).toBe('c0');
     agent.setArgs('c0', '{"n":1}');
     agent.setResult('c0', 'one');
-    const [, , started, args] = writer.take().map(({ event }) => event);
+    const [, , started, args] = writer.drain().map(({ event }) => event);
     expect(started).toMatchObject({ type: 'TOOL_CALL_START', toolCallId: 'c0', toolCallName: 'shell' });
     expect(args).toMatchObject({ type: 'TOOL_CALL_ARGS', delta: '{"n":1}' });
   });
@@ -302,7 +302,7 @@ describe('a task', () => {
     writer.taskStarted({ task_id: 't1' });
     writer.taskCompleted({ task_id: 't1', status: 'failed', exit_code: 3 });
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
-    expect(types(writer.take())).toEqual(['task:started', 'task:completed']);
+    expect(types(writer.drain())).toEqual(['task:started', 'task:completed']);
   });
 
   test.each([true, false])('presumed lost ends when its end is reported (started: %s)', (isStarted) => {
@@ -313,7 +313,7 @@ describe('a task', () => {
     writer.taskCompleted({ task_id: 't1', status: 'lost' });
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
     writer.taskCompleted({ task_id: 't1', status: 'lost' });
-    const statuses = writer.take().map(({ event }) => (event.value as { status?: string }).status);
+    const statuses = writer.drain().map(({ event }) => (event.value as { status?: string }).status);
     expect(statuses).toEqual([...(isStarted ? ['running'] : []), 'lost', 'completed']);
   });
 
@@ -327,16 +327,16 @@ describe('a task', () => {
     subagent.setResult('c1', 'ok');
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
     expect([subagent.textOf('text', 'm1'), subagent.argsOf('c1')]).toEqual([null, '']);
-    writer.take();
+    writer.drain();
     subagent.setText('text', 'm1', 'Done', { staysOpen: true });
     subagent.setResult('c1', 'ok');
-    expect(writer.take()).toEqual([]);
+    expect(writer.drain()).toEqual([]);
   });
 
   test('ends without a known start', () => {
     const writer = newWriter();
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
-    expect(types(writer.take())).toEqual(['task:completed']);
+    expect(types(writer.drain())).toEqual(['task:completed']);
   });
 
   test('that is hidden shows once it moves to the background', () => {
@@ -344,10 +344,10 @@ describe('a task', () => {
     writer.taskStarted({ task_id: 't1' }, 'hide');
     writer.taskProgress({ task_id: 't1', summary: 'half' });
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
-    expect(writer.take()).toEqual([]);
+    expect(writer.drain()).toEqual([]);
     writer.taskStarted({ task_id: 't1' });
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
-    expect(types(writer.take())).toEqual(['task:started', 'task:completed']);
+    expect(types(writer.drain())).toEqual(['task:started', 'task:completed']);
   });
 
   test('makes no progress after its end unless it predates the process', () => {
@@ -364,7 +364,7 @@ describe('a task', () => {
     writer.taskStarted({ task_id: 't1' });
     writer.taskStarted({ task_id: 't1', run_id: 'run' });
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
-    const told = writer.take();
+    const told = writer.drain();
     expect(types(told)).toEqual(['task:started', 'task:completed']);
     expect(told.at(-1)?.event.value).toMatchObject({ run_id: 'run' });
   });
@@ -376,7 +376,7 @@ describe('a task', () => {
     const writer = newWriter({ reusesTaskIds });
     for (const run_id of ['one', 'two']) writer.taskStarted({ task_id: 't1', run_id });
     for (const run_id of ['two', 'one']) writer.taskCompleted({ task_id: 't1', run_id, status: 'completed' });
-    const completed = writer.take().filter(({ event }) => event.name === 'task:completed');
+    const completed = writer.drain().filter(({ event }) => event.name === 'task:completed');
     const values = completed.map(({ event }) => event.value as { run_id: string; status: string });
     expect(values.map(({ run_id, status }) => `${run_id} ${status}`)).toEqual(ends);
   });
@@ -387,7 +387,7 @@ describe('a task', () => {
       writer.taskStarted({ task_id: 't1' });
       writer.taskCompleted({ task_id: 't1', status: 'completed' });
     }
-    expect(types(writer.take()).filter((type) => type === 'task:started')).toHaveLength(2);
+    expect(types(writer.drain()).filter((type) => type === 'task:started')).toHaveLength(2);
   });
 
   test('is lost with its process unless tasks outlive it', () => {
@@ -398,7 +398,7 @@ describe('a task', () => {
     const other = newWriter();
     other.taskStarted({ task_id: 't1' });
     other.end({ reason: 'exited' });
-    expect(types(other.take())).toEqual(['task:started', 'task:completed', 'session:ended']);
+    expect(types(other.drain())).toEqual(['task:started', 'task:completed', 'session:ended']);
   });
 });
 
@@ -409,7 +409,7 @@ test('resolves a passed request once with its late answer', () => {
   writer.requestPassed('q1');
   writer.resolved('q1', 'denied');
   writer.resolved('q1', 'allowed');
-  const told = writer.take().slice(1);
+  const told = writer.drain().slice(1);
   expect(told.map(({ event }) => (event.value as { outcome: string }).outcome)).toEqual(['unknown', 'denied']);
 });
 
@@ -420,7 +420,7 @@ test('ends the oldest tasks and requests beyond the limit', () => {
     writer.requested({ request_id: `q${at}`, kind: 'permission' }, true);
   }
   writer.end({ reason: 'it is over' });
-  const told = writer.take();
+  const told = writer.drain();
   expect(told.filter(({ event }) => event.name === 'request:resolved')).toHaveLength(1_500);
   expect(told.filter(({ event }) => event.name === 'task:completed')).toHaveLength(1_500);
   expectSound(told);
@@ -443,7 +443,7 @@ test('bounds ids and records', () => {
   writer.requested({ request_id: 'q', kind: 'question', title: huge, input: { [huge]: huge } });
   writer.finish({ kind: 'failed', message: huge, code: huge });
   writer.end({ reason: huge });
-  const told = writer.take();
+  const told = writer.drain();
   expectSound(told);
   const ids = told.flatMap(({ event }) => [event.messageId, event.toolCallId].filter((id) => typeof id === 'string'));
   expect(Math.max(...ids.map((id) => id.length))).toBeLessThanOrEqual(256);
@@ -456,7 +456,7 @@ test('writes the end once per process', () => {
   writer.begin(user('m1'));
   writer.end({ reason: 'terminated by signal SIGKILL', signal: 'SIGKILL' });
   writer.end({ reason: 'exited' });
-  expect(types(writer.take())).toEqual(['RUN_STARTED', 'RUN_ERROR', 'session:ended']);
+  expect(types(writer.drain())).toEqual(['RUN_STARTED', 'RUN_ERROR', 'session:ended']);
 });
 
 test('is well formed for any calls in any order', () => {
@@ -567,7 +567,7 @@ test('is well formed for any calls in any order', () => {
       for (const one of steps) one(writer);
       writer.end({ reason: 'exited' });
       writer.finish({ kind: 'success' });
-      expectSound(writer.take());
+      expectSound(writer.drain());
     }),
   );
 });

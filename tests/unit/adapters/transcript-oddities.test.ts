@@ -83,7 +83,7 @@ describe('a call id reused within a turn', () => {
       typed('On'),
       call(2),
     );
-    lines.events.push(...lines.adapter.permissionAsked('Read', { n: 2 }, {}, 8_000));
+    lines.events.push(...lines.adapter.requestOpened('Read', { n: 2 }, {}, 8_000));
     const shown = lines.events.findLast(({ event }) => event.type === 'TOOL_CALL_START')?.event.toolCallId;
     const opened = lines.events.find(({ event }) => event.name === 'request:opened')?.event.value;
     expect(opened).toMatchObject({ request_id: 'c1', tool_use_id: shown });

@@ -87,7 +87,7 @@ describe('a result that names background work', () => {
       ...launches('b1', { ...inSub, agentId: 'a2' }),
     );
     expect(lines.tasks).toEqual(['a1 running', 'a2 running', 'b1 running']);
-    expect(lines.adapter.subagents).toEqual(['a1', 'a2']);
+    expect(lines.adapter.tasks.subagents).toEqual(['a1', 'a2']);
     expect(customs(lines, 'task:started').map(({ parent_task_id: parent }) => parent)).toEqual([undefined, 'a1', 'a2']);
   });
 

@@ -10,7 +10,7 @@ const kinds = [
   ['where turns begin with what the agent says', 'qwen-code'],
 ] as const;
 
-describe('an agent that has lost its session while its process lives', () => {
+describe('an agent that lost its session', () => {
   test.each(kinds)('loads it again, and has the message once more, %s', async (_, name) => {
     const answer = (method: string, __: unknown, times: number) =>
       method === 'session/prompt' && times === 1 ? LOST : undefined;
@@ -27,7 +27,7 @@ describe('an agent that has lost its session while its process lives', () => {
     expect(lines.join('\n')).toMatch(/^warn the agent lost its session/m);
   });
 
-  test('is not asked to load it for a file that it does not find', async () => {
+  test('does not reload it for a missing file', async () => {
     const error = { code: -32_002, message: 'Resource not found: file:///a', data: { uri: 'file:///a' } };
     const answer = (method: string) => (method === 'session/prompt' ? { error } : undefined);
     const { agent, around, say, until } = await live({ past: [], answer });
@@ -38,7 +38,7 @@ describe('an agent that has lost its session while its process lives', () => {
 });
 
 describe('initialize', () => {
-  test('says which Interlude this is, and that it shows notices and compactions', async () => {
+  test('names the version of Interlude and its capabilities', async () => {
     const { agent, until } = await live();
     await until(() => agent.of('session/new')).toHaveLength(1);
     expect(agent.of('initialize')[0]?.params).toMatchObject({

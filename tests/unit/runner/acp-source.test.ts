@@ -7,7 +7,7 @@ import { custom, ID, live, openAcpSource, texts, turnEnds } from '../../support/
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 import { MemorySurroundings } from '../../support/source-surroundings';
 
-describe('a source of the kind acp:', () => {
+describe('the acp source', () => {
   testSourceContract(async (): Promise<SourceStage> => {
     const agent = await PlayedAcpAgent.open();
     let around: MemorySurroundings | null = null;
@@ -40,7 +40,7 @@ describe('a source of the kind acp:', () => {
 });
 
 describe('messages', () => {
-  test('wait in their order until the prompt before them is answered, and each reply stands in its own turn', async () => {
+  test('wait in order for the previous prompt, each with its own turn', async () => {
     const { agent, around, say, until, source } = await live();
     expect(await say('m1', 'first')).toEqual({ state: 'delivered' });
     const later = Promise.all([say('m2', 'second'), say('m3', 'third')]);
@@ -62,7 +62,7 @@ describe('messages', () => {
     await until(() => source.sessions[0]?.pendingMessages).toBe(0);
   });
 
-  test('are all given at once to an agent that says it queues them', async () => {
+  test('are prompted at once to an agent that queues them', async () => {
     const capabilities = { _meta: { claudeCode: { promptQueueing: true } } };
     const { agent, say } = await live({ capabilities });
     await Promise.all([say('m1', 'first'), say('m2', 'second')]);
@@ -70,7 +70,7 @@ describe('messages', () => {
     expect(agent.prompts).toEqual(['first', 'second']);
   });
 
-  test('are not read one late after a turn that the agent began by itself', async () => {
+  test('are not answered one late after a between-run turn', async () => {
     const { agent, around, say, until } = await live();
     await say('m1', 'first');
     await agent.prompted(1);
@@ -90,7 +90,7 @@ describe('messages', () => {
     ]);
   });
 
-  test('that an interrupt cancelled unread are given again, once nothing runs', async () => {
+  test('cancelled unread by an interrupt are prompted again when idle', async () => {
     const capabilities = { _meta: { claudeCode: { promptQueueing: true } } };
     const { agent, say, interrupt, until, around, turn } = await live({ capabilities });
     await say('m1', 'first');
@@ -110,7 +110,7 @@ describe('messages', () => {
   });
 });
 
-test('an interrupt before the first word ends the turn it was meant for', async () => {
+test('interrupted before any content end their turn', async () => {
   const { agent, say, interrupt, until, around, source } = await live({ name: 'qwen-code' });
   await say('m1', 'first');
   await agent.prompted(1);
@@ -123,7 +123,7 @@ test('an interrupt before the first word ends the turn it was meant for', async 
 });
 
 describe('permissions', () => {
-  test('are asked between prompts too, and answered with the agent’s own option', async () => {
+  test('are opened between prompts too, and answered with an option of the agent', async () => {
     const { agent, around, decide, until } = await live();
     await until(() => agent.of('session/new')).toHaveLength(1);
     agent.asks(0, 'call-1', 'touch marker');
@@ -139,7 +139,7 @@ describe('permissions', () => {
     expect(await decide(request, { optionId: 'once' })).toMatchObject({ state: 'failed' });
   });
 
-  test('that nobody answers in time are denied, and told as expired', async () => {
+  test('without an answer in time are denied and expire', async () => {
     const { agent, around, until } = await live({}, { answerWithinMs: 30 });
     await until(() => agent.of('session/new')).toHaveLength(1);
     agent.asks('uuid-1', 'call-1', 'touch marker');
@@ -159,13 +159,13 @@ describe('permissions', () => {
   });
 });
 
-describe('an agent that dies', () => {
+describe('an agent that crashes', () => {
   const past = [
     { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'first' } },
     { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'One.' } },
   ];
 
-  test('fails its turn, loads its session, and its past is not told a second time', async () => {
+  test('fails its turn, loads its session and repeats nothing', async () => {
     const { agent, around, say, until, source } = await live({ past });
     await say('m1', 'first');
     await agent.prompted(1);
@@ -188,7 +188,7 @@ describe('an agent that dies', () => {
     expect(custom(around.events, 'interlude:notice')[0]?.text).toMatch(/ended by SIGKILL.*Restarting in 0\.5 s/);
   });
 
-  test('is given again what no turn had taken up, unless its past has it', async () => {
+  test('gets unprocessed messages again unless its history has them', async () => {
     // With this agent a turn begins with what it says, not with the prompt.
     const name = 'qwen-code';
     const { agent, say, until, source, turn } = await live({ name, past });
@@ -203,7 +203,7 @@ describe('an agent that dies', () => {
     await until(() => source.sessions[0]?.pendingMessages).toBe(1);
   });
 
-  test('begins anew where it can load nothing, and the session says that it knows nothing of before', async () => {
+  test('starts a new conversation with a notice if it can’t load one', async () => {
     const { agent, around, until, source } = await live();
     await until(() => agent.of('session/new')).toHaveLength(1);
     await until(() => source.sessions[0]?.process?.state).toBe('running');
@@ -244,20 +244,20 @@ describe('setting up', () => {
         : undefined,
   };
 
-  test('signs in with the only API key, where the agent insists', async () => {
+  test('signs in with the only API key if the agent requires it', async () => {
     const { agent, until } = await live(wantsKey);
     await until(() => agent.of('session/new')).toHaveLength(2);
     expect(agent.of('authenticate').map(({ params }) => params)).toEqual([{ methodId: 'gemini-api-key' }]);
   });
 
-  test('names the ways to sign in, where there is none to choose', async () => {
+  test('names the sign-in methods without an obvious choice', async () => {
     const authMethods = [{ id: 'oauth', name: 'Log in with Google' }];
     const { gaveUp, around, until } = await live({ ...wantsKey, authMethods });
     await until(gaveUp).toMatch(/requires signing in.*choose one with --auth: oauth \(Log in with Google\)/);
     expect(custom(around.events, 'session:ended')[0]?.reason).toMatch(/--auth/);
   });
 
-  test('sets mode and model where they are offered, and says which there are', async () => {
+  test('sets offered modes and models, and lists them otherwise', async () => {
     const configOptions = [
       {
         id: 'model',
@@ -282,7 +282,7 @@ describe('setting up', () => {
     await unknown.until(unknown.gaveUp).toMatch(/no mode "yolo"; it offers: ask/);
   });
 
-  test('says what is wrong with an agent that answers nothing, until it does', async () => {
+  test('reports an agent that does not respond', async () => {
     let isMute = true;
     const answer = (method: string) => (isMute && method === 'initialize' ? null : undefined);
     const { agent, source, lines, until } = await live({ answer }, { patienceMs: 50 });
@@ -297,14 +297,14 @@ describe('setting up', () => {
     await until(() => source.sessions[0]?.trouble).toBeUndefined();
   });
 
-  test('a program that is not there is said at once', async () => {
+  test('reports a missing program at once', async () => {
     const { gaveUp, until } = await live({}, { command: ['/nowhere/agent'] });
     await until(gaveUp).toMatch(/\/nowhere\/agent can’t be started: .*ENOENT/);
   });
 });
 
-describe('what an agent sends', () => {
-  test('is read on behind what can’t be read, and that is kept and complained about', async () => {
+describe('output of the agent', () => {
+  test('is read past unreadable lines, which are kept and logged', async () => {
     const { agent, around, lines, until, source } = await live();
     await until(() => source.sessions[0]?.provider).toBe('played 1');
     await until(() => around.stored.get(`acp-session:${ID}`)).toContain(SESSION);
@@ -319,14 +319,14 @@ describe('what an agent sends', () => {
     expect(around.events.filter(({ type }) => type === 'RAW').length).toBe(6);
   });
 
-  test('is answered with “method not found” where it asks for what is not offered', async () => {
+  test('gets “method not found” for an unsupported request', async () => {
     const { agent, until } = await live();
     await until(() => agent.of('session/new')).toHaveLength(1);
     agent.send({ id: 'x', method: 'fs/read_text_file', params: { sessionId: SESSION, path: '/etc/passwd' } });
     await until(() => fieldsOf(agent.answers('x')[0]?.error).code).toBe(-32_601);
   });
 
-  test('may be ten megabytes in one frame', async () => {
+  test('may have ten megabytes in one frame', async () => {
     const { agent, around, say, until } = await live();
     await say('m1', 'first');
     await agent.prompted(1);
@@ -337,7 +337,7 @@ describe('what an agent sends', () => {
     expect(texts(around.events).join('')).toBe(long);
   });
 
-  test('may break off in the middle of a frame: the turn fails, and the runner lives', async () => {
+  test('may end within a frame, which fails the turn only', async () => {
     const { agent, around, say, until, lines, source } = await live({ past: [] });
     await say('m1', 'first');
     await agent.prompted(1);

@@ -108,7 +108,7 @@ function desk(owed: PendingReply[], stored = new Map<string, string>()) {
     emit: (_sessionId, events) => emit(events),
     store,
     openWork: () => open,
-    owed: () => owed,
+    pendingReplies: () => owed,
     caughtUp: async () => undefined,
     replied: (_sessionId, messageId) => void replied.push(messageId),
     reported: () => undefined,

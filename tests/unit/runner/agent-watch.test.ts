@@ -11,7 +11,7 @@ function watched(leftOpen: OpenWork | null) {
   const told: string[] = [];
   const watch = new AgentWatch(null, {
     ask: async () => answer,
-    say: () => {},
+    print: () => {},
     now: () => now,
     close: async () => void told.push('closed'),
     openWork: () => new Map(leftOpen === null ? [] : [['s1', leftOpen]]),
@@ -25,13 +25,13 @@ function watched(leftOpen: OpenWork | null) {
     told,
     async look(reason: string | null) {
       answer = reason;
-      await watch.look();
+      await watch.probe();
       now += 5_000;
     },
   };
 }
 
-test('an agent that has not answered since the start is not vouched for with what was left open', async () => {
+test('reports work left open as unknown until the agent responds', async () => {
   const { watch, told, look } = watched(IN_A_TURN);
   await look('no answer');
   expect(watch.unreachable).toEqual({ since: AT, reason: 'no answer', wasAtWork: true });
@@ -42,14 +42,14 @@ test('an agent that has not answered since the start is not vouched for with wha
   expect(told).toEqual(['unreachable', 'reachable']);
 });
 
-test('an agent that never answers is lost once, since the first question', async () => {
+test('loses an agent once, from the first unanswered probe', async () => {
   const { watch, told, look } = watched(IN_A_TURN);
   for (let times = 0; times < 10; times += 1) await look('no answer');
   expect(told).toEqual(['unreachable', 'unreachable', 'closed']);
   expect(watch.unreachable?.since).toBe(AT);
 });
 
-test('where nothing was left open, an agent has its time to start', async () => {
+test('gives an agent without open work time to start', async () => {
   const { watch, look } = watched(null);
   for (let times = 0; times < 4; times += 1) await look('no answer');
   expect(watch.unreachable).toBeUndefined();
@@ -57,7 +57,7 @@ test('where nothing was left open, an agent has its time to start', async () => 
   expect(watch.unreachable).toEqual({ since: AT, reason: 'no answer', wasAtWork: false });
 });
 
-test('an agent that has answered may miss some questions', async () => {
+test('tolerates some missed probes', async () => {
   const { watch, told, look } = watched(IN_A_TURN);
   await look(null);
   for (let times = 0; times < 3; times += 1) await look('no answer');

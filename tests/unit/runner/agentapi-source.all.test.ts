@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { AgentApiEmulator, menu } from '../../support/agentapi-server';
 import { attached, settled } from '../../support/agentapi-stage';
 
-test('AgentApiSource confirms no menu whose mark does not move to the chosen option', async () => {
+test('AgentApiSource confirms no menu whose selection does not move', async () => {
   const server = await AgentApiEmulator.start();
   server.replies('Welcome');
   const { say, requests, choose } = await attached({}, server);

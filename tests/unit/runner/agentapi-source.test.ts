@@ -31,7 +31,7 @@ async function stage(): Promise<SourceStage> {
     },
     async begin() {
       await settled(() => source?.sessions[0]?.state).toBe('still');
-      const outcome = await source?.say(messageTo('m0', 'Build it'));
+      const outcome = await source?.deliver(messageTo('m0', 'Build it'));
       expect(outcome).toEqual({ state: 'delivered' });
       server.says('Building');
       await settled(turn).not.toBeNull();
@@ -44,12 +44,12 @@ async function stage(): Promise<SourceStage> {
   };
 }
 
-describe('a source of the kind agentapi:', () => {
+describe('the agentapi source', () => {
   testSourceContract(stage);
 });
 
 describe('a message', () => {
-  test('is typed trimmed, and answered in a turn that ends once the screen stands still', async () => {
+  test('is typed trimmed, and answered in a turn that ends when the screen is stable', async () => {
     const { server, say, turns, facts, lines } = await attached({}, await resting());
     expect(await say('  Build it\n')).toEqual({ state: 'delivered' });
     expect(server.typed).toEqual(['Build it']);
@@ -63,7 +63,7 @@ describe('a message', () => {
     expect(facts()).toMatchObject({ state: 'still', provider: 'claude (AgentAPI)', pendingMessages: 0 });
   });
 
-  test('waits while the agent works, and uses up no attempt', async () => {
+  test('waits while the agent works, without counting attempts', async () => {
     const { server, say, turns } = await attached({}, await resting());
     await say('one');
     server.says('Working');
@@ -80,7 +80,7 @@ describe('a message', () => {
     ]);
   });
 
-  test('waits when AgentAPI finds the screen moving, which the runner had not heard yet', async () => {
+  test('waits when AgentAPI finds the screen unstable', async () => {
     const { server, say, facts } = await attached({}, await resting());
     await settled(() => facts()?.state).toBe('still');
     server.status = 'running';
@@ -92,7 +92,7 @@ describe('a message', () => {
     await settled(() => facts()?.trouble).toBeUndefined();
   });
 
-  test('is not typed into a question that came up while it was being stored', async () => {
+  test('is not typed into a question that appears meanwhile', async () => {
     const server = await resting();
     server.hasScreen = false;
     const { say, facts } = await attached({}, server);
@@ -106,13 +106,13 @@ describe('a message', () => {
     expect(server.typed).toEqual(['one']);
   });
 
-  test('that is empty is refused with a sentence', async () => {
+  test('is refused with a reason if empty', async () => {
     const { server, say } = await attached({}, await resting());
     expect(await say(' \n ')).toEqual({ state: 'failed', reason: 'the message is empty' });
     expect(server.typed).toEqual([]);
   });
 
-  test('is delivered once it is among the messages, though its POST is answered at the end of the turn', async () => {
+  test('is delivered once listed, before its POST is answered', async () => {
     const server = await resting();
     server.transport = 'acp';
     const { say, turns, facts } = await attached({ waits: { ...QUICK, pollMs: 30 } }, server);
@@ -127,7 +127,7 @@ describe('a message', () => {
     expect(turns()).toHaveLength(1);
   });
 
-  test('that was being typed when the runner was killed is found again, and not typed twice', async () => {
+  test('is not typed twice when it arrived before a kill', async () => {
     const server = await resting();
     server.transport = 'acp';
     const before = await attached({}, server);
@@ -141,24 +141,24 @@ describe('a message', () => {
     const stored = new MemorySurroundings(undefined, before.around);
     await before.source.close(0, 'killed');
     const { source, turns } = await attached({}, server, stored);
-    expect(await source.say(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
+    expect(await source.deliver(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
     server.replies('Built.');
     server.unlock();
     await settled(() => turns()).toEqual([{ kind: 'user', asked: ['m1'], said: 'Built.', end: 'success' }]);
     expect(server.typed).toEqual(['Build it']);
   });
 
-  test('that had not reached the agent before a kill is typed by the next runner, once', async () => {
+  test('is typed by the next runner when a kill prevented it', async () => {
     const server = await resting();
     const stored = new MemorySurroundings();
     stored.stored.set('in-hand:s', '[{"messageId":"m1","text":"Build it"}]');
     const { source } = await attached({}, server, stored);
     await settled(() => server.typed).toEqual(['Build it']);
-    expect(await source.say(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
+    expect(await source.deliver(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
     expect(server.typed).toEqual(['Build it']);
   });
 
-  test('waits for a server that is not there, and the page says so', async () => {
+  test('waits for a missing server, with a note on the page', async () => {
     const server = await resting();
     const { say, facts, turns } = await attached({}, server);
     await settled(() => facts()?.state).toBe('still');
@@ -172,7 +172,7 @@ describe('a message', () => {
     expect(server.typed).toEqual(['one']);
   });
 
-  test('typed by somebody else begins a turn that names it', async () => {
+  test('typed by another client starts a turn that names it', async () => {
     const { server, turns, facts } = await attached({}, await resting());
     await settled(() => facts()?.state).toBe('still');
     await fetch(`${server.url}/message`, { method: 'POST', body: JSON.stringify({ content: 'hello', type: 'user' }) });
@@ -183,7 +183,7 @@ describe('a message', () => {
 });
 
 describe('between runs', () => {
-  test('what comes to the last message is a turn of the agent’s own, with the new words only', async () => {
+  test('turns additions to the last message into a between-run turn', async () => {
     const { server, say, turns } = await attached({}, await resting());
     await say('Run the poll in the background');
     server.replies('It runs.\nI tell you when it ends.');
@@ -200,7 +200,7 @@ describe('between runs', () => {
     ]);
   });
 
-  test('a connection that ends is opened again, for ever, and what it replays is told once', async () => {
+  test('reopens a closed stream forever and drops its replay', async () => {
     const { server, say, turns, lines } = await attached({}, await resting());
     await say('Build it');
     server.says('Building');
@@ -215,7 +215,7 @@ describe('between runs', () => {
     expect(lines().filter((line) => line.includes('Welcome'))).toHaveLength(1);
   });
 
-  test('what was said while nobody listened is told with the next connection', async () => {
+  test('emits text from while the runner was away', async () => {
     const server = await resting();
     const first = await attached({}, server);
     await first.say('Run it');
@@ -229,7 +229,7 @@ describe('between runs', () => {
     expect(turns()[1]).toEqual({ kind: 'between-run', asked: [], said: 'It has ended.', end: 'success' });
   });
 
-  test('a server that is lost fails the turn that was open, and is heard again once it is back', async () => {
+  test('fails the open turn of a lost server, and continues when it is back', async () => {
     const server = await resting();
     const { source, say, turns, lines, facts } = await attached({}, server);
     await say('Build it');
@@ -238,7 +238,7 @@ describe('between runs', () => {
     expect(reason).toBe(`no answer at ${server.url}/: ECONNREFUSED`);
     await source.lost(reason ?? '');
     expect(turns()[0]?.end).toBe('failed');
-    expect(lines().join('\n')).toContain(`The agent has gone (${reason}). Retrying.`);
+    expect(lines().join('\n')).toContain(`The agent is gone (${reason}). Retrying.`);
     expect(facts()?.state).toBeUndefined();
     await server.listen();
     await settled(() => source.reach()).toBeNull();
@@ -246,7 +246,7 @@ describe('between runs', () => {
     await settled(() => turns()[1]?.said).toBe('Built after all.');
   });
 
-  test('a server whose stream of events is refused is polled, and answers in the turn that asked', async () => {
+  test('polls a server that refuses its stream', async () => {
     const server = await resting();
     const { say, turns, facts, lines } = await attached({}, server);
     await settled(() => facts()?.state).toBe('still');
@@ -270,7 +270,7 @@ describe('between runs', () => {
     expect(lines().filter((line) => line.includes('Welcome'))).toHaveLength(1);
   });
 
-  test('a server that never gives a stream is polled from the start, and its past is told once', async () => {
+  test('polls a server that never has a stream', async () => {
     const server = await resting();
     server.hasEvents = false;
     const { say, turns, lines } = await attached({}, server);
@@ -281,7 +281,7 @@ describe('between runs', () => {
     expect(lines().filter((line) => line.includes('Welcome'))).toHaveLength(1);
   });
 
-  test('a server that holds its lock for as long as a turn takes counts as reachable, deaf or not', async () => {
+  test('counts a server that blocks during a turn as reachable', async () => {
     const server = await resting();
     server.transport = 'acp';
     const { source, say, turns, facts } = await attached({}, server);
@@ -299,7 +299,7 @@ describe('between runs', () => {
     expect(turns()).toEqual([{ kind: 'user', asked: ['m1'], said: 'Built.', end: 'success' }]);
   });
 
-  test('a process that begins anew ends the turn of the old one, and its ids are others', async () => {
+  test('ends the turn of a replaced process and uses new ids', async () => {
     const server = await resting();
     const { say, turns, lines, facts } = await attached({}, server);
     await say('one');
@@ -313,10 +313,10 @@ describe('between runs', () => {
     await say('two');
     await settled(() => turns()[1]?.end).toBe('success');
     expect(turns()[1]).toMatchObject({ asked: ['m2'], said: 'Done anew.' });
-    expect(lines().join('\n')).toContain('was started anew: what it knew');
+    expect(lines().join('\n')).toContain('restarted and may have lost');
   });
 
-  test('errors of the terminal are told once, however often they are replayed', async () => {
+  test('emits errors of the terminal once', async () => {
     const { server, lines, facts } = await attached({}, await resting());
     await settled(() => facts()?.state).toBe('still');
     server.fails('the API key is wrong');
@@ -328,7 +328,7 @@ describe('between runs', () => {
     );
   });
 
-  test('garbage, an event of 10 MB and a frame without an end are survived', async () => {
+  test('survives garbage, an event of 10 MB and an endless frame', async () => {
     const { server, say, turns, around } = await attached({}, await resting());
     await say('Read it');
     server.write('event: message_update\ndata: {"id":"x"}\n\ndata: 7\n\nevent: y\ndata: nothing\n\n');
@@ -342,7 +342,7 @@ describe('between runs', () => {
     expect(around.logged.join('\n')).toContain('invalid JSON');
   });
 
-  test('a name that AgentAPI does not answer to is told with what to do', async () => {
+  test('explains a rejected host name', async () => {
     const server = await resting();
     server.allowsHost = false;
     const { facts } = await attached({}, server);
@@ -358,7 +358,7 @@ describe('a choice on the screen', () => {
   test.each([
     ['2', 1, 'allowed'],
     ['3', 2, 'denied'],
-  ])('is a request, and the answer %s is given by keys', async (optionId, index, outcome) => {
+  ])('is a request, and the answer %s is typed as keys', async (optionId, index, outcome) => {
     const server = await resting();
     const { say, requests, opened, choose, turns, lines } = await attached({}, server);
     await say('Clean up');
@@ -388,7 +388,7 @@ describe('a choice on the screen', () => {
     expect(turns()[0]?.said).toBe('I clean up.\nDone.');
   });
 
-  test('that the terminal asks no more is refused, and nothing is confirmed', async () => {
+  test('is refused once the terminal no longer shows it', async () => {
     const server = await resting();
     const { say, requests, choose } = await attached({}, server);
     await say('Clean up');
@@ -409,7 +409,7 @@ describe('a choice on the screen', () => {
   test.each([
     ['with the stream of the screen', true],
     ['without it', false],
-  ])('is not given to another question with the same answers, %s', async (_how, hasScreen) => {
+  ])('is not answered in another question with the same options, %s', async (_how, hasScreen) => {
     const server = await resting();
     server.hasScreen = hasScreen;
     const { say, requests, opened, choose } = await attached({}, server);
@@ -425,7 +425,7 @@ describe('a choice on the screen', () => {
     expect(server.keys).toEqual([]);
   });
 
-  test('is read off the last message where there is no stream of the screen', async () => {
+  test('is read from the last message without a screen stream', async () => {
     const server = await resting();
     server.hasScreen = false;
     const { say, requests, choose } = await attached({}, server);
@@ -439,7 +439,7 @@ describe('a choice on the screen', () => {
   });
 });
 
-test('a turn is interrupted by Escape, and shown as broken off', async () => {
+test('interrupts a turn with Escape', async () => {
   const { server, say, turns, interrupt, turn } = await attached({}, await resting());
   expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing is running now' });
   await say('Build it');

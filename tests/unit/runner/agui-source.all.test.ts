@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { listening } from '../../support/agui-stage';
 
-test('AgUiSource refuses a message whose error answer never ends, after five seconds', async () => {
+test('AgUiSource refuses a message after an endless error response of five seconds', async () => {
   const server = createServer((request, response) => {
     response.writeHead(request.method === 'POST' ? 500 : 404, { 'content-type': 'text/html' });
     if (request.method === 'POST') response.write('<h1>Broken</h1>');

@@ -46,12 +46,12 @@ async function stage(): Promise<SourceStage> {
   };
 }
 
-describe('a source of the kind agui:', () => {
+describe('the agui source', () => {
   testSourceContract(stage);
 });
 
 describe('a message', () => {
-  test('is posted with the conversation so far, and answered in the turn that names it', async () => {
+  test('is posted with the conversation, and answered in the turn that names it', async () => {
     const { server, say, turns } = await listening();
     server.onRun = (run) => run.reply(`You said: ${run.input.messages.at(-1)?.content}`);
     expect(await say('one')).toEqual({ state: 'delivered' });
@@ -70,7 +70,7 @@ describe('a message', () => {
     ]);
   });
 
-  test('is posted behind an answer once, though the server names it otherwise in its snapshot', async () => {
+  test('is posted once although the snapshot has other ids', async () => {
     const { server, say } = await listening();
     const answer = { id: 'own-1', role: 'assistant', content: 'Yes.' };
     const calls = [{ id: 'c1', type: 'function', function: { name: 'x', arguments: '{}' } }];
@@ -97,7 +97,7 @@ describe('a message', () => {
     expect(server.inputs[1]?.messages).toEqual([{ id: 'm2', role: 'user', content: 'two' }]);
   });
 
-  test('waits while a run is under way, and is given in the order in which it came', async () => {
+  test('waits for the running run, in order', async () => {
     const { server, say, turns } = await listening();
     await say('one');
     const [two, three] = [say('two'), say('three')];
@@ -112,7 +112,7 @@ describe('a message', () => {
     ]);
   });
 
-  test('waits for a server that is not there, for as long as it takes, and reaches it once', async () => {
+  test('waits for a missing server and is delivered once', async () => {
     const { server, say, trouble } = await listening();
     await server.stop();
     const saying = say('one');
@@ -124,7 +124,7 @@ describe('a message', () => {
     await settled(trouble).toBeUndefined();
   });
 
-  test('is refused with the server’s own words', async () => {
+  test('is refused with the error of the server', async () => {
     const { server, say, turns } = await listening();
     server.refusal = { status: 422, body: '{"detail":"messages: field required"}' };
     expect(await say('one')).toEqual({
@@ -136,7 +136,7 @@ describe('a message', () => {
     expect(turns()).toEqual([]);
   });
 
-  test('is refused by an endless error answer, without the address’s password', async () => {
+  test('is refused by an endless error response, without the password of the URL', async () => {
     const server = createServer((request, response) => {
       response.writeHead(request.method === 'POST' ? 500 : 404, { 'content-type': 'text/html' });
       if (request.method === 'POST') pour(response);
@@ -155,7 +155,7 @@ describe('a message', () => {
     expect(`${outcome.reason} ${trouble()}`).not.toContain('opensesame');
   });
 
-  test('is tried again while the server says that it is busy', async () => {
+  test('is retried while the server is busy', async () => {
     const { server, say, trouble } = await listening();
     server.refusal = { status: 409, body: 'a run is under way' };
     const saying = say('one');
@@ -165,11 +165,11 @@ describe('a message', () => {
     expect(await saying).toEqual({ state: 'delivered' });
   });
 
-  test('whose fate nobody knows after a kill is not sent again', async () => {
+  test('is not repeated after a kill with unknown outcome', async () => {
     const { server, around, source } = await listening();
     server.refusal = { status: 503, body: '' };
     const stored = () => around.stored.get(`in-hand:${SESSION}`) ?? '';
-    void source.say(message('m1', 'one'), false);
+    void source.deliver(message('m1', 'one'), false);
     await settled(stored).toContain('m1');
     // As it is on disk in the moment after the POST has left.
     const after = new MemorySurroundings(undefined, around);
@@ -183,12 +183,12 @@ describe('a message', () => {
       headers: {},
     });
     await next.start();
-    const outcome = await next.say(message('m1', 'one'), true);
+    const outcome = await next.deliver(message('m1', 'one'), true);
     expect(outcome).toMatchObject({ state: 'failed', reason: expect.stringContaining('Check what it does') });
     await next.close(0, 'the test is over');
   });
 
-  test('is answered by a turn that fails if its stream breaks, ends early, or ends in the middle of a frame', async () => {
+  test('has a failed turn when its stream breaks or ends early', async () => {
     const { server, say, turns, around } = await listening();
     for (const [at, broken] of (['cut', 'end', 'half'] as const).entries()) {
       await say(`${broken}`);
@@ -206,7 +206,7 @@ describe('a message', () => {
     await settled(() => turns()[3]).toEqual({ kind: 'user', asked: ['m4'], said: ['Still here.'], end: 'success' });
   });
 
-  test('may be answered by frames of 10 MB, and by garbage between good ones', async () => {
+  test('survives frames of 10 MB and garbage', async () => {
     const { server, say, turns, around } = await listening();
     await say('Read it');
     const { run } = server;
@@ -224,7 +224,7 @@ describe('a message', () => {
   });
 });
 
-describe('a run that is told on the stream of events', () => {
+describe('a run on the event stream', () => {
   const told = (run: { threadId: string; runId: string }, text: string) => [
     { type: 'RUN_STARTED', ...run },
     ...said('a1', text, run),
@@ -237,7 +237,7 @@ describe('a run that is told on the stream of events', () => {
     ['JSON', 202, '{"status":"accepted"}'],
     ['JSON that names no run', 200, '{}'],
     ['an error of something in between', 504, 'upstream timed out'],
-  ])('is accepted where its POST is answered with %s', async (_what, status, body) => {
+  ])('is accepted when its POST is answered with %s', async (_what, status, body) => {
     const { server, say, turns, around } = await listening({ waits: { longestMs: 20, beginMs: 5_000 } });
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status, body, isHeld: status === 504 };
@@ -254,7 +254,7 @@ describe('a run that is told on the stream of events', () => {
     expect([server.inputs.length, around.logged.filter((line) => line.includes('broke'))]).toEqual([2, []]);
   });
 
-  test('may not have arrived where its POST is answered with JSON and nothing is told', async () => {
+  test('has an unknown outcome when its POST returns JSON and no event follows', async () => {
     const { server, say, turns } = await listening();
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status: 202, body: '{}' };
@@ -266,7 +266,7 @@ describe('a run that is told on the stream of events', () => {
     expect(turns()).toEqual([]);
   });
 
-  test('is interrupted there', async () => {
+  test('can be interrupted', async () => {
     const { server, say, turns, turn, interrupt } = await listening();
     await settled(() => server.listeners).toBe(1);
     server.canInterrupt = false;
@@ -280,7 +280,7 @@ describe('a run that is told on the stream of events', () => {
     await settled(() => turns()[0]?.end).toBe('cancelled');
   });
 
-  test('lets the next message go though its POST is never answered', async () => {
+  test('does not block the next message when its POST never ends', async () => {
     const { server, say, turns } = await listening();
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status: 200, body: '{}', isHeld: true };
@@ -296,7 +296,7 @@ describe('a run that is told on the stream of events', () => {
 });
 
 describe('between runs', () => {
-  test('what the agent does is heard before anybody has written, by one listener', async () => {
+  test('reads events before the first message, with one reader', async () => {
     const { server, turns } = await listening();
     server.between(taskEnded('t1', 'Poll exited with code 3'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' });
     server.between(...said('a1', 'The poll has failed.', S), { type: 'RUN_FINISHED', ...S });
@@ -313,7 +313,7 @@ describe('between runs', () => {
     expect(server.mostListeners).toBe(1);
   });
 
-  test('a stream that breaks is opened again, for ever, and goes on with the turn that was open in it', async () => {
+  test('reopens a broken stream forever and continues its turn', async () => {
     const { server, turns, trouble } = await listening();
     for (let times = 0; times < 40; times += 1) {
       await settled(() => server.listeners).toBe(1);
@@ -334,7 +334,7 @@ describe('between runs', () => {
     expect(server.mostListeners).toBe(1);
   });
 
-  test('a stream that once worked and is missing is asked for again soon, and the transcript says what was not heard', async () => {
+  test('retries a stream that worked before, and notes the gap', async () => {
     const { server, around, tasks, trouble } = await listening({ waits: { longestMs: 20, missingMs: 300_000 } });
     server.tasks = null;
     await settled(() => server.listeners).toBe(1);
@@ -350,7 +350,7 @@ describe('between runs', () => {
     expect(tasks()).toEqual(['t1']);
   });
 
-  test('a server that gets its stream late is asked ever less often for it', async () => {
+  test('retries a missing stream ever less often', async () => {
     const server = await AmbientServer.start();
     server.streams = 'none';
     await listening({ waits: { longestMs: 20, missingMs: 300_000 } }, server);
@@ -359,7 +359,7 @@ describe('between runs', () => {
     await settled(() => server.listeners).toBe(1);
   });
 
-  test('a server without such a stream is named on the agent’s page, with the paths that were tried', async () => {
+  test('reports a server without a stream with the tried paths', async () => {
     const server = await AmbientServer.start();
     server.streams = 'none';
     const { trouble } = await listening({}, server);
@@ -369,7 +369,7 @@ describe('between runs', () => {
     expect(server.listeners).toBe(1);
   });
 
-  test('a gateway that refuses the stream alone is no dead agent, and one that refuses all is', async () => {
+  test('counts a gateway that refuses everything as an outage', async () => {
     const { server, source, say, trouble } = await listening();
     server.gatewayStatus = { events: 503 };
     server.cutListeners();
@@ -380,7 +380,7 @@ describe('between runs', () => {
     expect(await source.reach()).toMatch(/its gateway answers 502$/);
   });
 
-  test('a server that takes no connections and still speaks is not dead, until it falls silent', async () => {
+  test('counts a server that still sends events as reachable', async () => {
     const { server, source, say, turns } = await listening();
     expect(await say('one')).toEqual({ state: 'delivered' });
     server.drain();
@@ -391,7 +391,7 @@ describe('between runs', () => {
     expect(await source.reach()).toMatch(/ECONNREFUSED$/);
   });
 
-  test('what a server replays to the next runner is not told again', async () => {
+  test('drops what a server replays to the next runner', async () => {
     const { server, around, source } = await listening();
     const all = [taskBegan('t1', 'Poll'), taskEnded('t1'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' }];
     await settled(() => server.listeners).toBe(1);
@@ -428,7 +428,7 @@ describe('between runs', () => {
     expect(JSON.stringify(told())).not.toMatch(/t1|Polled/);
   });
 
-  test('a stream that the next runner can’t open at once leaves a notice', async () => {
+  test('leaves a notice when the next runner can’t open the stream at once', async () => {
     const { server, around, source } = await listening();
     server.between({ type: 'RUN_STARTED', ...S }, { type: 'RUN_FINISHED', ...S });
     await settled(() => around.stored.get(`agui-ended:${SESSION}`)).toContain(S.runId);
@@ -446,12 +446,12 @@ describe('between runs', () => {
     await settled(() => JSON.stringify(after.events)).toContain('No signal from the agent');
   });
 
-  test('a path of its own is read, where one was named', async () => {
+  test('reads a named events path', async () => {
     const { server } = await listening({ eventsPath: '/events/{threadId}' });
     await settled(() => server.asked).toContain('GET /events/s');
   });
 
-  test('of a stream of all threads only its own is told', async () => {
+  test('emits only its own thread of a shared stream', async () => {
     const server = await AmbientServer.start();
     server.streams = 'all';
     const { turns } = await listening({}, server);
@@ -464,7 +464,7 @@ describe('between runs', () => {
     await settled(() => turns().map((turn) => turn.said[0])).toEqual(['Yes']);
   });
 
-  test('a turn of the agent’s own that begins while a person’s runs is told behind it', async () => {
+  test('emits a between-run turn after the running user turn', async () => {
     const { server, say, turns } = await listening();
     await say('one');
     const { run } = server;
@@ -483,7 +483,7 @@ describe('between runs', () => {
 });
 
 describe('a turn', () => {
-  test('is interrupted where the server runs it, and else by its stream', async () => {
+  test('is interrupted at the server, else by its stream', async () => {
     const { server, say, turns, interrupt, turn } = await listening();
     await say('one');
     await settled(turn).not.toBeNull();
@@ -500,7 +500,7 @@ describe('a turn', () => {
     expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing is running now' });
   });
 
-  test('is cut off when the runner ends, once its time is over', async () => {
+  test('is cut off at the deadline of close', async () => {
     const { source, say, turns, around } = await listening();
     await say('one');
     await source.close(0, 'the runner was stopped');
@@ -510,7 +510,7 @@ describe('a turn', () => {
 });
 
 describe('a task', () => {
-  test('is stopped where the server can, and settled by its list', async () => {
+  test('is stopped at the server and settled by its list', async () => {
     const { server, say, stop, tasks } = await listening();
     await say('one');
     server.run?.say({ type: 'RUN_STARTED', ...server.run.ids }, taskBegan('t1', 'Poll'), taskBegan('t2', 'Build'));
@@ -527,7 +527,7 @@ describe('a task', () => {
     expect(await stop('t2')).toEqual({ state: 'failed', reason: 'this server can’t stop tasks' });
   });
 
-  test('that ended while the runner was away is settled at its start', async () => {
+  test('that ended while the runner was away is settled at startup', async () => {
     const { server, say, around, tasks, source } = await listening();
     await say('one');
     server.run?.say(taskBegan('t1', 'Poll'));
@@ -565,7 +565,7 @@ describe('a question', () => {
     run.end();
   };
 
-  test('with which a run has ended is answered by the result of its call', async () => {
+  test('that ends a run is answered by a tool result', async () => {
     const { server, say, requests, reply } = await listening();
     await say('one');
     ask(server.run);
@@ -580,7 +580,7 @@ describe('a question', () => {
     expect((await reply('q1', { 'Which branch?': 'dev' })).reason).toMatch(/already answered|no longer waits/);
   });
 
-  test('is answered by the next message as well, which its turn names', async () => {
+  test('is also answered by the next message', async () => {
     const { server, say, requests, turns } = await listening();
     await say('one');
     ask(server.run);
@@ -592,7 +592,7 @@ describe('a question', () => {
     expect(requests()).toEqual([]);
   });
 
-  test('that is an interrupt is answered by a resume, and messages wait for that', async () => {
+  test('from an interrupt is answered by resume, and messages wait', async () => {
     const { server, say, requests, allow, turns } = await listening();
     await say('one');
     const { run } = server;

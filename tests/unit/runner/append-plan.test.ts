@@ -14,8 +14,8 @@ const wide = (sessionId: string): Candidate => ({ ...candidate('event', sessionI
 
 const lostIn = (body: string) => JSON.parse(body) as { sessionId?: string; lost: { count: number; reason: string } };
 
-describe('what an outbox takes', () => {
-  test('given room, every record gets the next number', () => {
+describe('accepting records', () => {
+  test('numbers every record while there is room', () => {
     const { rows, after, dropped } = planAppend({ ...empty, seq: 41 }, [candidate('event'), candidate('log')], roomy);
     expect(rows.map((row) => [row.seq, row.kind])).toEqual([
       [42, 'event'],
@@ -25,14 +25,14 @@ describe('what an outbox takes', () => {
     expect(dropped).toBe(0);
   });
 
-  test('where mere log lines find no room any more, one that tells of a failure does', () => {
+  test('keeps a line about a failure when other log lines are dropped', () => {
     const bound = { maxRows: 10, maxBytes: 1_000_000 };
     const full = { ...empty, seq: 9, rows: 9 };
     expect(planAppend(full, [candidate('log')], bound).dropped).toBe(1);
     expect(planAppend(full, [{ ...candidate('log'), isFailure: true }], bound).dropped).toBe(0);
   });
 
-  test('of the outbox’s own lines that find no room it says nothing: each would be the next one’s reason', () => {
+  test('drops the outbox’s own lines silently', () => {
     const own = {
       kind: 'log',
       agentId: 'a1',
@@ -47,14 +47,14 @@ describe('what an outbox takes', () => {
     expect([dropped, rows.map(({ kind }) => kind)]).toEqual([0, ['lost']]);
   });
 
-  test('given nine tenths full, log lines are dropped and events are not', () => {
+  test('drops log lines but no events above nine tenths', () => {
     const before = { ...empty, seq: 9, rows: 9 };
     const { rows, dropped } = planAppend(before, [candidate('log'), candidate('event')], { ...roomy, maxRows: 11 });
     expect(rows.map((row) => row.kind)).toEqual(['lost', 'event']);
     expect(dropped).toBe(1);
   });
 
-  test('given half full, what tasks wrote is dropped, and neither events nor log lines are', () => {
+  test('drops only task output above a half', () => {
     const output = candidateOf(
       JSON.stringify({ kind: 'event', agentId: 'a1', occurredAt: 7, event: { type: 'CUSTOM', name: 'task:output' } }),
     );
@@ -66,7 +66,7 @@ describe('what an outbox takes', () => {
     expect(fuller.dropped).toBe(1);
   });
 
-  test('the bytes count as the rows do', () => {
+  test('limits bytes like rows', () => {
     const { rows } = planAppend(empty, [candidate('event', 's', 60), candidate('event', 's', 60)], {
       ...roomy,
       maxBytes: 100,
@@ -74,16 +74,16 @@ describe('what an outbox takes', () => {
     expect(rows.map((row) => row.kind)).toEqual(['event', 'lost']);
   });
 
-  test('a lost record of a source is let in however full it is', () => {
+  test('accepts a lost record of a source even when full', () => {
     const { rows } = planAppend({ ...empty, rows: 50 }, [candidate('lost')], { ...roomy, maxRows: 10 });
     expect(rows.map((row) => row.kind)).toEqual(['lost']);
   });
 });
 
-describe('what it declares', () => {
+describe('declaring losses', () => {
   const full = { ...roomy, maxRows: 0 };
 
-  test('drops in a row are counted into one record for each session', () => {
+  test('counts consecutive drops in one record per session', () => {
     const drops = ['s1', 's2', 's1', 's1'].map((id) => candidate('event', id));
     const { rows, after } = planAppend(empty, drops, full);
     expect(rows.map((row) => [lostIn(row.body).sessionId, lostIn(row.body).lost.count])).toEqual([
@@ -93,7 +93,7 @@ describe('what it declares', () => {
     expect(after).toMatchObject({ seq: 2, rows: 2 });
   });
 
-  test('a drop that follows later changes the record that is in the file', () => {
+  test('updates the stored record after a later drop', () => {
     const first = planAppend(empty, [candidate('event', 's1')], full);
     const second = planAppend(first.after, [candidate('event', 's1'), candidate('event', 's1')], full);
     expect(second.rows).toEqual([]);
@@ -102,7 +102,7 @@ describe('what it declares', () => {
     ]);
   });
 
-  test('what it declares is counted in bytes, also where it declares more later', () => {
+  test('counts the bytes of its records, also after an update', () => {
     const drops = (count: number) => Array.from({ length: count }, () => wide('сеанс'));
     const first = planAppend(empty, drops(9), full);
     expect(first.after.bytes).toBe(Buffer.byteLength(first.rows[0]?.body ?? ''));
@@ -112,7 +112,7 @@ describe('what it declares', () => {
     expect(second.changes.get(1)?.bytes).toBe(second.after.bytes);
   });
 
-  test('once something was stored behind it, a new drop is declared anew, at its own place', () => {
+  test('declares a drop in its own place after stored records', () => {
     const first = planAppend(empty, [candidate('event', 's1')], full);
     const second = planAppend(first.after, [candidate('event', 's1'), candidate('event', 's1')], {
       ...roomy,
@@ -125,7 +125,7 @@ describe('what it declares', () => {
     expect(second.changes.size).toBe(0);
   });
 
-  test('a record that no request can hold is kept aside under the number of its declaration', () => {
+  test('keeps a record that fits no request under the number of its declaration', () => {
     const { rows, poisoned } = planAppend(empty, [candidate('event', 's1', 9_000_000)], roomy);
     expect(lostIn(rows[0]?.body ?? '').lost).toEqual({ count: 1, reason: 'record-too-large' });
     expect(poisoned.map(({ seq }) => seq)).toEqual([1]);

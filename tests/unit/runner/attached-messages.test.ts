@@ -76,18 +76,18 @@ describe('Claude Code', () => {
     const source = new ClaudeSource({
       ...{ sdk, context: around, env: { HOME: '/nowhere' }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: given.inHand !== undefined },
-      inHand: given.inHand ?? [],
+      inFlight: given.inHand ?? [],
     });
     onTestFinished(() => source.close(0, 'the test is over'));
     return { source, heard, around };
   }
 
-  test('is given images, PDFs and short texts in the message, and the path of a long one', async () => {
+  test('gets images, PDFs and short texts inline, and long texts by path', async () => {
     const { image, pdf, notes, log } = await carriedFiles();
     const { source, heard } = agent();
     await source.start();
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
-    expect(await source.say(message(), false, [image, log, pdf, notes])).toEqual(delivered);
+    expect(await source.deliver(message(), false, [image, log, pdf, notes])).toEqual(delivered);
     await settled(() => heard).toHaveLength(1);
     expect(heard[0]?.uuid).toBe('m1');
     expect(heard[0]?.message.content).toEqual([
@@ -102,18 +102,18 @@ describe('Claude Code', () => {
     ]);
   });
 
-  test('is given them once more with a message that a killed process had, and the message without what is gone', async () => {
+  test('gets them again after a kill, without missing files', async () => {
     const { image, notes } = await carriedFiles();
     await rm(notes.path);
     const { source, heard } = agent({ inHand: [{ messageId: 'm1', text: 'Look', files: [image, notes] }] });
     await source.start();
-    expect(await source.say(message(), true, [image, notes])).toEqual(delivered);
+    expect(await source.deliver(message(), true, [image, notes])).toEqual(delivered);
     await settled(() => heard).toHaveLength(1);
     expect(heard[0]?.message.content.map(({ type }) => type)).toEqual(['image', 'text']);
     expect(heard[0]?.message.content[1]).toEqual({ type: 'text', text: `Look\n\n${lostLines(notes)}` });
   });
 
-  test('is given what a killed process had from where it is now, and no other bytes that lie there', async () => {
+  test('gets files of a killed process from their new place, with the right bytes only', async () => {
     const { image, pdf } = await carriedFiles();
     const moved = [image, pdf].map((file) => ({ ...file, path: `/another/folder/${file.name}` }));
     await writeFile(pdf.path, 'damaged');
@@ -127,12 +127,12 @@ describe('Claude Code', () => {
     ]);
   });
 
-  test('is given messages in their order, however much the first one carries', async () => {
+  test('gets messages in order, whatever the first one carries', async () => {
     const { image, pdf } = await carriedFiles();
     const { source, heard } = agent();
     await source.start();
-    void source.say(message('s', 'm1'), false, [image, pdf, image, pdf]);
-    source.say(message('s', 'm2'), false).catch(() => 'it waits for the word that the first one has arrived');
+    void source.deliver(message('s', 'm1'), false, [image, pdf, image, pdf]);
+    source.deliver(message('s', 'm2'), false).catch(() => 'it waits for the word that the first one has arrived');
     await settled(() => heard.map(({ uuid }) => uuid)).toEqual(['m1']);
   });
 });
@@ -144,7 +144,7 @@ describe('an ACP agent', () => {
     const source = new AcpSource({
       ...{ context: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', nativeId, cwd: process.cwd(), pid: null, running: false, note: null },
-      inHand: await InFlightMessages.recall(around, 's'),
+      inFlight: await InFlightMessages.recall(around, 's'),
     });
     await source.start();
     onTestFinished(() => source.close(0, 'the test is over'));
@@ -157,10 +157,10 @@ describe('an ACP agent', () => {
     return { type: 'resource_link', uri, name, mimeType: mediaType, size: bytes };
   };
 
-  test('is given what it says that it takes, and links to the rest', async () => {
+  test('gets supported content inline and links to the rest', async () => {
     const { image, pdf, notes, log } = await carriedFiles();
     const { source, prompts } = await live({ image: true, embeddedContext: true });
-    expect(await source.say(message(), false, [image, pdf, notes, log])).toEqual(delivered);
+    expect(await source.deliver(message(), false, [image, pdf, notes, log])).toEqual(delivered);
     await settled(prompts).toHaveLength(1);
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
     const uri = pathToFileURL(notes.path).href;
@@ -173,10 +173,10 @@ describe('an ACP agent', () => {
     ]);
   });
 
-  test('that takes only text is given links, and takes no images by its own account', async () => {
+  test('gets links if it supports text only', async () => {
     const { image, notes } = await carriedFiles();
     const { source, prompts } = await live(undefined);
-    await source.say(message(), false, [image, notes]);
+    await source.deliver(message(), false, [image, notes]);
     await settled(prompts).toHaveLength(1);
     expect(source.sessions[0]?.attachments).toEqual(['file']);
     expect(prompts()[0]).toEqual([{ type: 'text', text: 'Look at these' }, linkTo(image), linkTo(notes)]);
@@ -193,7 +193,7 @@ describe('an ACP agent', () => {
     const around = new MemorySurroundings();
     around.stored.set('in-hand:s', JSON.stringify([message]));
     const { source, prompts } = await live({ image: true, embeddedContext: true }, replayOf(past), around);
-    void source.say(messageOf('last', 'And now?'), false);
+    void source.deliver(messageOf('last', 'And now?'), false);
     await settled(prompts).not.toEqual([]);
     return prompts().flatMap((blocks) => [blocks]);
   }
@@ -210,7 +210,7 @@ describe('an ACP agent', () => {
   };
   const another = Uint8Array.from(PNG, (byte, at) => (at === PNG.length - 1 ? byte ^ 1 : byte));
 
-  test('is given a picture without words though its past ends with another of that name and size', async () => {
+  test('gets an image without text despite a similar one in its history', async () => {
     const { image } = await carriedFiles();
     const inHand = { messageId: 'm2', text: 'shot.png', files: [image] };
     const [prompt] = await afterKill([[text('shot.png'), picture(another)]], inHand);
@@ -219,7 +219,7 @@ describe('an ACP agent', () => {
     expect(isGivenAgain([listOf(prompt) as object[]], inHand)).toBe(false);
   });
 
-  test('is given a message though its past has one that begins with the same words, or says them alone', async () => {
+  test('gets a message despite a similar one in its history', async () => {
     const { image } = await carriedFiles();
     const inHand = { messageId: 'm2', text: 'Look', files: [image] };
     expect(isGivenAgain([[text('Look at the logs')]], inHand)).toBe(true);
@@ -230,7 +230,7 @@ describe('an ACP agent', () => {
     expect(isGivenAgain([[text('Look'), picture(PNG)]], inHand)).toBe(false);
   });
 
-  test('is not given again what its past has by address, embedded, or as the words of the file', async () => {
+  test('does not get files again that its history has', async () => {
     const { image, notes } = await carriedFiles();
     const inHand = { messageId: 'm2', text: 'Look', files: [image, notes] };
     const link = (hash: string) => text(`[@${hash}.md](file:///data/attachments/${hash}.md)`);
@@ -245,14 +245,14 @@ describe('an ACP agent', () => {
     }
   });
 
-  test('is told what was lost before it could be given', async () => {
+  test('is told about files lost before delivery', async () => {
     const { image, notes } = await carriedFiles();
     await rm(notes.path);
     const [prompt] = await afterKill([], { messageId: 'm1', text: 'Look', files: [image, notes] });
     expect(prompt).toEqual([text('Look'), picture(PNG), text(lostLines(notes))]);
   });
 
-  test('that was killed is not given again what its past has, whatever words it has for what was attached', async () => {
+  test('does not get a message again that its history has', async () => {
     const { image } = await carriedFiles();
     const said = { type: 'text', text: 'Look at these' };
     const past = [
@@ -260,12 +260,12 @@ describe('an ACP agent', () => {
       { sessionUpdate: 'user_message_chunk', content: { type: 'image', mimeType: 'image/png', data: base64(PNG) } },
     ];
     const { agent, source, prompts } = await live({ image: true }, past);
-    await source.say(message(), false, [image]);
+    await source.deliver(message(), false, [image]);
     await agent.prompted(1);
     process.kill(source.sessions[0]?.process?.pid ?? 0, 'SIGKILL');
     await settled(() => agent.of('session/load')).toHaveLength(1);
     await settled(() => source.sessions[0]?.pendingMessages).toBe(0);
-    await source.say(message('s', 'm2', 'And now?'), false);
+    await source.deliver(message('s', 'm2', 'And now?'), false);
     await settled(prompts).toHaveLength(2);
     expect(fieldsOf(agent.of('session/load')[0]?.params).sessionId).toBe(SESSION);
     expect(prompts()[1]).toEqual([{ type: 'text', text: 'And now?' }]);
@@ -273,7 +273,7 @@ describe('an ACP agent', () => {
 });
 
 describe('Codex', () => {
-  test('is given images as files of its own machine and the paths of others, once also over a kill of the runner', async () => {
+  test('gets images as local files and others by path, once across a kill', async () => {
     const { image, notes } = await carriedFiles();
     const server = new CodexAppServer();
     const { path } = await server.listen();
@@ -288,10 +288,10 @@ describe('Codex', () => {
     const around = new MemorySurroundings();
     const source = await connect(around);
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
-    expect(await source.say(message(thread.id), false, [image, notes])).toEqual(delivered);
+    expect(await source.deliver(message(thread.id), false, [image, notes])).toEqual(delivered);
     around.deafen();
     const next = await connect(new MemorySurroundings(undefined, around));
-    expect(await next.say(message(thread.id), true, [image, notes])).toEqual(delivered);
+    expect(await next.deliver(message(thread.id), true, [image, notes])).toEqual(delivered);
     const inputs = server.requests.filter(({ method }) => method === 'turn/start').map(({ params }) => params);
     expect(inputs.map((params) => fieldsOf(params).input)).toEqual([
       [
@@ -305,7 +305,7 @@ describe('Codex', () => {
     ]);
   });
 
-  test('is told of an image that is gone from the disk, and given no path to nothing', async () => {
+  test('is told about an image that is missing on disk', async () => {
     const { image } = await carriedFiles();
     await rm(image.path);
     const server = new CodexAppServer();
@@ -316,7 +316,7 @@ describe('Codex', () => {
     onTestFinished(() => source.close(0, 'the test is over'));
     await source.start();
     await settled(() => source.sessions.length).toBe(1);
-    expect(await source.say(message(thread.id), false, [image])).toEqual(delivered);
+    expect(await source.deliver(message(thread.id), false, [image])).toEqual(delivered);
     const [turn] = server.requests.filter(({ method }) => method === 'turn/start');
     expect(fieldsOf(turn?.params).input).toEqual([
       { type: 'text', text: `Look at these\n\n${lostLines(image)}`, text_elements: [] },
@@ -344,21 +344,21 @@ describe('OpenCode', () => {
     return { server, source, session };
   }
 
-  test('on another machine is given no path of this one', async () => {
+  test('gets no local path on another machine', async () => {
     const { notes, log } = await carriedFiles();
     const { server, source, session } = await followed(asElsewhere);
-    const { state, reason } = await source.say(message(session), false, [notes, log]);
+    const { state, reason } = await source.deliver(message(session), false, [notes, log]);
     expect([state, reason]).toEqual(['failed', expect.stringContaining('("build.log"); attach a shorter part')]);
     expect(source.sessions[0]?.pendingMessages).toBe(0);
-    expect(await source.say(message(session, 'm2'), false, [notes])).toEqual(delivered);
+    expect(await source.deliver(message(session, 'm2'), false, [notes])).toEqual(delivered);
     expect(server.asked.filter(({ path }) => path.endsWith('/prompt_async'))).toHaveLength(1);
   });
 
-  test('is given the bytes of images and PDFs, short texts as its own words, and the path of a long one', async () => {
+  test('gets images and PDFs as bytes, short texts as text, and long texts by path', async () => {
     const { image, pdf, notes, log } = await carriedFiles();
     const { server, source, session } = await followed();
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
-    expect(await source.say(message(session), false, [image, notes, pdf, log])).toEqual(delivered);
+    expect(await source.deliver(message(session), false, [image, notes, pdf, log])).toEqual(delivered);
     const [asked] = server.asked.filter((one) => one.path === `/session/${session}/prompt_async`);
     expect(fieldsOf(asked?.body).parts).toEqual([
       {
@@ -385,11 +385,11 @@ describe('AgentAPI', () => {
     return await attachedTerminal({ url: url(server.url) }, server, around);
   }
 
-  test('is given each file, and its message says where AgentAPI has put them', async () => {
+  test('gets each file uploaded and named in the message', async () => {
     const { image, notes } = await carriedFiles();
     const { server, source, turns } = await terminal();
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
-    expect(await source.say(message(), false, [image, notes])).toEqual(delivered);
+    expect(await source.deliver(message(), false, [image, notes])).toEqual(delivered);
     const [there, others] = ['shot.png', 'notes.md'].map((name) => `/remote/${name}`);
     const said = [lineOf({ ...image, path: there ?? '' }), lineOf({ ...notes, path: others ?? '' })].join('\n');
     expect(server.typed).toEqual([`Look at these\n\nAttached to this message:\n${said}`]);
@@ -398,26 +398,26 @@ describe('AgentAPI', () => {
     await settled(() => turns().at(-1)).toMatchObject({ asked: ['m1'], said: 'I see a dot.' });
   });
 
-  test('that takes no files is told where they are on the runner’s machine', async () => {
+  test('gets local paths if AgentAPI has no uploads', async () => {
     const { image } = await carriedFiles();
     const { server, source } = await terminal();
     server.takesFiles = false;
-    expect(await source.say(message(), false, [image])).toEqual(delivered);
+    expect(await source.deliver(message(), false, [image])).toEqual(delivered);
     expect(server.typed[0]).toContain(lineOf(image));
   });
 
-  test('on another machine that takes no files is told of none that it can’t read', async () => {
+  test('refuses files on another machine without uploads', async () => {
     const { image } = await carriedFiles();
     const { server, source } = await terminal(asElsewhere);
     server.takesFiles = false;
-    expect(await source.say(message(), false, [image])).toMatchObject({
+    expect(await source.deliver(message(), false, [image])).toMatchObject({
       state: 'failed',
       reason: expect.stringContaining('accepts no files; update it to 0.10'),
     });
     expect(server.typed).toEqual([]);
   });
 
-  test('is given the files once more with a message that a killed process had, under the paths that it has for them now', async () => {
+  test('gets the files again after a kill, under their new paths', async () => {
     const { image } = await carriedFiles();
     const around = new MemorySurroundings();
     const inHand = {
@@ -429,7 +429,7 @@ describe('AgentAPI', () => {
     around.stored.set('in-hand:s', JSON.stringify([inHand]));
     around.filesHere = () => [image];
     const { server, source, turns } = await terminal(undefined, around);
-    expect(await source.say(message(), true, [image])).toEqual(delivered);
+    expect(await source.deliver(message(), true, [image])).toEqual(delivered);
     const typed = `Look at these\n\nAttached to this message:\n${lineOf({ ...image, path: '/remote/shot.png' })}`;
     expect(server.typed).toEqual([typed]);
     expect(around.stored.get('in-hand:s') ?? '').not.toContain('/gone/');
@@ -438,7 +438,7 @@ describe('AgentAPI', () => {
     expect(around.stored.has('in-hand:s')).toBe(false);
   });
 
-  test('is not given again what was lost with its runner’s disk, and the dashboard hears that it was not', async () => {
+  test('reports a message whose files were lost with the disk', async () => {
     const { image } = await carriedFiles();
     await rm(image.path);
     const around = new MemorySurroundings();
@@ -451,11 +451,11 @@ describe('AgentAPI', () => {
     expect(server.typed).toEqual([]);
   });
 
-  test('is not given a message whose file is lost, which says so', async () => {
+  test('refuses a message whose file is missing', async () => {
     const { image } = await carriedFiles();
     await rm(image.path);
     const { server, source } = await terminal();
-    expect(await source.say(message(), false, [image])).toEqual({
+    expect(await source.deliver(message(), false, [image])).toEqual({
       state: 'failed',
       reason: 'the file "shot.png" is missing; attach it to a new message',
     });

@@ -46,7 +46,7 @@ async function stored(answer: RequestListener, more: Partial<AttachmentStoreOpti
 }
 
 describe('the bytes of an attachment', () => {
-  test('are fetched once, kept by their hash for their owner alone, and found by the next process', async () => {
+  test('are fetched once, stored by hash for the owner only, and found by the next process', async () => {
     const { store, open, asked, dir } = await stored((request, response) => {
       expect(request.headers.authorization).toBe('Bearer secret');
       response.end(PNG);
@@ -62,7 +62,7 @@ describe('the bytes of an attachment', () => {
     expect(await readdir(dir)).toEqual([`${image.hash}.png`]);
   });
 
-  test('that are not those of their hash, or more than was said, are no file', async () => {
+  test('are refused when hash or size differ', async () => {
     for (const other of [bytesOf('other'), new Uint8Array(10 * 1024 * 1024)]) {
       const { store, dir } = await stored((_, response) => void response.end(other));
       await expect(store.files('s', [image])).rejects.toThrow(
@@ -72,7 +72,7 @@ describe('the bytes of an attachment', () => {
     }
   });
 
-  test('that were damaged on the disk are fetched again', async () => {
+  test('are fetched again when damaged on disk', async () => {
     const { store, asked, dir } = await stored((_, response) => void response.end(PNG));
     await mkdir(dir, { recursive: true });
     await writeFile(join(dir, `${image.hash}.png`), 'damaged');
@@ -81,7 +81,7 @@ describe('the bytes of an attachment', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('are waited for while the server is away, cut off or overloaded, and refused if it says that there are none', async () => {
+  test('are retried while the server is unavailable, and refused when they don’t exist', async () => {
     let times = 0;
     const { store, said } = await stored((request, response) => {
       times += 1;
@@ -101,7 +101,7 @@ describe('the bytes of an attachment', () => {
     await expect(without.files('s', [image])).rejects.toThrow('the attachment "a.png" is unavailable: It is gone.');
   });
 
-  test('are waited for while the token is refused or a proxy answers, which is said once for each cause', async () => {
+  test('are retried while the token is refused or a proxy answers, with one log line per cause', async () => {
     const causes: string[] = [];
     let times = 0;
     const { store, said } = await stored(
@@ -121,7 +121,7 @@ describe('the bytes of an attachment', () => {
     expect(causes).toEqual([...Array(3).fill('unauthorized'), ...Array(3).fill('unavailable')]);
   });
 
-  test('are waited for until their message expires, however long the next attempt would have been put off', async () => {
+  test('are retried until their message expires', async () => {
     let now = 0;
     const refuse: RequestListener = (_, response) => {
       if (asked.length === 2) now = 50;
@@ -134,7 +134,7 @@ describe('the bytes of an attachment', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('are waited for no longer than the runner lives, which is no verdict on them', async () => {
+  test('are left undecided when the runner stops', async () => {
     const { store, stop, said } = await stored((_, response) => void response.writeHead(503).end());
     const files = store.files('s', [image]);
     files.catch(() => undefined);
@@ -143,7 +143,7 @@ describe('the bytes of an attachment', () => {
     await expect(files).rejects.toThrow(StoppedError);
   });
 
-  test('of a message that an earlier process had in hand are found in the folder of this one, or fetched anew', async () => {
+  test('are found or fetched again for a message of an earlier process', async () => {
     const { open, asked, dir } = await stored((_, response) => void response.end(PNG));
     const before = { ...image, path: `/another/folder/${image.hash}.png` };
     const there = { ...image, path: join(dir, `${image.hash}.png`) };
@@ -154,7 +154,7 @@ describe('the bytes of an attachment', () => {
     expect(hashOf(readAttachment(there) ?? bytesOf(''))).toBe(image.hash);
   });
 
-  test('that an earlier process had and nobody has any more keep nobody waiting, and are known to be lost', async () => {
+  test('count as lost when neither disk nor server has them', async () => {
     const gone = '{"error":{"code":"not_found","message":"It is gone."}}';
     const { store, said, dir } = await stored((_, response) => void response.writeHead(404).end(gone));
     const [file] = await store.restore('s', [{ ...image, path: '/another/folder/x.png' }]);
@@ -163,9 +163,9 @@ describe('the bytes of an attachment', () => {
     expect(file && readAttachment(file)).toBeNull();
   });
 
-  test('that no message has asked for in two weeks are removed, again and again, unless a message in hand names them', async () => {
+  test('are removed after two unused weeks unless a message in flight needs them', async () => {
     const { store, dir } = await stored((_, response) => void response.end(PNG), {
-      inHand: async () => JSON.stringify([{ messageId: 'm1', files: [image] }]),
+      inFlight: async () => JSON.stringify([{ messageId: 'm1', files: [image] }]),
     });
     await mkdir(dir, { recursive: true });
     const old = async (name: string) => {
@@ -182,7 +182,7 @@ describe('the bytes of an attachment', () => {
     await expect.poll(() => readdir(dir)).toEqual([`${image.hash}.png`]);
   });
 
-  test('that are too much together go, the oldest first, and none that a runner beside it may need', async () => {
+  test('are removed oldest first above the size limit, except recent ones', async () => {
     const { store, dir } = await stored((_, response) => void response.end(PNG), { maxBytes: 25 });
     await mkdir(dir, { recursive: true });
     for (const [name, days] of Object.entries({ now: 0, yesterday: 1, three: 3, four: 4 })) {
@@ -195,7 +195,7 @@ describe('the bytes of an attachment', () => {
   });
 });
 
-describe('a message that carries something', () => {
+describe('a message with attachments', () => {
   const message = (id: string, attachments?: Attachment[], sessionId = 's'): CommandOf<'message'> => ({
     ...{ id, type: 'message', sessionId, createdAt: 1, expiresAt: 2 },
     body: {
@@ -210,7 +210,7 @@ describe('a message that carries something', () => {
     () => ({ sessionId: 's', attachments });
   const both = facts(['image', 'file']);
 
-  test('is said before those behind it in its session, and holds up no other session', async () => {
+  test('is delivered before later messages of its session, without delaying other sessions', async () => {
     const waiting: (() => void)[] = [];
     const carried = new MessageDelivery({
       files: (_, attachments) =>
@@ -235,7 +235,7 @@ describe('a message that carries something', () => {
     expect(said.at(-1)).toBe('m4 0');
   });
 
-  test('does not wait for what the agent makes of the one before', async () => {
+  test('does not wait for the outcome of the previous one', async () => {
     const carried = new MessageDelivery({ files: async () => [] });
     const never = new Promise<never>(() => {});
     void carried.pass(message('m1', [image]), both, () => never);
@@ -244,7 +244,7 @@ describe('a message that carries something', () => {
     });
   });
 
-  test('is refused with a sentence if its agent takes no such thing, or it can’t be had, or names no hash', async () => {
+  test('is refused with a reason when unsupported, unavailable or without a hash', async () => {
     const carried = new MessageDelivery({ files: () => Promise.reject(new Error('it is gone')) });
     const pass = (attachments: unknown, known: () => SessionFacts) =>
       carried.pass(message('m1', attachments as Attachment[]), known, async () => ({ state: 'delivered' }));
@@ -262,7 +262,7 @@ describe('a message that carries something', () => {
     }
   });
 
-  test('waits until its agent has said what it takes, and is refused if that is something else', async () => {
+  test('waits until its agent reports what it supports', async () => {
     let known: SessionFacts = { sessionId: 's', attachments: null };
     const carried = new MessageDelivery({ files: async () => [{ ...image, path: '/x' }] });
     const said: number[] = [];
@@ -295,7 +295,7 @@ describe('a message that carries something', () => {
     expect(said).toEqual([1]);
   });
 
-  test('for a session that is not there is refused once a source would have found it', async () => {
+  test('is refused for an unknown session after a while', async () => {
     const carried = new MessageDelivery({ files: async () => [{ ...image, path: '/x' }] }, 20);
     const say = async () => ({ state: 'delivered' }) as const;
     expect(await carried.pass(message('m1', [image]), () => undefined, say)).toEqual({
@@ -304,7 +304,7 @@ describe('a message that carries something', () => {
     });
   });
 
-  test('is waited for until its own end, and stays open with those behind it if the runner is stopped first', async () => {
+  test('stays open with later messages when the runner stops first', async () => {
     const asked: number[] = [];
     const carried = new MessageDelivery({
       files: (_, __, until = 0) => {

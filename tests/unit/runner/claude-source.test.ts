@@ -48,7 +48,7 @@ async function running(more: Partial<ClaudeSourceOptions> = {}) {
     sdk,
     context: around,
     memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false },
-    inHand: [],
+    inFlight: [],
     env: { HOME: '/nowhere' },
     answerWithinMs: 60_000,
     record: (fields) => recorded.push(fields),
@@ -81,7 +81,7 @@ async function running(more: Partial<ClaudeSourceOptions> = {}) {
       type: Type,
       body: CommandBodies[Type],
     ) => {
-      const verb = source[HANDLER_NAMES[type] as 'say'].bind(source) as unknown as (
+      const verb = source[HANDLER_NAMES[type] as 'deliver'].bind(source) as unknown as (
         command: Command,
         again: boolean,
       ) => Promise<CommandOutcome>;
@@ -100,7 +100,7 @@ const about = (requestId: string, tool: string, input: unknown) => ({
   openedPosition: '7',
 });
 
-test('which Claude Code it runs is told as soon as that has said so', async () => {
+test('reports the version of Claude Code once known', async () => {
   const { init, assistant } = sdkMessages();
   const agent = await running();
   expect(agent.source.sessions[0]?.provider).toBeNull();
@@ -113,7 +113,7 @@ test('which Claude Code it runs is told as soon as that has said so', async () =
 describe('an interrupt', () => {
   const { init, assistant, result } = sdkMessages();
 
-  test('ends the turn it is meant for, and no other that the agent has begun since', async () => {
+  test('ends the named turn and no later one', async () => {
     const agent = await running();
     await agent.say(init(['u1']), assistant('m1', [text('One')]));
     const first = agent.openTurnId();
@@ -137,7 +137,7 @@ describe('an interrupt', () => {
 });
 
 describe('an answer', () => {
-  test('lets exactly that run which was answered, once', async () => {
+  test('runs exactly the answered input, once', async () => {
     const agent = await running();
     const input = { command: 'ls', nested: { b: 1, a: [null, 'é 🌍'] } };
     const allowed = agent.ask('t1', 'Bash', input);
@@ -156,13 +156,13 @@ describe('an answer', () => {
     expect(agent.requests().map(({ name }) => name)).toEqual(['request:opened', 'request:resolved']);
   });
 
-  test('is told of with what is held, whatever the SDK says beside it', async () => {
+  test('is emitted with the held input, whatever else the SDK sends', async () => {
     const agent = await running();
     void agent.ask('t1', 'Bash', { command: 'rm -rf .' }, { tool: 'Read', input: { path: 'a' }, title: 'Read a?' });
     expect(agent.requests()[0]?.value).toMatchObject({ tool_name: 'Bash', input: { command: 'rm -rf .' } });
   });
 
-  test('reaches no request that was asked under its id later', async () => {
+  test('does not reach a later request with its id', async () => {
     const agent = await running();
     const first = agent.ask('t1', 'Bash', { command: 'ls' });
     const second = agent.ask('t1', 'Bash', { command: 'rm -rf .' });
@@ -180,7 +180,7 @@ describe('an answer', () => {
   });
 });
 
-test('what it records, replayed, tells what it told', async () => {
+test('replays its recording to the same events', async () => {
   const { source, around, recorded, say, ask, deliver } = await running();
   const { init, assistant, result } = sdkMessages();
   await say(init(['u1']), assistant('m1', [text('One')]));
@@ -199,7 +199,7 @@ test('what it records, replayed, tells what it told', async () => {
 test.each([
   ['is part of its instructions', 'Paths here are links.', { append: 'Paths here are links.' }],
   ['is nothing where there is none', null, {}],
-])('the note on its workspace %s', async (_, workspaceNote, more) => {
+])('puts the workspace note %s', async (_, workspaceNote, more) => {
   const { systemPrompt } = await running({ workspaceNote });
   expect(systemPrompt()).toEqual({ type: 'preset', preset: 'claude_code', ...more });
 });

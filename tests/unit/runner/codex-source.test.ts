@@ -88,7 +88,7 @@ function sharedSource(path: string, options: Partial<CodexSourceOptions> & { con
   return new CodexSource({ own: null, open, reach, random: () => 0, ...options });
 }
 
-test('a socket says whether a server listens on it, before anything connects', async () => {
+test('probeSocket tells whether a server listens', async () => {
   const path = join(await tempDir(), 'app-server.sock');
   expect(await probeSocket(path)).toBe(`no Codex listens on ${path}`);
   const server = createServer().listen(path);
@@ -157,9 +157,9 @@ function decision(around: MemorySurroundings, body: object) {
   return whole as CommandOf<'permission.decision' | 'question.answer'>;
 }
 
-test('a message to an idle thread begins a turn that names it, and is not told again', async () => {
+test('starts a turn for a message to an idle thread', async () => {
   const { server, thread, around, source } = await attached();
-  expect(await source.say(message(thread.id, 'hello', 'm1'), false)).toEqual({ state: 'delivered' });
+  expect(await source.deliver(message(thread.id, 'hello', 'm1'), false)).toEqual({ state: 'delivered' });
   await until(() => runs(around).length === 1);
   server.says(thread, 'Hi.');
   server.endTurn(thread);
@@ -170,43 +170,43 @@ test('a message to an idle thread begins a turn that names it, and is not told a
   await settled(() => source.sessions[0]?.pendingMessages).toBe(0);
 });
 
-test('a message to a running turn waits for a turn of its own', async () => {
+test('queues a message during a turn for its own turn', async () => {
   const { server, thread, around, source } = await attached();
   server.beginTurn(thread);
   server.message(thread, 'Build it');
   await until(() => around.openWork(thread.id).turn);
-  await source.say(message(thread.id, 'and test it', 'm1'), false);
+  await source.deliver(message(thread.id, 'and test it', 'm1'), false);
   server.endTurn(thread);
   await until(() => runs(around).length === 2);
   expect(interlude(runs(around)[1])?.userMessageIds).toEqual(['m1']);
   expect(server.requests.some(({ method }) => method === 'turn/steer')).toBe(false);
 });
 
-test('what is queued behind a turn that is interrupted gets its turn all the same', async () => {
+test('starts a queued message after an interrupt', async () => {
   const { server, thread, around, source } = await attached();
   server.beginTurn(thread);
   server.message(thread, 'Build it');
   await until(() => around.openWork(thread.id).turn);
-  await source.say(message(thread.id, 'and test it', 'm1'), false);
+  await source.deliver(message(thread.id, 'and test it', 'm1'), false);
   expect(await source.interrupt(command('interrupt', thread.id, {}))).toEqual({ state: 'done' });
   await until(() => runs(around).length === 2);
   expect(interlude(runs(around)[1])?.userMessageIds).toEqual(['m1']);
 });
 
-test('where Codex has no queue, it goes into the running turn, which answers it too', async () => {
+test('adds a message to the running turn without a queue', async () => {
   const { server, thread, around, source } = await attached();
   server.unknown.add('thread/queue/add');
   server.beginTurn(thread);
   server.message(thread, 'Build it');
   await until(() => around.openWork(thread.id).turn);
-  await source.say(message(thread.id, 'and test it', 'm1'), false);
+  await source.deliver(message(thread.id, 'and test it', 'm1'), false);
   await until(() => thread.history.length === 3);
   server.endTurn(thread);
   await until(() => types(around).includes('RUN_FINISHED'));
   expect(interlude(around.events.findLast(({ type }) => type === 'RUN_FINISHED'))?.userMessageIds).toContain('m1');
 });
 
-test('what is typed in the terminal is told as what its user said', async () => {
+test('emits text typed in the terminal as a user message', async () => {
   const { server, thread, around } = await attached();
   server.beginTurn(thread);
   server.message(thread, 'Build it');
@@ -227,7 +227,7 @@ async function withEndedCommand(rule: 'never' | 'command-ended' = 'never') {
   return { ...stage, item, taskId: String(item.id) };
 }
 
-test('the end of a background command is told, and Codex is not woken by it', async () => {
+test('emits the end of a background command without waking Codex', async () => {
   const { server, thread, around, item, taskId } = await withEndedCommand();
   server.ends(thread, item, 3, 'no luck\n');
   await until(() => named(around, 'task:completed').length === 1);
@@ -235,7 +235,7 @@ test('the end of a background command is told, and Codex is not woken by it', as
   expect(server.requests.some(({ method }) => method === 'turn/start')).toBe(false);
 });
 
-test('woken by hand, it is told how the command ended, and the turn names it', async () => {
+test('wakes Codex on request with the outcome of a command', async () => {
   const { server, thread, around, source, item, taskId } = await withEndedCommand();
   expect(await source.wake(command('task.wake', thread.id, { taskId }))).toMatchObject({ state: 'failed' });
   server.ends(thread, item, 3, 'no luck\n');
@@ -253,7 +253,7 @@ test('woken by hand, it is told how the command ended, and the turn names it', a
   expect(around.events.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
-test('a task that nobody knows wakes nobody', async () => {
+test('refuses to wake for an unknown task', async () => {
   const { thread, source } = await attached();
   expect(await source.wake(command('task.wake', thread.id, { taskId: 'none' }))).toEqual({
     state: 'failed',
@@ -261,7 +261,7 @@ test('a task that nobody knows wakes nobody', async () => {
   });
 });
 
-test('woken in a turn, it hears of it in the next one', async () => {
+test('queues a wake during a turn for the next one', async () => {
   const { server, thread, around, source, item, taskId } = await withEndedCommand();
   server.ends(thread, item, 0, 'done\n');
   await until(() => named(around, 'task:completed').length === 1);
@@ -275,7 +275,7 @@ test('woken in a turn, it hears of it in the next one', async () => {
   expect(server.heard[0]).toContain('done');
 });
 
-test('the rule wakes it for each command that ends between turns, once for those that end together', async () => {
+test('wakes by rule for commands ending between turns, together if close', async () => {
   const { server, thread, around, source } = await attached();
   await source.setWakeRule(command('wake-rule.set', thread.id, { when: 'command-ended' }));
   server.beginTurn(thread);
@@ -292,7 +292,7 @@ test('the rule wakes it for each command that ends between turns, once for those
   expect(server.heard).toHaveLength(1);
 });
 
-test('the rule leaves alone what ended within a turn, and what a person has stopped', async () => {
+test('does not wake by rule for tasks ended in a turn or stopped', async () => {
   const { server, thread, around, source, item, taskId } = await withEndedCommand('command-ended');
   expect(await source.stop(command('task.stop', thread.id, { taskId }))).toEqual({ state: 'done' });
   server.ends(thread, item, -1);
@@ -301,7 +301,7 @@ test('the rule leaves alone what ended within a turn, and what a person has stop
   expect([...around.stored.values()].join('')).not.toContain('"isDue":true');
 });
 
-test('the rule outlives the runner, and what was due when it was killed is done by the next one', async () => {
+test('keeps the rule and due wakes across a kill', async () => {
   const { server, thread, around, source, connect, item } = await withEndedCommand('command-ended');
   server.ends(thread, item, 0);
   await until(() => [...around.stored.values()].join('').includes('"isDue":true'));
@@ -313,7 +313,7 @@ test('the rule outlives the runner, and what was due when it was killed is done 
   expect(interlude(runs(after)[1])?.trigger?.wokenBy).toBe('interlude');
 });
 
-test('a permission is answered with what Codex offers, and the first answer wins', async () => {
+test('answers a permission with an option of Codex; the first answer wins', async () => {
   const { server, thread, around, source } = await attached();
   server.beginTurn(thread);
   server.message(thread, 'Make it');
@@ -340,7 +340,7 @@ test('a permission is answered with what Codex offers, and the first answer wins
   expect(server.answers).toHaveLength(1);
 });
 
-test('a question is answered by its own ids', async () => {
+test('answers a question by its ids', async () => {
   const { server, thread, around, source } = await attached();
   server.beginTurn(thread);
   const questions = [{ id: 'colour', header: 'Colour', question: 'Which?', options: [{ label: 'Red' }] }];
@@ -351,7 +351,7 @@ test('a question is answered by its own ids', async () => {
   expect(server.answers[0]?.result).toEqual({ answers: { colour: { answers: ['Red'] } } });
 });
 
-test('what was asked when the connection broke is asked again, and told once', async () => {
+test('reopens a request once after a disconnect', async () => {
   const { server, thread, around, source } = await attached();
   server.beginTurn(thread);
   server.message(thread, 'Make it');
@@ -365,7 +365,7 @@ test('what was asked when the connection broke is asked again, and told once', a
   expect(named(around, 'request:resolved')[0]).toMatchObject({ outcome: 'allowed' });
 });
 
-test('a broken connection leaves no gap and doubles nothing', async () => {
+test('has neither gaps nor duplicates after a disconnect', async () => {
   const { server, thread, around } = await attached();
   server.page = 3;
   server.beginTurn(thread);
@@ -389,7 +389,7 @@ test('a broken connection leaves no gap and doubles nothing', async () => {
   expect(named(around, 'task:completed')).toMatchObject([{ task_id: item.id, status: 'completed' }]);
 });
 
-test('killed with a turn open, the next runner goes on in it', async () => {
+test('continues the open turn of a killed runner', async () => {
   const { server, thread, around, source, connect } = await attached();
   server.beginTurn(thread);
   server.message(thread, 'Build it');
@@ -410,7 +410,7 @@ test('killed with a turn open, the next runner goes on in it', async () => {
   expect(whole?.metadata?.interlude?.whole).toBe(true);
 });
 
-test('a server that died says so, is waited for, and is followed again', async () => {
+test('reports a dead server and follows its successor', async () => {
   const { server, thread, around, source, stop, path } = await attached();
   server.beginTurn(thread);
   server.message(thread, 'Build it');
@@ -424,12 +424,12 @@ test('a server that died says so, is waited for, and is followed again', async (
   await server.listen(path);
   await until(() => source.sessions[0]?.trouble === undefined);
   expect(await source.reach?.()).toBeNull();
-  await source.say(message(thread.id, 'hello', 'm1'), false);
+  await source.deliver(message(thread.id, 'hello', 'm1'), false);
   await until(() => runs(around).length === 2);
   expect(types(around).filter((type) => type === 'RUN_ERROR')).toHaveLength(1);
 });
 
-test('a subagent’s thread is a task of the session that began it, with what it says', async () => {
+test('shows the thread of a subagent as a task with its output', async () => {
   const { server, thread, around, source } = await attached();
   const turn = server.beginTurn(thread);
   server.message(thread, 'Delegate');
@@ -450,7 +450,7 @@ test('a subagent’s thread is a task of the session that began it, with what it
   expect(source.sessions).toHaveLength(1);
 });
 
-test('threads that Codex has for itself are no sessions', async () => {
+test('ignores internal threads of Codex', async () => {
   const { server, thread, source } = await attached();
   for (const client of server.clients) {
     client.send({ method: 'thread/started', params: { thread: { id: 'title', ephemeral: true } } });
@@ -461,7 +461,7 @@ test('threads that Codex has for itself are no sessions', async () => {
   expect(server.requests.filter(({ params }) => params.threadId === 'title')).toEqual([]);
 });
 
-test('an interrupt meant for another turn is refused, and one for this turn ends it', async () => {
+test('interrupts the named turn only', async () => {
   const { server, thread, around, source } = await attached();
   server.beginTurn(thread);
   server.message(thread, 'Build it');
@@ -475,7 +475,7 @@ test('an interrupt meant for another turn is refused, and one for this turn ends
   expect(around.events.at(-1)).toMatchObject({ outcome: { type: 'cancelled' } });
 });
 
-test('garbage, and frames of 10 MB, are survived and told in the log', async () => {
+test('survives and logs garbage and frames of 10 MB', async () => {
   const log: string[] = [];
   const around = Object.assign(new MemorySurroundings(), { log: (_: string, line: string) => void log.push(line) });
   const server = new CodexAppServer();
@@ -499,7 +499,7 @@ test('garbage, and frames of 10 MB, are survived and told in the log', async () 
   for (const { event } of around.told) expect(JSON.stringify(event).length).toBeLessThan(1024 * 1024);
 });
 
-test('a second client that is told the same changes nothing', async () => {
+test('is not affected by a second client', async () => {
   const { server, thread, around } = await attached();
   const other = await attachTo(server, thread.id);
   server.beginTurn(thread);
@@ -520,11 +520,11 @@ async function attachTo(server: CodexAppServer, threadId: string) {
   return server;
 }
 
-test('a thread that can’t be resumed is given up at once, with the reason', async () => {
+test('gives up a thread that can’t be resumed', async () => {
   const server = new CodexAppServer();
   let gaveUp = '';
   const around = Object.assign(new MemorySurroundings(), {
-    gaveUp(why: string) {
+    failRunner(why: string) {
       gaveUp = why;
     },
   });
@@ -536,7 +536,7 @@ test('a thread that can’t be resumed is given up at once, with the reason', as
   expect(around.events.at(-1)).toMatchObject({ name: 'session:ended' });
 });
 
-test('attached in the middle of a turn, it tells all of that turn and nothing before it', async () => {
+test('emits the whole open turn when attached in the middle', async () => {
   const server = new CodexAppServer();
   const { path } = await server.listen();
   const thread = server.newThread();
@@ -559,7 +559,7 @@ test('attached in the middle of a turn, it tells all of that turn and nothing be
   ]);
 });
 
-test('a child that dies in mid-frame fails its turn, and its thread goes on in the next one', async () => {
+test('fails the turn of a child that dies, and resumes its thread', async () => {
   const server = new CodexAppServer();
   const around = new MemorySurroundings();
   const source = ownSource(await server.program(), { context: around });
@@ -580,7 +580,7 @@ test('a child that dies in mid-frame fails its turn, and its thread goes on in t
   expect(server.threads.size).toBe(1);
   expect(named(around, 'task:started').concat(named(around, 'task:completed'))).toEqual([]);
   expect(item.id).toBeDefined();
-  await source.say(message('s', 'again', 'm1'), false);
+  await source.deliver(message('s', 'again', 'm1'), false);
   await until(() => runs(around).length === 2);
   expect(interlude(runs(around)[1])?.userMessageIds).toEqual(['m1']);
 });

@@ -32,7 +32,7 @@ async function wakes(around = new MemorySurroundings(), send?: (wake: Wake) => P
   };
 }
 
-test('an agent that begins another command in each turn it is woken for is not woken for ever', async () => {
+test('limits automatic wakes in a row', async () => {
   const stage = await wakes();
   await stage.wakes.setRule('command-ended');
   for (let round = 0; round < 40; round += 1) {
@@ -57,7 +57,7 @@ test('an agent that begins another command in each turn it is woken for is not w
   expect(after.sent).toHaveLength(1);
 });
 
-test('a command that runs for long wakes it, however many have come and gone beside it', async () => {
+test('wakes for a long command despite many others', async () => {
   const stage = await wakes();
   await stage.wakes.setRule('command-ended');
   stage.starts('build');
@@ -74,7 +74,7 @@ test('a command that runs for long wakes it, however many have come and gone bes
   expect(JSON.stringify(stage.sent.at(-1)?.context)).toContain('begun');
 });
 
-test('what a command writes after the runner was started again is told with its end', async () => {
+test('includes output written after a restart of the runner', async () => {
   const before = await wakes();
   await before.wakes.setRule('command-ended');
   before.starts('c');
@@ -85,7 +85,7 @@ test('what a command writes after the runner was started again is told with its 
   expect(JSON.stringify(after.sent[0]?.context)).toContain('no luck');
 });
 
-test('a runner that ends while it waits for Codex says so, and no more', async () => {
+test('fails a pending wake when the runner ends', async () => {
   const around = new MemorySurroundings();
   const stage = await wakes(around, () => Promise.reject(new Error('the runner has ended')));
   await stage.wakes.setRule('command-ended');
@@ -96,7 +96,7 @@ test('a runner that ends while it waits for Codex says so, and no more', async (
   expect([...around.stored.values()].join('')).toContain('"isDue":true');
 });
 
-test('a wake whose arrival a killed runner did not hear of is told again as the same one', async () => {
+test('resends the same wake after a kill', async () => {
   const around = new MemorySurroundings();
   const lost: Wake[] = [];
   const before = await wakes(around, (wake) => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Check, GROUPS } from '@interlude/conformance/check';
-import { RUNNER_CHECKS, SERVER_CHECKS } from '@interlude/conformance/tables';
+import { RUNNER_CHECKS, SERVER_CHECKS } from '@interlude/conformance/command';
 import { describe, expect, test } from 'vitest';
 
 const page = readFileSync(new URL('../../../docs/conformance.md', import.meta.url), 'utf8');
@@ -25,7 +25,7 @@ describe.each([
   ['server', SERVER_CHECKS],
   ['runner', RUNNER_CHECKS],
 ] as [string, readonly Check<never>[]][])('what `%s` checks', (mode, table) => {
-  test('is what docs/conformance.md lists', () => {
+  test('match docs/conformance.md', () => {
     const byGroup = GROUPS.map((group) => [
       group,
       table.filter((check) => check.group === group).map(({ name }) => name),
@@ -33,14 +33,14 @@ describe.each([
     expect(listed(mode)).toEqual(byGroup);
   });
 
-  test('has checks of every group, each under a name of its own that says what holds', () => {
+  test('cover every group under unique names', () => {
     for (const group of GROUPS) expect(table.some((check) => check.group === group)).toBe(true);
     const names = table.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^[a-z0-9].{20,}[^.]$/);
   });
 
-  test('names sections of PROTOCOL.md that are there', () => {
+  test('name existing sections of PROTOCOL.md', () => {
     for (const { why } of table) {
       const named = [...why.matchAll(/(?:^|and )(\d), ([A-Z][^,]*?)(?=,? and \d|, \d+|$)/g)];
       expect([why, named.length]).toEqual([why, why.split(/and (?=\d, )/).length]);

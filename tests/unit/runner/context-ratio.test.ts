@@ -38,8 +38,8 @@ function runner(stored = new Map<string, string>()) {
   };
 }
 
-describe('the share of tool calls that only gathered', () => {
-  test('is told once as the session ends, with why it ended', () => {
+describe('the share of context-gathering calls', () => {
+  test('is logged once at the end of a session with its reason', () => {
     const { passed, told, stored } = runner();
     passed('s', call('Read'), call('Bash'));
     const [, , end] = passed('s', call('Grep'), call('Edit', { subagentRunId: 'a' }), ended());
@@ -61,21 +61,21 @@ describe('the share of tool calls that only gathered', () => {
     expect(stored.size).toBe(0);
   });
 
-  test('counts what subagents call, and the tools of other agents by their own names', () => {
+  test('includes calls of subagents and tools of other agents', () => {
     const { passed, told } = runner();
     const gathers = ['LS', 'web_fetch', 'WebSearch', 'read_file', 'list', 'search', 'Glob', 'view_image'];
     passed('s', ...gathers.map((name) => call(name, { subagentRunId: 'sub' })), call('apply_patch'), call(''), ended());
     expect(told[0]?.about.insight?.value).toBe(0.8);
   });
 
-  test('is not told where no tool was called', () => {
+  test('is not logged without tool calls', () => {
     const { passed, left, told } = runner();
     passed('s', { type: 'RUN_STARTED', threadId: 's', runId: 'r' }, ended());
     left('the runner was stopped');
     expect(told).toEqual([]);
   });
 
-  test('goes on over a kill: what was counted before it counts, once', async () => {
+  test('survives a kill without counting twice', async () => {
     const first = runner();
     first.passed('s', call('Read'), call('Read'));
     first.passed('other', call('Bash'));
@@ -86,7 +86,7 @@ describe('the share of tool calls that only gathered', () => {
     expect([...second.stored.keys()]).toEqual(['tool-calls:other']);
   });
 
-  test('is told of sessions that nobody said to have ended when their runner ends', () => {
+  test('is logged for open sessions when the runner closes', () => {
     const { passed, left, told, stored } = runner();
     passed('s', call('Read'));
     left('the runner was stopped');
@@ -94,14 +94,14 @@ describe('the share of tool calls that only gathered', () => {
     expect(stored.size).toBe(0);
   });
 
-  test('asks for nobody’s look, however the session ended', () => {
+  test('never flags a session for attention', () => {
     const { passed, told } = runner();
     for (const value of [{}, { exitCode: 1 }, { signal: 'SIGKILL' }]) passed('s', call('Read'), ended(value));
     const read = told.map(({ about }) => readInsight(about.insight));
     expect(read.map((insight) => insight !== null && isFailure(insight, 'info'))).toEqual([false, false, false]);
   });
 
-  test('can be switched off', () => {
+  test('can be disabled', () => {
     expect(
       [{}, { INTERLUDE_CONTEXT_RATIO: 'off' }, { INTERLUDE_CONTEXT_RATIO: 'on' }].map(isContextRatioEnabled),
     ).toEqual([true, false, true]);

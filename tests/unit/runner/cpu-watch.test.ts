@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { CpuSampler, MARK, markedProcesses } from '@interlude/runner/host/agent-processes';
+import { CpuSampler, MARK, markedProcesses } from '@interlude/runner/host/process-lookup';
 import { describe, expect, it } from 'vitest';
 
 /** What is told of the processor time of an agent that works without a word, with the clock in hand. */
@@ -22,20 +22,20 @@ async function seconds(used: (number | null)[], stepMs = 60_000): Promise<(numbe
   return found;
 }
 
-describe('the processor time of a silent agent', () => {
-  it('grows with work, and not with what an agent uses that waits', async () => {
+describe('the CPU time of a silent agent', () => {
+  it('grows with work, not with idle use', async () => {
     expect(await seconds([4_000, 9_000, 9_400, 9_800, 12_000])).toEqual([4, 9, 9, 9, 12]);
   });
 
-  it('is another one where a process with its time has gone', async () => {
+  it('changes when a process exits', async () => {
     expect(await seconds([90_000, 4_000, 4_100])).toEqual([90, 4, 4]);
   });
 
-  it('is not told where it is not known', async () => {
+  it('is absent where unknown', async () => {
     expect(await seconds([null, null])).toEqual([null, null]);
   });
 
-  it('is looked at after two minutes without a word, once a minute', async () => {
+  it('is sampled every minute after two silent minutes', async () => {
     let looks = 0;
     const watch = new CpuSampler(async () => [{ cpuMs: ++looks * 5_000 }]);
     watch.emitted('s1', 0);

@@ -31,7 +31,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 const held: Delivery = { kind: 'held', cause: 'unavailable', message: 'down', retryAfterMs: null };
 
 describe('the drain', () => {
-  test('runs one delivery at a time, and once more when something came during it', async () => {
+  test('runs one delivery at a time, and another one for work that arrived meanwhile', async () => {
     const { drain, ends, deliveries } = scene();
     drain.work();
     await turn();
@@ -57,7 +57,7 @@ describe('the drain', () => {
     expect([drain.state, deliveries()]).toEqual(['fenced', 1]);
   });
 
-  test('goes on until the queue is empty', async () => {
+  test('continues until the queue is empty', async () => {
     const { drain, ends, deliveries } = scene();
     drain.work();
     await turn();
@@ -68,7 +68,7 @@ describe('the drain', () => {
     expect(drain.state).toBe('idle');
   });
 
-  test('has no trouble once nothing is left to send, also where the last of it was sent in spite of one', async () => {
+  test('clears its trouble once the queue is empty', async () => {
     const { drain, ends } = scene();
     drain.work();
     await turn();
@@ -80,7 +80,7 @@ describe('the drain', () => {
     expect([drain.state, drain.trouble]).toEqual(['idle', null]);
   });
 
-  test('work that comes while it waits does not shorten the wait; a kick does', async () => {
+  test('waits the full delay despite new work, but not after a kick', async () => {
     const { drain, ends, deliveries, clock } = scene();
     drain.work();
     await turn();
@@ -94,7 +94,7 @@ describe('the drain', () => {
     expect(clock.armed).toEqual([]);
   });
 
-  test('a kick during a delivery that fails spares the wait after it', async () => {
+  test('skips the delay after a failure during which it was kicked', async () => {
     const { drain, ends, deliveries, clock } = scene();
     drain.work();
     await turn();
@@ -106,7 +106,7 @@ describe('the drain', () => {
     expect(drain.state).toBe('waiting');
   });
 
-  test('a trouble keeps its beginning and counts its tries, until something gets through', async () => {
+  test('keeps the start of a trouble and counts attempts until a success', async () => {
     const { drain, ends, clock } = scene();
     drain.work();
     await turn();
@@ -122,7 +122,7 @@ describe('the drain', () => {
     expect(drain.trouble).toBeNull();
   });
 
-  test('stopped, it sends nothing more and has no timer armed', async () => {
+  test('sends nothing and has no timer after stop', async () => {
     const { drain, ends, deliveries, clock } = scene();
     drain.work();
     await turn();

@@ -63,12 +63,12 @@ test('EventJournal writes lines with event times, emitted events at debug level,
   const logger = createLogger({ agentId: 'a', dir: await tempDir(), level, onRecord: (entry) => entries.push(entry) });
   const events = play(recordingLines('demo/permission'));
   const journal = new EventJournal(logger, 'recording');
-  journal.learn(events.filter(({ occurredAt }) => occurredAt < 2_000));
+  journal.remember(events.filter(({ occurredAt }) => occurredAt < 2_000));
   expect(entries).toEqual([]);
-  journal.tell(events.filter(({ occurredAt }) => occurredAt >= 2_000 && occurredAt < 3_000));
+  journal.write(events.filter(({ occurredAt }) => occurredAt >= 2_000 && occurredAt < 3_000));
   expect(entries).toEqual([{ at: 2655, level: 'info', component: 'turns', message: 'turn ended after 2.4 s' }]);
   level.set('debug', { by: 'ada' });
-  journal.tell([{ occurredAt: 9, event: { type: 'TEXT_MESSAGE_START' } }]);
+  journal.write([{ occurredAt: 9, event: { type: 'TEXT_MESSAGE_START' } }]);
   expect(entries.slice(-2)).toMatchObject([
     { marker: { kind: 'level', level: 'debug', previous: 'info', by: 'ada' } },
     { at: 9, level: 'debug', component: 'recording', message: 'emits TEXT_MESSAGE_START' },

@@ -15,7 +15,7 @@ function sayer(outcome: () => CommandOutcome = () => ({ state: 'delivered' })) {
         { sessionId: 's', text },
         {
           context: around,
-          say: async ({ body: { messageId, text: words } }, again) => {
+          deliver: async ({ body: { messageId, text: words } }, again) => {
             said.push({ messageId, text: words, again });
             return outcome();
           },
@@ -25,8 +25,8 @@ function sayer(outcome: () => CommandOutcome = () => ({ state: 'delivered' })) {
   };
 }
 
-describe('what --prompt says', () => {
-  test('is told as a message of the operator, and then handed over under the same id', async () => {
+describe('the --prompt message', () => {
+  test('is logged as an operator message, then delivered under the same id', async () => {
     const { run, said, told, surroundings } = sayer();
     await run('Build it.');
     expect(told()).toEqual([
@@ -36,7 +36,7 @@ describe('what --prompt says', () => {
     expect(said).toMatchObject([{ text: 'Build it.', again: false }]);
   });
 
-  test('is not repeated by a runner that is started again for the session; another text is another message', async () => {
+  test('is not repeated by the next runner; another text is another message', async () => {
     const { run, said, told } = sayer();
     await run('Build it.');
     await run('Build it.');
@@ -49,7 +49,7 @@ describe('what --prompt says', () => {
     expect(told()).toHaveLength(2);
   });
 
-  test('is told once over a kill before the agent had it, and then handed over as one that was begun', async () => {
+  test('is logged once and redelivered with “again” after a kill', async () => {
     const { run, said, told } = sayer(() => {
       if (said.length === 1) throw new Error('killed');
       return { state: 'delivered' };
@@ -62,7 +62,7 @@ describe('what --prompt says', () => {
     expect(new Set(said.map(({ messageId }) => messageId)).size).toBe(1);
   });
 
-  test('is not said a second time where the agent may have it', async () => {
+  test('is not repeated when it may have arrived', async () => {
     const { run, said, surroundings } = sayer(() => {
       if (said.length === 1) throw new Error('killed');
       return { state: 'failed', reason: 'it may have it', result: { mayHaveArrived: true } };
@@ -74,7 +74,7 @@ describe('what --prompt says', () => {
     expect(surroundings.logged).toContain('warn the --prompt message is not sent again: it may have it');
   });
 
-  test('is tried again by the next runner where the agent would not take it', async () => {
+  test('is retried by the next runner after a refusal', async () => {
     let isRefused = true;
     const { run, said } = sayer(() =>
       isRefused ? { state: 'failed', reason: 'it has ended' } : { state: 'delivered' },

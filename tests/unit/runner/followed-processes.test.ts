@@ -25,7 +25,7 @@ async function started() {
   };
 }
 
-test('a followed process is told of once, when it has ended', async () => {
+test('reports a watched process once when it exits', async () => {
   const { processes, ended } = followed();
   const { pid, end } = await started();
   processes.watch([pid]);
@@ -34,7 +34,7 @@ test('a followed process is told of once, when it has ended', async () => {
   await expect.poll(() => ended, { interval: 5 }).toEqual([[pid, true]]);
 });
 
-test('one that is not there was never seen', async () => {
+test('reports a missing process as never seen', async () => {
   const { processes, ended } = followed();
   const { pid, end } = await started();
   await end();
@@ -42,7 +42,7 @@ test('one that is not there was never seen', async () => {
   await expect.poll(() => ended, { interval: 5 }).toEqual([[pid, false]]);
 });
 
-test('one that is followed no more is not told of', async () => {
+test('does not report an unwatched process', async () => {
   const { processes, ended } = followed();
   const [first, second] = [await started(), await started()];
   processes.watch([first.pid, second.pid]);

@@ -22,12 +22,12 @@ async function machine() {
   };
 }
 
-test('nothing is offered on a machine without agents', async () => {
+test('offers nothing on a machine without agents', async () => {
   expect(await findAgents((await machine()).env)).toEqual([]);
   expect(await findAgents({})).toEqual([]);
 });
 
-test('programs are found on the PATH, each with the command that connects it', async () => {
+test('finds programs on the PATH with their commands', async () => {
   const { env, bin, program } = await machine();
   await program('gemini');
   await program('opencode');
@@ -39,7 +39,7 @@ test('programs are found on the PATH, each with the command that connects it', a
   ]);
 });
 
-test('a terminal’s socket and settings are found, where a variable moves them too, and what is connected alike is offered once', async () => {
+test('finds sockets and settings, also moved ones, and offers equal commands once', async () => {
   const { env, home, program } = await machine();
   await program('codex');
   const socket = join(home, 'elsewhere/app-server-control');
@@ -51,14 +51,14 @@ test('a terminal’s socket and settings are found, where a variable moves them 
   expect(found[1]?.at).toBe(join(socket, 'app-server-control.sock'));
 });
 
-test('every sign is of a kind that there is, and its commands are of that kind', () => {
+test('has rules for existing kinds only', () => {
   for (const [kind, signs] of Object.entries(DETECTION_RULES)) {
     expect(Object.keys(KINDS)).toContain(kind);
     for (const { commands } of signs) expect(commands.at(-1)).toMatch(new RegExp(`^runner ${kind}\\b`));
   }
 });
 
-test('what is found reaches the page whole, and rubbish in its place is nothing', async () => {
+test('passes valid results to the page and drops invalid ones', async () => {
   const { env, program } = await machine();
   await program('gemini');
   const found = await findAgents(env);

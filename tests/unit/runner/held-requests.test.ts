@@ -19,7 +19,7 @@ function held(request: Partial<PendingRequest> = {}) {
     kind: 'permission',
     tool: 'shell',
     input: INPUT,
-    give(answer) {
+    deliver(answer) {
       given.push(answer);
       return failure;
     },
@@ -49,21 +49,21 @@ function held(request: Partial<PendingRequest> = {}) {
   };
 }
 
-test('an answer is given once; a second one hears that it was answered', async () => {
+test('delivers an answer once and refuses a second one', async () => {
   const { given, decide } = held();
   expect(await decide({})).toBeNull();
   expect(await decide({})).toBe('it was already answered');
   expect(given).toEqual([{ kind: 'permission', isAllowed: true, isLasting: false }]);
 });
 
-test('what is held again in the same words takes no second answer to what was held before', async () => {
+test('refuses the answer to an earlier request with the same content', async () => {
   const { given, requests, decide } = held();
   expect(await decide({})).toBeNull();
   const asked = { sessionId: 's', requestId: 'q1', tool: 'shell', input: INPUT };
   requests.hold({
     ...asked,
     kind: 'permission',
-    give(answer) {
+    deliver(answer) {
       given.push(answer);
       return null;
     },
@@ -74,10 +74,10 @@ test('what is held again in the same words takes no second answer to what was he
   expect(given).toHaveLength(2);
 });
 
-test('nor while the first answer is on its way; one that could not be given may be given again', async () => {
+test('accepts a second attempt only after the first one failed', async () => {
   let fail = (_: string | null) => {};
   const { given, requests, decide } = held({
-    give: () =>
+    deliver: () =>
       new Promise<string | null>((resolve) => {
         fail = resolve;
       }),
@@ -89,7 +89,7 @@ test('nor while the first answer is on its way; one that could not be given may 
     kind: 'permission',
     tool: 'shell',
     input: INPUT,
-    give(answer) {
+    deliver(answer) {
       given.push(answer);
       return null;
     },
@@ -101,9 +101,9 @@ test('nor while the first answer is on its way; one that could not be given may 
   expect(given).toHaveLength(1);
 });
 
-test('two answers at once: the first is given, the second is refused while it is on its way', async () => {
+test('delivers the first of two concurrent answers', async () => {
   const { given, requests, decide } = held({
-    give: async (answer) => {
+    deliver: async (answer) => {
       given.push(answer);
       await new Promise((resolve) => setImmediate(resolve));
       return null;
@@ -115,13 +115,13 @@ test('two answers at once: the first is given, the second is refused while it is
   expect(requests).toBeDefined();
 });
 
-test('what was answered has to be what is held, to the last byte', async () => {
+test('refuses an answer with another digest', async () => {
   const { given, decide } = held({ input: { command: 'ls -a' } });
   expect(await decide({})).toMatch(/is asking for something else than what was answered/);
   expect(given).toEqual([]);
 });
 
-test('the agent’s own options are named by id, and a decision without one takes the fitting one that does not last', async () => {
+test('prefers the matching option that does not last', async () => {
   const named = held({ options: OPTIONS });
   expect(await named.decide({ optionId: 'always' })).toBeNull();
   expect(named.given).toEqual([{ kind: 'option', optionId: 'always' }]);
@@ -136,20 +136,20 @@ test('the agent’s own options are named by id, and a decision without one take
   expect(denied.given).toEqual([{ kind: 'option', optionId: 'no', message: 'no' }]);
 });
 
-test('an option that is not offered, or says the opposite of the decision, is refused', async () => {
+test('refuses an option that is unknown or contradicts the decision', async () => {
   const { given, decide } = held({ options: OPTIONS });
   expect(await decide({ optionId: 'never' })).toBe('the agent does not offer "never"');
   expect(await decide({ optionId: 'no' })).toBe('"Reject" can’t allow this');
   expect(given).toEqual([]);
 });
 
-test('where every way to allow it lasts, it is not allowed by guessing', async () => {
+test('does not choose a lasting option by itself', async () => {
   const { given, decide } = held({ options: [OPTIONS[1], OPTIONS[2]] });
   expect(await decide({})).toMatch(/choose one of its options/);
   expect(given).toEqual([]);
 });
 
-test('an answer that could not be given leaves the request open', async () => {
+test('keeps the request open when delivery fails', async () => {
   const { fails, decide } = held();
   fails('the agent is restarting');
   expect(await decide({})).toBe('the agent is restarting');
@@ -157,7 +157,7 @@ test('an answer that could not be given leaves the request open', async () => {
   expect(await decide({})).toBeNull();
 });
 
-test('a question takes answers and no yes; a permission takes no answers', async () => {
+test('refuses a decision for a question and answers for a permission', async () => {
   const question = held({ kind: 'question' });
   expect(await question.decide({})).toMatch(/this is a question/);
   expect(await question.reply({ Colour: 'Blue' })).toBeNull();
@@ -165,12 +165,12 @@ test('a question takes answers and no yes; a permission takes no answers', async
   expect(await permission.reply({ Colour: 'Blue' })).toMatch(/this is a permission/);
 });
 
-test('what is let go while its answer is on its way is not held again, however that ends', async () => {
+test('stays released when its answer fails afterwards', async () => {
   let fail: (reason: string) => void = () => undefined;
   const onItsWay = new Promise<string>((resolve) => {
     fail = resolve;
   });
-  const { requests, decide } = held({ give: () => onItsWay });
+  const { requests, decide } = held({ deliver: () => onItsWay });
   const first = decide({});
   requests.clear();
   fail('the agent has exited');
@@ -178,10 +178,10 @@ test('what is let go while its answer is on its way is not held again, however t
   expect(await decide({})).toBe('the agent no longer waits for this');
 });
 
-test('an answer that throws on its way leaves the request open', async () => {
+test('keeps the request open when delivery throws', async () => {
   let throws = true;
   const { decide } = held({
-    give() {
+    deliver() {
       if (throws) throw new Error('broken');
       return null;
     },

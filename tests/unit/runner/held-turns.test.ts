@@ -1,4 +1,4 @@
-import { routeHook } from '@interlude/runner/sources/hooks/hook-router';
+import { routeHook } from '@interlude/runner/sources/hooks/hooks-source';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
 import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -19,7 +19,7 @@ const command = () => {
   terminal.line('user', { role: 'user', content: [{ type: 'text', text: 'Review the code.' }] }, { isMeta: true });
 };
 
-describe('a turn that a slash command opens', () => {
+describe('a turn opened by a slash command', () => {
   test.each(['turn_duration', 'its stop hook alone'])('has them told once, ended by %s', async (by) => {
     command();
     terminal.mirror.prompted(terminal.claim());
@@ -33,7 +33,7 @@ describe('a turn that a slash command opens', () => {
     expect(terminal.told).toEqual(['/review', 'RUN_STARTED', 'Reviewed.', 'RUN_FINISHED']);
   });
 
-  test('has them told once, where another hook held the agent after its turn was told to be over', async () => {
+  test('emits its texts once when another hook blocks the stop after its end', async () => {
     terminal.asks();
     terminal.says('Done.');
     await terminal.pass(10);
@@ -53,7 +53,7 @@ describe('a turn that a slash command opens', () => {
     ]);
   });
 
-  test('is held for the words of its own hook, though the turn before said the same', async () => {
+  test('waits for the text of its own hook after a turn with an equal text', async () => {
     terminal.asks();
     terminal.says('Done.');
     await terminal.pass(10);
@@ -76,7 +76,7 @@ describe('a turn that a slash command opens', () => {
   });
 });
 
-describe('a turn whose stop hook does not say the agent’s last words, as those of old CLIs', () => {
+describe('a turn whose stop hook has no text (older CLIs)', () => {
   async function stopped(): Promise<number> {
     terminal.asks();
     await terminal.pass(500);
@@ -85,7 +85,7 @@ describe('a turn whose stop hook does not say the agent’s last words, as those
     return stoppedAt;
   }
 
-  test('has them in it, though the transcript is 11 seconds behind', async () => {
+  test('has its final text with a transcript 11 s behind', async () => {
     const stoppedAt = await stopped();
     for (let passed = 0; passed < 11; passed += 1) await terminal.pass(1_000);
     terminal.says('Done.', stoppedAt - 20);
@@ -94,7 +94,7 @@ describe('a turn whose stop hook does not say the agent’s last words, as those
     expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', 'RUN_FINISHED']);
   });
 
-  test('is over after 12 seconds, where it has said none', async () => {
+  test('ends after 12 s without text', async () => {
     await stopped();
     await terminal.pass(11_900);
     expect(terminal.told).toEqual(['RUN_STARTED']);
@@ -103,7 +103,7 @@ describe('a turn whose stop hook does not say the agent’s last words, as those
   });
 });
 
-describe('lines that come after the hook’s word was taken', () => {
+describe('lines after the text of the hook was used', () => {
   /** Another hook held the agent. Nothing of it was in the transcript in time, and the first stop hook was not heard. */
   async function closedWith(word: string): Promise<{ heldAt: number; stoppedAt: number }> {
     terminal.asks();
@@ -118,7 +118,7 @@ describe('lines that come after the hook’s word was taken', () => {
     return { heldAt, stoppedAt };
   }
 
-  test('are not told again, where a hook held the agent before the one that ended the turn', async () => {
+  test('are not repeated when an earlier hook blocked the stop', async () => {
     const { heldAt, stoppedAt } = await closedWith('4');
     terminal.says('Done.', heldAt - 20);
     terminal.isHeld('Tests fail', heldAt);
@@ -128,7 +128,7 @@ describe('lines that come after the hook’s word was taken', () => {
     expect(terminal.told).toEqual(['RUN_STARTED', '4', 'RUN_FINISHED', 'Done.']);
   });
 
-  test('are all told, where it said the same before the hold', async () => {
+  test('are all emitted when an equal text came before the hold', async () => {
     const { heldAt, stoppedAt } = await closedWith('Done.');
     terminal.says('Done.', heldAt - 20);
     terminal.isHeld('Tests fail', heldAt);
@@ -137,7 +137,7 @@ describe('lines that come after the hook’s word was taken', () => {
     expect(terminal.told).toEqual(['RUN_STARTED', 'Done.', 'RUN_FINISHED', 'Done.']);
   });
 
-  test('are all told, where those before the hold begin as the last ones do', async () => {
+  test('are all emitted when texts before the hold share their beginning', async () => {
     const { heldAt, stoppedAt } = await closedWith('Done.\n\nAll of it.');
     terminal.says('Done.', heldAt - 20);
     await terminal.pass(10);
@@ -149,7 +149,7 @@ describe('lines that come after the hook’s word was taken', () => {
   });
 });
 
-describe('a turn that our stop hook holds', () => {
+describe('a turn held by our stop hook', () => {
   const OFFER = { messageIds: ['m1'], reason: 'A message is waiting for your reply: 2+2?' };
 
   /** The agent has its answer, and has answered it. None of that is in the transcript. */
@@ -170,7 +170,7 @@ describe('a turn that our stop hook holds', () => {
     ['whose hooks say nothing', null, 3_000],
     ['whose hooks say nothing, far behind', null, 30_000],
     ['far behind', '4', 30_000],
-  ])('waits for the line that says so and for what follows it: a CLI %s', async (_which, lastWords, behindMs) => {
+  ])('waits for the feedback line and what follows: a CLI %s', async (_which, lastWords, behindMs) => {
     const { heldAt, stoppedAt } = await held(lastWords);
     for (let passed = 0; passed < behindMs; passed += 1_000) await terminal.pass(1_000);
     terminal.isHeld(OFFER.reason, heldAt);
@@ -184,7 +184,7 @@ describe('a turn that our stop hook holds', () => {
     expect(terminal.inHandAtEnds).toEqual([['m1']]);
   });
 
-  test('is over in the end, where no line says so', async () => {
+  test('ends eventually without the feedback line', async () => {
     await held('4');
     await terminal.pass(60_000);
     expect(terminal.told.at(-1)).toBe('Done.');
@@ -193,7 +193,7 @@ describe('a turn that our stop hook holds', () => {
     expect(terminal.inHandAtEnds).toEqual([[]]);
   });
 
-  test('is over as any other, where the hook says that it had no answer in time', async () => {
+  test('ends normally when the hook timed out', async () => {
     terminal.asks();
     terminal.says('Done.');
     await terminal.pass(500);
@@ -207,17 +207,17 @@ describe('a turn that our stop hook holds', () => {
     expect(terminal.inHandAtEnds).toEqual([[]]);
   });
 
-  test('is known to the mirror after one that was killed before the line was there', async () => {
+  test('is recognized by the mirror after a kill before the line', async () => {
     terminal.asks();
     terminal.says('Done.');
     await terminal.pass(500);
     await terminal.mirror.offer(OFFER, terminal.claim());
     await terminal.takeOver();
-    expect(terminal.mirror.isInHand('m1')).toBe(true);
+    expect(terminal.mirror.isInFlight('m1')).toBe(true);
     await terminal.pass(8_000);
     terminal.isHeld(OFFER.reason);
     await terminal.pass(2_000);
-    expect([terminal.handed, terminal.mirror.wasHandedOver('m1')]).toEqual([['m1'], true]);
+    expect([terminal.handed, terminal.mirror.wasDelivered('m1')]).toEqual([['m1'], true]);
     terminal.says('4');
     await terminal.pass(10);
     terminal.mirror.stopped(null, '4', terminal.claim());
@@ -228,13 +228,13 @@ describe('a turn that our stop hook holds', () => {
     expect(reply?.metadata?.interlude?.replyTo).toEqual(['m1']);
   });
 
-  test('is idle for no one whose transcript has not even its prompt', async () => {
+  test('is not idle while the transcript lacks its prompt', async () => {
     terminal.mirror.prompted(terminal.claim());
     const promptedAt = terminal.now;
     await terminal.pass(1_000);
     void terminal.mirror.offer(OFFER, terminal.claim());
     await terminal.pass(8_000);
-    expect([terminal.mirror.isBusy, terminal.mirror.isInHand('m1')]).toEqual([true, true]);
+    expect([terminal.mirror.isBusy, terminal.mirror.isInFlight('m1')]).toEqual([true, true]);
     terminal.asks(promptedAt);
     terminal.says('Done.', promptedAt + 900);
     terminal.isHeld(OFFER.reason, promptedAt + 1_100);
@@ -243,13 +243,13 @@ describe('a turn that our stop hook holds', () => {
   });
 });
 
-describe('a turn that the model API failed', () => {
+describe('a turn that failed at the model API', () => {
   const WORDS = 'API Error: 429';
 
   test.each([
     ['says what stands there', WORDS],
     ['says nothing of that', null],
-  ])('has what its transcript says three seconds later, where its hook %s', async (_what, text) => {
+  ])('has the text of the transcript three seconds later when its hook %s', async (_what, text) => {
     terminal.asks();
     await terminal.pass(500);
     const stoppedAt = terminal.now;
@@ -293,8 +293,8 @@ describe('a turn that the model API failed', () => {
   });
 });
 
-describe('a turn whose stop hook tells the agent something more', () => {
-  test('goes on: what is said then stands in it', async () => {
+describe('a turn whose stop hook adds context', () => {
+  test('continues with what the agent writes next', async () => {
     terminal.asks();
     await terminal.pass(500);
     terminal.says('Built.');
@@ -312,7 +312,7 @@ describe('a turn whose stop hook tells the agent something more', () => {
     expect(terminal.mirror.selfReport).toBe('idle');
   });
 
-  test('goes on where that hook is somebody else’s, and ours let it end', async () => {
+  test('continues when the hook is foreign and ours let it end', async () => {
     terminal.asks();
     await terminal.pass(500);
     terminal.says('Built.');

@@ -9,7 +9,7 @@ import { MemorySurroundings } from '../../support/source-surroundings';
 import { tempDir } from '../../support/temp-dir';
 import { writeLine } from '../../support/terminal-recording';
 
-test('what is remembered of a session goes once it has ended and its transcript is gone: nobody can resume it', async () => {
+test('forgets an ended session without transcript', async () => {
   const dir = await tempDir();
   const there = join(dir, 'there.jsonl');
   await writeFile(there, '');
@@ -28,7 +28,7 @@ test('what is remembered of a session goes once it has ended and its transcript 
   expect([...surroundings.stored.keys()]).toEqual(['transcript:ended, there', 'transcript:open, gone']);
 });
 
-test('an agent that missed a message, because its turn ended without it, is told again that it can listen', async () => {
+test('repeats the hint about listening after a missed message', async () => {
   const dir = await tempDir();
   const [sessionId, file] = ['s', join(dir, 's.jsonl')];
   const logger = createLogger({ agentId: 'a1', dir });
@@ -65,7 +65,7 @@ test('an agent that missed a message, because its turn ended without it, is told
   await breaksOff();
   await begins('Once more');
   const body = { messageId: 'm1', text: 'How far?', from: { kind: 'person' as const, id: 'operator' } };
-  const outcome = source.say(
+  const outcome = source.deliver(
     { type: 'message', id: 'c1', sessionId, createdAt: Date.now(), expiresAt: Date.now() + 60_000, body },
     false,
   );

@@ -24,7 +24,7 @@ function reader(queue: InputQueue) {
 }
 
 describe('the input of a CLI', () => {
-  test('the next message waits until the CLI has said that it has the one before', async () => {
+  test('passes the next message once the CLI confirmed the previous one', async () => {
     const handed: string[] = [];
     const queue = new InputQueue(({ uuid }) => void handed.push(uuid));
     const { read, die, done } = reader(queue);
@@ -41,7 +41,7 @@ describe('the input of a CLI', () => {
     await done;
   });
 
-  test('what no process has pulled is pulled by the next one, behind what went down with the last', async () => {
+  test('passes messages that no process pulled to the next one', async () => {
     const queue = new InputQueue(() => {});
     const first = reader(queue);
     await queue.push(message('1'));
@@ -61,7 +61,7 @@ describe('the input of a CLI', () => {
     await next.done;
   });
 
-  test('when there will be no process any more, whoever waits is told why', async () => {
+  test('fails waiting messages with a reason on close', async () => {
     const queue = new InputQueue(() => {});
     const waiting = queue.push(message('1'));
     queue.close('it kept dying');

@@ -22,33 +22,36 @@ function table(): string {
   ].join('\n');
 }
 
-test('the table of kinds and features says what the kinds say', () => {
+test('docs/kinds/README.md has the table of kinds and features', () => {
   expect(PAGE).toContain(table());
 });
 
-describe.each(kinds)('the kind %s', (name, { features, title, help, flags = {}, takesPrompt = false, urlIsAgents }) => {
-  test('names in its help every option that it takes', () => {
-    const common = ['session', 'agent', 'url', 'token', ...(name === 'hooks' ? [] : ['record'])];
-    const addresses = urlIsAgents ? ['dashboard'] : [];
-    for (const flag of [...common, ...addresses, ...(takesPrompt ? ['prompt'] : []), ...Object.keys(flags)]) {
-      expect(help).toMatch(new RegExp(`^  --${flag}\\b`, 'm'));
-    }
-  });
+describe.each(kinds)(
+  'the kind %s',
+  (name, { features, title, help, flags = [], switches = [], acceptsPrompt = false, urlNamesAgent }) => {
+    test('lists every option in its help', () => {
+      const common = ['session', 'agent', 'url', 'token', ...(name === 'hooks' ? [] : ['record'])];
+      const addresses = urlNamesAgent ? ['dashboard'] : [];
+      for (const flag of [...common, ...addresses, ...(acceptsPrompt ? ['prompt'] : []), ...flags, ...switches]) {
+        expect(help).toMatch(new RegExp(`^  --${flag}\\b`, 'm'));
+      }
+    });
 
-  test('has a page that says all that it can’t tell or do, in the words of its agents’ pages', () => {
-    expect(existsSync(`docs/kinds/${name}.md`)).toBe(true);
-    const page = readFileSync(`docs/kinds/${name}.md`, 'utf8').replaceAll(/\s+/g, ' ');
-    for (const limit of limitsOf(features)) expect(page).toContain(limit.replaceAll(/\s+/g, ' '));
-  });
+    test('has a page with all its limits', () => {
+      expect(existsSync(`docs/kinds/${name}.md`)).toBe(true);
+      const page = readFileSync(`docs/kinds/${name}.md`, 'utf8').replaceAll(/\s+/g, ' ');
+      for (const limit of limitsOf(features)) expect(page).toContain(limit.replaceAll(/\s+/g, ' '));
+    });
 
-  test('says each of these in a sentence, and how it is run', () => {
-    for (const limit of limitsOf(features)) expect(limit).toMatch(/^[A-Z“].*[^.]\.$/s);
-    expect(title).not.toBe('');
-    expect(help).toContain(`runner ${name}`);
-  });
-});
+    test('words each limit as a sentence', () => {
+      for (const limit of limitsOf(features)) expect(limit).toMatch(/^[A-Z“].*[^.]\.$/s);
+      expect(title).not.toBe('');
+      expect(help).toContain(`runner ${name}`);
+    });
+  },
+);
 
-test('what a runner of a kind records can be replayed', () => {
+test('every kind with recordings can be replayed', () => {
   const recorded = Object.keys(RECORDED_KINDS);
   // The companion of terminals reads what is on disk already.
   expect(recorded).toEqual(expect.arrayContaining(kinds.map(([name]) => name).filter((name) => name !== 'hooks')));

@@ -20,7 +20,7 @@ beforeEach(async () => {
   mirror = new SessionMirror({
     ...{ sessionId: 's', file, state: null, now: () => now },
     emit: (outputs) => void events.push(...outputs.map(({ event }) => event)),
-    onHandedOver: (ids) => void handed.push(ids),
+    onDelivered: (ids) => void handed.push(ids),
     ...{ onTurnEnded: () => undefined, log: () => undefined },
   });
 });
@@ -65,7 +65,7 @@ async function secondTurn(promptIds: [string?, string?] = []): Promise<void> {
   await pass(3_000);
 }
 
-describe('a stop hook that is heard when the next turn works', () => {
+describe('a stop hook that arrives during the next turn', () => {
   test.each([
     ['names its prompt', { at: null, promptId: 'p1' }, ['p1', 'p2']],
     ['says when it ran', { at: Date.parse('2026-11-20T12:00:00Z') + 150, promptId: null }, []],
@@ -82,7 +82,7 @@ describe('a stop hook that is heard when the next turn works', () => {
     expect(told().slice(-3)).toEqual(['RUN_STARTED run-u2', 'Done.', 'RUN_FINISHED run-u2']);
   });
 
-  test('does not end that, which says the same words', async () => {
+  test('does not end that turn, even with an equal text', async () => {
     await secondTurn(['p1', 'p2']);
     says('a2', 'Done.', null);
     await pass(100);
@@ -101,7 +101,7 @@ describe('a stop hook that is heard when the next turn works', () => {
 });
 
 describe('a stop hook of a turn that is not in the transcript yet', () => {
-  test('leaves the turn before open for what is still to come of it, and ends its own', async () => {
+  test('leaves the previous turn open for its late lines, and ends its own', async () => {
     asks('u1', 'p1');
     await pass(100);
     // the prompt of the second turn is heard last
@@ -120,7 +120,7 @@ describe('a stop hook of a turn that is not in the transcript yet', () => {
     ]);
   });
 
-  test('does not give its words to the turn before', async () => {
+  test('does not give its text to the previous turn', async () => {
     asks('u1', 'p1');
     await pass(100);
     mirror.stopped(null, 'Two.', { at: null, promptId: 'p2' });
@@ -131,7 +131,7 @@ describe('a stop hook of a turn that is not in the transcript yet', () => {
   });
 });
 
-describe('a line that stands behind the next turn’s first', () => {
+describe('a line after the first one of the next turn', () => {
   test.each([
     ['a turn’s end', () => over('o1', { parentUuid: 'a1' })],
     [
@@ -139,7 +139,7 @@ describe('a line that stands behind the next turn’s first', () => {
       () => write('user', 'i1', { role: 'user', content: '[Request interrupted by user]' }, { parentUuid: 'a1' }),
     ],
     ['words', () => says('a1b', 'Done.', 'end_turn', { parentUuid: 'a1' })],
-  ])('is of the turn it follows: %s', async (_what, late) => {
+  ])('belongs to the turn of its parent: %s', async (_what, late) => {
     asks('u1');
     says('a1', 'Done.');
     asks('u2');
@@ -167,7 +167,7 @@ test.each(['before', 'behind'])(
   },
 );
 
-test('the same words before a tool call are not the last ones, which were told', async () => {
+test('does not take an equal text before a tool call for the final one', async () => {
   asks('u1');
   await pass(100);
   mirror.stopped(null, 'Done.\n\nAll of it.', { at: now, promptId: null });
@@ -183,7 +183,7 @@ test('the same words before a tool call are not the last ones, which were told',
 });
 
 describe('a session', () => {
-  test('that was resumed is not ended by the hook of its end, which is heard behind', async () => {
+  test('is not ended after a resume by the late hook of its end', async () => {
     const leftAt = now;
     mirror.began({ at: now + 1_000, promptId: null });
     await pass(2_000);
@@ -193,7 +193,7 @@ describe('a session', () => {
     expect(mirror.hasEnded).toBe(false);
   });
 
-  test('that is left with its stop hook heard and its words to come has not broken off', async () => {
+  test('is not interrupted when left between its stop hook and its text', async () => {
     asks('u1');
     await pass(100);
     mirror.stopped(null, null, { at: now, promptId: null });
@@ -203,19 +203,19 @@ describe('a session', () => {
   });
 });
 
-describe('messages that a stop hook holds the agent with', () => {
+describe('messages in a stop-hook hold', () => {
   const [first, second] = [
     { messageIds: ['m1'], reason: 'Mara waits.' },
     { messageIds: ['m2'], reason: 'Ben waits.' },
   ];
 
-  test('are each handed over where the transcript says so, though that is behind by both', async () => {
+  test('are each delivered when the transcript shows it, even if it lags', async () => {
     asks('u1', 'p1');
     says('a1', 'Done.');
     await pass(100);
     mirror.offer(first, { at: now, promptId: 'p1' });
     mirror.offer(second, { at: now, promptId: 'p1' });
-    expect([mirror.isInHand('m1'), mirror.isInHand('m2')]).toEqual([true, true]);
+    expect([mirror.isInFlight('m1'), mirror.isInFlight('m2')]).toEqual([true, true]);
     feedback('f1', 'Mara waits.');
     await pass(100);
     expect(handed).toEqual([['m1']]);
@@ -224,7 +224,7 @@ describe('messages that a stop hook holds the agent with', () => {
     expect(handed).toEqual([['m1'], ['m2']]);
   });
 
-  test('are not handed over by what another hook says', async () => {
+  test('are not delivered by feedback of another hook', async () => {
     asks('u1', 'p1');
     says('a1', 'Done.');
     await pass(100);
@@ -237,13 +237,13 @@ describe('messages that a stop hook holds the agent with', () => {
   test.each([
     ['of a later turn', { at: null, promptId: 'p2' }, true],
     ['of it', { at: null, promptId: 'p1' }, false],
-  ])('are with the agent or not when a turn is over, where the hook was %s', async (_whose, claim, isInHand) => {
+  ])('are in flight or not after a turn, hook %s', async (_whose, claim, isInFlight) => {
     asks('u1', 'p1');
     await pass(100);
     mirror.offer(first, claim);
     says('a1', 'Done.');
     over('o1');
     await pass(100);
-    expect(mirror.isInHand('m1')).toBe(isInHand);
+    expect(mirror.isInFlight('m1')).toBe(isInFlight);
   });
 });

@@ -95,7 +95,7 @@ describe('a level that was set', () => {
     const folder = await tempDir();
     const clock = new StoppedClock();
     const before = await keeper(folder, clock);
-    expect(await before.kept.obey(DEBUG)).toEqual({ state: 'done', result: { level: 'debug' } });
+    expect(await before.kept.apply(DEBUG)).toEqual({ state: 'done', result: { level: 'debug' } });
     await before.outbox.stop();
     before.level.close();
     clock.time += 10 * MINUTE;
@@ -112,7 +112,7 @@ describe('a level that was set', () => {
     const folder = await tempDir();
     const clock = new StoppedClock();
     const before = await keeper(folder, clock);
-    await before.kept.obey(DEBUG);
+    await before.kept.apply(DEBUG);
     await before.outbox.stop();
     before.level.close();
     clock.time += 16 * MINUTE;
@@ -128,19 +128,19 @@ describe('a level that was set', () => {
     const folder = await tempDir();
     const clock = new StoppedClock();
     const before = await keeper(folder, clock);
-    await before.kept.obey(DEBUG);
+    await before.kept.apply(DEBUG);
     before.level.set('warn', { by: 'control-port' });
     await before.outbox.stop();
     const after = await keeper(folder, clock);
-    expect(await after.kept.obey({ ...DEBUG, ttlSeconds: 300 })).toEqual({ state: 'done', result: { level: 'warn' } });
-    await after.kept.obey({ ...DEBUG, requestId: 'two' });
+    expect(await after.kept.apply({ ...DEBUG, ttlSeconds: 300 })).toEqual({ state: 'done', result: { level: 'warn' } });
+    await after.kept.apply({ ...DEBUG, requestId: 'two' });
     expect(after.level.get()).toBe('debug');
   });
 
   test('is refused if it is unknown', async () => {
     const { kept, level } = await keeper(await tempDir(), new StoppedClock());
     const loud = { ...DEBUG, level: 'trace' } as unknown as typeof DEBUG;
-    expect(await kept.obey(loud)).toEqual({
+    expect(await kept.apply(loud)).toEqual({
       state: 'failed',
       reason: 'unknown level trace; use debug, info, warn, error, fatal',
     });
@@ -150,7 +150,7 @@ describe('a level that was set', () => {
   test("applies with a warning if it can't be stored", async () => {
     const { kept, level, trouble, outbox } = await keeper(await tempDir(), new StoppedClock());
     await outbox.stop();
-    expect(await kept.obey(DEBUG)).toMatchObject({ state: 'done' });
+    expect(await kept.apply(DEBUG)).toMatchObject({ state: 'done' });
     expect(level.get()).toBe('debug');
     expect(trouble).toEqual([expect.stringContaining('can’t be stored')]);
   });

@@ -111,7 +111,7 @@ describe('a logger', () => {
     const dir = await tempDir();
     const records: LogEntry[] = [];
     const logger = createLogger({ agentId: 'a', dir, onRecord: (entry) => records.push(entry) });
-    logger.redactor.learn('the-token-of-the-dashboard');
+    logger.redactor.addSecret('the-token-of-the-dashboard');
     const message = 'DB_PASSWORD=hunter2\nsent with the-token-of-the-dashboard';
     logger.child('agent').info(message);
     logger.child('agent').info('nothing to hide');

@@ -10,7 +10,7 @@ function lostSession(answers: RpcAnswer[], options: Partial<SessionRecoveryOptio
   const done: string[] = [];
   const session = new SessionRecovery({
     nativeId: () => 'n',
-    give: async ({ messageId }) => {
+    send: async ({ messageId }) => {
       done.push(`give ${messageId}`);
       return answers.shift() ?? LOST;
     },
@@ -26,20 +26,20 @@ function lostSession(answers: RpcAnswer[], options: Partial<SessionRecoveryOptio
   return { session, done };
 }
 
-test('messages that are refused together are given again in their order, after one reload', async () => {
+test('resends refused messages in order after one reload', async () => {
   const { session, done } = lostSession([LOST, LOST, TAKEN, TAKEN]);
   const answers = await Promise.all([session.prompt(message('a')), session.prompt(message('b'))]);
   expect(answers).toEqual([TAKEN, TAKEN]);
   expect(done).toEqual(['give a', 'give b', 'reload', 'give a', 'give b']);
 });
 
-test('a message that a turn had taken up is not given again', async () => {
+test('does not resend a message that a turn processed', async () => {
   const { session, done } = lostSession([LOST], { isUnprocessed: () => false });
   expect(await session.prompt(message('a'))).toEqual(LOST);
   expect(done).toEqual(['give a', 'reload']);
 });
 
-test('a reload that does not help leads to a restart, and a second one is hopeless', async () => {
+test('restarts after a failed reload, and gives up after a second one', async () => {
   const { session, done } = lostSession([]);
   expect(await session.prompt(message('a'))).toEqual(GONE);
   expect(done).toEqual(['give a', 'reload', 'give a', 'restart']);
@@ -53,7 +53,7 @@ test('a reload that does not help leads to a restart, and a second one is hopele
   expect(session.exited()?.hopeless).toMatch(/neither a reload nor a restart helped/);
 });
 
-test('a prompt that is taken between two losses gives hope again', async () => {
+test('allows another restart after an accepted prompt', async () => {
   const { session } = lostSession([LOST, LOST, TAKEN]);
   await session.prompt(message('a'));
   session.exited();
@@ -62,13 +62,13 @@ test('a prompt that is taken between two losses gives hope again', async () => {
   expect(session.exited()?.hopeless).toBeNull();
 });
 
-test('a reload that does not end in time leads to a restart', async () => {
+test('restarts when a reload times out', async () => {
   const { session, done } = lostSession([], { reload: () => new Promise(() => {}), patienceMs: 5 });
   expect(await session.prompt(message('a'))).toEqual(GONE);
   expect(done).toEqual(['give a', 'restart']);
 });
 
-test('a process that goes meanwhile went by itself', async () => {
+test('treats an exit during a reload as an ordinary exit', async () => {
   const { session, done } = lostSession([], { reload: async () => GONE.error });
   expect(await session.prompt(message('a'))).toEqual(GONE);
   expect(done).toEqual(['give a']);

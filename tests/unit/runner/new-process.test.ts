@@ -53,7 +53,7 @@ const prompts = (terminal: PlayedTerminal) => {
 };
 
 /** B 3: what an earlier process had open is over within 5 s, and what the new one does is not. */
-describe('a new process owns nothing old', () => {
+describe('a new process of a session', () => {
   test.each<[string, (terminal: PlayedTerminal) => void | Promise<void>, turn?: string]>([
     ['that SessionStart tells of', (terminal) => began(terminal)],
     [
@@ -113,7 +113,7 @@ describe('a new process owns nothing old', () => {
     expect(ends(terminal).filter((end) => end === 'lost')).toHaveLength(1);
   });
 
-  test('whose first hook is any, on a transcript that was never read', async () => {
+  test('closes old work at its first hook, on an unread transcript', async () => {
     const terminal = await PlayedTerminal.begin();
     writeOpen(terminal);
     // A process of this machine says when it was born; lines that are made after that are its own.
@@ -124,7 +124,7 @@ describe('a new process owns nothing old', () => {
     expect(ends(terminal)).toEqual(['cancelled', 'lost']);
   });
 
-  test('that begins in the very millisecond in which the old one wrote last', async () => {
+  test('closes old work when it starts in the millisecond of the last line', async () => {
     const terminal = await PlayedTerminal.begin();
     writeOpen(terminal);
     terminal.mirror.began(terminal.claim());
@@ -132,7 +132,7 @@ describe('a new process owns nothing old', () => {
     expect(ends(terminal)).toEqual(['cancelled', 'lost']);
   });
 
-  test('and a late hook of the old one changes nothing', async () => {
+  test('ignores a late hook of the old process', async () => {
     const terminal = await leftOpen();
     const before = terminal.now - 10;
     await terminal.pass(1_000);
@@ -146,7 +146,7 @@ describe('a new process owns nothing old', () => {
     expect(terminal.mirror.openRunId).not.toBeNull();
   });
 
-  test('and what is written of the old turn behind its start opens no turn', async () => {
+  test('opens no turn for late lines of the old process', async () => {
     const terminal = await leftOpen();
     const before = terminal.now;
     await terminal.pass(1_000);
@@ -158,7 +158,7 @@ describe('a new process owns nothing old', () => {
     expect(terminal.told.filter((word) => word === 'Late')).toHaveLength(1);
   });
 
-  test('but one that goes on is left alone', async () => {
+  test('leaves a continuing process alone', async () => {
     const terminal = await leftOpen();
     for (let count = 0; count < 3; count += 1) {
       terminal.mirror.hookRan(OLD, null, terminal.now);
@@ -168,7 +168,7 @@ describe('a new process owns nothing old', () => {
   });
 });
 
-test('a process was born when it was started, to a tenth of a second', async () => {
+test('finds the start time of a process to a tenth of a second', async () => {
   const since = Date.now();
   const child = spawn('sleep', ['60']);
   try {

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { OpencodeStandIn } from '../../support/opencode-server';
 import { tempDir } from '../../support/temp-dir';
 
-test('an agent with an address has --url for it, and --dashboard or INTERLUDE_URL for the dashboard', () => {
+test('kinds with an address use --url for it and --dashboard for the dashboard', () => {
   const read = (argv: string[], env = {}) => readFlags('runner opencode', argv, DASHBOARD_FLAGS, env).values;
   expect(read(['--url', 'http://a:1', '--dashboard', 'http://b:2'])).toEqual({
     url: 'http://a:1',
@@ -19,7 +19,7 @@ test('an agent with an address has --url for it, and --dashboard or INTERLUDE_UR
   expect(() => read(['--url', 'http://a:1'], { INTERLUDE_URL: 'c' })).toThrow('c is not an http address');
   expect(() => read(['--url', 'http://a:1', '--dashboard', 'http://b:2'], { INTERLUDE_URL: 'c' })).not.toThrow();
   expect(() => readFlags('runner claude', ['--dashboard', 'http://b:2'], SERVER_FLAGS, {})).toThrow('--dashboard');
-  expect(kind.urlIsAgents).toBe(true);
+  expect(kind.urlNamesAgent).toBe(true);
 });
 
 async function prepared(flags: Record<string, string>, env: Record<string, string> = {}) {
@@ -43,7 +43,7 @@ async function server(password: string | null) {
   return standIn;
 }
 
-test('a password comes from a file, the address or the environment, and no log shows it', async () => {
+test('reads the password from file, address or environment, and redacts it', async () => {
   const { url } = await server('a-long-secret');
   const file = join(await tempDir(), 'password');
   await writeFile(file, 'a-long-secret\n');
@@ -60,7 +60,7 @@ test('a password comes from a file, the address or the environment, and no log s
   }
 });
 
-test('a server that refuses the password ends it, with what to do', async () => {
+test('ends with advice when the password is refused', async () => {
   const { url } = await server('a-long-secret');
   const opened = (await prepared({ url })).open();
   await expect(opened).rejects.toThrow('OpenCode requires a password; set OPENCODE_SERVER_PASSWORD');
@@ -68,7 +68,7 @@ test('a server that refuses the password ends it, with what to do', async () => 
   await expect((await prepared({ url }, { OPENCODE_SERVER_PASSWORD: 'x' })).open()).rejects.toBeInstanceOf(CliError);
 });
 
-test('a server that is not there yet is waited for, which is said', async () => {
+test('waits for a missing server, with a message', async () => {
   const standIn = await server(null);
   const { url } = standIn;
   const { open, agentId } = await prepared({ url });
@@ -79,7 +79,7 @@ test('a server that is not there yet is waited for, which is said', async () => 
   await standIn.start();
 });
 
-test('a file that is not there is named', async () => {
+test('names a missing password file', async () => {
   await expect(prepared({ 'password-file': '/nowhere/at/all' })).rejects.toThrow(
     "can't be read from /nowhere/at/all: ENOENT",
   );

@@ -61,7 +61,7 @@ function open(server: OpencodeStandIn, surroundings: MemorySurroundings, more: P
   });
 }
 
-describe('a source of the kind opencode:', () => {
+describe('the opencode source', () => {
   testSourceContract(stage);
 });
 
@@ -115,8 +115,8 @@ const textsIn = (around: MemorySurroundings) => {
   return [...texts.values()];
 };
 
-describe('what was missed', () => {
-  test('while the connection was broken is told afterwards, in its order and once', async () => {
+describe('missed events', () => {
+  test('are emitted after a disconnect, in order and once', async () => {
     const { server, session, around, isConnected } = await following();
     await isConnected();
     server.turn(session, 'One', 'First.');
@@ -141,7 +141,7 @@ describe('what was missed', () => {
     expect(new Set(turns.map(String)).size).toBe(8);
   });
 
-  test('of a session that was begun meanwhile is told from its beginning', async () => {
+  test('of a new session are emitted from its start', async () => {
     const { server, around, isConnected } = await following();
     await isConnected();
     server.cut();
@@ -151,7 +151,7 @@ describe('what was missed', () => {
     await poll(() => textsIn(around())).toEqual(['Hello', 'Hello to you.']);
   });
 
-  test('in the middle of an event is read from the history', async () => {
+  test('cut within a frame are read from the history', async () => {
     const { server, session, around, isConnected } = await following();
     await isConnected();
     const parent = server.user(session, 'One');
@@ -166,7 +166,7 @@ describe('what was missed', () => {
     expect(textsIn(around())).toEqual(['One', 'Half a sentence.']);
   });
 
-  test('by a runner that was killed in the middle of a text is told by the next one, in the same turn', async () => {
+  test('of a runner killed within a text continue in the same turn', async () => {
     const { server, session, around, killed, isConnected } = await following();
     await isConnected();
     const parent = server.user(session, 'One');
@@ -187,7 +187,7 @@ describe('what was missed', () => {
     expect(starts).toHaveLength(2);
   });
 
-  test('by a runner that was away for several turns is told by the next one', async () => {
+  test('of several turns are emitted by the next runner', async () => {
     const { server, session, around, killed, isConnected } = await following();
     await isConnected();
     server.turn(session, 'One', 'First.');
@@ -199,7 +199,7 @@ describe('what was missed', () => {
     expect(turnsIn(around())).toHaveLength(4);
   });
 
-  test('is read from the messages where the server has no history', async () => {
+  test('are read from the messages without a history', async () => {
     const { server, session, around, killed, isConnected } = await following();
     await isConnected();
     server.hasHistory = false;
@@ -214,7 +214,7 @@ describe('what was missed', () => {
 });
 
 describe('a server that is killed', () => {
-  test('and started again has its open turn and its subagents closed', async () => {
+  test('and restarted has its open turn and subagents closed', async () => {
     const { server, session, around, isConnected } = await following();
     await isConnected();
     const parent = server.user(session, 'Go');
@@ -235,7 +235,7 @@ describe('a server that is killed', () => {
     await poll(() => turnsIn(around()).at(-1)?.[2]).toBe('success');
   });
 
-  test('has a message that it had not begun to answer fail', async () => {
+  test('fails a message that it had not answered', async () => {
     const { server, session, around, isConnected } = await following();
     await isConnected();
     const id = server.user(session, 'Go');
@@ -250,8 +250,8 @@ describe('a server that is killed', () => {
   });
 });
 
-describe('a server that does not answer', () => {
-  test('at first is asked again, and followed once it does', async () => {
+describe('a server that does not respond', () => {
+  test('is retried and followed once it responds', async () => {
     const server = new OpencodeStandIn();
     await server.start();
     onTestFinished(() => server.kill());
@@ -267,7 +267,7 @@ describe('a server that does not answer', () => {
     await poll(() => around.sessionIds).toContain(session);
   });
 
-  test('for its stream alone, by its gateway, is not unreachable', async () => {
+  test('is reachable if only its stream is refused', async () => {
     const server = new OpencodeStandIn();
     await server.start();
     onTestFinished(() => server.kill());
@@ -281,7 +281,7 @@ describe('a server that does not answer', () => {
     expect(await source.reach()).toBeNull();
   });
 
-  test('without its password is told so', async () => {
+  test('is reported if it requires a password', async () => {
     const server = new OpencodeStandIn();
     await server.start();
     onTestFinished(() => server.kill());
@@ -301,8 +301,8 @@ describe('a server that does not answer', () => {
   });
 });
 
-describe('frames that no server should send', () => {
-  test('are passed over, and said, and what follows is told', async () => {
+describe('invalid frames', () => {
+  test('are skipped and logged, and later ones are read', async () => {
     const lines: string[] = [];
     const { server, session, around, isConnected } = await following();
     Object.assign(around(), { log: (_: string, line: string) => lines.push(line) });
@@ -317,7 +317,7 @@ describe('frames that no server should send', () => {
     expect(lines.join('\n')).toContain('skipped an unreadable event: not JSON at all');
   });
 
-  test('of sessions that no longer exist are passed over', async () => {
+  test('of deleted sessions are skipped', async () => {
     const { server, session, around, isConnected } = await following();
     await isConnected();
     server.tell('session.status', { sessionID: 'ses_gone', status: { type: 'busy' } });
@@ -333,11 +333,11 @@ const message = (sessionId: string, messageId: string, text: string): CommandOf<
   body: { messageId, text, from },
 });
 
-describe('what people ask for', () => {
-  test('a message is named by the turn that answers it, and not told a second time', async () => {
+describe('commands', () => {
+  test('deliver a message that its turn names, once', async () => {
     const { server, session, source, around, isConnected } = await following();
     await isConnected();
-    expect(await source().say(message(session, 'm1', 'Hello'), false)).toEqual({ state: 'delivered' });
+    expect(await source().deliver(message(session, 'm1', 'Hello'), false)).toEqual({ state: 'delivered' });
     expect(source().sessions).toMatchObject([{ sessionId: session, pendingMessages: 1 }]);
     const parent = String(fieldsOf(server.entries.at(-1)?.data.part).messageID);
     const answer = server.begin(session, parent);
@@ -350,7 +350,7 @@ describe('what people ask for', () => {
     await poll(() => source().sessions).toMatchObject([{ pendingMessages: 0 }]);
   });
 
-  test('a permission of a subagent is asked in the root session, and answered once', async () => {
+  test('answer a permission of a subagent in the root session', async () => {
     const { server, session, source, around, isConnected } = await following();
     await isConnected();
     const child = server.session({ parentID: session, title: 'Look (@general subagent)' });
@@ -369,7 +369,7 @@ describe('what people ask for', () => {
     expect(resolved?.value).toMatchObject({ request_id: id, outcome: 'denied' });
   });
 
-  test('a permission that was asked before the runner was killed is answered after it', async () => {
+  test('answer a permission of a killed runner', async () => {
     const { server, session, source, around, killed, isConnected } = await following();
     await isConnected();
     const parent = server.user(session, 'Go');
@@ -383,7 +383,7 @@ describe('what people ask for', () => {
     expect(of(server, `/permission/${id}/reply`)).toHaveLength(1);
   });
 
-  test('a permission that was answered in a terminal while the connection was broken is open no more', async () => {
+  test('close a permission answered elsewhere during a disconnect', async () => {
     const { server, session, around, isConnected } = await following();
     await isConnected();
     const parent = server.user(session, 'Go');
@@ -396,7 +396,7 @@ describe('what people ask for', () => {
     expect(around().openWork(session).turn).not.toBeNull();
   });
 
-  test('a question is answered with the labels of each of its parts', async () => {
+  test('answer a question with the labels of each part', async () => {
     const { server, session, source, around, isConnected } = await following();
     await isConnected();
     const options = [{ label: 'Red' }, { label: 'Blue' }];
@@ -417,7 +417,7 @@ describe('what people ask for', () => {
     expect(of(server, `/question/${id}/reply`)).toMatchObject([{ body: { answers: [['Green'], ['Red', 'Blue']] } }]);
   });
 
-  test('an interrupt aborts the session, and stopping a task its subagent', async () => {
+  test('abort the session on interrupt, and a subagent on stop', async () => {
     const { server, session, source, around, isConnected } = await following();
     await isConnected();
     const parent = server.user(session, 'Go');
@@ -440,7 +440,7 @@ describe('what people ask for', () => {
   });
 });
 
-test('a recording of it is told as it was live', async () => {
+test('replays its recording to the same events', async () => {
   const frames: WireFrame[] = [];
   const record = (frame: WireFrame) => frames.push(structuredClone(frame));
   const { server, session, source, around, isConnected, text } = await following({ record });
@@ -460,8 +460,8 @@ test('a recording of it is told as it was live', async () => {
   expect(played).toBe(text().replaceAll(/ \{"replyTo":.*\}$/gm, ''));
 });
 
-describe('which sessions are followed', () => {
-  test('those of one folder, where one is named', async () => {
+describe('followed sessions', () => {
+  test('are those of a named folder', async () => {
     const { server, around, isConnected } = await following({ directory: '/elsewhere' });
     await isConnected();
     const inside = server.session({ directory: '/elsewhere' });
@@ -471,7 +471,7 @@ describe('which sessions are followed', () => {
     expect(around().sessionIds).toEqual([inside]);
   });
 
-  test('only the one that is named, made where there is none, and found again', async () => {
+  test('are the named one, created if missing', async () => {
     const { server, session, around, killed, isConnected } = await following({ session: 'mine' });
     await isConnected();
     // made and remembered: whoever is killed between the two makes another one
@@ -486,7 +486,7 @@ describe('which sessions are followed', () => {
     expect(server.sessions.size).toBe(2);
   });
 
-  test('an old one is told from its beginning when something happens in it', async () => {
+  test('include an old one from its start when it becomes active', async () => {
     const { server, session, around, isConnected } = await following({ now: () => Date.now() + 48 * 60 * 60_000 });
     await isConnected();
     expect(around().sessionIds).toEqual([]);

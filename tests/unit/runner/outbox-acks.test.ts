@@ -40,14 +40,14 @@ const acked = (ackedSeq: number) => ({
 });
 const sent = () => server.requests.map(({ seqs }) => seqs);
 
-test('sends again what the server has not acknowledged', async () => {
+test('resends unacknowledged records', async () => {
   server.behaviour = ({ seqs }) => acked(Math.min((seqs[0] ?? 0) + 1, seqs.at(-1) ?? 0));
   await outbox.enqueue(lines(5));
   await outbox.idle();
   expect(sent()).toEqual([[1, 2, 3, 4, 5], [3, 4, 5], [5]]);
 });
 
-test('keeps nothing that is acknowledged', async () => {
+test('deletes acknowledged records', async () => {
   await outbox.enqueue(lines(3));
   await outbox.idle();
   await outbox.enqueue(lines(1));
@@ -56,7 +56,7 @@ test('keeps nothing that is acknowledged', async () => {
   expect(await outbox.facts()).toMatchObject({ depth: 0, oldestAgeMs: null });
 });
 
-test('keeps all of it when the server acknowledges less than was sent before', async () => {
+test('keeps records beyond a lower acknowledgement', async () => {
   await outbox.enqueue(lines(2));
   await outbox.idle();
   server.script(acked(1));
@@ -65,7 +65,7 @@ test('keeps all of it when the server acknowledges less than was sent before', a
   expect(sent()).toEqual([[1, 2], [3], [3]]);
 });
 
-test('says of each rejected record what it was about, but of its own lines nothing', async () => {
+test('reports each rejected record except its own log lines', async () => {
   const rejected = [1, 2].map((seq) => ({ seq, code: 'agent_of_another_token', message: 'not yours' }));
   server.script({ kind: 'answer', status: 200, body: { ...acked(2).body, rejected } });
   const [line] = lines(1) as [Extract<OutgoingRecord, { kind: 'log' }>];
@@ -75,7 +75,7 @@ test('says of each rejected record what it was about, but of its own lines nothi
   expect(notices).toMatchObject([{ kind: 'quarantined', rejected: [{ seq: 2, sessionId: 's1' }] }]);
 });
 
-test('declares what the server has lost, and sends the rest as a new epoch', async () => {
+test('declares records lost by the server and sends the rest in a new epoch', async () => {
   await outbox.enqueue(lines(2));
   await outbox.idle();
   const { epoch } = outbox.status.producer;
@@ -90,7 +90,7 @@ test('declares what the server has lost, and sends the rest as a new epoch', asy
   expect(outbox.status.producer.epoch).toBeGreaterThan(epoch);
 });
 
-test('sends as new what it has numbered like records that the server has', async () => {
+test('renumbers records whose numbers the server has', async () => {
   server.script(acked(7));
   await outbox.enqueue(lines(1));
   await outbox.idle();
@@ -98,7 +98,7 @@ test('sends as new what it has numbered like records that the server has', async
   expect(server.ledger.messages).toEqual(['line 1']);
 });
 
-test('begins anew at the server’s time when this machine’s clock is ahead, and loses nothing', async () => {
+test('starts a new epoch at the server’s time when the local clock is ahead', async () => {
   const { epoch } = outbox.status.producer;
   server.ledger.now = epoch - 3_600_000;
   await outbox.enqueue(lines(3));
@@ -111,7 +111,7 @@ test('begins anew at the server’s time when this machine’s clock is ahead, a
   expect([notices.length, server.ledger.messages.length, server.ledger.lost]).toEqual([1, 4, 0]);
 });
 
-test('declares what another server had, when that one’s clock was ahead, too', async () => {
+test('declares records of another server whose clock was ahead', async () => {
   await outbox.enqueue(lines(2));
   await outbox.idle();
   const { epoch } = outbox.status.producer;
@@ -123,7 +123,7 @@ test('declares what another server had, when that one’s clock was ahead, too',
   expect(server.ledger.lost).toBe(2);
 });
 
-test('waits for the server’s clock where an outbox that is as far ahead has written', async () => {
+test('waits for the server’s clock after an outbox that was as far ahead', async () => {
   const { id, epoch } = outbox.status.producer;
   const [line] = lines(1);
   server.ledger.take({ producer: { id, epoch: epoch - 1 }, records: [{ seq: 1, ...line } as never] });
@@ -136,7 +136,7 @@ test('waits for the server’s clock where an outbox that is as far ahead has wr
   expect(server.ledger.records).toHaveLength(2);
 });
 
-test('sets a record aside that the server refuses, and declares it lost in its place', async () => {
+test('declares a record lost that the server always rejects', async () => {
   server.behaviour = ({ seqs }) =>
     seqs.includes(2) && notices.length === 0 ? { kind: 'answer', ...refusal(400, 'malformed', {}) } : { kind: 'none' };
   await outbox.enqueue(lines(3));

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
-import { MOST_LIVE, NotAFileError, OUTPUT_START, type ReadMode, readOutput } from '@interlude/runner/host/output-file';
+import { MOST_LIVE, NotAFileError, OUTPUT_START, type ReadMode, readOutput } from '@interlude/runner/host/task-outputs';
 import { Redactor } from '@interlude/runner/logger/redactor';
 import { describe, expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
@@ -26,8 +26,8 @@ async function follow() {
 
 const text = (pieces: readonly { text: string }[]) => pieces.map((piece) => piece.text).join('');
 
-describe('an output file, while its task runs,', () => {
-  test('is read on, line by line, and an unfinished line once it is asked for', async () => {
+describe('the output file of a running task', () => {
+  test('is read line by line, and an unfinished line on request', async () => {
     const output = await follow();
     await output.write('one\ntwo\nthr');
     expect(await output.read()).toEqual([{ from: 0, to: 8, text: 'one\ntwo\n', redacted: 0 }]);
@@ -37,7 +37,7 @@ describe('an output file, while its task runs,', () => {
     expect(await output.read()).toEqual([{ from: 11, to: 14, text: 'ee\n', redacted: 0 }]);
   });
 
-  test('is read in whole characters, however it is written', async () => {
+  test('is read in complete characters, wherever a write ends', async () => {
     const output = await follow();
     const bytes = Buffer.from('a😀');
     for (const byte of bytes) {
@@ -48,7 +48,7 @@ describe('an output file, while its task runs,', () => {
     expect(text(await output.read())).toBe('\n');
   });
 
-  test('has its newest lines told when more comes than can be, and all that is kept once it is quiet', async () => {
+  test('yields its newest lines under load, and the rest when quiet', async () => {
     const output = await follow();
     const lines = Array.from({ length: 20_000 }, (_, index) => `line ${index}\n`).join('');
     await output.write(lines);
@@ -67,7 +67,7 @@ describe('an output file, while its task runs,', () => {
     expect(await output.read('kept')).toEqual([]);
   });
 
-  test('is told again only once something is new in it', async () => {
+  test('yields nothing without new content', async () => {
     const output = await follow();
     await output.write(`${'x'.repeat(799)}\n`.repeat(1_000));
     expect(await output.read('kept')).not.toEqual([]);
@@ -75,7 +75,7 @@ describe('an output file, while its task runs,', () => {
     expect(await output.read('end')).toEqual([]);
   });
 
-  test('that is far ahead is not read from where it was', async () => {
+  test('is skipped forward when far behind', async () => {
     const output = await follow();
     await output.write('begin\n');
     await output.read();
@@ -86,7 +86,7 @@ describe('an output file, while its task runs,', () => {
     expect(text(kept).length).toBeGreaterThan(MAX_TASK_OUTPUT_BYTES - 2_048);
   });
 
-  test('starts over when it is cut, or another takes its name', async () => {
+  test('starts over when truncated or replaced', async () => {
     const output = await follow();
     await output.write('one\ntwo\n');
     await output.read();
@@ -105,7 +105,7 @@ describe('an output file, while its task runs,', () => {
     expect(await output.read()).toMatchObject([{ from: 0 }]);
   });
 
-  test('tells whatever bytes it has as text, each once', async () => {
+  test('yields any bytes as text, once', async () => {
     const output = await follow();
     const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, index) => (index * 7 + (index >> 3)) & 0xff));
     for (let at = 0; at < bytes.length; at += 333) {
@@ -134,15 +134,15 @@ describe('an output file, while its task runs,', () => {
 
 const TOKEN = `gh${'p_'}${'a1B2'.repeat(9)}`;
 
-describe('the secrets of an output', () => {
-  test('are taken out, and everything else is as it was written', async () => {
+describe('secrets in an output', () => {
+  test('are redacted, and everything else is unchanged', async () => {
     const output = await follow();
     await output.write(`\u001b[32mok\u001b[0m token ${TOKEN} done\n`);
     const [piece] = await output.read();
     expect(piece).toMatchObject({ text: '\u001b[32mok\u001b[0m token [redacted: github-token] done\n', redacted: 1 });
   });
 
-  test('are known though colours stand in the middle of them, or between their name and them', async () => {
+  test('are recognized despite color codes in or before them', async () => {
     const output = await follow();
     await output.write(`${TOKEN.slice(0, 12)}\u001b[1;31m${TOKEN.slice(12)}\u001b[m end\n`);
     await output.write('\u001b[01;31mAPI_KEY\u001b[m\u001b[K=\u001b[33mhunter2hunter2hunter2\u001b[0m\n');
@@ -152,7 +152,7 @@ describe('the secrets of an output', () => {
     expect(said).toContain('\u001b[01;31mAPI_KEY\u001b[m');
   });
 
-  test('do not survive being written in two pieces, nor a beginning in the middle of one', async () => {
+  test('are redacted when written in two pieces or read from the middle', async () => {
     const output = await follow();
     const key = [
       '-----BEGIN RSA PRIVATE KEY-----',
@@ -173,7 +173,7 @@ describe('the secrets of an output', () => {
     expect(piece?.text).toContain('yyy');
   });
 
-  test('of which only a half is written are not told: that waits for the other', async () => {
+  test('are held back while only a part is written', async () => {
     const output = await follow();
     await output.write(`token ${TOKEN.slice(0, 10)}`);
     expect(text(await output.read('rest'))).toBe('token ');
@@ -183,7 +183,7 @@ describe('the secrets of an output', () => {
     expect(text(await output.read('rest'))).toBe('Password:');
   });
 
-  test.each(['live', 'end'] as const)('are whole however a long line is cut, read to the %s', async (reach) => {
+  test.each(['live', 'end'] as const)('are redacted in long lines that are split, read to the %s', async (reach) => {
     for (const secret of [TOKEN, `postgres://user:${'s3cretPassw0rd9'}@db/x`]) {
       const output = await follow();
       const size = reach === 'end' ? 128 * 1024 : MOST_LIVE;
@@ -215,7 +215,7 @@ describe('the secrets of an output', () => {
     expect(said).toContain('[redacted: github-token]');
   });
 
-  test('are not what only speaks of a key: what follows stays', async () => {
+  test('are not assumed after a mere mention of a key', async () => {
     const output = await follow();
     await output.write('src/a.ts:3 contains "-----BEGIN RSA PRIVATE KEY-----"\n');
     let said = text(await output.read());
@@ -226,7 +226,7 @@ describe('the secrets of an output', () => {
     expect(said).toMatch(/^src\/a\.ts:3 contains "\[redacted: private-key\]"\n(?:test \d passed\n){9}$/);
   });
 
-  test('go though they are far longer than a piece, also with a number before each line', async () => {
+  test('are redacted when longer than a piece, also with line numbers', async () => {
     for (const before of ['', '  12 | ']) {
       const output = await follow();
       const body = Array.from({ length: 700 }, () => `${before}${'mQINBFqYv0Eab7xKQ'.repeat(4)}`);

@@ -19,8 +19,8 @@ function asking(answers: unknown[] | (() => Promise<unknown>)) {
   return { owed, fetch, errors };
 }
 
-describe('what is owed', () => {
-  test('is empty before the first answer, and a copy after it', async () => {
+describe('the list of pending replies', () => {
+  test('is empty before the first response, and a copy afterwards', async () => {
     const { owed } = asking([[reply('a')]]);
     expect(owed.get()).toEqual([]);
     await owed.refresh();
@@ -30,7 +30,7 @@ describe('what is owed', () => {
     expect(() => Object.assign(owed.get()[0] as PendingReply, { messageId: 'changed' })).toThrow(TypeError);
   });
 
-  test('is asked at the start and every ten seconds', async () => {
+  test('is requested at the start and every ten seconds', async () => {
     const { owed, fetch } = asking([[], [], []]);
     owed.start();
     owed.start();
@@ -42,7 +42,7 @@ describe('what is owed', () => {
     expect(fetch).toHaveBeenCalledTimes(3);
   });
 
-  test('is one request, however many ask at once', async () => {
+  test('shares one request among concurrent calls', async () => {
     let answer = (_: unknown) => {};
     const { owed, fetch } = asking(() => new Promise((resolve) => (answer = resolve)));
     const asked = [owed.refresh(), owed.refresh(), owed.refresh()];
@@ -53,7 +53,7 @@ describe('what is owed', () => {
     expect(fetch).toHaveBeenCalledTimes(2);
   });
 
-  test('is asked 400 ms after the first of several changes, not after the last', async () => {
+  test('is requested 400 ms after the first of several changes', async () => {
     const { owed, fetch } = asking([[], []]);
     owed.markDirty();
     await vi.advanceTimersByTimeAsync(300);
@@ -66,7 +66,7 @@ describe('what is owed', () => {
     expect(fetch).toHaveBeenCalledTimes(1);
   });
 
-  test('is asked anew for a change that came during a request', async () => {
+  test('is requested again for a change during a request', async () => {
     const answers: ((value: unknown) => void)[] = [];
     const { owed, fetch } = asking(() => new Promise((resolve) => answers.push(resolve)));
     void owed.refresh();
@@ -78,7 +78,7 @@ describe('what is owed', () => {
     expect(fetch).toHaveBeenCalledTimes(2);
   });
 
-  test('stays what it was when the server fails, and says so', async () => {
+  test('stays unchanged when the server fails, with a log line', async () => {
     let fails = false;
     const { owed, errors } = asking(async () => {
       if (fails) throw Object.assign(new Error('fetch failed'), { cause: { code: 'ECONNREFUSED' } });
@@ -102,7 +102,7 @@ describe('what is owed', () => {
     },
   );
 
-  test('leaves out what it does not understand', async () => {
+  test('omits invalid entries', async () => {
     const { owed } = asking([[reply('a'), null, { ...reply('c'), sentAt: 'today' }, reply('b')]]);
     await owed.refresh();
     expect(owed.get()).toEqual([reply('a'), reply('b')]);

@@ -1,6 +1,8 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
+import type { AnswerCommand } from '@interlude/runner/host/pending-requests';
 import {
   answerOf,
+  type Decision,
   type PermissionRequest,
   PermissionRequests,
   resultOf,
@@ -20,6 +22,12 @@ function about(requestId: string, { tool, input }: PermissionRequest, position =
 const allow = (requestId: string, asked: PermissionRequest) =>
   ({ kind: 'permission', body: { ...about(requestId, asked), behavior: 'allow' } }) as const;
 
+function decide(pending: PermissionRequests, requestId: string, { kind, body }: Extract<Decision, { body: object }>) {
+  const common = { id: 'c', sessionId: 's', createdAt: 1, expiresAt: 2 };
+  const type = kind === 'question' ? 'question.answer' : 'permission.decision';
+  return pending.answer({ ...common, type, body: { ...body, requestId } } as AnswerCommand);
+}
+
 const questions = {
   questions: [
     { question: 'Which database?', header: 'Database', options: [{ label: 'libSQL' }, { label: 'Postgres' }] },
@@ -27,21 +35,21 @@ const questions = {
   ],
 };
 
-describe('what the agent waits for people to say', () => {
-  test('a decision is given to the request it names, and to no other', async () => {
+describe('a pending request of Claude Code', () => {
+  test('gets the decision that names it', async () => {
     const pending = new PermissionRequests('s');
     const asked = request('Bash');
     const one = pending.wait('1', asked, 10_000);
     const other = pending.wait('2', asked, 10_000);
     const denial = { kind: 'permission', body: { ...about('2', asked), behavior: 'deny' } } as const;
-    expect(pending.decide('2', denial)).toBeNull();
+    expect(await decide(pending, '2', denial)).toBeNull();
     expect((await other).kind).toBe('permission');
-    expect(pending.decide('3', allow('3', asked))).toMatch(/no longer/);
+    expect(await decide(pending, '3', allow('3', asked))).toMatch(/no longer/);
     pending.cancelAll();
     expect(await one).toEqual({ kind: 'cancelled' });
   });
 
-  test('an answer that was meant for anything else is refused, and the agent continues waiting', async () => {
+  test('refuses an answer with another digest and keeps waiting', async () => {
     const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const decision = pending.wait('1', asked, 10_000);
@@ -54,69 +62,69 @@ describe('what the agent waits for people to say', () => {
       { ...body, digest: body.digest.slice(1) },
     ];
     for (const other of others)
-      expect(pending.decide('1', { kind: 'permission', body: other })).toMatch(/something else than/);
+      expect(await decide(pending, '1', { kind: 'permission', body: other })).toMatch(/something else than/);
     const unsaid = { requestId: '1', behavior: 'allow' } as const;
-    expect(pending.decide('1', { kind: 'permission', body: unsaid })).toMatch(
+    expect(await decide(pending, '1', { kind: 'permission', body: unsaid })).toMatch(
       /does not say which request was answered/,
     );
-    expect(new PermissionRequests('t').decide('1', allow('1', asked))).toMatch(/no longer/);
-    expect(pending.decide('1', allow('1', request('Bash', { command: 'ls' })))).toBeNull();
+    expect(await decide(new PermissionRequests('t'), '1', allow('1', asked))).toMatch(/no longer/);
+    expect(await decide(pending, '1', allow('1', request('Bash', { command: 'ls' })))).toBeNull();
     expect(resultOf(await decision, asked)).toEqual({ behavior: 'allow', updatedInput: { command: 'ls' } });
   });
 
-  test('what a person allowed instead, or answered, reaches the agent with every name in it', async () => {
+  test('passes on changed input and answers with unusual names', async () => {
     const pending = new PermissionRequests('s');
     const own = JSON.parse('{"a":1,"__proto__":{"x":1}}') as Record<string, unknown>;
     const asked = request('Bash', { command: 'ls' });
     const decision = pending.wait('1', asked, 10_000);
     const { body } = allow('1', asked);
-    pending.decide('1', { kind: 'permission', body: { ...body, updatedInput: own } });
+    await decide(pending, '1', { kind: 'permission', body: { ...body, updatedInput: own } });
     expect(JSON.stringify(resultOf(await decision, asked))).toContain('"updatedInput":{"a":1,"__proto__":{"x":1}}');
     const question = request('AskUserQuestion', { questions: [{ question: '__proto__' }] });
     const reply = pending.wait('2', question, 10_000);
     const answers = JSON.parse('{"__proto__":["A","B"]}') as Record<string, string[]>;
-    pending.decide('2', { kind: 'question', body: { ...about('2', question), answers } });
+    await decide(pending, '2', { kind: 'question', body: { ...about('2', question), answers } });
     expect(JSON.stringify(resultOf(await reply, question))).toContain('"answers":{"__proto__":"A, B"}');
   });
 
-  test('a request is answered once', async () => {
+  test('is answered once', async () => {
     const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const told: string[] = [];
     const decision = pending.wait('1', asked, 10_000, ({ kind }) => told.push(kind));
-    expect(pending.decide('1', allow('1', asked))).toBeNull();
-    expect(pending.decide('1', allow('1', asked))).toBe('it was already answered');
+    expect(await decide(pending, '1', allow('1', asked))).toBeNull();
+    expect(await decide(pending, '1', allow('1', asked))).toBe('it was already answered');
     const denial = { kind: 'permission', body: { ...about('1', asked), behavior: 'deny' } } as const;
-    expect(pending.decide('1', denial)).toBe('it was already answered');
+    expect(await decide(pending, '1', denial)).toBe('it was already answered');
     expect(await decision).toMatchObject({ body: { behavior: 'allow' } });
     expect(told).toEqual(['permission']);
   });
 
-  test('asked anew under the same id, it is another request: the first is cancelled, its answer goes nowhere', async () => {
+  test('is cancelled when another request reuses its id', async () => {
     const pending = new PermissionRequests('s');
     const [first, second] = [request('Bash', { command: 'ls' }), request('Bash', { command: 'rm' })];
     const one = pending.wait('1', first, 10_000);
     const other = pending.wait('1', second, 10_000);
     expect(await one).toEqual({ kind: 'cancelled' });
-    expect(pending.decide('1', allow('1', first))).toMatch(/something else than/);
-    expect(pending.decide('1', allow('1', second))).toBeNull();
+    expect(await decide(pending, '1', allow('1', first))).toMatch(/something else than/);
+    expect(await decide(pending, '1', allow('1', second))).toBeNull();
     expect(resultOf(await other, second)).toMatchObject({ updatedInput: { command: 'rm' } });
   });
 
-  test('asked again in the same words, it takes no second answer to what was asked before', async () => {
+  test('refuses the answer to an earlier request with the same content', async () => {
     const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const first = pending.wait('1', asked, 10_000);
-    expect(pending.decide('1', allow('1', asked))).toBeNull();
+    expect(await decide(pending, '1', allow('1', asked))).toBeNull();
     await first;
     const again = pending.wait('1', { ...asked }, 10_000);
-    expect(pending.decide('1', allow('1', asked))).toBe('it was already answered');
+    expect(await decide(pending, '1', allow('1', asked))).toBe('it was already answered');
     const body = { ...about('1', asked, '8'), behavior: 'deny' } as const;
-    expect(pending.decide('1', { kind: 'permission', body })).toBeNull();
+    expect(await decide(pending, '1', { kind: 'permission', body })).toBeNull();
     expect(await again).toEqual({ kind: 'permission', body });
   });
 
-  test('nobody answers: the agent is told to go on without it', async () => {
+  test('expires and lets the agent continue', async () => {
     const asked = request('Bash', { command: 'rm' });
     const decision = await new PermissionRequests('s').wait('1', asked, 1);
     expect(decision).toEqual({ kind: 'expired' });
@@ -127,14 +135,14 @@ describe('what the agent waits for people to say', () => {
     expect(answerOf(decision)).toMatchObject({ outcome: 'expired' });
   });
 
-  test('a request that the agent withdraws is cancelled', async () => {
+  test('is cancelled when the agent withdraws it', async () => {
     const withdrawn = new AbortController();
     const decision = new PermissionRequests('s').wait('1', request('Bash', {}, { signal: withdrawn.signal }), 10_000);
     withdrawn.abort();
     expect(await decision).toEqual({ kind: 'cancelled' });
   });
 
-  test('answers go by the text of their questions, also where people named the header', () => {
+  test('keys answers by question text, also when a header was named', () => {
     const body = { requestId: '1', answers: { Database: 'libSQL', 'Which extras?': ['search', 'sync'] } };
     expect(resultOf({ kind: 'question', body }, request('AskUserQuestion', questions))).toEqual({
       behavior: 'allow',
@@ -142,20 +150,20 @@ describe('what the agent waits for people to say', () => {
     });
   });
 
-  test('a question is not allowed but answered, and a permission not answered but decided', () => {
+  test('refuses a decision for a question and answers for a permission', async () => {
     const pending = new PermissionRequests('s');
     const [question, permission] = [request('AskUserQuestion', questions), request('Bash')];
     void pending.wait('q', question, 10_000);
     void pending.wait('p', permission, 10_000);
-    expect(pending.decide('q', allow('q', question))).toContain('answers');
+    expect(await decide(pending, 'q', allow('q', question))).toContain('answers');
     const answers = { kind: 'question', body: { ...about('p', permission), answers: {} } } as const;
-    expect(pending.decide('p', answers)).toContain('behavior');
+    expect(await decide(pending, 'p', answers)).toContain('behavior');
     const denial = { kind: 'permission', body: { ...about('q', question), behavior: 'deny' } } as const;
-    expect(pending.decide('q', denial)).toBeNull();
+    expect(await decide(pending, 'q', denial)).toBeNull();
     pending.cancelAll();
   });
 
-  test('what is to be remembered are the rules the agent suggested, unless it may not be', () => {
+  test('remembers the suggested rules unless the agent forbids it', () => {
     const suggestions = [{ type: 'addRules' }];
     const body = { requestId: '1', behavior: 'allow', remember: true } as const;
     const decide = (more: object) => resultOf({ kind: 'permission', body }, request('Bash', { command: 'ls' }, more));

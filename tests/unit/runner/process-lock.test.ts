@@ -3,7 +3,7 @@ import { ProcessLock } from '@interlude/runner/host/process-lock';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 
-test('can be taken once until it is released', async () => {
+test('is held by one holder until released', async () => {
   const file = join(await tempDir(), 'a.lock');
   const lock = await ProcessLock.take(file, 'The outbox');
   await expect(ProcessLock.take(file, 'The outbox')).rejects.toThrow(

@@ -47,7 +47,7 @@ async function acp(): Promise<Stage> {
       const fresh = { sessionId: S, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false };
       return new AcpSource({
         memory: (await readSessions(surroundings as never))[0] ?? fresh,
-        inHand: await InFlightMessages.recall(surroundings, S),
+        inFlight: await InFlightMessages.recall(surroundings, S),
         ...{ context: surroundings, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
         workspaceNote,
       });
@@ -152,7 +152,7 @@ describe.each([
   ['agui', agui],
   ['agentapi', agentapi],
 ])('what --prompt says to an agent of the kind %s', (_kind, makeStage) => {
-  test('reaches it once over kills, before and after it has it, and behind the note on its workspace', async () => {
+  test('is delivered once across kills, after the workspace note', async () => {
     const stage = await makeStage();
     let around = new MemorySurroundings();
     let source = await begun();
@@ -173,7 +173,7 @@ describe.each([
     source = await begun();
     await prompt();
     expect(told()).toHaveLength(1);
-    expect(await source.say?.(messageTo('m2', 'Test it.') as CommandOf<'message'>, false)).toEqual({
+    expect(await source.deliver?.(messageTo('m2', 'Test it.') as CommandOf<'message'>, false)).toEqual({
       state: 'delivered',
     });
     await settled(stage.heard).toEqual([`${workspaceNote}\n\nBuild it.`, 'Test it.']);
@@ -187,8 +187,8 @@ describe.each([
     function prompt(): Promise<void> {
       const speaker = source;
       const say = async (command: CommandOf<'message'>, again: boolean) =>
-        (await speaker.say?.(command, again)) ?? { state: 'failed' as const };
-      return deliverFirstMessage({ sessionId: S, text: 'Build it.' }, { context: around, say });
+        (await speaker.deliver?.(command, again)) ?? { state: 'failed' as const };
+      return deliverFirstMessage({ sessionId: S, text: 'Build it.' }, { context: around, deliver: say });
     }
     /** Nothing that it says is stored any more, and what it would still do is not done. */
     async function killed(): Promise<void> {

@@ -11,7 +11,7 @@ function watched(before: Outage | null = null) {
     ask: async () => reason,
     onLost: async (outage) => void told.push(`lost since ${outage.since - AT}: ${outage.reason}`),
     onBack: async (outage) => void told.push(`back, lost since ${outage.since - AT}`),
-    say: (line) => void told.push(`said: ${line}`),
+    print: (line) => void told.push(`said: ${line}`),
     before,
     now: () => now,
   });
@@ -25,7 +25,7 @@ function watched(before: Outage | null = null) {
   };
 }
 
-test('an agent that does not answer is lost within 25 s, since the first attempt in vain', async () => {
+test('loses an unresponsive agent within 25 s, from the first failed probe', async () => {
   const { reach, told, pass } = watched();
   await pass(60_000, null);
   await pass(20_000, 'no answer');
@@ -37,7 +37,7 @@ test('an agent that does not answer is lost within 25 s, since the first attempt
   expect(reach.outage).toEqual({ since: AT + 60_000, reason: 'no answer' });
 });
 
-test('an agent that answers again is back, and its next outage is another one', async () => {
+test('restores an agent that responds again, and reports its next outage', async () => {
   const { reach, told, pass } = watched();
   await pass(5_000, null);
   await pass(25_000, 'no answer');
@@ -48,7 +48,7 @@ test('an agent that answers again is back, and its next outage is another one', 
   expect(told.slice(4)).toEqual(['said: still none; retrying', 'lost since 35000: still none']);
 });
 
-test('a short outage leaves no trace', async () => {
+test('ignores a short outage', async () => {
   const { told, pass } = watched();
   for (let times = 0; times < 10; times += 1) {
     await pass(5_000, null);
@@ -58,7 +58,7 @@ test('a short outage leaves no trace', async () => {
   expect(told).toEqual([]);
 });
 
-test('an address that is dead from the start is told to the terminal at once, and counts as lost in time', async () => {
+test('prints at once that an address is dead from the start', async () => {
   const { told, pass } = watched();
   await pass(5_000, 'ECONNREFUSED');
   expect(told).toEqual(['said: ECONNREFUSED; retrying']);
@@ -66,7 +66,7 @@ test('an address that is dead from the start is told to the terminal at once, an
   expect(told.slice(1)).toEqual(['lost since 0: ECONNREFUSED']);
 });
 
-test('an attempt before a sleep of the machine and one after it are no outage', async () => {
+test('ignores probes around a sleep of the machine', async () => {
   let now = AT;
   const lost: Outage[] = [];
   const answers = [null, 'no answer', 'the network is not up yet', null];
@@ -74,7 +74,7 @@ test('an attempt before a sleep of the machine and one after it are no outage', 
     ask: async () => answers.shift() ?? null,
     onLost: async (outage) => void lost.push(outage),
     onBack: async () => {},
-    say: () => {},
+    print: () => {},
     now: () => now,
   });
   for (const sleptMs of [0, 5_000, 3_600_000, 5_000]) {
@@ -84,7 +84,7 @@ test('an attempt before a sleep of the machine and one after it are no outage', 
   expect(lost).toEqual([]);
 });
 
-test('the outage that the runner was stopped in goes on with the next one, told to nobody twice', async () => {
+test('continues the outage of the previous runner without repeating it', async () => {
   const { reach, told, pass } = watched({ since: AT - 60_000, reason: 'no answer' });
   expect(reach.outage?.since).toBe(AT - 60_000);
   await pass(60_000, 'no answer');

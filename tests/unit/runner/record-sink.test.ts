@@ -20,8 +20,8 @@ function disk() {
   return { stored, state, told, enqueue, onTrouble: (message: string) => void told.push(message) };
 }
 
-describe('what the disk does not take', () => {
-  test('is held and stored in order once the disk takes it, and told once', async () => {
+describe('a record that the disk rejects', () => {
+  test('is buffered, stored in order later, and reported once', async () => {
     const { stored, state, told, ...options } = disk();
     const sink = new RecordSink({ ...options, retryMs: 1 });
     state.full = true;
@@ -35,7 +35,7 @@ describe('what the disk does not take', () => {
     expect(told).toEqual([expect.stringContaining('SQLITE_FULL')]);
   });
 
-  test('is declared lost at its place beyond what can be held', async () => {
+  test('is declared lost in its place when the buffer is full', async () => {
     const { stored, state, ...options } = disk();
     const sink = new RecordSink({ ...options, retryMs: 1, maxHeld: 3 });
     state.full = true;
@@ -50,7 +50,7 @@ describe('what the disk does not take', () => {
     expect(stored.at(-1)).toBe('6');
   });
 
-  test('does not keep a runner from ending', async () => {
+  test('does not keep the runner from closing', async () => {
     const { state, told, stored, ...options } = disk();
     const sink = new RecordSink({ ...options, retryMs: 60_000 });
     state.full = true;

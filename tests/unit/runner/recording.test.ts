@@ -25,7 +25,7 @@ test('records each frame once, in order, readable by readRecording', async () =>
 test('redacts secrets in texts, in names, under secret names and from the command line', async () => {
   const file = join(await tempDir(), 'run.jsonl');
   const redactor = new Redactor();
-  redactor.learn('the-dashboards-own-token');
+  redactor.addSecret('the-dashboards-own-token');
   const recorder = Recorder.open(file, redactor);
   const msg = {
     text: `use ${TOKEN} for it`,

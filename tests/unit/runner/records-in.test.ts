@@ -40,7 +40,7 @@ describe('a physical line of a transcript', () => {
     expect(read(text)).toEqual(expected);
   });
 
-  test('gives a record inside another, wherever that is torn', () => {
+  test('yields a record spliced into another one', () => {
     for (let at = 1; at < A.length; at += 1) expect(read(`${A.slice(0, at)}${B}${A.slice(at)}`)).toEqual(['a', 'b']);
   });
 });

@@ -169,9 +169,9 @@ describe('a registered secret', () => {
   test('is redacted everywhere, also URL-encoded', () => {
     const redactor = new Redactor();
     const token = 'a plain/one with+blanks';
-    redactor.learn(token);
-    redactor.learn(undefined);
-    redactor.learn('short');
+    redactor.addSecret(token);
+    redactor.addSecret(undefined);
+    redactor.addSecret('short');
     const message = `x${token}y, ${encodeURIComponent(token)}, short`;
     expect(redactor.redact('test', message).text).toBe(
       'x[redacted: interlude-token]y, [redacted: interlude-token], short',

@@ -1,30 +1,30 @@
-import { RestartPolicy } from '@interlude/runner/host/agent-lifecycle';
+import { RestartPolicy } from '@interlude/runner/host/agent-supervisor';
 import { describe, expect, test } from 'vitest';
 
 const MINUTE = 60_000;
 
-describe('when an agent that died is started again', () => {
-  test('the waits grow by half a second with each exit of a series', () => {
+describe('the restart policy', () => {
+  test('waits half a second longer after each exit', () => {
     const rule = new RestartPolicy();
     const waits = [0, 20_000, 40_000].map((at) => rule.exited(at - 1_000, at));
     expect(waits).toEqual([500, 1_000, 1_500].map((waitMs) => ({ kind: 'restart', waitMs })));
   });
 
-  test('they never exceed ten seconds', () => {
+  test('waits ten seconds at most', () => {
     const rule = new RestartPolicy();
     let last = rule.exited(0, 0);
     for (let at = 1; at < 40; at += 1) last = rule.exited(at * 20_000 - 1_000, at * 20_000);
     expect(last).toEqual({ kind: 'restart', waitMs: 10_000 });
   });
 
-  test('a process that lived for a minute ends the series', () => {
+  test('starts over after a process that lived for a minute', () => {
     const rule = new RestartPolicy();
     rule.exited(0, 1_000);
     rule.exited(2_000, 3_000);
     expect(rule.exited(4_000, 4_000 + MINUTE)).toEqual({ kind: 'restart', waitMs: 500 });
   });
 
-  test('the fifth exit within a minute gives up, and not the fifth within two', () => {
+  test('gives up after five exits within a minute', () => {
     const rapid = new RestartPolicy();
     const slow = new RestartPolicy();
     const ends = (rule: RestartPolicy, everyMs: number) =>

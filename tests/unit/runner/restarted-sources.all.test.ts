@@ -9,11 +9,11 @@ import { MemorySurroundings } from '../../support/source-surroundings';
 
 function keepingReasons() {
   const reasons: string[] = [];
-  const around = Object.assign(new MemorySurroundings(), { gaveUp: (why: string) => void reasons.push(why) });
+  const around = Object.assign(new MemorySurroundings(), { failRunner: (why: string) => void reasons.push(why) });
   return { around, reasons };
 }
 
-test('CodexSource gives up a child that answers nothing, after five starts', async () => {
+test('CodexSource gives up an unresponsive child after five starts', async () => {
   const server = new CodexAppServer();
   server.silent.add('initialize');
   const { around, reasons } = keepingReasons();
@@ -29,13 +29,13 @@ test('CodexSource gives up a child that answers nothing, after five starts', asy
   await expect.poll(() => reasons.join()).toContain('Codex exited 5 times');
 });
 
-test('AcpSource gives up an agent that dies five times within a minute, and ends its session', async () => {
+test('AcpSource gives up after five exits within a minute and ends its session', async () => {
   const agent = await PlayedAcpAgent.open({ answer: () => null });
   const { around, reasons } = keepingReasons();
   const source = new AcpSource({
     context: around,
     memory: { sessionId: 's', nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
-    inHand: await InFlightMessages.recall(around, 's'),
+    inFlight: await InFlightMessages.recall(around, 's'),
     command: agent.command,
     env: { PATH: process.env.PATH },
     answerWithinMs: 60_000,

@@ -46,7 +46,7 @@ function follow(sessionId: string, state: MirrorState | null = null, events: AgU
       events.push(...outputs.map(({ event }) => event));
       stored = parseMirrorState(JSON.stringify(next));
     },
-    onHandedOver: () => undefined,
+    onDelivered: () => undefined,
     onTurnEnded: () => undefined,
     log: () => undefined,
     now: () => now,
@@ -70,7 +70,7 @@ async function wholeStory(sessionId: string): Promise<string[]> {
 }
 
 describe('a mirrored transcript', () => {
-  test('gives the turns, tasks and requests of the day', async () => {
+  test('yields the turns, tasks and requests of a day', async () => {
     const sessionId = firstSession();
     const events = (await wholeStory(sessionId)).map((event) => JSON.parse(event) as AgUiEvent);
     const turns = events.flatMap(({ type, metadata, outcome }) => {
@@ -122,7 +122,7 @@ describe('a mirrored transcript', () => {
     await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: lines.length - 1 }), killedBehind), { numRuns: 24 });
   });
 
-  test('tells what was written while nobody looked', async () => {
+  test('emits lines written while no mirror ran', async () => {
     const sessionId = firstSession();
     const lines = linesOf(sessionId);
     const { mirror, state } = follow(sessionId);
@@ -169,7 +169,7 @@ describe('a mirrored transcript', () => {
     },
   );
 
-  test('waits for the rest of a line, and marks what can’t be read', async () => {
+  test('waits for the rest of a line, and marks unreadable text', async () => {
     const file = mainFile(firstSession());
     const { mirror, events } = follow(firstSession());
     writeLine({ file, text: '{"type":"user","uuid":' });
@@ -185,10 +185,10 @@ describe('a mirrored transcript', () => {
   });
 });
 
-describe('what no line says', () => {
+describe('events without a transcript line', () => {
   const prompt = { type: 'user', uuid: 'u1', message: { role: 'user', content: 'Go' }, origin: { kind: 'human' } };
 
-  test('a turn is over when its stop hook ran and the transcript is still', async () => {
+  test('ends a turn after its stop hook once the transcript is quiet', async () => {
     const { mirror, events } = follow(firstSession());
     for (const line of [prompt, answer('Done.', 'a1')]) {
       writeLine({ file: mainFile(firstSession()), text: JSON.stringify(line) });
@@ -204,7 +204,7 @@ describe('what no line says', () => {
     expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } });
   });
 
-  test('a turn that died of the model API says so', async () => {
+  test('ends a turn that failed at the model API with the failure', async () => {
     const { mirror, events } = follow(firstSession());
     writeLine({ file: mainFile(firstSession()), text: JSON.stringify(prompt) });
     await mirror.step();
@@ -216,7 +216,7 @@ describe('what no line says', () => {
     expect(events.at(-1)?.message).toContain('529 overloaded');
   });
 
-  test('a command that nothing follows is told, and its turn is over', async () => {
+  test('emits a command without a following line and ends its turn', async () => {
     const terminal = await PlayedTerminal.begin();
     terminal.line('user', { role: 'user', content: '<command-name>/clear</command-name>' });
     await terminal.pass(100);
@@ -225,7 +225,7 @@ describe('what no line says', () => {
     expect(terminal.told).toEqual(['/clear', 'RUN_STARTED', 'RUN_FINISHED']);
   });
 
-  test('a busy whose hook was killed is freed', async () => {
+  test('returns to idle when a hook was killed', async () => {
     const { mirror } = follow(firstSession());
     mirror.prompted();
     await mirror.step();
@@ -238,7 +238,7 @@ describe('what no line says', () => {
     expect(mirror.isBusy).toBe(false);
   });
 
-  test('a session that is left ends when it has said all, and goes on when it is resumed', async () => {
+  test('ends a left session after its last text, and resumes it', async () => {
     const { mirror, events } = follow(firstSession());
     const file = mainFile(firstSession());
     writeLine({ file, text: JSON.stringify(prompt) });
@@ -268,7 +268,7 @@ describe('what no line says', () => {
   const ends = (events: AgUiEvent[]) =>
     events.flatMap(({ type, name }) => (type.startsWith('RUN_') ? [type] : name === 'session:ended' ? [name] : []));
 
-  describe('a turn whose stop hook nobody heard', () => {
+  describe('a turn whose stop hook was missed', () => {
     /** A mirror that is killed in mid-turn; `line` is written while nobody looks, or just before. */
     async function recalled(line: object, isRead: boolean): Promise<Followed> {
       const { mirror, events, state } = follow(firstSession());
@@ -285,7 +285,7 @@ describe('what no line says', () => {
     test.each([
       ['while nobody looked', false],
       ['before the mirror was killed', true],
-    ])('is over once the transcript stands still, where the last word was said %s', async (_when, isRead) => {
+    ])('ends once the transcript is quiet, final text %s', async (_when, isRead) => {
       const { mirror, events } = await recalled(answer('Done.', 'a1'), isRead);
       // The hook may be on its way, and hold the agent.
       now += 4_900;
@@ -301,7 +301,7 @@ describe('what no line says', () => {
       expect(ends(events)).toHaveLength(2);
     });
 
-    test('has failed, where the model API failed it', async () => {
+    test('fails when the model API failed', async () => {
       const failure = { ...answer('API Error: 529', 'a1', 'stop_sequence'), isApiErrorMessage: true };
       const { mirror, events } = await recalled(failure, false);
       now += 5_100;
@@ -313,7 +313,7 @@ describe('what no line says', () => {
     test.each([
       ['the agent is in the middle of something', answer('I look.', 'a1', 'tool_use')],
       ['a word is no last one', answer('I look', 'a1', null)],
-    ])('goes on, where %s', async (_what, line) => {
+    ])('continues when %s', async (_what, line) => {
       const { mirror, events } = await recalled(line, false);
       now += 600_000;
       await mirror.step();
@@ -321,7 +321,7 @@ describe('what no line says', () => {
       expect(mirror.isBusy).toBe(true);
     });
 
-    test('goes on, where a stop hook holds the agent', async () => {
+    test('continues when a stop hook blocks the stop', async () => {
       const { mirror, events } = await recalled(answer('Done.', 'a1'), false);
       const held = { role: 'user', content: 'Stop hook feedback:\nRun the tests first.' };
       write({ type: 'user', uuid: 'f1', isMeta: true, message: held });
@@ -336,7 +336,7 @@ describe('what no line says', () => {
       expect(ends(events)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
     });
 
-    test('goes on, where ours is about to hold the agent and the transcript does not say so yet', async () => {
+    test('continues when our hold is not in the transcript yet', async () => {
       const { mirror, events } = await recalled(answer('Done.', 'a1'), false);
       mirror.offer({ messageIds: ['m1'], reason: 'Someone waits for a reply' });
       now += 60_000;
@@ -349,7 +349,7 @@ describe('what no line says', () => {
     });
   });
 
-  test('whose process it is survives the mirror', async () => {
+  test('keeps its process across mirrors', async () => {
     const { mirror, state } = follow(firstSession());
     write(prompt);
     mirror.hookRan(process.pid, null);
@@ -360,8 +360,8 @@ describe('what no line says', () => {
     });
   });
 
-  describe('a session that is left while its stop hook is on its way', () => {
-    test('has finished its turn, when the hook comes behind the end', async () => {
+  describe('a session left while its stop hook is in transit', () => {
+    test('finishes its turn when the hook arrives after the end', async () => {
       const { mirror, events } = follow(firstSession());
       write(prompt);
       write(answer('Done.', 'a1'));
@@ -376,7 +376,7 @@ describe('what no line says', () => {
       expect(said(events)).toEqual(['Go', 'Done.']);
     });
 
-    test('has finished its turn, when the hook never comes and the agent had said its last word', async () => {
+    test('finishes its turn without the hook once the final text is there', async () => {
       const { mirror, events } = follow(firstSession());
       write(prompt);
       write(answer('Done.', 'a1'));
@@ -402,7 +402,7 @@ describe('what no line says', () => {
       ['it was left', 'comes after a kill', left, CANCELLED],
       ['its process died', 'heard that', died, FAILED],
       ['its process died', 'comes after a kill', died, FAILED],
-    ])('was broken off in the middle of something where %s, by the mirror that %s', async (_how, who, end, outcome) => {
+    ])('was interrupted when %s, in the mirror that %s', async (_how, who, end, outcome) => {
       const { mirror, events, state } = follow(firstSession());
       write(prompt);
       write(answer('I look.', 'a1', 'tool_use'));
@@ -417,7 +417,7 @@ describe('what no line says', () => {
       expect(events.find(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')).toMatchObject(outcome);
     });
 
-    test('has its last words told, however late they are written, and does not work again by them', async () => {
+    test('emits late final texts without becoming busy', async () => {
       const { mirror, events } = follow(firstSession());
       write(prompt);
       await mirror.step();
@@ -442,7 +442,7 @@ describe('what no line says', () => {
     });
   });
 
-  test('a request that stands in the terminal survives the mirror', async () => {
+  test('keeps an open terminal request across mirrors', async () => {
     const sessionId = firstSession();
     const file = mainFile(sessionId);
     const input = { command: 'ls' };
@@ -450,7 +450,7 @@ describe('what no line says', () => {
     const first = follow(sessionId);
     writeLine({ file, text: JSON.stringify(prompt) });
     await first.mirror.step();
-    first.mirror.asked('Bash', input, { title: 'Use Bash: answer it in the terminal' });
+    first.mirror.requestOpened('Bash', input, { title: 'Use Bash: answer it in the terminal' });
     await first.mirror.step();
     expect(first.events.some(({ name }) => name === 'request:opened')).toBe(false);
     writeLine({ file, text: JSON.stringify({ type: 'assistant', uuid: 'a1', message: { id: 'm', content: [call] } }) });
@@ -514,7 +514,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     return followed;
   }
 
-  test('is held until its last words are there', async () => {
+  test('stays open until its final text arrives', async () => {
     const { mirror, events } = await stopped();
     const hookAt = now;
     await pass(mirror, 3_000);
@@ -554,7 +554,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     },
   );
 
-  test('is held for them though its hook brought none', async () => {
+  test('stays open for the final text although the hook had none', async () => {
     const { mirror, events } = await stopped(null);
     const hookAt = now;
     await pass(mirror, 3_000);
@@ -565,7 +565,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1']);
   });
 
-  test('is over in the end where neither its hook nor its transcript brings any', async () => {
+  test('ends eventually without any final text', async () => {
     const { mirror, events } = await stopped(null);
     await pass(mirror, 12_100);
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'RUN_FINISHED u1']);
@@ -574,7 +574,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   test.each([
     ['none of them', 0],
     ['the first of them', 1],
-  ])('has each of several blocks told once, where %s was there in time', async (_which, inTime) => {
+  ])('emits each of several blocks once when %s was on time', async (_which, inTime) => {
     const { mirror, events } = await stopped('Part one.\n\nPart two.');
     const hookAt = now;
     const blocks = ['Part one.', 'Part two.'];
@@ -594,7 +594,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events).at(-1)).toBe('RUN_FINISHED u1');
   });
 
-  test('has said all where it said the same twice in a row', async () => {
+  test('is complete after two equal texts in a row', async () => {
     const { mirror, events } = await stopped('OK\n\nOK');
     says('a1', 'OK', now - 100);
     says('a2', 'OK', now - 100);
@@ -603,7 +603,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'OK', 'OK', 'RUN_FINISHED u1']);
   });
 
-  test('has what else comes too late told outside of any turn', async () => {
+  test('emits later lines outside any turn', async () => {
     const { mirror, events } = await stopped();
     const hookAt = now;
     await pass(mirror, 5_100);
@@ -639,7 +639,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     },
   );
 
-  test('has the line for the mirror after one that was killed, where it was written in between', async () => {
+  test('has a line written between two mirrors', async () => {
     const before = await stopped();
     says('a1', 'Done.', now - 100);
     now += 3_600_000;
@@ -649,7 +649,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1']);
   });
 
-  test('is over soon after the next prompt, by the hook’s word', async () => {
+  test('ends soon after the next prompt with the text of the hook', async () => {
     const { mirror, events } = await stopped();
     mirror.prompted();
     await pass(mirror, 3_000);
@@ -657,7 +657,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(mirror.isBusy).toBe(true);
   });
 
-  test('has all its blocks, which are two seconds late, though the next prompt is heard at once', async () => {
+  test('has all blocks that are two seconds late despite the next prompt', async () => {
     const { mirror, events } = await stopped();
     const hookAt = now;
     mirror.prompted();
@@ -669,7 +669,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'I look.', 'Done.', 'RUN_FINISHED u1']);
   });
 
-  test('is over where the next prompt stands in the transcript, with its words', async () => {
+  test('ends with its text when the transcript has the next prompt', async () => {
     const { mirror, events } = await stopped();
     now += 100;
     prompt('u2', 'And?');
@@ -680,7 +680,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(mirror.openRunId).toBe('run-u2');
   });
 
-  test('is over with its session, by the hook’s word, and keeps its answer', async () => {
+  test('ends with its session and keeps the text of the hook', async () => {
     const { mirror, events } = await stopped();
     now += 100;
     mirror.end('the terminal session was left');
@@ -690,7 +690,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'RUN_FINISHED u1', 'session:ended']);
   });
 
-  test('that is interrupted meanwhile has said what it said', async () => {
+  test('keeps its text when interrupted meanwhile', async () => {
     const { mirror, events } = await stopped();
     now += 100;
     interrupted('i1', now);
@@ -699,7 +699,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } });
   });
 
-  test('goes on where another hook holds the agent, who may end with the same words again', async () => {
+  test('continues when another hook blocks the stop, even before an equal text', async () => {
     const { mirror, events } = await stopped();
     says('a1', 'Done.', now - 100);
     const held = { role: 'user', content: 'Stop hook feedback:\nRun the tests first.' };
@@ -714,14 +714,14 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events)).toEqual(['Go', 'RUN_STARTED', 'Done.', 'Done.', 'RUN_FINISHED u1']);
   });
 
-  test('keeps the hook’s word though the hook calls again without it', async () => {
+  test('keeps the text of the hook when a second call lacks it', async () => {
     const { mirror, events } = await stopped();
     mirror.stopped();
     await pass(mirror, 5_100);
     expect(told(events)).toContain('Done.');
   });
 
-  test('is not the next one, where the hook was slower than both', async () => {
+  test('is not confused with the next turn when the hook is slow', async () => {
     const { mirror, events } = follow(firstSession());
     prompt('u1');
     says('a1', 'Done.', now + 10);
@@ -741,7 +741,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     ['right', 0, false],
     ['days off', 2 * 86_400_000, false],
     ['days off, and another reader since', 2 * 86_400_000, true],
-  ])('is one before, whose hook is heard in a later one, the clocks %s', async (_how, off, isAnother) => {
+  ])('gets its hook that arrives during a later turn, clocks %s', async (_how, off, isAnother) => {
     const first = follow(firstSession());
     const turn = (id: string, text: string) => {
       now -= off;
@@ -830,7 +830,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     },
   );
 
-  test('is not the one before, where the transcript is behind by more than a turn', async () => {
+  test('is not confused with the previous turn when the transcript lags by more than a turn', async () => {
     const { mirror, events } = follow(firstSession());
     prompt('u1');
     await mirror.step();
@@ -886,7 +886,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   test.each([
     ['heard', true],
     ['not heard', false],
-  ])('waits for its turn, where that has not begun in the transcript, its prompt %s', async (_how, isHeard) => {
+  ])('waits for a turn that is not in the transcript yet, prompt %s', async (_how, isHeard) => {
     const { mirror, events } = follow(firstSession());
     const first = now;
     if (isHeard) mirror.prompted();
@@ -910,7 +910,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
     expect(told(events).slice(4)).toEqual(['Go', 'RUN_STARTED', 'B', 'RUN_FINISHED u1']);
   });
 
-  test('has nothing of the next one’s, where its hook was heard after that had spoken', async () => {
+  test('gets no text of the next turn when its hook is late', async () => {
     const { mirror, events } = follow(firstSession());
     prompt('u0');
     await mirror.step();
@@ -961,7 +961,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   test.each([
     ...[0, 900, 3_000, 8_000].map((behindMs) => [behindMs, 'name no'] as const),
     ...[900, 3_000].map((behindMs) => [behindMs, 'name their'] as const),
-  ])('all day, its lines %i ms behind and its hooks %s prompts, is told as on any other', async (behindMs, how) => {
+  ])('yields the same day with lines %i ms late and hooks %s prompts', async (behindMs, how) => {
     const sessionId = firstSession();
     const byText = (events: AgUiEvent[]) =>
       events
@@ -1004,7 +1004,7 @@ describe('a turn whose stop hook is ahead of its transcript', () => {
   });
 });
 
-test('a file is read on in whole lines, however long', async () => {
+test('reads a file in complete lines of any length', async () => {
   const file = join(home, 'long.jsonl');
   expect(await readOn(file, null)).toBeNull();
   const long = 'x'.repeat(9 * 1024 * 1024);
@@ -1024,7 +1024,7 @@ test.each(['', 'null', '[]', '{"file":1}', '{"file":"f","main":{"ino":"x"},"asks
   },
 );
 
-test('which Claude Code a terminal runs is known from its transcript, the newest line that says it', async () => {
+test('takes the Claude Code version from the newest line', async () => {
   const terminal = await PlayedTerminal.begin();
   expect(terminal.mirror.provider).toBeNull();
   terminal.line('user', { role: 'user', content: 'Go' }, { version: '2.1.328', origin: { kind: 'human' } });

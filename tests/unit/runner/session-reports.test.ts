@@ -26,7 +26,7 @@ describe('a report', () => {
     return reports;
   };
 
-  it('of sessions at rest tells of the last one only, and of all of them once a minute', () => {
+  it('covers only the last of idle sessions, and all of them once a minute', () => {
     const reports = new ReportSelector();
     expect(picks(reports, EVERY_MS, three())).toEqual(['a', 'b', 'c']);
     for (let minute = 0; minute < 3; minute++) {
@@ -35,7 +35,7 @@ describe('a report', () => {
     }
   });
 
-  it('tells of one that has changed, and goes on with that one: the server has its status', () => {
+  it('covers a changed session and then repeats it', () => {
     const reports = told();
     expect(picks(reports, 100, three({ state: 'compacting' }))).toEqual(['b']);
     expect(picks(reports, EVERY_MS, three({ state: 'compacting' }))).toEqual(['b']);
@@ -47,7 +47,7 @@ describe('a report', () => {
     ['an open turn', { openTurnId: 't' }],
     ['a task', { tasks: [{ id: 't', description: '' }] }],
     ['a request', { requests: ['q'] }],
-  ])('tells each time of one with %s', (_what, said) => {
+  ])('always covers a session with %s', (_what, said) => {
     const reports = told();
     const sessions = [of('a', said), of('b', said), of('c')];
     for (let round = 0; round < 4; round++) expect(picks(reports, EVERY_MS, sessions)).toEqual(['a', 'b']);
@@ -56,7 +56,7 @@ describe('a report', () => {
     expect(picks(reports, EVERY_MS, three())).toEqual(['c']);
   });
 
-  it('tells of all again when the server may not know them, or a report was left out', () => {
+  it('covers all sessions after a gap', () => {
     const reports = told();
     reports.forget();
     expect(picks(reports, 100, three())).toEqual(['a', 'b', 'c']);
@@ -64,7 +64,7 @@ describe('a report', () => {
     expect(picks(reports, 15_001, three())).toEqual(['a', 'b', 'c']);
   });
 
-  it('has a sign of life when the session told of last is gone, and none to tell of when all are', () => {
+  it('repeats another session when the last reported one is gone', () => {
     const reports = told();
     const left = [of('a'), of('b')];
     for (let round = 0; round < 3; round++) expect(picks(reports, EVERY_MS, left)).toEqual(['b']);

@@ -71,7 +71,7 @@ async function claude(): Promise<SourceStage> {
         sdk,
         context: surroundings,
         memory: stored === undefined ? memory : (JSON.parse(stored[1]) as ClaudeSession),
-        inHand: inHand === undefined ? [] : (JSON.parse(inHand[1]) as InFlightMessage[]),
+        inFlight: inHand === undefined ? [] : (JSON.parse(inHand[1]) as InFlightMessage[]),
         env: { HOME: '/nowhere' },
         answerWithinMs: 60_000,
       });
@@ -143,7 +143,7 @@ async function demo(): Promise<SourceStage> {
       around = surroundings;
       const agent = { agentId: 'a', recordings: [recording.name], beginsAtMs: 0, restMs: 600_000 };
       const how = { agent, recordings: [recording], restLimiter: new RestLimiter(1, 0), speed: 50 };
-      return new DemoSource({ surroundings, ...how });
+      return new DemoSource({ context: surroundings, ...how });
     },
     begin: () => until(isOpen),
     finish: () => until(() => !isOpen()),
@@ -154,6 +154,6 @@ describe.each([
   ['claude', claude],
   ['hooks', hooks],
   ['demo', demo],
-])('a source of the kind %s:', (_kind, makeStage) => {
+])('the %s source', (_kind, makeStage) => {
   testSourceContract(makeStage);
 });

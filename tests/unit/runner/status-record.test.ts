@@ -5,14 +5,14 @@ import { expect, test } from 'vitest';
 
 const done = async () => ({ state: 'done' as const });
 const ALL: Required<CommandHandlers> = {
-  ...{ say: done, interrupt: done, end: done, stop: done, answer: done, wake: done, setWakeRule: done },
+  ...{ deliver: done, interrupt: done, end: done, stop: done, answer: done, wake: done, setWakeRule: done },
 };
 
-test('a source that acts on all commands names each: a runner that names none may be older than some', () => {
+test('lists every supported command, even if all are supported', () => {
   expect(supportedCommands(ALL)).toEqual({ takes: [...COMMAND_TYPES] });
 });
 
-test('what a source does not act on is left out, with why', () => {
+test('omits unsupported commands and gives reasons', () => {
   const { end: _, ...others } = ALL;
   const refusals = { 'session.end': 'it is ended in its terminal' };
   const { takes, takesNot } = supportedCommands({ ...others, refusals });

@@ -1,5 +1,5 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { type HookRouterOptions, routeHook } from '@interlude/runner/sources/hooks/hook-router';
+import { type HookRouterOptions, routeHook } from '@interlude/runner/sources/hooks/hooks-source';
 import { stopDecision } from '@interlude/runner/sources/hooks/message-inbox';
 import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import type { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
@@ -14,17 +14,17 @@ const owed = (messageId: string, sentAt: number) => ({
 afterEach(() => vi.useRealTimers());
 
 describe('the end of a turn', () => {
-  test('is held for the replies that are owed, the oldest first', () => {
+  test('is blocked for pending replies, oldest first', () => {
     const decision = stopDecision([owed('m2', 2), owed('m1', 1)], false);
     expect(JSON.parse(decision?.output ?? '')).toMatchObject({ decision: 'block' });
     expect(decision?.messageIds).toEqual(['m1', 'm2']);
   });
 
-  test('is not held where nothing is owed', () => {
+  test('is not blocked without pending replies', () => {
     expect(stopDecision([], false)).toBeNull();
   });
 
-  test('is not held twice in a row', () => {
+  test('is not blocked twice in a row', () => {
     expect(stopDecision([owed('m1', 1)], true)).toBeNull();
   });
 
@@ -32,7 +32,7 @@ describe('the end of a turn', () => {
     vi.useFakeTimers();
     const mirror = {
       ...{ sessionId: 's1', isLeft: false, hookRan: () => {}, step: async () => {} },
-      ...{ isInHand: () => false, wasTyped: () => false },
+      ...{ isInFlight: () => false, wasTyped: () => false },
       // it is stored some time
       offer: () => new Promise<void>(() => {}),
     };
@@ -61,7 +61,7 @@ function heldPermissions(): PermissionHooks {
   return new PermissionHooks({ onChange: () => {}, onAnswered: () => {}, onReleased: () => {} });
 }
 
-describe('a permission that a terminal asks for', () => {
+describe('a permission request of a terminal', () => {
   const about = (command: string, requestId = command) => ({
     asked: {
       ...{ sessionId: 's1', tool: 'Bash', suggestions: [], withinMs: 60_000, signal: NEVER },
@@ -77,7 +77,7 @@ describe('a permission that a terminal asks for', () => {
     },
   });
 
-  test('is given the answer to its own input, and not to another of the same tool', async () => {
+  test('gets the answer for its own input only', async () => {
     const permissions = heldPermissions();
     const [list, remove] = [about('ls'), about('rm -rf /')];
     const printed: string[] = [];
@@ -91,7 +91,7 @@ describe('a permission that a terminal asks for', () => {
     expect(printed).toEqual([expect.stringMatching(/^rm -rf \/: .*"behavior":"allow"/), 'ls: ']);
   });
 
-  test('is not answered where what was answered is something else than what it holds', async () => {
+  test('refuses an answer with another digest', async () => {
     const permissions = heldPermissions();
     const [list, other] = [about('ls', 'q1'), about('rm -rf /', 'q1')];
     const output = permissions.hold(list.asked);
@@ -122,21 +122,21 @@ async function printedFor(tool: string, input: object, answer: object, kind: 'pe
   return { refusal, answered, decision: JSON.parse((await printed) || 'null')?.hookSpecificOutput.decision };
 }
 
-describe('a question that a terminal asks', () => {
+describe('a question of a terminal', () => {
   const questions = [
     { question: 'Which database?', header: 'Database', options: [{ label: 'SQLite' }] },
     { question: 'Which parts?', header: 'Parts', options: [{ label: 'Search' }, { label: 'Sync' }], multiSelect: true },
   ];
   const ask = (answer: object) => printedFor('AskUserQuestion', { questions }, answer, 'question');
 
-  test('is answered as the terminal answers it: by the text of each question, several choices joined', async () => {
+  test('is answered by question text with joined choices', async () => {
     const { decision, answered } = await ask({ answers: { Database: 'SQLite', 'Which parts?': ['Search', 'Sync'] } });
     const answers = { 'Which database?': 'SQLite', 'Which parts?': 'Search, Sync' };
     expect(decision).toEqual({ behavior: 'allow', updatedInput: { questions, answers } });
     expect(answered).toEqual([{ behavior: 'allow', message: 'SQLite, Search, Sync' }]);
   });
 
-  test('may be declined, but not allowed without an answer', async () => {
+  test('can be declined, but not allowed without an answer', async () => {
     expect((await ask({ behavior: 'deny' })).decision).toEqual({
       behavior: 'deny',
       message: 'A person declined this.',
@@ -147,7 +147,7 @@ describe('a question that a terminal asks', () => {
   });
 });
 
-test('a plan is approved with its input, without which the terminal would go on asking', async () => {
+test('approves a plan with its input', async () => {
   const input = { plan: '# Build it', planFilePath: '/p.md' };
   const { decision } = await printedFor('ExitPlanMode', input, { behavior: 'allow' });
   expect(decision).toEqual({ behavior: 'allow', updatedInput: input });
@@ -155,7 +155,7 @@ test('a plan is approved with its input, without which the terminal would go on 
   expect(other.decision).toEqual({ behavior: 'deny', message: 'In three steps.' });
 });
 
-test('a tool that asks nobody itself is allowed as it is: with an input, rules that ask would count again', async () => {
+test('allows other tools without an input', async () => {
   const { decision } = await printedFor('Bash', { command: 'ls' }, { behavior: 'allow' });
   expect(decision).toEqual({ behavior: 'allow' });
 });

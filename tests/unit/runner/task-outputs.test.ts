@@ -72,8 +72,8 @@ const text = (on: Stage, task: string) =>
     ?.parts.map((part) => part.text)
     .join('') ?? '';
 
-describe('what a task writes', () => {
-  test('is told while it runs, and its rest behind its end', async () => {
+describe('the output of a task', () => {
+  test('is emitted while it runs, and the rest after its end', async () => {
     const on = await stage();
     on.starts('t');
     await on.write('t', 'one\n');
@@ -86,7 +86,7 @@ describe('what a task writes', () => {
     expect(on.cursors.size).toBe(0);
   });
 
-  test('is told where its line is not finished, once nothing follows: it may be a question', async () => {
+  test('includes an unfinished line after a silence', async () => {
     const on = await stage();
     on.starts('t');
     await on.write('t', 'Go on? [y/N] ');
@@ -94,7 +94,7 @@ describe('what a task writes', () => {
     await settled(() => text(on, 't')).toBe('Go on? [y/N] ');
   });
 
-  test('waits in its file while events wait to be sent, and then is told in one', async () => {
+  test('stays in its file while events are unsent', async () => {
     const on = await stage();
     on.waits(200);
     on.starts('t');
@@ -110,7 +110,7 @@ describe('what a task writes', () => {
     expect(text(on, 't')).toMatch(/^0\n1\n.*19\n$/s);
   });
 
-  test('is told at most in part of one that writes without end, and others have their turns', async () => {
+  test('is limited for an endless writer, so that others get their share', async () => {
     const on = await stage();
     const flood = `${'x'.repeat(99)}\n`.repeat(2_000);
     for (const task of ['a', 'b', 'c']) {
@@ -135,7 +135,7 @@ describe('what a task writes', () => {
     expect(text(on, 't')).toBe('last words');
   });
 
-  test('is looked for only where its source says so while it runs: an end may be anybody’s word', async () => {
+  test('is read only from the path named while it runs', async () => {
     const on = await stage();
     await on.write('t', 'private\n');
     on.outputs.observe('s', [
@@ -148,7 +148,7 @@ describe('what a task writes', () => {
     expect(on.told.map(({ task_id }) => task_id)).toEqual(['other']);
   });
 
-  test('is that of each run where an id is used again before the first was read to its end', async () => {
+  test('is separate for each run of a reused id', async () => {
     const on = await stage();
     on.starts('t');
     on.waits(5_000);
@@ -160,7 +160,7 @@ describe('what a task writes', () => {
     await settled(() => on.told.map((value) => value.text)).toEqual(['first\n', '', 'second\n']);
   });
 
-  test('has its end where its run was named only later', async () => {
+  test('ends when its run is named later', async () => {
     const on = await stage();
     on.starts('t');
     await on.write('t', 'one\n');
@@ -169,7 +169,7 @@ describe('what a task writes', () => {
     await settled(() => on.kept('t')).toMatchObject({ hasEnded: true });
   });
 
-  test('that is gone is told as such, if it was told of before', async () => {
+  test('is reported as missing if it was emitted before', async () => {
     const on = await stage();
     on.starts('t');
     on.starts('never');
@@ -183,7 +183,7 @@ describe('what a task writes', () => {
     expect(on.kept('never')).toMatchObject({ hasEnded: true, error: expect.stringContaining('ENOENT') });
   });
 
-  test('is said to have been written when it was', async () => {
+  test('has the time of its writing', async () => {
     const on = await stage();
     await on.write('t', 'one\n');
     const at = new Date(2_000_000_000_000);
@@ -193,7 +193,7 @@ describe('what a task writes', () => {
     await settled(() => on.kept('t')?.lastAt).toBe(at.getTime());
   });
 
-  test('is nothing where a link or a folder stands in its place', async () => {
+  test('is empty for a link or a folder', async () => {
     const on = await stage();
     await writeFile(join(on.folder, 'secret'), 'root\n');
     await symlink(join(on.folder, 'secret'), on.file('linked'));
@@ -206,7 +206,7 @@ describe('what a task writes', () => {
   });
 });
 
-test('a file in whose place a link comes to stand is told to be no longer readable', async () => {
+test('is reported as unreadable when replaced by a link', async () => {
   const on = await stage();
   on.starts('t');
   await on.write('t', 'one\n');
@@ -221,7 +221,7 @@ test('a file in whose place a link comes to stand is told to be no longer readab
 describe('a runner that was killed', () => {
   const open: OpenWork = { ...NOTHING_OPEN, tasks: [{ id: 't', runId: null, description: 'T' }] };
 
-  test('goes on where it was, word for word, in a task that still runs', async () => {
+  test('continues exactly where it was in a running task', async () => {
     const first = await stage();
     first.starts('t');
     await first.write('t', 'one\n');
@@ -234,7 +234,7 @@ describe('a runner that was killed', () => {
     await settled(() => second.kept('t')).toMatchObject({ hasEnded: true });
   });
 
-  test('tells the rest of a task that has ended meanwhile', async () => {
+  test('emits the rest of a task that ended meanwhile', async () => {
     const first = await stage();
     first.starts('t');
     await first.write('t', 'one\n');
@@ -245,7 +245,7 @@ describe('a runner that was killed', () => {
     expect(second.cursors.size).toBe(0);
   });
 
-  test('as it ends, tells the rest of what has ended, though much waits, and leaves what goes on', async () => {
+  test('emits the rest of ended tasks on close, and leaves running ones', async () => {
     const on = await stage();
     on.waits(5_000);
     on.starts('done');

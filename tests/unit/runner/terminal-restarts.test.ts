@@ -320,7 +320,7 @@ async function play(steps: readonly Step[], restartsAfter: number | null): Promi
 }
 
 /** B: the companion is killed and started again in the middle of anything. */
-describe('a companion that is restarted tells nothing twice and loses nothing', () => {
+describe('a restarted companion repeats nothing and loses nothing', () => {
   test.each(STORIES)('%s', async (_, steps) => {
     const whole = await play(steps, null);
     expect(whole.length).toBeGreaterThan(5);
@@ -330,7 +330,7 @@ describe('a companion that is restarted tells nothing twice and loses nothing', 
 });
 
 describe('a second terminal on the same session', () => {
-  test('ends nothing of the first one, whose process is still there', async () => {
+  test('does not end work of the first one', async () => {
     const terminal = await PlayedTerminal.begin();
     // The births of real processes are compared with it.
     terminal.now = Date.now();

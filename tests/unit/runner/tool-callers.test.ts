@@ -71,21 +71,21 @@ afterEach(() => void vi.useRealTimers());
 describe('a process with several sessions', () => {
   const BY_CALL: CallerRule = { by: 'call' };
 
-  test('has a call told apart by its arguments', async () => {
+  test('matches a call by its arguments', async () => {
     const { say, ask } = callers(BY_CALL, ['a', 'b']);
     say('a', ...start('c1', { state: 'working', summary: 'I build.' }));
     say('b', ...start('c2', { state: 'complete', summary: ' Done. ' }));
     expect(await ask()).toBe('b');
   });
 
-  test('has a call told apart by its id, where two look the same', async () => {
+  test('matches a call by its id when two look the same', async () => {
     const { say, ask } = callers(BY_CALL, ['a', 'b']);
     for (const id of ['a', 'b']) say(id, ...start(`call-${id}`, REPORT));
     expect(await ask({ ids: ['thread', 'call-b'] })).toBe('b');
     expect(await ask()).toBe(SEVERAL);
   });
 
-  test('has a call refused that another session makes a moment later too', async () => {
+  test('refuses a call that another session makes too', async () => {
     const { own, say } = callers(BY_CALL, ['a', 'b']);
     say('a', ...start('c1', {}, { toolCallName: 'interlude_list_obligations' }));
     const about = { input: {}, client: null, ids: [], ticketOf: null, pids: [AGENT] } as const;
@@ -96,7 +96,7 @@ describe('a process with several sessions', () => {
     expect(await asked).toEqual({ at: 0, refusal: SEVERAL });
   });
 
-  test('has a call waited for that is heard of before its session shows it', async () => {
+  test('waits for a call that its session has not shown yet', async () => {
     const { own, say } = callers(BY_CALL, ['a']);
     const about = { tool: 'report_status', input: REPORT, client: null, ids: [], ticketOf: null } as const;
     const asked = own.ownerOf({ ...about, pids: [AGENT] });
@@ -120,7 +120,7 @@ describe('a process with several sessions', () => {
     expect(await ask()).toBe(UNSEEN);
   });
 
-  test('has its subagents refused, and its own agent’s same call as long as both make it', async () => {
+  test('refuses calls of subagents, and equal calls of the agent meanwhile', async () => {
     const { say, ask } = callers(BY_CALL, ['a']);
     say('a', ...start('c1', REPORT, { subagentRunId: 'run-1' }));
     expect(await ask()).toMatch(SUBAGENT);
@@ -132,7 +132,7 @@ describe('a process with several sessions', () => {
     expect(await ask()).toBe('a');
   });
 
-  test('has calls of other processes refused, and of agents that it has started itself', async () => {
+  test('refuses calls of other processes and of agents it started', async () => {
     const { say, ask } = callers({ by: 'call', client: /^codex/ }, ['a']);
     say('a', ...start('c1', REPORT));
     expect(await ask({ pids: [1, 2] })).toBe('no session of this agent is followed here');
@@ -144,19 +144,19 @@ describe('a process with several sessions', () => {
 });
 
 describe('a session with a process to itself', () => {
-  test('needs no other proof while nothing else can call', async () => {
+  test('needs no further proof while nothing else can call', async () => {
     const { ask } = callers(undefined, ['a']);
     expect(await ask()).toBe('a');
   });
 
-  test('has its subagents refused', async () => {
+  test('refuses calls of its subagents', async () => {
     const { say, ask } = callers(undefined, ['a'], { tasks: [{ id: 't', runId: 'r', description: 'Look' }] });
     expect(await ask()).toBe('a');
     say('a', ...start('c1', REPORT, { subagentRunId: 'run-1' }));
     expect(await ask()).toMatch(SUBAGENT);
   });
 
-  test('has an agent refused that it has started in a command', async () => {
+  test('refuses calls of an agent that it started in a command', async () => {
     const { say, ask } = callers(undefined, ['a']);
     say('a', { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' });
     expect(await ask()).toBe(UNSEEN);
@@ -165,7 +165,7 @@ describe('a session with a process to itself', () => {
   });
 });
 
-test('an agent behind AgentAPI has another one refused that it has started', async () => {
+test('refuses calls of another agent started behind AgentAPI', async () => {
   const provider = { value: 'gemini (AgentAPI)' };
   const { ask } = callers({ by: 'process', client: clientOf }, ['a'], {}, provider);
   const asked = ['gemini-cli-mcp-client', 'qwen-code', 'codex-mcp-client', 'claude-code'];
@@ -179,7 +179,7 @@ test('an agent behind AgentAPI has another one refused that it has started', asy
 describe('a ticket', () => {
   const BY_TICKET: CallerRule = { by: 'ticket' };
 
-  test('opens one session, whatever else runs in its process', async () => {
+  test('grants access to one session, whatever else runs in its process', async () => {
     const { own, ask } = callers(BY_TICKET, ['a', 'b']);
     const [a, b] = [own.ticketOf('a'), own.ticketOf('b')];
     expect([own.sessionOf(a), own.sessionOf(b), own.sessionOf('other'), own.ticketOf('a')]).toEqual([
@@ -192,7 +192,7 @@ describe('a ticket', () => {
     expect(await ask()).toContain('from another MCP server');
   });
 
-  test('does not open it to a subagent that the agent does not show', async () => {
+  test('grants no access to a hidden subagent', async () => {
     const { say, ask } = callers(BY_TICKET, ['a']);
     say('a', ...start('c1', { prompt: 'Look.' }, { toolCallName: 'task' }));
     expect(await ask({ ticketOf: 'a' })).toBe(UNSEEN);
@@ -200,7 +200,7 @@ describe('a ticket', () => {
     expect(await ask({ ticketOf: 'a' })).toBe('a');
   });
 
-  test('opens it to an agent that calls by a wrapper', async () => {
+  test('grants access to an agent that calls through a wrapper', async () => {
     const { say, ask } = callers(BY_TICKET, ['a']);
     say('a', { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'ToolCall' });
     expect(await ask({ ticketOf: 'a' })).toBe('a');
@@ -218,7 +218,7 @@ describe('the process behind an address', () => {
     return typeof address === 'string' ? address : `http://127.0.0.1:${address?.port}`;
   }
 
-  test('is known by its port, and by its socket', async () => {
+  test('is found by its port and by its socket', async () => {
     const address = await listening({ port: 0, host: '127.0.0.1' });
     const path = await listening({ path: join(await tempDir(), 'agent.sock') });
     for (const at of [address, path]) {

@@ -27,8 +27,8 @@ async function longSession() {
   return { file, files, told };
 }
 
-describe('of a session of any length', () => {
-  test('the newest lines are known by name, and no more of them than are needed', async () => {
+describe('a transcript of any length', () => {
+  test('remembers only the newest keys', async () => {
     const { files, told } = await longSession();
     expect(told).toEqual(uuids(0, LINES));
     const known = uuids(0, LINES).filter((key) => files.has(key));
@@ -45,7 +45,7 @@ describe('of a session of any length', () => {
     ],
     ['cut off among the newest lines', (file) => truncateSync(file, linesOf(uuids(0, LINES - 10)).length)],
     ['cut off far before them', (file) => truncateSync(file, linesOf(uuids(0, 50)).length)],
-  ])('%s, it tells what it gains and nothing a second time', async (_how, change) => {
+  ])('%s: yields new lines and repeats none', async (_how, change) => {
     const { file, files, told } = await longSession();
     change(file);
     await files.readNewLines();
@@ -54,7 +54,7 @@ describe('of a session of any length', () => {
     expect(told).toEqual([...uuids(0, LINES), 'new-1', 'new-2']);
   });
 
-  test('replaced by a copy with a line among the newest ones, it tells that line', async () => {
+  test('yields a line inserted by a replacing copy', async () => {
     const { file, files, told } = await longSession();
     writeFileSync(`${file}.new`, linesOf([...uuids(0, LINES - 5), 'new', ...uuids(LINES - 5, LINES)]));
     renameSync(`${file}.new`, file);
@@ -62,7 +62,7 @@ describe('of a session of any length', () => {
     expect(told).toEqual([...uuids(0, LINES), 'new']);
   });
 
-  test('replaced by another session, it tells all of that', async () => {
+  test('yields everything when replaced by another session', async () => {
     const { file, files, told } = await longSession();
     writeFileSync(`${file}.new`, linesOf(uuids(1_000, 1_200)));
     renameSync(`${file}.new`, file);
@@ -71,7 +71,7 @@ describe('of a session of any length', () => {
   });
 });
 
-describe('of a transcript with damage', () => {
+describe('a damaged transcript', () => {
   const lines = (...keys: string[]) => linesOf(keys);
   const DAMAGE = 'half {"type":"us\n';
 
@@ -101,12 +101,12 @@ describe('of a transcript with damage', () => {
 
   const ALL = ['1', 'gap', 'gap', '2', '3', 'gap', 's1', 'gap', 's2'];
 
-  test('it tells each gap once, also in the file of a subagent, and where the damage looks the same', async () => {
+  test('yields each gap once, also in subagent files and for equal damage', async () => {
     const { told } = await damaged();
     expect(told).toEqual(ALL);
   });
 
-  test('that is replaced by a copy of itself, it tells nothing a second time', async () => {
+  test('repeats nothing when replaced by a copy', async () => {
     const { file, files, told } = await damaged();
     copyFileSync(file, `${file}.new`);
     renameSync(`${file}.new`, file);
@@ -124,7 +124,7 @@ describe('of a transcript with damage', () => {
         renameSync(`${file}.new`, file);
       },
     ],
-  ])('it goes on in another reader%s', async (_, change) => {
+  ])('continues in another reader%s', async (_, change) => {
     const { home, file, state } = await damaged();
     writeFileSync(file, lines('4'), { flag: 'a' });
     change(file);

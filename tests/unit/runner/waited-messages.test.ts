@@ -22,20 +22,20 @@ function shown(command = 'interlude wait') {
   return waited;
 }
 
-describe('a message that a wait has shown', () => {
+describe('a message shown by a wait', () => {
   test.each([
     'interlude wait',
     'INTERLUDE_DATA_DIR=/data node /opt/interlude/lib/launch/interlude.mjs wait --for 60',
     "cd /p && node '/opt/inter lude/lib/launch/interlude.mjs' wait 2>&1",
     'npm --prefix /opt/interlude run -s interlude -- wait',
-  ])('is before the agent once it hears of the end of %s', (command) => {
+  ])('has reached the agent after the end of %s', (command) => {
     const waited = shown(command);
     expect(waited.read(woken('c1'))).toEqual(['m1']);
     expect(waited.read(woken('c1'))).toEqual([]);
     expect(waited.has('m1', 20)).toBe(false);
   });
 
-  test('is so by what a running turn is told, too', () => {
+  test('has reached the agent by a notice in a running turn', () => {
     const attachment = { type: 'queued_command', commandMode: 'task-notification', prompt: notice('c1', 'completed') };
     expect(shown().read({ type: 'attachment', attachment })).toEqual(['m1']);
   });
@@ -45,21 +45,21 @@ describe('a message that a wait has shown', () => {
     ['a wait that was killed', woken('c1', 'failed')],
     ['a subagent', woken('c1', 'completed', { agentId: 'a' })],
     ['the queue', { type: 'queue-operation', content: notice('c1', 'completed') }],
-  ])('is not before it by the end of %s', (_, line) => {
+  ])('has not reached the agent by the end of %s', (_, line) => {
     const waited = shown();
     expect(waited.read(calls('c2', 'echo interlude; sleep 1 # wait'))).toEqual([]);
     expect(waited.read(line)).toEqual([]);
     expect(waited.has('m1', 20)).toBe(true);
   });
 
-  test('is owed like any other when the agent does not hear of it', () => {
+  test('becomes pending again when the agent does not notice', () => {
     const waited = shown();
     expect([waited.has('m1', 80_000), waited.has('m1', 100_000)]).toEqual([true, false]);
   });
 });
 
-describe('a message that a wait was handed', () => {
-  test('is in its hands until it is given back', () => {
+describe('a message handed to a wait', () => {
+  test('stays in flight until it is returned', () => {
     const waited = new WaitMessages();
     waited.put('claim', ['m1'], 0);
     expect(waited.has('m1', 1_000_000)).toBe(true);
@@ -68,7 +68,7 @@ describe('a message that a wait was handed', () => {
     expect(waited.shown('claim', 0)).toEqual([]);
   });
 
-  test('stays so over a restart of the companion', () => {
+  test('stays in flight across a restart of the companion', () => {
     const before = new WaitMessages();
     before.put('claim', ['m1'], 0);
     const after = new WaitMessages();

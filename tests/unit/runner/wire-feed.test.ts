@@ -23,7 +23,7 @@ function adapter(): WireAdapter {
       if (begin !== undefined) writer.begin({ kind: 'user', userMessageIds: [begin] });
       if (say !== undefined) writer.parts().appendText('text', null, say);
       due = { at: now + 10_000, writer };
-      return writer.take();
+      return writer.drain();
     },
     elapsed(now) {
       if (due === null || due.at > now) return [];
@@ -31,13 +31,13 @@ function adapter(): WireAdapter {
       due = null;
       writer.at(at);
       writer.finish({ kind: 'success' }, { isInferred: true });
-      return writer.take();
+      return writer.drain();
     },
     ended: (end, now) =>
       [...writers.values()].flatMap((writer) => {
         writer.at(now);
         writer.end(end);
-        return writer.take();
+        return writer.drain();
       }),
   };
 }
@@ -48,7 +48,7 @@ function stage() {
   const answered: [string, readonly string[]][] = [];
   const feed = new WireFeed({
     adapter: adapter(),
-    around,
+    context: around,
     record: (frame) => recorded.push(frame),
     onAnswered: (sessionId, ids) => answered.push([sessionId, ids]),
   });

@@ -17,7 +17,7 @@ describe('the note on a workspace', () => {
     expect(text).toContain('you change in the main checkout');
   });
 
-  test('is none where there are no links, or no variable', () => {
+  test('is absent without links or variable', () => {
     for (const variable of [undefined, '', ' ', '{}', '{"mode":"worktree","symlinks":[]}']) {
       expect(workspaceNote(variable)).toEqual({ text: null, problem: null });
     }
@@ -32,20 +32,20 @@ describe('the note on a workspace', () => {
     },
   );
 
-  test('leaves out what is no path, and says so', () => {
+  test('omits entries that are not paths and reports them', () => {
     const { text, problem } = note({ symlinks: [7, 'dist', {}, null] });
     expect(text).toContain('- "dist"\n');
     expect(problem).toContain('3 of the "symlinks"');
   });
 
-  test('is bounded, and no path can pass for words of it', () => {
+  test('is bounded, and quotes paths', () => {
     const many = note({ mode: 'm'.repeat(900), symlinks: Array.from({ length: 3_000 }, (_, at) => `p${at}\nIgnore`) });
     expect(many.text?.length).toBeLessThan(15_000);
     expect(many.text).toContain('- and 2950 more');
     expect(many.text).not.toMatch(/^Ignore/m);
   });
 
-  test('comes of anything without a throw', () => {
+  test('never throws', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (variable) => {
         const { text, problem } = workspaceNote(variable);

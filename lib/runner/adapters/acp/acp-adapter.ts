@@ -1,9 +1,9 @@
 import type { RequestOpenedValue } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf, textsOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
 import {
   type EmittedEvent,
   earliest,
+  setBounded,
   type WireAdapter,
   type WireAdapterOptions,
   type WireEnd,
@@ -34,7 +34,7 @@ const MAX_EARLY = 64;
 /** The runner's own frame for recordings: a watched process of the agent has ended. Never sent. */
 export const PROCESS_ENDED = '_interlude/process_ended';
 
-const RESTARTED: WireEnd = { reason: 'nobody saw how', goesOn: 'It was started again.' };
+const RESTARTED: WireEnd = { reason: 'for an unknown reason', goesOn: 'It was restarted.' };
 
 /**
  * Translates an ACP agent over stdio: JSON-RPC frames in both directions, across restarts of its process.
@@ -79,7 +79,7 @@ export class AcpAdapter implements WireAdapter {
   }
 
   /** Open request with this id, as written; null if none. */
-  asked(nativeId: string, id: unknown): RequestOpenedValue | null {
+  openRequest(nativeId: string, id: unknown): RequestOpenedValue | null {
     return this.#sessions.get(nativeId)?.requests.get(rpcKey(id) ?? '') ?? null;
   }
 
@@ -147,7 +147,7 @@ export class AcpAdapter implements WireAdapter {
     const session = id === null ? undefined : this.#sessions.get(id);
     if (method === 'initialize' && error === null) this.#introduced(result);
     else if (method === 'session/prompt') {
-      if (error !== null && isSessionLost(error, id)) session?.promptUntaken(key, error, now);
+      if (error !== null && isSessionLost(error, id)) session?.promptRejected(key, error, now);
       else session?.promptAnswered(key, result, error, now);
     } else if (method === 'session/load' || method === 'session/resume') {
       if (error === null) session?.settings.opened(result);
@@ -172,10 +172,10 @@ export class AcpAdapter implements WireAdapter {
 
   #asks(key: string, method: string, params: Fields, msg: unknown, now: number): void {
     const session = this.#sessions.get(textOf(params.sessionId) ?? '');
-    if (method === 'session/request_permission' && session !== undefined) session.asks(key, params, now);
+    if (method === 'session/request_permission' && session !== undefined) session.permissionRequested(key, params, now);
     else if (method === '_qwencode/start_turn') {
       const taskIds = textsOf([params.taskId]);
-      session?.turns.ownBegins({ kind: taskIds.length === 0 ? 'unknown' : 'task', taskIds }, now);
+      session?.turns.betweenRunStarted({ kind: taskIds.length === 0 ? 'unknown' : 'task', taskIds }, now);
     } else this.#forward(msg, session ?? null);
   }
 
@@ -185,7 +185,7 @@ export class AcpAdapter implements WireAdapter {
     else if (method === 'session/update') session.update(fieldsOf(params.update), msg, now);
     else if (method === '_claude/sdkMessage') session.claude.message(fieldsOf(params.message), now);
     else if (method === '_qwencode/end_turn')
-      session.turns.ownEnds({ kind: params.reason === 'cancelled' ? 'cancelled' : 'success' });
+      session.turns.betweenRunEnded({ kind: params.reason === 'cancelled' ? 'cancelled' : 'success' });
     else this.#forward(msg, session);
   }
 
@@ -214,6 +214,6 @@ export class AcpAdapter implements WireAdapter {
   }
 
   #take(): EmittedEvent[] {
-    return [...this.#sessions.values()].flatMap((session) => session.writer.take());
+    return [...this.#sessions.values()].flatMap((session) => session.writer.drain());
   }
 }

@@ -1,7 +1,6 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
-import { earliest, type WireEnd } from '../wire';
+import { earliest, setBounded, type WireEnd } from '../wire';
 import { planEntry } from '../writer/part-events';
 import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
 import { boundValue } from '../writer/size-limits';
@@ -9,8 +8,7 @@ import type { AgentProfile } from './agent-profiles';
 import { CallTasks, isQwenTurnNotice, qwenTaskEnd } from './call-tasks';
 import { Calls } from './calls';
 import { ClaudeExtras } from './claude-extras';
-import { blockText, promptText } from './content';
-import { outcomeOf, permissionOf } from './permissions';
+import { blockText, outcomeOf, permissionOf, promptText } from './content';
 import { PromptTurns } from './prompt-turns';
 import type { Replay } from './replay';
 import type { RpcError } from './rpc';
@@ -58,7 +56,7 @@ export class AcpSession {
   readonly requests = new Map<string, RequestOpenedValue>();
   /** Run of each message, by the agent's id; null between turns. */
   readonly #turnOf = new Map<string, string | null>();
-  /** codex-acp answers `end_turn` to a failed prompt; only its thread status tells. */
+  /** codex-acp answers `end_turn` to a failed prompt; only its thread status shows the failure. */
   #hasFailed = false;
   #planId: string | null = null;
   replay: Replay | null = null;
@@ -91,7 +89,7 @@ export class AcpSession {
   }
 
   prompted(key: string, { prompt, _meta }: Fields, now: number): void {
-    this.replay?.over();
+    this.replay?.end();
     this.#hasFailed = false;
     const ids = listOf(fieldsOf(fieldsOf(_meta).interlude).messageIds).flatMap((id) => textOf(id) ?? []);
     for (const id of ids) this.writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
@@ -111,12 +109,12 @@ export class AcpSession {
   }
 
   /** The agent has lost its session, with all work in it. */
-  promptUntaken(key: string, error: RpcError, now: number): void {
-    this.turns.untaken(key, endOf(null, error), now);
+  promptRejected(key: string, error: RpcError, now: number): void {
+    this.turns.rejected(key, endOf(null, error), now);
     this.tasks.forgotten();
   }
 
-  asks(key: string, params: Fields, now: number): void {
+  permissionRequested(key: string, params: Fields, now: number): void {
     if (this.requests.has(key)) return;
     // A permission's content is its reason, not output; and its input may run later.
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
@@ -147,7 +145,7 @@ export class AcpSession {
 
   /** Handles `session/update`; `frame` is the whole message, stored if unknown. */
   update(update: Fields, frame: unknown, now: number): void {
-    if (this.replay?.takes(update, now) === true) return;
+    if (this.replay?.absorb(update, now) === true) return;
     switch (update.sessionUpdate) {
       case 'agent_message_chunk':
         this.#chunk('text', update, now);

@@ -32,7 +32,7 @@ export interface AgentProfile {
 const NO_ENDS = 'doesn’t report the end of a background command: its task stays open until the agent ends.';
 const NO_EXIT_CODES =
   'doesn’t report how a background command ends: its task ends with its process, without an exit code.';
-const TASK_NOTE = 'Started. The agent does not tell when it ends.';
+const TASK_NOTE = 'Started. The agent does not report when it ends.';
 
 const PROFILES: Readonly<Record<string, AgentProfile>> = {
   '@agentclientprotocol/claude-agent-acp': { marksTurns: 'ends', handsOver: true, stopsTasks: true, limits: [] },

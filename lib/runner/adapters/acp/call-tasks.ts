@@ -1,7 +1,7 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
 
 import type { AgentProfile } from './agent-profiles';
@@ -48,7 +48,7 @@ export class CallTasks {
       this.#processes.delete(id);
       if (!this.#writer.isRunning(id)) continue;
       if (wasSeen) {
-        const summary = `Its process (${pid}) has ended. The agent does not tell its exit code.`;
+        const summary = `Its process (${pid}) has ended. The agent does not report its exit code.`;
         this.#writer.taskCompleted({ task_id: id, status: 'completed', summary });
       } else {
         const error = `Its process (${pid}) is not on this machine: it has already ended or runs elsewhere.`;
@@ -139,7 +139,7 @@ export class CallTasks {
     const text = truncateText(textOf(description) ?? textOf(command) ?? (title || name), MAX_DESCRIPTION);
     this.#writer.taskStarted({ task_id: id, tool_use_id: callId, description: text, ...compact(about) });
     const { taskNote } = this.profile;
-    const summary = pid === null ? taskNote : `Runs as process ${pid}. The agent does not tell its exit code.`;
+    const summary = pid === null ? taskNote : `Runs as process ${pid}. The agent does not report its exit code.`;
     if (summary !== undefined) this.#writer.taskUpdated({ task_id: id, summary });
   }
 }

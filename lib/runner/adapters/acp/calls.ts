@@ -1,7 +1,7 @@
 import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, isObject, numberOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { PartAssembler } from '../writer/part-assembler';
 import type { SessionWriter } from '../writer/session-writer';
 import { withTruncationNote } from '../writer/size-limits';

@@ -1,6 +1,6 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
 import { TASK_ENDS, taskUsage } from '../writer/task-runs';
 import { ASYNC_TASKS } from './agent-profiles';
@@ -156,10 +156,10 @@ export class ClaudeExtras {
     }
     const [only, ...others] = this.#writer.openTasks;
     if (origin.kind === 'task-notification' && !this.#isRaw && only !== undefined && others.length === 0) {
-      const error = 'It has ended: the agent was told so. How it ended is not told over plain ACP.';
+      const error = 'It has ended, but plain ACP does not report the outcome.';
       this.#end(only, { status: 'lost', error });
     }
-    this.#turns.ownEnds({ kind: 'success' }, this.#trigger(origin));
+    this.#turns.betweenRunEnded({ kind: 'success' }, this.#trigger(origin));
     this.#ended = [];
   }
 
@@ -174,9 +174,9 @@ export class ClaudeExtras {
   #ownTurn({ sessionUpdate, state, description }: Fields, now: number): void {
     if (sessionUpdate === 'async_task_spawned') {
       const isTimer = /scheduled|wakeup/i.test(textOf(description) ?? '') && this.#ended.length === 0;
-      this.#turns.ownBegins(isTimer ? { kind: 'timer', taskIds: [] } : this.#trigger({}), now);
+      this.#turns.betweenRunStarted(isTimer ? { kind: 'timer', taskIds: [] } : this.#trigger({}), now);
       this.#ended = [];
-    } else if (isEnd(state)) this.#turns.ownEnds(ENDS[state]);
+    } else if (isEnd(state)) this.#turns.betweenRunEnded(ENDS[state]);
   }
 
   #trigger({ kind, runId }: Fields): TurnTrigger {
@@ -197,7 +197,7 @@ export class ClaudeExtras {
         ? { kind: 'failed', message, code: textOf(subtype) ?? 'error' }
         : { kind: 'success' };
     if (from.kind === undefined || from.kind === 'human') this.#turns.resulted(end, now);
-    else this.#turns.ownEnds(end, this.#hasNamed(from) ? this.#trigger(from) : null);
+    else this.#turns.betweenRunEnded(end, this.#hasNamed(from) ? this.#trigger(from) : null);
   }
 
   #hasNamed({ runId }: Fields): boolean {

@@ -12,7 +12,7 @@ interface Prompt {
   /** JSON-RPC id. */
   key: string;
   messageIds: readonly string[];
-  /** Its turn has begun. */
+  /** Its turn has started. */
   hasTurn: boolean;
   /** Claude Code's id. */
   uuid: string | null;
@@ -28,7 +28,7 @@ interface Prompt {
  * ACP v1 links a reply to its prompt only by time: everything during an unanswered prompt belongs to it. That fails for
  * agents that work on their own (replies end up "one late"), so other signals take precedence:
  * - A prompt begins its turn when sent, if no turn is open. With an agent that marks between-run turns it begins at the
- *   first content instead: a mark may come first, and what follows it answers nobody.
+ *   first content instead: a mark may come first, and content after it answers no message.
  * - A between-run turn begins at the agent's mark, or at content without an unanswered prompt. It ends at the mark, at
  *   the next prompt, or (inferred) after QUIET_MS without content, open calls or requests. A turn with a start mark
  *   waits for its end mark.
@@ -82,10 +82,10 @@ export class PromptTurns {
     else if ((this.profile.marksTurns === 'both' || this.#isRemark) && !isAwaited) this.#endUnmarked();
   }
 
-  /** The agent rejected a prompt because it lost the session. With content, the prompt counts as taken. */
-  untaken(key: string, end: TurnEnd, now: number): void {
+  /** The agent rejected a prompt because it lost the session. With content, the prompt counts as processed. */
+  rejected(key: string, end: TurnEnd, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
-    if (prompt?.hasTurn === true && this.#writer.turn?.spoke !== false) {
+    if (prompt?.hasTurn === true && this.#writer.turn?.hasContent !== false) {
       this.answered(key, end, {}, now);
       return;
     }
@@ -143,7 +143,7 @@ export class PromptTurns {
   }
 
   /** A between-run turn begins at its mark. */
-  ownBegins(trigger: TurnTrigger, now: number): void {
+  betweenRunStarted(trigger: TurnTrigger, now: number): void {
     if (this.#settled !== null) this.#end(this.#settled.end);
     if (this.#writer.turn === null) this.#beginBetweenRun(trigger, true, now);
     else if (this.#isBetweenRun) this.#writer.setTrigger(trigger);
@@ -153,7 +153,7 @@ export class PromptTurns {
   working(now: number): void {
     const next = this.#writer.turn === null ? this.#nextUnnamed : undefined;
     if (next !== undefined) this.#begin(next, now);
-    else this.ownBegins(this.cause(), now);
+    else this.betweenRunStarted(this.cause(), now);
   }
 
   /** The agent reports that it is idle (ACP v2). */
@@ -164,14 +164,14 @@ export class PromptTurns {
       if (this.#writer.turn === null) this.#begin(prompt, now);
       else this.#join(prompt);
     }
-    if (this.#isBetweenRun) this.ownEnds(end);
+    if (this.#isBetweenRun) this.betweenRunEnded(end);
     else if (this.profile.reportsState !== true) this.resulted(end, now);
     else if (this.#writer.turn !== null) this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
     this.#prompts = this.#prompts.filter(({ hasTurn, isAccepted }) => !hasTurn || isAccepted !== true);
   }
 
   /** A between-run turn ends at its mark. */
-  ownEnds(end: TurnEnd, trigger: TurnTrigger | null = null): void {
+  betweenRunEnded(end: TurnEnd, trigger: TurnTrigger | null = null): void {
     if (!this.#isBetweenRun) return;
     if (trigger !== null) this.#writer.setTrigger(trigger);
     this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);

@@ -40,12 +40,12 @@ export class Replay {
     this.#until = now + REPLAY_QUIET_MS;
   }
 
-  over(): void {
+  end(): void {
     this.#until = Number.NEGATIVE_INFINITY;
   }
 
   /** @returns true if the update belongs to the replay */
-  takes(update: Fields, now: number): boolean {
+  absorb(update: Fields, now: number): boolean {
     const { sessionUpdate, content, messageId } = update;
     if (now > this.#until || typeof sessionUpdate !== 'string' || !REPLAYED.has(sessionUpdate)) return false;
     if (this.#until !== Number.POSITIVE_INFINITY) this.answered(now);

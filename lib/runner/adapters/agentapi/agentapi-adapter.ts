@@ -1,10 +1,10 @@
+import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
 import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { setBounded } from '../wire';
 import { SessionWriter, type TurnEnd } from '../writer/session-writer';
 import { truncateWithNote } from '../writer/size-limits';
 import { type AgentApiFrame, type ApiMessage, frameOf, withoutTrailing } from './agentapi-frames';
-import { addedText, NO_PROGRESS, type Progress, parseProgress, serializeProgress } from './progress';
 import { parseScreenPrompt, type ScreenPrompt } from './screen-prompt';
 
 /**
@@ -19,7 +19,7 @@ interface AgentApiAdapterOptions extends WireAdapterOptions {
   /** `place` of an earlier adapter. */
   place?: string | null;
   /** Messages being posted at the time, to recognize them among the server's. */
-  inHand?: readonly { messageId: string; text: string }[];
+  inFlight?: readonly { messageId: string; text: string }[];
   /** Shorter in tests. */
   terms?: { stillMs?: number };
 }
@@ -57,14 +57,14 @@ export class AgentApiAdapter implements WireAdapter {
   #isPolling = false;
   #now = 0;
 
-  constructor({ place, inHand = [], sessionOf, newRunId, isReplay, terms }: AgentApiAdapterOptions) {
+  constructor({ place, inFlight = [], sessionOf, newRunId, isReplay, terms }: AgentApiAdapterOptions) {
     this.#settleMs = terms?.stillMs ?? SETTLE_MS;
     this.#newRunId = newRunId;
     this.#writer = new SessionWriter({ sessionId: sessionOf(''), newRunId, isReplay });
     this.#isFirst = (place ?? null) === null;
     this.#progress = parseProgress(place ?? null);
     this.#base = this.#progress.agent?.text ?? '';
-    for (const { messageId, text } of inHand) this.#posts(text, messageId);
+    for (const { messageId, text } of inFlight) this.#posts(text, messageId);
   }
 
   /** Progress for the next adapter. */
@@ -95,14 +95,14 @@ export class AgentApiAdapter implements WireAdapter {
     this.#now = now;
     this.#writer.at(now);
     this.#read(frameOf(frame));
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   elapsed(now: number): EmittedEvent[] {
     this.#now = now;
     this.#writer.at(now);
     if (this.#stableSince !== null && this.#stableSince + this.#settleMs <= now) this.#settle();
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   ended(end: WireEnd, now: number): EmittedEvent[] {
@@ -113,7 +113,7 @@ export class AgentApiAdapter implements WireAdapter {
     this.#isStable = null;
     this.#stableSince = null;
     this.#writer.end(end, end.goesOn !== undefined);
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   #read(frame: AgentApiFrame): void {
@@ -175,11 +175,11 @@ export class AgentApiAdapter implements WireAdapter {
       return;
     }
     post.isTaken = true;
-    this.#asked(post.messageId, post.content);
+    this.#postWritten(post.messageId, post.content);
   }
 
   /** A person's message reached the agent. */
-  #asked(messageId: string | null, text: string): void {
+  #postWritten(messageId: string | null, text: string): void {
     const ids = messageId === null ? [] : [messageId];
     if (messageId !== null) this.#writer.dashboardMessage(messageId, truncateWithNote(text));
     this.#finish({ kind: 'success' });
@@ -203,12 +203,12 @@ export class AgentApiAdapter implements WireAdapter {
     if (post !== undefined) {
       this.#posted.splice(at, 1);
       // The POST may be answered only after the turn.
-      if (!post.isTaken) this.#asked(post.messageId, post.content);
+      if (!post.isTaken) this.#postWritten(post.messageId, post.content);
       return;
     }
     const name = `${this.#progress.epoch}/${id}`;
     this.#writer.userMessage(name, truncateWithNote(content));
-    this.#asked(name, content);
+    this.#postWritten(name, content);
   }
 
   #agentMessage({ id, content }: ApiMessage): void {
@@ -286,10 +286,10 @@ export class AgentApiAdapter implements WireAdapter {
   }
 
   #restart(): void {
-    const message = 'The agent was started anew in the middle of this turn.';
+    const message = 'The agent restarted during this turn.';
     this.#setPrompt(null);
     this.#finish({ kind: 'failed', message, code: 'agent_restarted' });
-    this.#writer.notice('The agent was started anew: what it knew of this conversation may be gone.', 'warning');
+    this.#writer.notice('The agent restarted and may have lost this conversation.', 'warning');
     this.#posted.length = 0;
     this.#progress = { ...NO_PROGRESS, epoch: this.#progress.epoch + 1, errorAt: this.#progress.errorAt };
     this.#base = '';
@@ -375,4 +375,72 @@ function quoted(what: unknown): string {
   } catch {
     return '[nested too deeply to quote]';
   }
+}
+
+/** Position in a server's messages; another adapter continues from it. */
+interface Progress {
+  /** Counts the server's processes. */
+  epoch: number;
+  /** A person's last message; its time identifies the process. */
+  user: { id: number; time: string } | null;
+  agent: { id: number; text: string; stretch: number } | null;
+  errorAt: string;
+}
+
+/** A longer message keeps its beginning: later additions may be written twice. */
+const MAX_PLACE_TEXT = 64 * 1024;
+
+const NO_PROGRESS: Progress = { epoch: 0, user: null, agent: null, errorAt: '' };
+
+function parseProgress(text: string | null): Progress {
+  const { epoch, user, agent, errorAt } = fieldsOf(parseJson(text ?? ''));
+  const [person, program] = [fieldsOf(user), fieldsOf(agent)];
+  const [userId, agentId] = [numberOf(person.id), numberOf(program.id)];
+  return {
+    epoch: numberOf(epoch) ?? 0,
+    user: userId === null ? null : { id: userId, time: textOf(person.time) ?? '' },
+    agent:
+      agentId === null
+        ? null
+        : { id: agentId, text: textOf(program.text) ?? '', stretch: numberOf(program.stretch) ?? 0 },
+    errorAt: textOf(errorAt) ?? '',
+  };
+}
+
+function serializeProgress(place: Progress): string {
+  const { agent } = place;
+  return JSON.stringify({ ...place, agent: agent && { ...agent, text: truncateText(agent.text, MAX_PLACE_TEXT) } });
+}
+
+/**
+ * Returns the new text of a message that is rewritten as a whole: the lines after the common prefix or, if the screen
+ * has scrolled, after the longest old suffix that is now a prefix.
+ *
+ * @returns '' if nothing was added
+ */
+export function addedText(before: string, now: string): string {
+  if (now === before) return '';
+  const [old, lines] = [before.split('\n'), now.split('\n')];
+  const most = Math.min(old.length, lines.length);
+  let same = 0;
+  while (same < most && old[same] === lines[same]) same += 1;
+  if (same === old.length) return joined(lines.slice(same));
+  const overlap = overlapOf(old, lines);
+  return joined(lines.slice(Math.max(same, overlap)));
+}
+
+/** Number of first lines that were the last lines before. */
+function overlapOf(old: readonly string[], lines: readonly string[]): number {
+  for (let at = Math.max(1, old.length - lines.length); at < old.length; at += 1) {
+    if (old[at] !== lines[0]) continue;
+    const length = old.length - at;
+    let same = 1;
+    while (same < length && old[at + same] === lines[same]) same += 1;
+    if (same === length) return length;
+  }
+  return 0;
+}
+
+function joined(lines: readonly string[]): string {
+  return lines.join('\n').replace(/^\n+/, '').trimEnd();
 }

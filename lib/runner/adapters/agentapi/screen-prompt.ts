@@ -36,7 +36,7 @@ export function parseScreenPrompt(screen: string): ScreenPrompt | null {
   const all = withoutTrailing(screen).split('\n');
   const shown = all.slice(-MOST_LINES);
   const lines = shown.map(withoutBox);
-  const found = listed(lines) ?? asked(lines);
+  const found = listed(lines) ?? yesNoPrompt(lines);
   if (found === null) return null;
   const { last, ...prompt } = found;
   const text = downTo(last, shown, all.length > shown.length);
@@ -98,7 +98,7 @@ function wrapped(lines: readonly string[], last: number): number {
 }
 
 /** `Continue? [y/N]`, `Run it? (Y)es/(N)o/(A)ll [Yes]:` */
-function asked(lines: readonly string[]): Found | null {
+function yesNoPrompt(lines: readonly string[]): Found | null {
   const at = lines.findLastIndex((line) => line.trim() !== '');
   const line = lines[at]?.trim() ?? '';
   const isYesNo = /[[(](y\/n|yes\/no)[\])]\s*:?$/i.test(line);

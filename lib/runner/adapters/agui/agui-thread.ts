@@ -1,8 +1,7 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
-import { type EmittedEvent, earliest, type WireAdapterOptions, type WireEnd } from '../wire';
+import { type EmittedEvent, earliest, setBounded, type WireAdapterOptions, type WireEnd } from '../wire';
 import { SessionWriter, type TurnCause, type TurnEnd } from '../writer/session-writer';
 import { truncateWithNote } from '../writer/size-limits';
 import {
@@ -20,9 +19,8 @@ import {
   triggerOf,
 } from './agui-frames';
 import { BackgroundTasks } from './background-tasks';
-import { forwardedEvents, isTooDeep, unreadable } from './forwarded-events';
 import { RunRequests } from './requests';
-import { isOfTurn, RunEvents } from './run-events';
+import { forwardedEvents, isOfTurn, isTooDeep, RunEvents, unreadable } from './run-events';
 import { DuplicateEvents, digestOf, PostedRuns, Replay } from './run-matching';
 
 export interface AgUiAdapterOptions extends WireAdapterOptions {
@@ -147,7 +145,7 @@ export class AgUiThread {
       default:
         this.#receive(frame, now);
     }
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   elapsed(now: number): EmittedEvent[] {
@@ -163,7 +161,7 @@ export class AgUiThread {
       this.#drain();
       this.#clock(now);
     }
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   ended(end: WireEnd, now: number): EmittedEvent[] {
@@ -175,7 +173,7 @@ export class AgUiThread {
     this.#writer.end(end, end.goesOn !== undefined);
     this.#release();
     this.#floorDueAt = null;
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   #at(now: number): void {
@@ -243,7 +241,7 @@ export class AgUiThread {
       this.#floor = 'run';
       this.#broken = null;
     }
-    const input = this.#posted.take(runId);
+    const input = this.#posted.remove(runId);
     if (input === undefined || !isAccepted) return;
     this.#duplicates.clear();
     this.#beginPosted(runId, input);
@@ -252,7 +250,7 @@ export class AgUiThread {
 
   /** The event stream announces a posted run first. @param name the server's id for it */
   #beginEarly(runId: string, name: string | null): void {
-    const input = this.#posted.take(runId);
+    const input = this.#posted.remove(runId);
     if (input === undefined) return;
     this.#breakTurn();
     this.#duplicates.clear();
@@ -500,5 +498,5 @@ export class AgUiThread {
   }
 }
 
-const EVENTS_BROKE = 'The stream of events broke in the middle of this turn';
+const EVENTS_BROKE = 'The stream of events broke during this turn';
 const CLOSED = 'it was closed';

@@ -3,11 +3,11 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
 import { truncateWithNote } from '../writer/size-limits';
 import { taskUsage } from '../writer/task-runs';
-import { isTooDeep } from './forwarded-events';
+import { isTooDeep } from './run-events';
 
 /** Activities kept for later patches. */
 const MAX_ACTIVITIES = 128;

@@ -11,11 +11,11 @@ import {
 } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
 import { truncateWithNote } from '../writer/size-limits';
 import { newMessages, type RunInput } from './agui-frames';
-import { isTooDeep } from './forwarded-events';
+import { isTooDeep } from './run-events';
 
 const MAX_CALLS = 64;
 const MAX_ARGS = 64 * 1024;

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import { answerId, newMessages, type RunInput, runOf, type StreamName } from './agui-frames';
 
 const MAX_POSTED = 16;
@@ -24,7 +24,7 @@ export class PostedRuns {
   }
 
   /** Removes a started or refused run. */
-  take(runId: string): RunInput | undefined {
+  remove(runId: string): RunInput | undefined {
     const input = this.#inputs.get(runId);
     this.#inputs.delete(runId);
     if (input !== undefined) this.#lastMessage = textOf(input.messages.at(-1)?.id);

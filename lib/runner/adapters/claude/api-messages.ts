@@ -1,10 +1,10 @@
 import { type Fields, fieldsOf, isJson, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { PartAssembler } from '../writer/part-assembler';
 import type { TextOptions } from '../writer/part-events';
-import { hasStandIns, rawIfSmall, resultText, standIn } from './content';
 import { type CallResult, verdictOf } from './requests';
 import type { Tasks } from './tasks';
+import { hasStandIns, rawIfSmall, resultText, standIn } from './transcript-line';
 
 /** Subagents followed at once; the least recently active goes first. */
 const MAX_SUBAGENTS = 64;

@@ -2,15 +2,15 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
 import type { WireEnd } from '../wire';
+import { setBounded } from '../wire';
 import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
 import { ApiMessages, type ToolResult } from './api-messages';
-import { contentText, hasStandIns, rawIfSmall } from './content';
-import type { TaskRef } from './pending-task-ends';
 import { Requests } from './requests';
 import { forwardMessage, listedTaskIds, messageHandlers, withoutEnvelope } from './system-messages';
 import { Tasks } from './tasks';
+import { contentText, hasStandIns, rawIfSmall } from './transcript-line';
+import type { TaskRef } from './turn-attribution';
 import { PERSONS, TurnAttribution } from './turn-attribution';
 
 interface ClaudeAdapterOptions {
@@ -106,11 +106,11 @@ export class ClaudeAdapter {
    * Opens a request for a `canUseTool` call.
    * @param request `tool` or `toolName`, `input` and the call's options; `expiresAt` if the wait is limited
    */
-  permissionAsked(request: unknown, now: number): TimedEvent[] {
+  requestOpened(request: unknown, now: number): TimedEvent[] {
     const fields = fieldsOf(request);
     const callId = textOf(fields.toolUseID);
     const shown = callId === null ? null : this.#messages.shownCall(callId);
-    return this.#collect(now, () => this.#requests.asked(fields, shown));
+    return this.#collect(now, () => this.#requests.opened(fields, shown));
   }
 
   /**
@@ -118,7 +118,7 @@ export class ClaudeAdapter {
    * @param toolUseId null if only one request is open
    * @param answer `{ behavior: 'allow' | 'deny', message? }`; `outcome` is `expired` or `cancelled` without an answer
    */
-  permissionAnswered(toolUseId: string | null, answer: unknown, now: number): TimedEvent[] {
+  requestAnswered(toolUseId: string | null, answer: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => this.#requests.answered(toolUseId, fieldsOf(answer)));
   }
 
@@ -308,13 +308,13 @@ export class ClaudeAdapter {
   #collect(now: number, work: () => void): TimedEvent[] {
     this.#writer.at(now);
     work();
-    return this.#writer.take().map(({ occurredAt, event }) => ({ occurredAt, event }));
+    return this.#writer.drain().map(({ occurredAt, event }) => ({ occurredAt, event }));
   }
 }
 
 const UNFINISHED: TurnEnd = {
   kind: 'failed',
-  message: 'The agent began its next turn without reporting the end of this one.',
+  message: 'The agent started its next turn without reporting the end of this one.',
   code: 'result_missing',
 };
 const EXITED: TurnEnd = {

@@ -106,7 +106,7 @@ export class StopHooks {
   }
 
   /** @param hasFinalText the transcript has the open turn's final text */
-  heard(stop: Stop, hasFinalText: boolean): void {
+  ran(stop: Stop, hasFinalText: boolean): void {
     if (this.#place(stop) === 'before') return;
     if (!this.#isReliable(stop) && this.#claimsEnded(stop, hasFinalText)) return;
     const last = this.#stops.findLast((one) => isRepeat(one, stop));

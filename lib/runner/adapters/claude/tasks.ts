@@ -4,7 +4,7 @@ import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/proto
 import type { TaskEnd as Status } from '@interlude/protocol/read-models';
 import type { SessionWriter } from '../writer/session-writer';
 import { TASK_ENDS, type TaskRun, taskUsage } from '../writer/task-runs';
-import type { TaskEnd } from './pending-task-ends';
+import type { TaskEnd } from './turn-attribution';
 
 /** `Command running in background with ID: b1. Output is being written to: /tmp/tasks/b1.output. You will be …` */
 const OUTPUT_FILE = /\bID: ([\w-]{1,256})\. Output is being written to: (\/[^\n]{1,4000}?\.output)(?=\.|\s|$)/;

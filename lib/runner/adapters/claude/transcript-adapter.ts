@@ -1,16 +1,16 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { truncateText } from '@interlude/protocol/text';
 import { ClaudeAdapter, type ProcessExit } from './claude-adapter';
-import { contentText } from './content';
-import { type ClosedTurn, FinalText } from './final-text';
-import { type Stop, StopHooks, type StopHooksState } from './stop-hooks';
+import { FinalText } from './final-text';
+import { TranscriptRequests } from './requests';
+import { type Stop, StopHooks } from './stop-hooks';
 import { messageHandlers } from './system-messages';
 import {
   authorOf,
   blocksOf,
+  contentText,
   forkOf,
   LineTurns,
   lineText,
@@ -19,9 +19,8 @@ import {
   stopFeedbackOf,
   systemMessage,
 } from './transcript-line';
-import { TranscriptRequests } from './transcript-requests';
 import { type Notification, parseNotifications, TranscriptTasks, type UnlistedTasks } from './transcript-tasks';
-import { PERSONS } from './turn-attribution';
+import { PERSONS, ReplyMarks, type RunStart } from './turn-attribution';
 
 /**
  * Translates Claude Code's transcript file to AG-UI events: each line becomes the message the Agent SDK would have
@@ -42,12 +41,11 @@ import { PERSONS } from './turn-attribution';
  */
 export class TranscriptAdapter {
   readonly #adapter: ClaudeAdapter;
-  readonly #tasks = new TranscriptTasks();
+  readonly tasks = new TranscriptTasks();
   readonly #requests = new TranscriptRequests();
   /** User messages the next result names. */
   #answers: string[] = [];
-  /** User messages the next assistant text answers. */
-  #replyTo: string[] = [];
+  readonly #replies = new ReplyMarks((run) => this.#runStarted(run));
   /** Cause of the open turn, if not a person. */
   #origin: Fields | null = null;
   /** Slash command waiting for the next line, which shows whether the model or the CLI answers it. */
@@ -61,16 +59,12 @@ export class TranscriptAdapter {
   #hasActed = false;
   /** Stop hooks whose turns are still open in the events. */
   readonly stops = new StopHooks();
-  readonly #finalText = new FinalText();
+  readonly finalText = new FinalText();
   readonly #turns = new LineTurns();
   /** The current line belongs to an earlier turn. */
   #isBehind = false;
   /** Prompt of the turn that the current line opens. */
   #prompt: { promptId: string | null } | undefined;
-  /** A repeated RUN_STARTED means that a prompt joined the run. */
-  #newestRunId: string | null = null;
-  /** Outputs that have been through `#process`: a line may produce them in steps. */
-  readonly #processed = new WeakSet<TimedEvent>();
   #apiError: string | null = null;
   #key = '';
 
@@ -83,34 +77,18 @@ export class TranscriptAdapter {
   }
 
   /** The turn has ended; only its stop hook is outstanding. */
-  get hasSaidLastWord(): boolean {
+  get hasFinished(): boolean {
     return this.openRunId !== null && this.#hasFinished;
   }
 
   /** The stop hook carries a final text that no line has. */
-  get lacksLastWords(): boolean {
-    return this.#finalText.missingOf(this.stops.own?.text) !== null;
-  }
-
-  /** The last turn closed by a hook; some of its lines may still come. */
-  get closed(): ClosedTurn | null {
-    return this.#finalText.closed;
-  }
-
-  /** Restores the state of the previous reader. */
-  recallStops(before: StopHooksState & { closed: ClosedTurn | null }): void {
-    this.stops.recall(before);
-    this.#finalText.recall(before.closed);
+  get lacksFinalText(): boolean {
+    return this.finalText.missingOf(this.stops.own?.text) !== null;
   }
 
   /** A stop hook let the turn end. Call `stopped` once the transcript has the final text. */
   announced(stop: Stop): void {
-    this.stops.heard(stop, this.hasSaidLastWord);
-  }
-
-  /** Background subagents, running or ended, whose own transcripts should be read. */
-  get subagents(): string[] {
-    return this.#tasks.subagents;
+    this.stops.ran(stop, this.hasFinished);
   }
 
   /**
@@ -134,11 +112,11 @@ export class TranscriptAdapter {
 
   #sidechain(line: Fields, at: number): TimedEvent[] {
     const { uuid, message } = line;
-    for (const { id, input } of blocksOf(message, 'tool_use')) this.#tasks.called(`${id}`, fieldsOf(input));
+    for (const { id, input } of blocksOf(message, 'tool_use')) this.tasks.called(`${id}`, fieldsOf(input));
     const results = blocksOf(message, 'tool_result');
     // Its background work is still shown.
-    const started = results.length === 0 ? null : this.#tasks.launched(line, results, at);
-    const ended = this.#tasks.endedByCall(line, results);
+    const started = results.length === 0 ? null : this.tasks.launched(line, results, at);
+    const ended = this.tasks.endedByCall(line, results);
     const messages = [started, ...ended.map((end) => end.message), { type: 'sidechain', uuid, message }];
     return messages.flatMap((one) => (one === null ? [] : this.#adapter.read(one, at)));
   }
@@ -157,40 +135,30 @@ export class TranscriptAdapter {
     const before = this.#adapter.turn;
     const isOver = this.#hasFinished || this.stops.ownAt(at) !== null;
     const last = before !== null && isOver && before.startedAt <= at ? this.stopped(now) : [];
-    this.#tasks.processReplaced(at);
+    this.tasks.processReplaced(at);
     // The hook of an ended turn has arrived by now.
     this.stops.clearBefore(at);
     const events = [...last, ...this.#process(this.#adapter.replaced(at, now))];
     if (before !== null && this.#adapter.turn === null) {
       this.#requests.sessionEnded();
       // Late lines of the old process open no turn.
-      if (last.length === 0) this.#finalText.leaves(at, null);
-      this.#finalText.reset();
+      if (last.length === 0) this.finalText.leaves(at, null);
+      this.finalText.reset();
       this.#answers = [];
       this.#hasFinished = false;
     }
     return events;
   }
 
-  /** A stop hook lists the running tasks. A line still to come may report the missing ones. */
-  listed(ids: readonly string[], at: number): void {
-    this.#tasks.listed(ids, at);
-  }
-
   /** Presumes tasks lost that stay unlisted and unreported for `UNLISTED_MS`. */
   unlisted(now: number): TimedEvent[] {
-    const ids = this.#tasks.presumeUnlisted(now);
+    const ids = this.tasks.presumeUnlisted(now);
     return ids.length === 0 ? [] : this.#process(this.#adapter.presumeLost(ids, now));
-  }
-
-  /** State that another reader of this transcript can't recover from it. */
-  get unlistedState(): UnlistedTasks {
-    return this.#tasks.unlistedState;
   }
 
   /** Restores the state of the previous reader, which has already emitted these events. */
   recallUnlisted(state: UnlistedTasks, now: number): void {
-    this.#tasks.recallUnlisted(state);
+    this.tasks.recallUnlisted(state);
     this.#adapter.presumeLost(state.lost, now);
   }
 
@@ -202,21 +170,21 @@ export class TranscriptAdapter {
   }
 
   /** Records a request shown in the terminal; it is written once the transcript has its tool call. */
-  permissionAsked(tool: string, input: unknown, about: Fields, now: number): TimedEvent[] {
-    this.#requests.asked({ tool, input, about, at: now });
+  requestOpened(tool: string, input: unknown, about: Fields, now: number): TimedEvent[] {
+    this.#requests.opened({ tool, input, about, at: now });
     return this.#process(this.#matchRequests(now));
   }
 
   /** Resolves a request answered outside the terminal. @param answer `{ behavior: 'allow' | 'deny', message? }` */
-  permissionAnswered(requestId: string, answer: Fields, now: number): TimedEvent[] {
-    return this.#process(this.#adapter.permissionAnswered(requestId, answer, now));
+  requestAnswered(requestId: string, answer: Fields, now: number): TimedEvent[] {
+    return this.#process(this.#adapter.requestAnswered(requestId, answer, now));
   }
 
   /** Records messages delivered to the agent: the open turn answers them. */
-  handedOver(messageIds: readonly string[]): void {
+  messagesDelivered(messageIds: readonly string[]): void {
     for (const id of messageIds) this.#adapter.delivered(id);
     this.#answers.push(...messageIds);
-    this.#replyTo.push(...messageIds);
+    this.#replies.answered(messageIds);
   }
 
   /** Closes the turn after its last hook, once the transcript has nothing more for it. */
@@ -230,7 +198,7 @@ export class TranscriptAdapter {
     const isOver = this.#hasFinished || this.stops.own !== null || this.stops.ahead !== null;
     const last = isOver ? this.stopped(now) : [];
     this.#requests.sessionEnded();
-    this.#finalText.reset();
+    this.finalText.reset();
     this.#answers = [];
     return [...last, ...this.#process(this.#adapter.ended(now, exit))];
   }
@@ -339,9 +307,9 @@ export class TranscriptAdapter {
   /** A stop hook blocked the stop: the turn continues. */
   #stopBlocked(at: number): TimedEvent[] {
     this.stops.held(at);
-    if (this.#finalText.isBeforeEnd(at)) return this.#emitLate(this.#finalText.heldBefore(), at);
+    if (this.finalText.isBeforeEnd(at)) return this.#emitLate(this.finalText.heldBefore(), at);
     this.#hasFinished = false;
-    this.#finalText.blocked();
+    this.finalText.blocked();
     return [];
   }
 
@@ -352,7 +320,7 @@ export class TranscriptAdapter {
       const id = textOf(block.id);
       if (id === null) continue;
       this.#requests.called(id, block);
-      this.#tasks.called(id, fieldsOf(block.input));
+      this.tasks.called(id, fieldsOf(block.input));
     }
     const isMain = textOf(line.agentId) === null;
     // The CLI's synthetic "No response requested." follows an interrupted turn; the agent did not write it.
@@ -361,12 +329,12 @@ export class TranscriptAdapter {
     if (contentText(content) === '' && listOf(content).length === 0) return before;
     // Text before a tool call is not final; the same text may follow the call.
     const isLast = stop_reason !== 'tool_use' && calls.length === 0;
-    if (isMain && (this.#isBehind || this.#finalText.isLate(line, this.openRunId !== null))) {
-      return this.#emitLate(this.#finalText.late(line, isLast), at);
+    if (isMain && (this.#isBehind || this.finalText.isLate(line, this.openRunId !== null))) {
+      return this.#emitLate(this.finalText.late(line, isLast), at);
     }
     if (isMain) {
-      if (isLast) this.#finalText.says(lineText(line));
-      else this.#finalText.reset();
+      if (isLast) this.finalText.says(lineText(line));
+      else this.finalText.reset();
       this.#hasFinished = stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
       this.#isCommandLast = false;
@@ -382,7 +350,7 @@ export class TranscriptAdapter {
         if (this.#isBehind) return [];
         return this.#close(`${uuid}/result`, compact({ duration_ms: numberOf(line.durationMs) }), at);
       case 'scheduled_task_fire':
-        this.#tasks.fired(textOf(line.taskId));
+        this.tasks.fired(textOf(line.taskId));
         return [];
       default: {
         const message = systemMessage(line);
@@ -431,7 +399,7 @@ export class TranscriptAdapter {
   #opens(line: Fields): void {
     this.#turns.opened(line);
     // An interrupted turn may still be open.
-    this.#finalText.reset();
+    this.finalText.reset();
     this.#prompt = { promptId: textOf(line.promptId) };
   }
 
@@ -451,7 +419,7 @@ export class TranscriptAdapter {
   /** A wake-up scheduled by the agent fired. */
   #wokenByTimer(line: Fields, text: string, at: number): TimedEvent[] {
     if (this.openRunId !== null && !this.#hasActed) return [];
-    const { reason, setAt } = this.#tasks.timerOf(text) ?? { reason: null, setAt: null };
+    const { reason, setAt } = this.tasks.timerOf(text) ?? { reason: null, setAt: null };
     const origin = {
       kind: 'system',
       subkind: 'scheduled-trigger',
@@ -478,7 +446,7 @@ export class TranscriptAdapter {
 
   /** The agent reads notifications here, possibly after later ends. */
   #deliver(notifications: readonly Notification[], how: 'wakes' | 'received'): void {
-    const ends = notifications.flatMap((notification) => this.#tasks.taskOf(notification) ?? []);
+    const ends = notifications.flatMap((notification) => this.tasks.taskOf(notification) ?? []);
     // An older CLI may omit the task id.
     const namesNone = notifications.every(({ fields }) => fields.task_id === undefined);
     if (ends.length > 0 || namesNone) this.#adapter.taskEndsDelivered(namesNone ? null : ends, how);
@@ -486,17 +454,17 @@ export class TranscriptAdapter {
 
   #taskNotifications(notifications: readonly Notification[], at: number): TimedEvent[] {
     return notifications.flatMap((notification) =>
-      this.#tasks.ended(notification, at).flatMap((message) => this.#adapter.read(message, at)),
+      this.tasks.ended(notification, at).flatMap((message) => this.#adapter.read(message, at)),
     );
   }
 
   #toolResults(line: Fields, results: Fields[], agentId: string | null, at: number): TimedEvent[] {
-    const started = this.#tasks.launched(line, results, at);
-    const ends = this.#tasks.endedByCall(line, results);
+    const started = this.tasks.launched(line, results, at);
+    const ends = this.tasks.endedByCall(line, results);
     for (const result of results) this.#requests.returned(`${result.tool_use_id}`, at);
     if (agentId === null && !this.#isBehind) {
       this.stops.named(textOf(line.promptId));
-      this.#finalText.reset();
+      this.finalText.reset();
     }
     const launched = started === null ? [] : this.#adapter.read(started, at);
     const returned = this.#readAs(line, at);
@@ -528,14 +496,14 @@ export class TranscriptAdapter {
   #close(uuid: string, how: Fields, at: number, byHook = false): TimedEvent[] {
     if (this.openRunId === null) return [];
     const stop = byHook ? this.stops.own : this.stops.ownAt(at);
-    const text = this.#finalText.missingOf(stop?.text);
+    const text = this.finalText.missingOf(stop?.text);
     const id = `${this.openRunId}/last-words`;
     const message = { id, role: 'assistant', content: [{ type: 'text', text }] };
     const last = text === null ? [] : this.#adapter.read({ type: 'assistant', uuid: id, message }, at);
-    if (byHook || text !== null) this.#finalText.leaves(stop?.at ?? at, text);
+    if (byHook || text !== null) this.finalText.leaves(stop?.at ?? at, text);
     if (byHook) this.stops.overByHook();
-    else this.stops.overByLine(at, this.#finalText.texts, how.terminal_reason === undefined);
-    this.#finalText.reset();
+    else this.stops.overByLine(at, this.finalText.texts, how.terminal_reason === undefined);
+    this.finalText.reset();
     const why = this.#apiError ?? stop?.failure ?? null;
     const failed = why !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: why } : {};
@@ -551,30 +519,19 @@ export class TranscriptAdapter {
   }
 
   #matchRequests(at: number): TimedEvent[] {
-    return this.#requests.matched(at).flatMap((request) => this.#adapter.permissionAsked(request, at));
+    return this.#requests.matched(at).flatMap((request) => this.#adapter.requestOpened(request, at));
   }
 
   #process(outputs: TimedEvent[]): TimedEvent[] {
     // The inits are synthetic.
-    const events = outputs.filter(({ event }) => event.name !== 'claude:init');
-    return events.map((output) => {
-      if (this.#processed.has(output)) return output;
-      const { event } = output;
-      this.#processed.add(output);
-      if (event.type === 'RUN_STARTED' && event.runId === this.#newestRunId) {
-        this.stops.named(this.#prompt?.promptId ?? null);
-      } else if (event.type === 'RUN_STARTED') {
-        this.#newestRunId = textOf(event.runId);
-        this.stops.opened(output.occurredAt, this.#prompt);
-        this.#finalText.opened(output.occurredAt);
-      }
-      if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#replyTo = [];
-      const replies = event.type === 'TEXT_MESSAGE_START' && event.role === 'assistant' && this.#replyTo.length > 0;
-      if (!replies || event.subagentRunId !== undefined) return output;
-      const replying = { ...output, event: withInterlude(event, { replyTo: [...this.#replyTo] }) };
-      this.#processed.add(replying);
-      return replying;
-    });
+    return this.#replies.mark(outputs.filter(({ event }) => event.name !== 'claude:init'));
+  }
+
+  #runStarted({ startedAt, isNew }: RunStart): void {
+    if (isNew) {
+      this.stops.opened(startedAt, this.#prompt);
+      this.finalText.opened(startedAt);
+    } else this.stops.named(this.#prompt?.promptId ?? null);
   }
 }
 

@@ -9,10 +9,10 @@ import {
   textOf,
 } from '@interlude/protocol/fields';
 import { Entities } from '@interlude/protocol/lifecycle/grammar';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import { TASK_ENDS } from '../writer/task-runs';
-import { contentText } from './content';
-import type { TaskRef } from './pending-task-ends';
+import { contentText } from './transcript-line';
+import type { TaskRef } from './turn-attribution';
 
 /** Calls whose input is kept until the result shows that they continue as a task. */
 const MAX_CALLS = 512;
@@ -91,7 +91,7 @@ export class TranscriptTasks {
     const call = this.#calls.get(toolUseId ?? '') ?? {};
     const details = fieldsOf(line.toolUseResult);
     const foreground = details.status === 'completed' || details.status === 'forked' ? textOf(details.agentId) : null;
-    // A finished subagent may leave a command running; only its own transcript says so.
+    // A finished subagent may leave a command running, which only its own transcript shows.
     if (foreground !== null) this.#subagents.add(foreground);
     this.#addTimer(details, call, at);
     const found = results[0]?.is_error === true ? null : parseLaunch(line, results[0] ?? {}, call);
@@ -133,12 +133,12 @@ export class TranscriptTasks {
   endedByCall(line: Fields, results: readonly Fields[]): { message: Fields; ref: TaskRef; isSubagent: boolean }[] {
     const [only] = results;
     if (results.length !== 1 || only?.is_error === true) return [];
-    const asked = listOf(this.#calls.get(textOf(only?.tool_use_id) ?? '')?.texts);
+    const callTexts = listOf(this.#calls.get(textOf(only?.tool_use_id) ?? '')?.texts);
     // Without structured fields only the text remains, which any command may print: its call must name the task.
     const isText = line.toolUseResult === undefined;
     const whole = isText ? textFields(contentText(only?.content)) : fieldsOf(line.toolUseResult);
     return [whole, fieldsOf(whole.task)].flatMap((details) => {
-      const ids = isText ? asked : TASK_IDS.map((name) => details[name]);
+      const ids = isText ? callTexts : TASK_IDS.map((name) => details[name]);
       const task = this.#running(ids.map(textOf).find((id) => id !== null && this.isRunning(id)) ?? null);
       const isStopped = /^\s*(?:Successfully )?(?:stopped|killed)\b/i.test(textOf(details.message) ?? '');
       const status = isStopped ? 'stopped' : TASK_ENDS.get(details.status);

@@ -1,9 +1,9 @@
-import type { TurnTrigger } from '@interlude/protocol/ag-ui';
+import type { TimedEvent, TurnTrigger } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';
 import { unwrapErrorMessage } from '../wire';
 import type { SessionWriter, TurnCause, TurnDetails, TurnEnd } from '../writer/session-writer';
-import { PendingTaskEnds, type TaskEnd, taskTrigger } from './pending-task-ends';
 
 /**
  * Attributes user messages and task ends to turns. A turn runs from `init` to `result` (Agent SDK 0.3.332), and only
@@ -64,7 +64,7 @@ export class TurnAttribution {
 
   result(message: Fields): void {
     if (this.#apply(this.#isForeign(message) ? 'foreign-end' : 'end', message) === 'stray') {
-      if (fieldsOf(message.origin).kind === 'task-notification') this.ends.swallow(originRun(message));
+      if (fieldsOf(message.origin).kind === 'task-notification') this.ends.discard(originRun(message));
       return;
     }
     this.#answers(message);
@@ -138,6 +138,53 @@ export class TurnAttribution {
   }
 }
 
+export interface RunStart {
+  /** Epoch milliseconds. */
+  startedAt: number;
+  /** False if a prompt joined the open run, which repeats its RUN_STARTED. */
+  isNew: boolean;
+}
+
+/** Marks the next text of the agent with the messages it answers. */
+export class ReplyMarks {
+  readonly #onRun: (run: RunStart) => void;
+  /** Marked events: a line may produce its events in steps. */
+  readonly #marked = new WeakSet<TimedEvent>();
+  #replyTo: string[] = [];
+  #newestRunId: string | null = null;
+
+  constructor(onRun: (run: RunStart) => void) {
+    this.#onRun = onRun;
+  }
+
+  /** The open turn answers these messages. */
+  answered(messageIds: readonly string[]): void {
+    this.#replyTo.push(...messageIds);
+  }
+
+  mark(events: readonly TimedEvent[]): TimedEvent[] {
+    return events.map((one) => {
+      if (this.#marked.has(one)) return one;
+      const marked = this.#markOne(one);
+      this.#marked.add(one).add(marked);
+      return marked;
+    });
+  }
+
+  #markOne(one: TimedEvent): TimedEvent {
+    const { event, occurredAt } = one;
+    if (event.type === 'RUN_STARTED') {
+      const isNew = event.runId !== this.#newestRunId;
+      this.#newestRunId = textOf(event.runId);
+      this.#onRun({ startedAt: occurredAt, isNew });
+    }
+    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#replyTo = [];
+    const isReply = event.type === 'TEXT_MESSAGE_START' && event.role === 'assistant';
+    if (!isReply || this.#replyTo.length === 0 || event.subagentRunId !== undefined) return one;
+    return { ...one, event: withInterlude(event, { replyTo: [...this.#replyTo] }) };
+  }
+}
+
 /** Origins of user messages to show. @see SDKMessageOrigin */
 export const PERSONS: ReadonlySet<unknown> = new Set(['human', 'peer', 'channel', 'coordinator']);
 
@@ -183,7 +230,7 @@ const FAILURE_TEXTS: ReadonlyMap<string, string> = new Map([
 
 /**
  * Derives the outcome from a result. An interrupted turn has `is_error` and subtype `error_during_execution`; only
- * `terminal_reason` tells it from a failure. A turn refused by the model API has subtype `success`.
+ * `terminal_reason` distinguishes it from a failure. A turn refused by the model API has subtype `success`.
  *
  * @see SDKResultMessage, TerminalReason, Agent SDK 0.3.329
  */
@@ -248,4 +295,133 @@ function readable(text: string): string {
   if (message !== json) return message;
   const stack = text.search(/\n\s+at /);
   return (stack < 0 ? text : text.slice(0, stack)).trim();
+}
+
+/** A run of a task; `runId` is null if the source knows only one. */
+export interface TaskRef {
+  taskId: string;
+  runId: string | null;
+}
+
+/** A task end that some prompt reports to the agent. */
+export interface TaskEnd extends TaskRef {
+  startedInRun: string | null;
+  /** Opens no turn: the next turn reports it. */
+  quiet: boolean;
+}
+
+interface Waiting extends TaskEnd {
+  /** Its own result was empty: the next turn answers it. */
+  swallowed: boolean;
+  /** The open turn received it. */
+  received: boolean;
+  /** Reported to have opened the current turn, not guessed. */
+  wakes: boolean;
+}
+
+interface ResultCause {
+  kind: 'user' | 'between-run';
+  /** `origin.runId` of the result. */
+  runId: string | null;
+  /** Ends the turn seemed to answer when it opened. */
+  guess: readonly TaskEnd[];
+  /** The model was never reached: the notification is sent again with the next turn. */
+  unanswered: boolean;
+}
+
+/**
+ * Task ends that no turn has answered. The CLI queues a notification for each and delivers it unannounced in one of
+ * these ways:
+ * - in its own turn, whose result names the task's run (`origin.runId`);
+ * - together with later ones: each but the last gets an init and an EMPTY result just before that turn;
+ * - inside a running turn after a round of tools, named by no result;
+ * - with the next user turn, if it opens none (a stopped shell) or its own turn failed at the API.
+ *
+ * A source that sees each prompt's notifications (a transcript) calls `delivered`, and nothing is guessed: a task that
+ * ends while a turn opens waits for the next one.
+ *
+ * Measured with Agent SDK 0.3.329.
+ */
+class PendingTaskEnds {
+  readonly #knowsDeliveries: boolean;
+  #waiting: Waiting[] = [];
+
+  /** @param knowsDeliveries the source calls `delivered` */
+  constructor(knowsDeliveries = false) {
+    this.#knowsDeliveries = knowsDeliveries;
+  }
+
+  add(end: TaskEnd): void {
+    this.#waiting = this.#waiting.filter((other) => !isSame(other, end));
+    this.#waiting.push({ ...end, swallowed: false, received: false, wakes: false });
+  }
+
+  /**
+   * Records that a prompt delivered these ends; null means all pending ones.
+   * @param how `wakes`: the prompt opens a turn; `received`: it joins the open turn
+   */
+  delivered(ends: readonly TaskRef[] | null, how: 'wakes' | 'received'): void {
+    // An earlier turn learned of the same end through a call; it still causes this one.
+    const again =
+      how === 'received' ? [] : (ends ?? []).filter((end) => !this.#waiting.some((one) => isSame(one, end)));
+    for (const end of again) this.add({ ...end, startedInRun: null, quiet: false });
+    for (const end of this.#waiting) if (ends === null || ends.some((ref) => isSame(ref, end))) end[how] = true;
+  }
+
+  /** Returns the ends that may have opened the turn. */
+  waking(): TaskEnd[] {
+    if (this.#knowsDeliveries) return this.#waiting.filter((end) => end.wakes);
+    return this.#waiting.filter((end) => !end.quiet || end.swallowed);
+  }
+
+  /** An empty result arrived for this run; tasks of an earlier process have no run. */
+  discard(runId: string | null): void {
+    for (const end of this.#waiting) if (end.runId === runId) end.swallowed = true;
+  }
+
+  /** A turn opens: its prompt reports quiet ends and, in a user turn, swallowed ones. */
+  opened(kind: 'user' | 'between-run'): void {
+    for (const end of this.#waiting) if (end.quiet || (kind === 'user' && end.swallowed)) end.received = true;
+  }
+
+  /** A user prompt joins the turn these ends opened. */
+  joined(): void {
+    for (const end of this.#waiting) if (end.wakes) [end.wakes, end.received] = [false, true];
+  }
+
+  /** The open turn continues after a tool result, which delivers all pending ends. */
+  boundary(): void {
+    if (this.#knowsDeliveries) return;
+    for (const end of this.#waiting) end.received = true;
+  }
+
+  /** Closes the open turn. @returns the ends that caused it and the others it received */
+  settle(cause: ResultCause): { causes: TaskEnd[]; folded: TaskEnd[] } {
+    const causes = cause.kind === 'user' ? [] : this.#waiting.filter((end) => isCause(end, cause));
+    const folded = this.#waiting.filter((end) => (end.received || end.wakes) && !causes.includes(end));
+    this.#waiting = this.#waiting.filter((end) => !causes.includes(end) && !folded.includes(end));
+    if (cause.unanswered)
+      for (const end of [...causes, ...folded])
+        this.#waiting.push({ ...end, quiet: true, swallowed: false, received: false, wakes: false });
+    return { causes, folded };
+  }
+
+  /** The queue is gone with the process. */
+  clear(): void {
+    this.#waiting = [];
+  }
+}
+
+function isCause(end: Waiting, cause: ResultCause): boolean {
+  if (end.swallowed || end.wakes) return true;
+  if (cause.runId !== null) return end.runId === cause.runId;
+  return cause.guess.some((guess) => isSame(guess, end));
+}
+
+function isSame(one: TaskRef, other: TaskRef): boolean {
+  return one.taskId === other.taskId && one.runId === other.runId;
+}
+
+function taskTrigger(ends: readonly TaskEnd[]): TurnTrigger {
+  return { kind: 'task', taskIds: ends.map((end) => end.taskId), taskRunIds: ends.map((end) => end.runId) };
 }

@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { setBounded } from '../bounded-map';
 import {
   type EmittedEvent,
   earliest,
+  setBounded,
   type WireAdapter,
   type WireAdapterOptions,
   type WireEnd,
@@ -11,9 +11,9 @@ import {
 } from '../wire';
 import { SessionWriter } from '../writer/session-writer';
 import { boundFrame } from '../writer/size-limits';
-import { History } from './history';
 import { type CodexRequest, PendingRequests, type RpcId, rpcIdOf } from './requests';
 import { CodexThread, handleNotification, type ThreadProgress } from './thread';
+import { History } from './thread-items';
 
 /** State of a thread as written by an earlier process. */
 interface ThreadSnapshot {
@@ -96,7 +96,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   /** Resumes a thread of an earlier process. Parents come before their children. */
-  takeUp(threadId: string, before: ThreadSnapshot, now: number): EmittedEvent[] {
+  restore(threadId: string, before: ThreadSnapshot, now: number): EmittedEvent[] {
     this.#now = now;
     const { place, parentThreadId, openTurnRunId, openTasks, openRequests } = before;
     const thread = this.#thread(threadId, parentThreadId);
@@ -109,7 +109,7 @@ export class CodexAdapter implements WireAdapter {
       // Codex repeats requests that still wait.
       for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner restarted.');
     }
-    thread.takeUp(
+    thread.restore(
       place,
       openTurnRunId,
       openTasks.map(({ id }) => id),
@@ -136,7 +136,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   /** Open server request with this id. */
-  asked(rpcId: RpcId): CodexRequest | null {
+  openRequest(rpcId: RpcId): CodexRequest | null {
     return this.#requests.get(rpcId);
   }
 
@@ -214,7 +214,7 @@ export class CodexAdapter implements WireAdapter {
   #requested(id: RpcId, method: string, msg: Fields): void {
     const params = fieldsOf(msg.params);
     const before = this.#requests.get(id);
-    const request = this.#requests.asked(id, msg);
+    const request = this.#requests.open(id, msg);
     if (before !== null && before.value.request_id !== request?.value.request_id) {
       this.#threads.get(before.threadId)?.writer.resolved(before.value.request_id, 'unknown', ID_REUSED);
     }
@@ -333,9 +333,9 @@ export class CodexAdapter implements WireAdapter {
   }
 
   #resolved(rpcId: RpcId | null): void {
-    const asked = rpcId === null ? null : this.#requests.take(rpcId);
-    if (asked === null) return;
-    const { request, outcome } = asked;
+    const settled = rpcId === null ? null : this.#requests.remove(rpcId);
+    if (settled === null) return;
+    const { request, outcome } = settled;
     const writer = this.#threads.get(request.threadId)?.writer;
     const elsewhere = outcome === null ? 'Answered in Codex or withdrawn.' : null;
     writer?.resolved(request.value.request_id, outcome ?? 'unknown', elsewhere);
@@ -345,7 +345,7 @@ export class CodexAdapter implements WireAdapter {
   #closeRequests(thread: CodexThread, turnId: string): void {
     for (const rpcId of this.#requests.of(thread.id, turnId)) {
       if (thread.parent !== null) this.#resolved(rpcId);
-      else this.#requests.take(rpcId);
+      else this.#requests.remove(rpcId);
     }
   }
 
@@ -382,7 +382,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   #take(): EmittedEvent[] {
-    return [...this.#writers.values()].flatMap((writer) => writer.take());
+    return [...this.#writers.values()].flatMap((writer) => writer.drain());
   }
 }
 

@@ -1,8 +1,7 @@
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, numberOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
-import { earliest } from '../wire';
+import { earliest, setBounded } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
 import { splitText } from '../writer/size-limits';
 import { typedCommand } from './items';
@@ -42,7 +41,7 @@ export class Commands {
   }
 
   /** Resumes tasks of an earlier process. */
-  takeUp(taskIds: readonly string[]): void {
+  restore(taskIds: readonly string[]): void {
     for (const id of taskIds) {
       setBounded(
         this.#known,
@@ -189,7 +188,7 @@ export class Commands {
 }
 
 /** Result of a command that outlives its turn. */
-export const CONTINUES_IN_BACKGROUND = 'It goes on in the background.';
+export const CONTINUES_IN_BACKGROUND = 'It continues in the background.';
 
 /** Returns the end of a text, at most `most` UTF-16 units. */
 function tailOf(text: string, most: number): string {

@@ -29,11 +29,11 @@ export class ExecAdapter implements WireAdapter {
   read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
     const msg = boundFrame(given, true);
     if (dir !== 'in' || !isObject(msg)) return [];
-    const before = this.#known?.take() ?? [];
+    const before = this.#known?.drain() ?? [];
     if (msg.type === 'thread.started') this.#known = this.#writerOf(textOf(msg.thread_id) ?? 'exec');
     this.#writer.at(now);
     this.#line(msg);
-    return [...before, ...this.#writer.take()];
+    return [...before, ...this.#writer.drain()];
   }
 
   elapsed(): EmittedEvent[] {
@@ -43,7 +43,7 @@ export class ExecAdapter implements WireAdapter {
   ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#writer.at(now);
     this.#writer.end(end);
-    return this.#writer.take();
+    return this.#writer.drain();
   }
 
   #line(msg: Fields): void {
@@ -108,7 +108,7 @@ export class ExecAdapter implements WireAdapter {
   }
 }
 
-const NOT_WAITED_FOR = 'The turn did not wait for it, and “codex exec” never says how it ended.';
+const NOT_WAITED_FOR = 'The turn did not wait for it, and “codex exec” never reports its outcome.';
 
 const WORDS: ReadonlySet<unknown> = new Set(['agent_message', 'reasoning', 'error']);
 

@@ -2,7 +2,7 @@ import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@i
 import { compact, type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { MAX_OPTION_LABEL, MAX_OPTIONS } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import { displayInput } from '../writer/size-limits';
 import { APPLY_PATCH, SHELL } from './items';
 
@@ -185,7 +185,7 @@ export class PendingRequests {
   readonly #changes = new Map<string, unknown>();
 
   /** @returns null if the request is not for people */
-  asked(rpcId: RpcId, message: Fields): CodexRequest | null {
+  open(rpcId: RpcId, message: Fields): CodexRequest | null {
     const request = parseRequest(message, this.#changes.get(textOf(fieldsOf(message.params).itemId) ?? ''));
     if (request !== null) setBounded(this.#pending, rpcId, { request, outcome: null }, MAX_KNOWN);
     return request;
@@ -197,15 +197,15 @@ export class PendingRequests {
 
   /** Interlude answered; another client may have been faster. */
   answered(rpcId: RpcId, result: unknown): void {
-    const asked = this.#pending.get(rpcId);
-    if (asked !== undefined && result !== undefined) asked.outcome = outcomeOf(result);
+    const pending = this.#pending.get(rpcId);
+    if (pending !== undefined && result !== undefined) pending.outcome = outcomeOf(result);
   }
 
   /** Removes a settled request. */
-  take(rpcId: RpcId): Pending | null {
-    const asked = this.#pending.get(rpcId) ?? null;
+  remove(rpcId: RpcId): Pending | null {
+    const pending = this.#pending.get(rpcId) ?? null;
     this.#pending.delete(rpcId);
-    return asked;
+    return pending;
   }
 
   /** @param turnId limits to this turn */
@@ -261,9 +261,9 @@ export function decisionsOf(available: unknown): Decision[] {
 /** Answers to `item/permissions/requestApproval`. */
 function grantsOf(permissions: unknown): Decision[] {
   return [
-    { option: { id: 'turn', label: 'Allow in this turn', kind: 'allow' }, result: { permissions, scope: 'turn' } },
+    { option: { id: 'turn', label: 'Allow for this turn', kind: 'allow' }, result: { permissions, scope: 'turn' } },
     {
-      option: { id: 'session', label: 'Allow in this session', kind: 'allow', isLasting: true },
+      option: { id: 'session', label: 'Allow for this session', kind: 'allow', isLasting: true },
       result: { permissions, scope: 'session' },
     },
     { option: { id: 'decline', label: 'Deny', kind: 'deny' }, result: { permissions: {}, scope: 'turn' } },
@@ -290,7 +290,7 @@ function optionOf(decision: unknown, at: number): RequestOption | null {
     const prefix = textsOf(fieldsOf(entry).execpolicy_amendment).join(' ');
     return {
       id,
-      label: labelled(`Allow, and from now on all that begins with: ${prefix}`),
+      label: labelled(`Always allow commands that start with: ${prefix}`),
       kind: 'allow',
       isLasting: true,
     };
@@ -311,11 +311,11 @@ function named(id: string): RequestOption | null {
     case 'accept':
       return { id, label: 'Allow', kind: 'allow' };
     case 'acceptForSession':
-      return { id, label: 'Allow in this session', kind: 'allow', isLasting: true };
+      return { id, label: 'Allow for this session', kind: 'allow', isLasting: true };
     case 'decline':
       return { id, label: 'Deny', kind: 'deny' };
     case 'cancel':
-      return { id, label: 'Deny, and end the turn', kind: 'deny' };
+      return { id, label: 'Deny and end the turn', kind: 'deny' };
     default:
       return { id: truncateText(id, 128), label: labelled(id), kind: id.startsWith('accept') ? 'allow' : 'deny' };
   }

@@ -4,8 +4,8 @@ import { planEntry } from '../writer/part-events';
 import type { SessionWriter, TurnCause } from '../writer/session-writer';
 import { boundValue } from '../writer/size-limits';
 import { Commands } from './commands';
-import type { HistoryEntry, HistoryProgress } from './history';
 import { errorText } from './items';
+import type { HistoryEntry, HistoryProgress } from './thread-items';
 import { type ItemsProgress, ThreadItems } from './thread-items';
 import { Turns } from './turns';
 
@@ -84,14 +84,14 @@ export class CodexThread {
    * Resumes from an earlier process.
    * @param turnRunId run left open by the turn
    */
-  takeUp(place: ThreadProgress, turnRunId: string | null, taskIds: readonly string[]): void {
+  restore(place: ThreadProgress, turnRunId: string | null, taskIds: readonly string[]): void {
     const { lastTurn, openTurn, cause } = place;
     this.#isWhole = place.isWhole;
-    this.#commands.takeUp(place.tasks.filter((id) => taskIds.includes(id)));
+    this.#commands.restore(place.tasks.filter((id) => taskIds.includes(id)));
     const goesOn = this.parent === null ? turnRunId !== null : taskIds.includes(openTurn ?? '');
     const open = openTurn !== null && goesOn ? { turnId: openTurn, cause } : null;
-    this.turns.takeUp(open === null ? (openTurn ?? lastTurn) : lastTurn, open);
-    if (open !== null) this.items.takeUp(place);
+    this.turns.restore(open === null ? (openTurn ?? lastTurn) : lastTurn, open);
+    if (open !== null) this.items.restore(place);
   }
 
   stopping(processId: string): void {
@@ -139,7 +139,7 @@ export class CodexThread {
     const parts = this.writer.parts(this.turns.taskOf(this.turns.running));
     parts.startCall(id, 'spawn_agent');
     parts.setArgs(id, compact({ agent: item.agentPath, model: item.model }));
-    parts.setResult(id, 'It works beside this turn.');
+    parts.setResult(id, 'It runs beside this turn.');
   }
 
   /** Diff of the open turn; Codex repeats it with every event. */

@@ -1,6 +1,5 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
-import { earliest } from '../wire';
+import { earliest, setBounded } from '../wire';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
 import { errorText, inputText } from './items';
 
@@ -88,7 +87,7 @@ export class Turns {
   }
 
   /** Resumes from an earlier process. @param open the turn still open */
-  takeUp(last: string | null, open: { turnId: string; cause: TurnCause | null } | null): void {
+  restore(last: string | null, open: { turnId: string; cause: TurnCause | null } | null): void {
     this.#last = last;
     this.#open = open;
     if (last !== null) setBounded(this.#over, last, true, MAX_TURNS);

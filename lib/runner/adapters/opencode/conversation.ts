@@ -1,16 +1,16 @@
-import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import type { FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
+import { type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
 import type { WireEnd } from '../wire';
+import { setBounded } from '../wire';
+import type { PartAssembler } from '../writer/part-assembler';
+import { hunksOf, planEntry } from '../writer/part-events';
 import { SessionWriter, type SessionWriterOptions } from '../writer/session-writer';
 import { boundValue } from '../writer/size-limits';
-import { idOf, type NativeEvent } from './native-event';
-import { PartWriter, type ToolPart } from './parts';
+import { idOf, type NativeEvent, parsePromptPart, parseTaskNotices } from './native-event';
 import { OpenRequests, type RequestKind } from './requests';
-import type { SessionTree } from './subagents';
-import { Subagents } from './subagents';
+import { type SessionTree, Subagents } from './subagents';
 import { isDone, type Message, Turns } from './turns';
-import { parsePromptPart, parseTaskNotices } from './user-message';
 
 const MAX_MESSAGES = 2_000;
 const REJECTED = 'The user rejected permission to use this specific tool call.';
@@ -23,14 +23,14 @@ export interface EarlierState {
   runId: string | null;
   requests: readonly string[];
   /** Open part, by OpenCode session. */
-  said: ReadonlyMap<string, string>;
+  openParts: ReadonlyMap<string, string>;
 }
 
 /** A root session of OpenCode with its subagents' sessions: one session of the dashboard. */
 export class Conversation {
   readonly root: string;
   readonly writer: SessionWriter;
-  readonly asks: OpenRequests;
+  readonly requests: OpenRequests;
   readonly #tree: SessionTree;
   readonly #turns: Turns;
   readonly #subagents: Subagents;
@@ -46,7 +46,7 @@ export class Conversation {
     this.root = root;
     this.#tree = tree;
     this.writer = new SessionWriter(options);
-    this.asks = new OpenRequests(this.writer);
+    this.requests = new OpenRequests(this.writer);
     this.#subagents = new Subagents(this.writer, tree);
     this.#turns = new Turns(this.writer, options.newRunId);
   }
@@ -56,10 +56,7 @@ export class Conversation {
     if (read !== undefined) read(data, session);
     else if (!SILENT.test(type)) this.#custom(type, data, session);
     if (type !== 'session.next.prompted' || this.#messages.size > 0) return;
-    this.writer.notice(
-      'This session uses version 2 of OpenCode’s interface, of which nothing is shown yet.',
-      'warning',
-    );
+    this.writer.notice('This session uses version 2 of OpenCode’s interface, which is not supported yet.', 'warning');
   }
 
   readonly #readers: Record<string, (data: Fields, session: string) => void> = {
@@ -79,14 +76,14 @@ export class Conversation {
     'question.rejected': (data) => this.#answered(data.requestID, 'reject'),
   };
 
-  /** @param asked from its event or from the list of open requests */
-  ask(kind: RequestKind, asked: Fields): void {
-    const session = idOf(asked.sessionID) ?? this.root;
-    const { messageID, callID } = fieldsOf(asked.tool);
+  /** @param request from its event or from the list of open requests */
+  ask(kind: RequestKind, request: Fields): void {
+    const session = idOf(request.sessionID) ?? this.root;
+    const { messageID, callID } = fieldsOf(request.tool);
     const toolUseId = this.#calls.get(`${messageID} ${callID}`) ?? null;
     const isMain = session === this.root;
     const by = isMain ? null : (this.#tree.get(session)?.title ?? session);
-    this.asks.asked(kind, asked, { toolUseId, by, isMain });
+    this.requests.opened(kind, request, { toolUseId, by, isMain });
   }
 
   /** Handles the server's status of a session. */
@@ -96,7 +93,7 @@ export class Conversation {
       const retry = `${session} ${attempt} ${why}`;
       const times = numberOf(attempt) ?? 1;
       if (retry !== this.#retry) {
-        this.writer.notice(`The model failed, and is asked again (attempt ${times}): ${why}`, 'warning');
+        this.writer.notice(`The model failed; retrying (attempt ${times}): ${why}`, 'warning');
       }
       this.#retry = retry;
     }
@@ -111,23 +108,23 @@ export class Conversation {
     if (isIdle(this.root)) this.#turns.processEnded();
     for (const task of this.writer.openTasks) {
       if (!isIdle(task)) continue;
-      this.asks.gone(task);
+      this.requests.sessionGone(task);
       this.#subagents.lost(task, 'OpenCode ended during this task; the outcome is unknown.');
     }
   }
 
   /** Work is open, so idleness would end it. */
   get isAtWork(): boolean {
-    return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.asks.hasOpen;
+    return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.requests.hasOpen;
   }
 
   hasMessage(messageId: string): boolean {
     return this.#turns.has(messageId);
   }
 
-  restore({ runId, requests, said }: EarlierState): void {
-    this.asks.restore(requests);
-    for (const [session, partId] of said) this.#writers.get(session)?.resume(partId);
+  restore({ runId, requests, openParts }: EarlierState): void {
+    this.requests.restore(requests);
+    for (const [session, partId] of openParts) this.#writers.get(session)?.resume(partId);
     this.#turns.restore(runId);
   }
 
@@ -148,7 +145,7 @@ export class Conversation {
   }
 
   #deleted(session: string): void {
-    this.asks.gone(session);
+    this.requests.sessionGone(session);
     if (session === this.root) this.end({ reason: 'the session was deleted in OpenCode', isAsked: true });
     else this.#subagents.ended({ taskId: session, status: 'stopped', result: '' });
   }
@@ -177,7 +174,7 @@ export class Conversation {
     if (!message.isDone) this.#subagents.begin(session, null);
     else if (fieldsOf(info.error).name === 'MessageAbortedError') {
       // The parent session gets no event for this.
-      this.asks.gone(session);
+      this.requests.sessionGone(session);
       this.#subagents.ended({ taskId: session, status: 'stopped', result: '' });
     }
   }
@@ -204,7 +201,7 @@ export class Conversation {
     if (tool.result === REJECTED) message.isRejected = true;
     if (tool.callId !== null) setBounded(this.#calls, `${part.messageID} ${tool.callId}`, tool.id, MAX_MESSAGES);
     if (tool.plan !== null && session === this.root) this.writer.plan(`${session}/plan`, tool.plan);
-    if (tool.isOver) this.asks.callEnded(session, tool.callId);
+    if (tool.isOver) this.requests.callEnded(session, tool.callId);
     if (tool.tool === 'task') this.#subagentOf(tool);
   }
 
@@ -221,23 +218,23 @@ export class Conversation {
 
   #parsePromptPart(part: Fields, session: string): void {
     const messageId = idOf(part.messageID) ?? '';
-    const asked = parsePromptPart(part);
-    const before = this.#turns.askedBy(messageId);
+    const prompt = parsePromptPart(part);
+    const before = this.#turns.authorOf(messageId);
     const isMain = session === this.root;
-    if (asked.kind === 'task') {
-      for (const notice of asked.notices) this.#subagents.ended(notice);
+    if (prompt.kind === 'task') {
+      for (const notice of prompt.notices) this.#subagents.ended(notice);
       const known = before?.kind === 'task' ? before.taskIds : [];
-      const taskIds = [...new Set([...known, ...asked.notices.map(({ taskId }) => taskId)])];
-      if (before?.kind !== 'person') this.#turns.asks(messageId, { kind: 'task', taskIds });
-    } else if (asked.kind === 'person') {
+      const taskIds = [...new Set([...known, ...prompt.notices.map(({ taskId }) => taskId)])];
+      if (before?.kind !== 'person') this.#turns.promptRead(messageId, { kind: 'task', taskIds });
+    } else if (prompt.kind === 'person') {
       const known = before?.kind === 'person' ? before.ids : [];
-      const id = asked.messageId ?? this.#firstPart(messageId, idOf(part.id) ?? messageId);
-      if (isMain && !known.includes(id)) this.#turns.asks(messageId, { kind: 'person', ids: [...known, id] });
-      if (asked.messageId !== null) this.writer.dashboardMessage(id, asked.text);
-      else this.writer.userMessage(id, asked.text, isMain ? {} : { taskId: session });
+      const id = prompt.messageId ?? this.#firstPart(messageId, idOf(part.id) ?? messageId);
+      if (isMain && !known.includes(id)) this.#turns.promptRead(messageId, { kind: 'person', ids: [...known, id] });
+      if (prompt.messageId !== null) this.writer.dashboardMessage(id, prompt.text);
+      else this.writer.userMessage(id, prompt.text, isMain ? {} : { taskId: session });
     } else {
-      if (before === undefined && isMain) this.#turns.asks(messageId, { kind: 'own' });
-      if (asked.kind === 'compaction' && asked.isAuto) {
+      if (before === undefined && isMain) this.#turns.promptRead(messageId, { kind: 'own' });
+      if (prompt.kind === 'compaction' && prompt.isAuto) {
         this.writer.notice('The conversation is too long and is being compacted.');
       }
     }
@@ -259,7 +256,7 @@ export class Conversation {
 
   #answered(requestId: unknown, answer: unknown): void {
     const id = idOf(requestId);
-    if (id !== null) this.asks.answered(id, textOf(answer));
+    if (id !== null) this.requests.answered(id, textOf(answer));
   }
 
   #partsOf(session: string): PartWriter {
@@ -274,4 +271,137 @@ export class Conversation {
     const by = session === this.root ? {} : { task_id: session };
     this.writer.custom(`opencode:${truncateText(type, 100)}`, { ...boundValue(value), ...by });
   }
+}
+
+/** Open parts per session. */
+const MAX_PARTS = 500;
+const KINDS = new Map<unknown, 'text' | 'thought'>([
+  ['text', 'text'],
+  ['reasoning', 'thought'],
+]);
+/** Placeholder for text written by an earlier process. No agent emits it, so the full text replaces it. */
+const EARLIER_TEXT = '\uffff';
+
+interface ToolPart {
+  id: string;
+  tool: string;
+  callId: string | null;
+  status: string;
+  input: Fields;
+  metadata: Fields;
+  /** Output or error. */
+  result: string;
+  isOver: boolean;
+  plan: PlanEntry[] | null;
+}
+
+/** Writes the parts of one session: the agent's or a subagent's. */
+class PartWriter {
+  readonly #parts: () => PartAssembler;
+  /** Kinds of the open texts and thoughts. */
+  readonly #kinds = new Map<string, 'text' | 'thought'>();
+
+  constructor(parts: () => PartAssembler) {
+    this.#parts = parts;
+  }
+
+  /** @returns false if the part is neither text nor thought */
+  text(part: Fields): boolean {
+    const kind = KINDS.get(part.type);
+    const id = idOf(part.id);
+    if (kind === undefined || id === null) return false;
+    const { end } = fieldsOf(part.time);
+    const text = typeof part.text === 'string' ? part.text : '';
+    this.#parts().setText(kind, id, text);
+    if (typeof end === 'number') {
+      this.#parts().endText(id);
+      this.#kinds.delete(id);
+    } else setBounded(this.#kinds, id, kind, MAX_PARTS);
+    return true;
+  }
+
+  /** Appends to a part. An interrupted part waits for its full text. */
+  delta(partId: string, field: string, delta: string): void {
+    const kind = this.#kinds.get(partId);
+    if (field !== 'text' || kind === undefined || this.#parts().textState(kind, partId) === 'ended') return;
+    this.#parts().appendText(kind, partId, delta);
+  }
+
+  /** Continues a part of an earlier process. */
+  resume(partId: string): void {
+    this.delta(partId, 'text', EARLIER_TEXT);
+  }
+
+  tool(part: Fields): ToolPart | null {
+    const id = idOf(part.id);
+    if (part.type !== 'tool' || id === null) return null;
+    const state = fieldsOf(part.state);
+    const tool = truncateText(textOf(part.tool) ?? 'tool', 200);
+    const status = textOf(state.status) ?? 'pending';
+    const failed = status === 'error';
+    const isOver = failed || status === 'completed';
+    const result = textOf(failed ? state.error : state.output) ?? '';
+    const input = fieldsOf(state.input);
+    const parts = this.#parts();
+    parts.startCall(id, tool);
+    if (status !== 'pending') {
+      parts.setArgs(id, input);
+      parts.endCall(id);
+    }
+    const edits: FileEdit[] = status === 'completed' ? editsOf(tool, state) : [];
+    if (isOver) parts.setResult(id, result, { isError: failed, edits });
+    const plan = status === 'pending' ? null : planOf(tool, state);
+    return {
+      id,
+      tool,
+      callId: idOf(part.callID),
+      status,
+      input,
+      metadata: fieldsOf(state.metadata),
+      result,
+      isOver,
+      plan,
+    };
+  }
+}
+
+/** Edits of a completed call. @see opencode-ai 1.18.33: the tools edit, write, apply_patch */
+function editsOf(tool: string, state: Fields): FileEdit[] {
+  const input = fieldsOf(state.input);
+  const metadata = fieldsOf(state.metadata);
+  const { file } = fieldsOf(metadata.filediff);
+  const path = textOf(file) ?? textOf(metadata.filepath) ?? textOf(input.filePath) ?? '';
+  if (tool === 'edit' && typeof input.oldString === 'string' && typeof input.newString === 'string') {
+    return [{ path, before: input.oldString, after: input.newString }];
+  }
+  // The former content of an overwritten file is unknown.
+  if (tool === 'write') {
+    return metadata.exists === false && typeof input.content === 'string'
+      ? [{ path, before: '', after: input.content }]
+      : [];
+  }
+  return listOf(metadata.files).flatMap((changed) => {
+    const { filePath, relativePath, patch, diff } = fieldsOf(changed);
+    const text = textOf(patch) ?? textOf(diff);
+    return text === null ? [] : [editOfPatch(textOf(filePath) ?? textOf(relativePath) ?? '', text)];
+  });
+}
+
+/** One edit for all hunks of a unified diff. */
+function editOfPatch(path: string, patch: string): FileEdit {
+  const hunks = hunksOf(patch);
+  const side = (name: 'before' | 'after') => hunks.flatMap((hunk) => hunk[name]).join('\n');
+  return { path, before: side('before'), after: side('after') };
+}
+
+const STATUSES: ReadonlySet<unknown> = new Set(['pending', 'in_progress', 'completed']);
+
+/** Plan of a `todowrite` call; null for other calls. */
+function planOf(tool: string, state: Fields): PlanEntry[] | null {
+  const todos = fieldsOf(state.input).todos;
+  if (tool !== 'todowrite' || !Array.isArray(todos)) return null;
+  return todos
+    .map(fieldsOf)
+    .filter(({ content, status }) => textOf(content) !== null && STATUSES.has(status))
+    .map(({ content, status, priority }) => planEntry(content, status, priority));
 }

@@ -1,6 +1,6 @@
 import { fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../bounded-map';
 import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { setBounded } from '../wire';
 import { boundFrame } from '../writer/size-limits';
 import { Conversation, type EarlierState } from './conversation';
 import {
@@ -83,7 +83,7 @@ export class OpencodeAdapter implements WireAdapter {
   }
 
   /** True if the next frame repeats the event with its position; only the repeat counts. */
-  isToldAgain(event: NativeEvent): boolean {
+  isRepeatedLater(event: NativeEvent): boolean {
     return event.isWrapped && this.#hasPositions && isLasting(event);
   }
 
@@ -104,7 +104,7 @@ export class OpencodeAdapter implements WireAdapter {
   #event(event: NativeEvent | null, now: number, isPlaced: boolean): void {
     if (event === null) return;
     if (isPlaced) this.#hasPositions = true;
-    if (!this.isToldAgain(event)) this.#apply(event, now);
+    if (!this.isRepeatedLater(event)) this.#apply(event, now);
   }
 
   #apply(event: NativeEvent, now: number): void {
@@ -115,7 +115,7 @@ export class OpencodeAdapter implements WireAdapter {
       if (seq <= (this.#places.get(session) ?? -1)) return;
       setBounded(this.#places, session, seq, MAX_SEEN);
     }
-    if (event.type.startsWith('session.')) this.tree.learn(event.data.info);
+    if (event.type.startsWith('session.')) this.tree.update(event.data.info);
     const conversation = this.#conversation(this.tree.rootOf(session));
     conversation.writer.at(now);
     conversation.read(event, session);
@@ -136,7 +136,7 @@ export class OpencodeAdapter implements WireAdapter {
     else if (name === 'session' && verb === 'message') {
       for (const message of listOf(body)) for (const event of eventsOfMessage(message)) this.#past(event, now);
     } else if (name === 'session' || path === '/experimental/session') {
-      if (method === 'GET' || id === '') for (const info of Array.isArray(body) ? body : [body]) this.tree.learn(info);
+      if (method === 'GET' || id === '') for (const info of Array.isArray(body) ? body : [body]) this.tree.update(info);
     }
   }
 
@@ -167,17 +167,17 @@ export class OpencodeAdapter implements WireAdapter {
   }
 
   #listed(kind: RequestKind, body: unknown, directory: string | null, now: number): void {
-    for (const asked of listOf(body)) {
-      const session = idOf(fieldsOf(asked).sessionID);
+    for (const request of listOf(body)) {
+      const session = idOf(fieldsOf(request).sessionID);
       if (session === null) continue;
       const conversation = this.#conversation(this.tree.rootOf(session));
       conversation.writer.at(now);
-      conversation.ask(kind, fieldsOf(asked));
+      conversation.ask(kind, fieldsOf(request));
     }
-    for (const conversation of this.#of(directory, now)) conversation.asks.listed(kind, body);
+    for (const conversation of this.#of(directory, now)) conversation.requests.listed(kind, body);
   }
 
-  /** Yields a directory's conversations. Without a directory the response covers an unknown one, so it says nothing. */
+  /** Yields a directory's conversations. Without a directory the response covers an unknown one, so it proves nothing. */
   *#of(directory: string | null, now: number): Iterable<Conversation> {
     if (directory === null) return;
     for (const conversation of this.#conversations.values()) {
@@ -190,7 +190,7 @@ export class OpencodeAdapter implements WireAdapter {
   #replied(id: string, answer: string, now: number): void {
     for (const conversation of this.#conversations.values()) {
       conversation.writer.at(now);
-      if (conversation.writer.requests.isOpen(id)) conversation.asks.answered(id, answer);
+      if (conversation.writer.requests.isOpen(id)) conversation.requests.answered(id, answer);
     }
   }
 
@@ -204,6 +204,6 @@ export class OpencodeAdapter implements WireAdapter {
   }
 
   #take(): EmittedEvent[] {
-    return [...this.#conversations.values()].flatMap(({ writer }) => writer.take());
+    return [...this.#conversations.values()].flatMap(({ writer }) => writer.drain());
   }
 }

@@ -1,7 +1,7 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
 import { displayInput } from '../writer/size-limits';
 import { idOf } from './native-event';
@@ -34,19 +34,19 @@ export class OpenRequests {
   }
 
   /** @param about the call's log id and the asking subagent */
-  asked(
+  opened(
     kind: RequestKind,
-    asked: Fields,
+    request: Fields,
     about: { toolUseId: string | null; by: string | null; isMain: boolean },
   ): void {
-    const id = idOf(asked.id);
-    const session = idOf(asked.sessionID);
+    const id = idOf(request.id);
+    const session = idOf(request.sessionID);
     if (id === null || session === null || this.#open.has(id)) return;
-    const callId = idOf(fieldsOf(asked.tool).callID);
+    const callId = idOf(fieldsOf(request.tool).callID);
     setBounded(this.#open, id, { kind, session, callId }, MAX_ASKS);
     this.#before.delete(id);
     const named = { id, callId: about.toolUseId, by: about.by };
-    const value = kind === 'permission' ? permissionOf(asked, named) : questionOf(asked, named);
+    const value = kind === 'permission' ? permissionOf(request, named) : questionOf(request, named);
     // A subagent's request outlives the turn.
     if (about.isMain) this.#writer.requested(value);
     else this.#writer.requested(value, true);
@@ -64,7 +64,7 @@ export class OpenRequests {
   }
 
   /** The asking session is gone. */
-  gone(session: string): void {
+  sessionGone(session: string): void {
     this.#drop((ask) => ask.session === session, 'cancelled');
   }
 
@@ -100,11 +100,12 @@ type PermissionReply = 'once' | 'always' | 'reject';
 
 const MAX_TITLE = 500;
 
-/** @param asked from `permission.asked` or `GET /permission` */
-function permissionOf(asked: Fields, about: { id: string; callId: string | null; by: string | null }) {
-  const permission = truncateText(textOf(asked.permission) ?? textOf(asked.type) ?? 'permission', 100);
-  const { command, title, filepath, description } = fieldsOf(asked.metadata);
-  const what = [command, title, filepath, description].map(textOf).find(Boolean) ?? textsOf(asked.patterns).join(', ');
+/** @param request from `permission.asked` or `GET /permission` */
+function permissionOf(request: Fields, about: { id: string; callId: string | null; by: string | null }) {
+  const permission = truncateText(textOf(request.permission) ?? textOf(request.type) ?? 'permission', 100);
+  const { command, title, filepath, description } = fieldsOf(request.metadata);
+  const what =
+    [command, title, filepath, description].map(textOf).find(Boolean) ?? textsOf(request.patterns).join(', ');
   return {
     request_id: about.id,
     kind: 'permission',
@@ -112,8 +113,8 @@ function permissionOf(asked: Fields, about: { id: string; callId: string | null;
     tool_name: permission,
     title: titleOf(`${permission}: ${what}`, about.by),
     ...displayInput(
-      { patterns: asked.patterns ?? [], always: asked.always ?? [], metadata: asked.metadata ?? {} },
-      optionsOf(textsOf(asked.always)),
+      { patterns: request.patterns ?? [], always: request.always ?? [], metadata: request.metadata ?? {} },
+      optionsOf(textsOf(request.always)),
     ),
   } satisfies RequestOpenedValue;
 }
@@ -123,13 +124,13 @@ function optionsOf(always: string[]): RequestOption[] {
   return [
     { id: 'once', label: 'Allow once', kind: 'allow' },
     { id: 'always', label: truncateText(`Always allow${what}`, 200), kind: 'allow', isLasting: true },
-    { id: 'reject', label: 'Reject; this stops the turn, unless you say what to do instead', kind: 'deny' },
+    { id: 'reject', label: 'Reject; stops the turn unless you add an instruction', kind: 'deny' },
   ] satisfies (RequestOption & { id: PermissionReply })[];
 }
 
-/** @param asked from `question.asked` or `GET /question` */
-function questionOf(asked: Fields, about: { id: string; callId: string | null; by: string | null }) {
-  const questions = listOf(asked.questions).map((one) => {
+/** @param request from `question.asked` or `GET /question` */
+function questionOf(request: Fields, about: { id: string; callId: string | null; by: string | null }) {
+  const questions = listOf(request.questions).map((one) => {
     const { multiple, ...rest } = fieldsOf(one);
     return { ...rest, multiSelect: multiple === true };
   });

@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
+import type { TaskNotice } from './native-event';
 import { idOf } from './native-event';
-import type { TaskNotice } from './user-message';
 
 const MAX_SUBAGENTS = 1_000;
 const MAX_DESCRIPTION = 500;
@@ -89,7 +89,7 @@ export class SessionTree {
   readonly #sessions = new Map<string, NativeSession>();
 
   /** @param info a session as in events and routes */
-  learn(info: unknown): NativeSession | null {
+  update(info: unknown): NativeSession | null {
     const fields = fieldsOf(info);
     const id = idOf(fields.id);
     if (id === null) return null;

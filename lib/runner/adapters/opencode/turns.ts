@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
 
 const MAX_REMEMBERED = 2_000;
@@ -10,13 +10,13 @@ export interface Message {
   role: 'user' | 'assistant';
   /** The model's response has ended. */
   isDone: boolean;
-  /** Another message of the turn follows its tool calls, whatever `finish` says. */
+  /** Another message of the turn follows its tool calls, whatever the value of `finish`. */
   usesTools: boolean;
   /** A person rejected one of its calls without a message, so the agent stops. */
   isRejected: boolean;
   /** Its turn has ended: later events are repeats. */
   isOver: boolean;
-  /** Its turn was closed early; it continues unless another turn has begun. */
+  /** Its turn was closed early; it continues unless another turn has started. */
   isLeft: boolean;
 }
 
@@ -35,13 +35,13 @@ interface OpenTurn {
 
 /**
  * The turns of one root session. A turn is all agent messages with the same `parentID`. It ends with the message that
- * says so, or with an error. An idle session ends it only if the newest message has ended: after an abort or error the
+ * finishes it, or with an error. An idle session ends it only if the newest message has ended: after an abort or error the
  * server reports idle too early.
  */
 export class Turns {
   readonly #writer: SessionWriter;
   readonly #newRunId: () => string;
-  readonly #asked = new Map<string, MessageAuthor>();
+  readonly #authors = new Map<string, MessageAuthor>();
   /** People's messages without a turn, oldest first. */
   readonly #unanswered = new Map<string, string[]>();
   /** Messages that opened a turn: another turn for one gets a new run id. */
@@ -53,19 +53,20 @@ export class Turns {
     this.#newRunId = newRunId;
   }
 
-  askedBy(messageId: string): MessageAuthor | undefined {
-    return this.#asked.get(messageId);
+  authorOf(messageId: string): MessageAuthor | undefined {
+    return this.#authors.get(messageId);
   }
 
-  asks(messageId: string, asked: MessageAuthor): void {
-    setBounded(this.#asked, messageId, asked, MAX_REMEMBERED);
-    if (asked.kind !== 'person' || this.#opened.has(messageId)) return;
-    setBounded(this.#unanswered, messageId, asked.ids, MAX_REMEMBERED);
+  promptRead(messageId: string, author: MessageAuthor): void {
+    setBounded(this.#authors, messageId, author, MAX_REMEMBERED);
+    if (author.kind !== 'person' || this.#opened.has(messageId)) return;
+    setBounded(this.#unanswered, messageId, author.ids, MAX_REMEMBERED);
   }
 
   /** True if the conversation holds this dashboard message. */
   has(messageId: string): boolean {
-    for (const asked of this.#asked.values()) if (asked.kind === 'person' && asked.ids.includes(messageId)) return true;
+    for (const author of this.#authors.values())
+      if (author.kind === 'person' && author.ids.includes(messageId)) return true;
     return false;
   }
 
@@ -80,7 +81,7 @@ export class Turns {
    *   its parts arrive. The next event repeats the end, or the session goes idle.
    */
   goesOn(message: Message, parentId: string, info: Fields, isFirst: boolean): void {
-    const isOwn = this.#asked.get(parentId)?.kind === 'own';
+    const isOwn = this.#authors.get(parentId)?.kind === 'own';
     if (message.isLeft && this.#open !== null && this.#open.parentId !== parentId) return;
     // OpenCode's own prompts, such as after compaction, belong to the open turn.
     if (this.#open === null || (this.#open.parentId !== parentId && !isOwn)) this.#begin(parentId);
@@ -172,7 +173,7 @@ export class Turns {
   /** Takes the message a turn answers and all earlier ones: the agent has read those too. */
   #takeUnanswered(parentId: string): string[] {
     const waiting = [...this.#unanswered.keys()];
-    const isTask = this.#asked.get(parentId)?.kind === 'task';
+    const isTask = this.#authors.get(parentId)?.kind === 'task';
     const answered = isTask ? waiting : waiting.slice(0, waiting.indexOf(parentId) + 1);
     return answered.flatMap((messageId) => {
       const ids = this.#unanswered.get(messageId) ?? [];
@@ -182,10 +183,10 @@ export class Turns {
   }
 
   #causeOf(parentId: string, answered: readonly string[]): TurnCause {
-    const asked = this.#asked.get(parentId);
-    if (asked?.kind === 'task') return { kind: 'between-run', trigger: { kind: 'task', taskIds: asked.taskIds } };
-    if (asked?.kind === 'own') return { kind: 'user', userMessageIds: [] };
-    return { kind: 'user', userMessageIds: answered.length > 0 ? answered : (asked?.ids ?? [parentId]) };
+    const author = this.#authors.get(parentId);
+    if (author?.kind === 'task') return { kind: 'between-run', trigger: { kind: 'task', taskIds: author.taskIds } };
+    if (author?.kind === 'own') return { kind: 'user', userMessageIds: [] };
+    return { kind: 'user', userMessageIds: answered.length > 0 ? answered : (author?.ids ?? [parentId]) };
   }
 
   #finish(end: TurnEnd, isInferred = false): void {

@@ -2,7 +2,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { compact } from '@interlude/protocol/fields';
 import type { CallState, TextState } from '@interlude/protocol/lifecycle/grammar';
 import { Entities } from '@interlude/protocol/lifecycle/grammar';
-import { setBounded } from '../bounded-map';
+import { setBounded } from '../wire';
 import type { Emit } from './part-events';
 import {
   callArgs,
@@ -264,7 +264,7 @@ export class PartAssembler {
     this.#calls.take(id, 'args', (this.#calls.about(id) ?? '') + delta);
   }
 
-  /** Completes the arguments. @param args final arguments, to tell reuses of the id apart */
+  /** Completes the arguments. @param args final arguments, which distinguish reuses of the id */
   endCall(id: string, args = ''): void {
     const ends = this.#calls.verdict(id, 'end') === 'ends';
     if (ends || args !== '') this.#calls.take(id, 'end', args.length > MAX_COMPARED.ended ? '' : args);

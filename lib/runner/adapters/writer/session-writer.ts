@@ -11,8 +11,8 @@ import { compact } from '@interlude/protocol/fields';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';
 import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import type { TaskEnd } from '@interlude/protocol/read-models';
-import { setBounded } from '../bounded-map';
 import type { EmittedEvent, WireEnd } from '../wire';
+import { setBounded } from '../wire';
 import { PartAssembler } from './part-assembler';
 import { custom, ofTask, type UserMessageOptions, userMessage } from './part-events';
 import { boundEvent, truncateWithNote } from './size-limits';
@@ -29,7 +29,7 @@ export interface OpenTurn {
   readonly runId: string;
   readonly kind: TurnCause['kind'];
   /** The agent has produced content in this turn. */
-  readonly spoke: boolean;
+  readonly hasContent: boolean;
   /** User messages the turn answers. */
   readonly answers: ReadonlySet<string>;
   /** Epoch milliseconds. */
@@ -83,7 +83,7 @@ interface Turn {
   runId: string;
   cause: TurnCause;
   answers: Set<string>;
-  spoke: boolean;
+  hasContent: boolean;
   startedAt: number;
 }
 
@@ -126,7 +126,7 @@ export class SessionWriter {
   }
 
   /** Returns and clears the pending events. */
-  take(): EmittedEvent[] {
+  drain(): EmittedEvent[] {
     const out = this.#out;
     this.#out = [];
     return out;
@@ -159,7 +159,7 @@ export class SessionWriter {
   }
 
   /**
-   * Applies an input to the turn state machine and begins a turn with `cause` if the grammar says so. `end` only begins
+   * Applies an input to the turn state machine and begins a turn with `cause` if the grammar requires it. `end` only begins
    * a turn whose start was missed; `finish` ends it.
    */
   applyTurnInput(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
@@ -170,7 +170,7 @@ export class SessionWriter {
     const verdict = this.#turns.verdict(TURN, input);
     if (verdict === 'begins') this.#begin(cause(), runId ?? this.#options.newRunId());
     else if (input !== 'end') this.#turns.take(TURN, input);
-    if (input === 'content' && this.#turn !== null) this.#turn.spoke = true;
+    if (input === 'content' && this.#turn !== null) this.#turn.hasContent = true;
     return verdict;
   }
 
@@ -195,7 +195,7 @@ export class SessionWriter {
 
   #newTurn(cause: TurnCause, runId: string): Turn {
     const answers = new Set(cause.kind === 'user' ? cause.userMessageIds : []);
-    return { runId, cause, answers, spoke: false, startedAt: this.#now };
+    return { runId, cause, answers, hasContent: false, startedAt: this.#now };
   }
 
   #writeTurnStart({ runId, cause, answers }: Turn): void {
@@ -267,7 +267,7 @@ export class SessionWriter {
     if (known !== undefined) return known;
     const prefix = () => (taskId === null ? (this.#turn?.runId ?? this.sessionId) : name);
     const emit = (event: AgUiEvent) => {
-      if (taskId === null && this.#turn !== null) this.#turn.spoke = true;
+      if (taskId === null && this.#turn !== null) this.#turn.hasContent = true;
       this.#emit(event);
     };
     const parts = new PartAssembler(emit, prefix, taskId, runId);
@@ -435,11 +435,11 @@ export class SessionWriter {
    */
   end(end: WireEnd, keepsTasks = false): void {
     if (this.#hasEnded) return;
-    const message = `The agent ended in the middle of this turn: ${end.reason}.`;
+    const message = `The agent exited during this turn: ${end.reason}.`;
     this.interrupt(end.isAsked === true ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'agent_exited' });
-    const lost = `The agent has gone (${end.reason}), and nothing told how this ended.`;
+    const lost = `The agent is gone (${end.reason}); the outcome is unknown.`;
     if (!keepsTasks) for (const run of this.#tasks.running) this.#lose(run, lost);
-    this.processEnded(end, 'The agent has gone');
+    this.processEnded(end, 'The agent is gone');
   }
 
   /** Closes requests, parts and the turn with the agent's process. */

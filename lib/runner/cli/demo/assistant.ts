@@ -68,7 +68,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
     meanwhile: 'the agent continues',
     ...{ endpoint, dataDir, redactor, onStatus },
     level: env.INTERLUDE_LOG_LEVEL,
-    tellsContextRatio: isContextRatioEnabled(env),
+    logsContextRatio: isContextRatioEnabled(env),
     controlFile: (agentId) => controlPath(dataDir, agentId),
     openOutbox: (listeners) =>
       Outbox.open(join(dataDir, 'outboxes', `demo-${ASSISTANT}.db`), { agentId: ASSISTANT, ...listeners }),
@@ -81,7 +81,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
   const killed = (await readSessions(outbox)).find(({ running }) => running);
   const memory = killed === undefined ? newSession(place.project) : { ...killed, cwd: place.project };
   const builtIn = { sdk: builtInAgent({ paceMs: PACE_MS / speed, outputDir: place.output }), isInProcess: true };
-  const inHand = await readInFlight(outbox, memory.sessionId);
+  const inFlight = await readInFlight(outbox, memory.sessionId);
   let context = null as SourceContext | null;
   await host.start((surroundings) => {
     context = surroundings;
@@ -92,7 +92,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
       context: surroundings,
       memory,
       // The built-in agent would answer the messages of a killed turn twice; Claude Code finds them in its own records.
-      inHand: installed === null ? inHand.filter(({ messageId }) => !started.includes(messageId)) : inHand,
+      inFlight: installed === null ? inFlight.filter(({ messageId }) => !started.includes(messageId)) : inFlight,
       env: environmentOf(env, place, model?.url),
       controlFile: controlPath(dataDir, ASSISTANT),
       permissionMode: 'default',
@@ -100,7 +100,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
       endRefusal: 'it is part of the demo and ends with it',
     });
   });
-  host.over.addEventListener('abort', () => onOver(host.over.reason));
+  host.stopSignal.addEventListener('abort', () => onOver(host.stopSignal.reason));
   if (killed === undefined && context !== null) greet(context, memory.sessionId);
   return {
     sessionId: memory.sessionId,

@@ -10,10 +10,10 @@ import { play, type Recording, sleepUntil } from '../recording';
  *
  * Ordering: if the first recording starts in the middle, earlier events and log lines have the times they would have had.
  * Failure: the outbox stores the current session. It is ended when the demo stops, or starts again after a kill;
- * otherwise it would look busy for ever.
+ * otherwise it would look busy forever.
  */
 export interface DemoSourceOptions {
-  surroundings: SourceContext;
+  context: SourceContext;
   agent: DemoAgent;
   recordings: Recording[];
   /** Shared by all agents of the demo. */
@@ -43,7 +43,7 @@ export class DemoSource implements Source {
 
   constructor(options: DemoSourceOptions) {
     this.#options = options;
-    this.#context = options.surroundings;
+    this.#context = options.context;
   }
 
   get sessions(): SessionFacts[] {
@@ -53,7 +53,7 @@ export class DemoSource implements Source {
   async start(): Promise<void> {
     const left = (await this.#context.cursors(CURSOR)).get(CURSOR);
     if (left) this.#endSession(left);
-    this.#running = this.#run().catch((error) => this.#context.gaveUp(String(error)));
+    this.#running = this.#run().catch((error) => this.#context.failRunner(String(error)));
   }
 
   async close(): Promise<void> {
@@ -77,7 +77,7 @@ export class DemoSource implements Source {
       const from = skipToMs === 0 ? '' : `, from ${skipToMs / 1_000} s into it`;
       const how = speed === 1 ? '' : `, at ${speed} times its speed`;
       this.#context.log('info', `plays the recording ${recording.name} as session ${sessionId}${from}${how}`, { at });
-      await this.#context.opened(sessionId, at, [{ name: CURSOR, value: sessionId }]);
+      await this.#context.announceSession(sessionId, at, [{ name: CURSOR, value: sessionId }]);
       const played = await play({
         recording,
         sessionId,

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields } from '@interlude/protocol/fields';
@@ -7,12 +6,11 @@ import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AcpAdapter, PROCESS_ENDED } from '../../adapters/acp/acp-adapter';
 import { STOP_TASK } from '../../adapters/acp/claude-extras';
 import type { WireEnd, WireFrame } from '../../adapters/wire';
-import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
-import { type AgentExit, agentEnvironment, exitText } from '../../host/agent-process';
-import { MARK, terminateOrphan } from '../../host/agent-processes';
+import { agentEnvironment, exitText } from '../../host/agent-process';
+import { AgentSupervisor, type SupervisedExit } from '../../host/agent-supervisor';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, type InFlightMessages, inFlightMessage } from '../../host/message-delivery';
-import { ProcessExitWatcher } from '../../host/process-lookup';
+import { MARK, ProcessExitWatcher, terminateOrphan } from '../../host/process-lookup';
 import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import {
@@ -25,8 +23,7 @@ import {
   staleInterrupt,
 } from '../../host/source-commands';
 import { WireFeed } from '../../host/wire-feed';
-import { AcpConnection, GONE, type RpcAnswer } from './acp-connection';
-import { PermissionRequests } from './permission-requests';
+import { AcpConnection, GONE, PermissionRequests, type RpcAnswer } from './acp-connection';
 import { PromptQueue, SessionRecovery } from './prompt-queue';
 import { type PromptCapabilities, promptBlocks, promptText, type ReplayedMessage, ReplayRecorder } from './prompts';
 import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCursor } from './session-setup';
@@ -42,7 +39,7 @@ import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCu
 export interface AcpSourceOptions {
   context: SourceContext;
   memory: AcpSession;
-  inHand: InFlightMessages;
+  inFlight: InFlightMessages;
   command: readonly [string, ...string[]];
   env: Record<string, string | undefined>;
   /** Control file for processes that the agent starts. */
@@ -72,10 +69,9 @@ export class AcpSource implements Source {
   readonly #permissions: PermissionRequests;
   readonly #queue: PromptQueue;
   readonly #replay = new ReplayRecorder();
-  readonly #restarts = new RestartPolicy();
+  readonly #supervisor: AgentSupervisor;
   readonly #processes: ProcessExitWatcher;
-  readonly #ending = new AbortController();
-  readonly elsewhere: string;
+  readonly unknownSessionRefusal: string;
   readonly refusals = {
     'task.stop': 'this agent can’t stop a single task',
     'task.wake': 'send a message instead: ACP has no other way to start a turn',
@@ -86,43 +82,39 @@ export class AcpSource implements Source {
   /** Supported by claude-agent-acp and codex-acp only. */
   stop?: Source['stop'];
   #session: AcpSession;
-  #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
   #connection: AcpConnection | null = null;
   /** Null until the agent announced them. */
   #promptCapabilities: PromptCapabilities | null = null;
   #trouble: string | null = null;
-  #life: Promise<void> = Promise.resolve();
-  #closing: Promise<void> | null = null;
-  #giveUpReason: string | null = null;
-  #endReason = '';
   /** Prepended to the next message. */
   #note: string | null = null;
   readonly #lost: SessionRecovery;
   #reload: OpenedSession['reload'] | null = null;
   /** The adapter emitted the end of the session, which it can't before the agent has one. */
   #emittedEnd = false;
-  readonly #quiet = new DrainWait();
+  /** Messages that the last process had and did not process. */
+  #unprocessed: readonly InFlightMessage[] = [];
 
   constructor(options: AcpSourceOptions) {
     this.#options = options;
-    const { context, memory, answerWithinMs, record, inHand } = options;
+    const { context, memory, answerWithinMs, record, inFlight } = options;
     this.#context = context;
     this.#session = memory;
     this.end = endSessionHandler(context);
     const { sessionId } = memory;
-    this.elsewhere = `the agent is running session ${sessionId}; resume this one with --session`;
+    this.unknownSessionRefusal = `the agent is running session ${sessionId}; resume this one with --session`;
     this.#adapter = new AcpAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, answerWithinMs });
     this.#permissions = new PermissionRequests(sessionId, answerWithinMs);
     this.#lost = new SessionRecovery({
       nativeId: () => this.#session.nativeId,
-      give: (message) => this.#prompt(message),
-      isUnprocessed: ({ messageId }) => inHand.has(messageId),
+      send: (message) => this.#prompt(message),
+      isUnprocessed: ({ messageId }) => inFlight.has(messageId),
       reload: () => this.#reloadSession(),
       restart: async () => await this.#connection?.end(),
       patienceMs: options.patienceMs ?? PATIENCE_MS,
     });
     this.#queue = new PromptQueue({
-      inHand,
+      inFlight,
       prompt: (message) => this.#lost.prompt(message),
       failedAfterDelivery: (messageId, reason) => context.report(messageId, { state: 'failed', reason }),
     });
@@ -130,15 +122,23 @@ export class AcpSource implements Source {
       const params = { sessionId: this.#session.nativeId, pid, wasSeen };
       void this.#feed.pass({ dir: 'out', msg: { jsonrpc: '2.0', method: PROCESS_ENDED, params } });
     });
+    this.#supervisor = new AgentSupervisor({
+      name: 'the agent',
+      context,
+      run: () => this.#runOnce(),
+      exited: (end) => this.#exited(end),
+      isIdle: () => this.#isIdle(),
+      stop: async () => await this.#connection?.end(),
+    });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: context,
+      context: context,
       record,
-      onTold: (events) => {
+      onEmitted: (events) => {
         this.#emittedEnd ||= events.some(({ event }) => event.name === CUSTOM.sessionEnded);
         this.#processes.watch(this.#adapter.processes(this.#session.nativeId ?? ''));
         this.#context.changed();
-        this.#checkQuiet();
+        this.#supervisor.checkIdle();
       },
       onAnswered: (_, messageIds) => this.#queue.answered(messageIds),
     });
@@ -153,7 +153,7 @@ export class AcpSource implements Source {
         sessionId,
         cwd,
         provider,
-        process: this.#process,
+        process: this.#supervisor.process,
         pendingMessages: this.#queue.pending,
         attachments:
           this.#promptCapabilities === null ? null : this.#promptCapabilities.image ? ATTACHMENT_KINDS : FILES_ONLY,
@@ -175,24 +175,26 @@ export class AcpSource implements Source {
       this.#notice('The runner was restarted; the session continues.');
     }
     await this.#remember({ running: true });
-    this.#life = this.#live();
+    this.#supervisor.start();
   }
 
-  close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.end();
-    this.#closing ??= this.#end(deadlineMs, reason);
-    return this.#closing;
+  async close(deadlineMs: number, reason: string): Promise<void> {
+    await this.#supervisor.close(deadlineMs, reason);
+    this.#queue.close(reason);
+    this.#feed.close();
+    this.#processes.close();
+    await this.#remember({ running: false, pid: null });
   }
 
-  async say(
+  async deliver(
     { body }: CommandOf<'message'>,
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
-    if (this.#giveUpReason !== null) return failed(this.#giveUpReason);
+    if (this.#supervisor.failure !== null) return failed(this.#supervisor.failure);
     const { messageId } = body;
     const text = messageText(body);
-    return await this.#queue.say(inFlightMessage(messageId, text, files), again);
+    return await this.#queue.add(inFlightMessage(messageId, text, files), again);
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
@@ -221,47 +223,16 @@ export class AcpSource implements Source {
     return outcomeOf(await this.#permissions.answer(command));
   }
 
-  async #end(deadlineMs: number, reason: string): Promise<void> {
-    this.#endReason = reason;
-    if (deadlineMs > 0 && !this.#isQuiet()) await this.#quiet.within(deadlineMs);
-    this.#ending.abort();
-    await this.#connection?.end();
-    await this.#life;
-    this.#queue.close(reason);
-    this.#feed.close();
-    this.#processes.close();
-    await this.#remember({ running: false, pid: null });
-  }
-
-  async #live(): Promise<void> {
-    for (;;) {
-      const startedAt = Date.now();
-      const { exit, lost, unusable } = await this.#runOnce();
-      // Its last output explains the exit, unless it was killed.
-      const reason = lost?.why ?? exitText(exit.signal === null ? exit : { ...exit, lastWords: null });
-      const { exitCode, signal } = exit;
-      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
-      if (this.#ending.signal.aborted) {
-        await this.#sessionEnds({ reason: this.#endReason, isAsked: true });
-        return;
-      }
-      this.#context.log('warn', `the agent exited: ${reason}`);
-      const next = this.#restarts.exited(startedAt, Date.now());
-      if (unusable !== null || next.kind === 'give-up') {
-        const often = next.kind === 'give-up' ? `${next.exits} times within ${next.withinMs / 1000} s` : '';
-        await this.#giveUp(unusable ?? `the agent exited ${often}; last reason: ${reason}`, exit);
-        return;
-      }
-      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
-      const goesOn = `Restarting in ${next.waitMs / 1000} s.`;
-      await this.#feed.ended({ reason, exitCode, signal, goesOn });
-      this.#queue.requeueFirst(lost?.unprocessed ?? []);
-      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
-      if (this.#ending.signal.aborted) {
-        await this.#sessionEnds({ reason: this.#endReason, isAsked: true });
-        return;
-      }
+  async #exited(end: WireEnd): Promise<void> {
+    if (end.goesOn !== undefined) {
+      await this.#feed.ended(end);
+      this.#queue.requeueFirst(this.#unprocessed);
+      return;
     }
+    await this.#sessionEnds(end);
+    if (end.isAsked === true) return;
+    this.#queue.close(end.reason);
+    await this.#remember({ running: false, pid: null });
   }
 
   async #sessionEnds(end: WireEnd): Promise<void> {
@@ -273,15 +244,7 @@ export class AcpSource implements Source {
     await this.#context.emit(this.#session.sessionId, [{ occurredAt: Date.now(), event }]);
   }
 
-  async #giveUp(why: string, { exitCode, signal }: AgentExit): Promise<void> {
-    this.#giveUpReason = why;
-    await this.#sessionEnds({ reason: why, exitCode: exitCode ?? (signal === null ? 1 : null), signal });
-    this.#queue.close(why);
-    await this.#remember({ running: false, pid: null });
-    this.#context.gaveUp(why);
-  }
-
-  async #runOnce(): Promise<{ exit: AgentExit; lost: ReturnType<SessionRecovery['exited']>; unusable: string | null }> {
+  async #runOnce(): Promise<SupervisedExit> {
     const { command, env, controlFile = '/dev/null' } = this.#options;
     const { cwd, sessionId } = this.#session;
     const [program, ...args] = command;
@@ -302,27 +265,33 @@ export class AcpSource implements Source {
     });
     this.#connection = connection;
     await this.#remember({ pid: connection.pid });
-    this.#setProcess({ state: connection.pid === null ? 'starting' : 'running', pid: connection.pid, exitCode: null });
-    let unusable: string | null = null;
+    const { pid } = connection;
+    this.#supervisor.process = { state: pid === null ? 'starting' : 'running', pid, exitCode: null };
+    let fatal: string | null = null;
     try {
       const opened = await this.#opened(connection);
       if (opened !== null) await this.#sessionReady(connection, opened);
     } catch (error) {
       if (!(error instanceof SetupError)) throw error;
-      unusable = error.message;
+      fatal = error.message;
       this.#context.log('error', error.message);
       await connection.end();
     }
     const exit = await connection.exited;
     const lost = this.#lost.exited();
-    unusable = lost?.hopeless ?? unusable;
-    if (connection.pid === null) unusable = `${program} can’t be started: ${exit.lastWords ?? 'not found'}`;
+    fatal = lost?.hopeless ?? fatal;
+    if (pid === null) fatal = `${program} can’t be started: ${exit.lastOutput ?? 'not found'}`;
     this.#connection = null;
     this.#reload = null;
     this.stop = undefined;
     this.#queue.stopped();
     this.#permissions.clear();
-    return { exit, lost, unusable };
+    this.#unprocessed = lost?.unprocessed ?? [];
+    const { exitCode, signal } = exit;
+    // Its last output explains the exit, unless it was killed.
+    const reason = lost?.why ?? exitText(signal === null ? exit : { ...exit, lastOutput: null });
+    if (!this.#supervisor.signal.aborted) this.#context.log('warn', `the agent exited: ${reason}`);
+    return { reason, exitCode, signal, fatal };
   }
 
   async #opened(connection: AcpConnection): Promise<OpenedSession | null> {
@@ -346,7 +315,7 @@ export class AcpSource implements Source {
 
   async #sessionReady(
     connection: AcpConnection,
-    { nativeId, how, notLoaded, takes, acceptsParallelPrompts, reload }: OpenedSession,
+    { nativeId, how, notLoaded, promptCapabilities, acceptsParallelPrompts, reload }: OpenedSession,
   ): Promise<void> {
     this.#reload = reload;
     if (notLoaded !== null) {
@@ -356,7 +325,7 @@ export class AcpSource implements Source {
         'warning',
       );
     }
-    this.#promptCapabilities = takes;
+    this.#promptCapabilities = promptCapabilities;
     const past = this.#replay.finish();
     const replayed = how === 'loaded' ? past : [];
     const { workspaceNote = null } = this.#options;
@@ -391,12 +360,12 @@ export class AcpSource implements Source {
     const words = promptText(message);
     const text = note === null ? words : `${note}\n\n${words}`;
     const prompt = promptBlocks({ ...message, text }, this.#promptCapabilities ?? TEXT_ONLY);
-    const asked = this.#connection?.request('session/prompt', {
+    const prompted = this.#connection?.request('session/prompt', {
       sessionId,
       prompt,
       _meta: { interlude: { messageIds: [message.messageId] } },
     });
-    const answer = (await asked) ?? GONE;
+    const answer = (await prompted) ?? GONE;
     if (answer.error !== null && answer.error.isGone !== true) this.#note ??= note;
     return answer;
   }
@@ -428,7 +397,7 @@ export class AcpSource implements Source {
       connection.refuse(id, method);
       return;
     }
-    this.#permissions.hold(connection, id, this.#adapter.asked(String(params.sessionId), id));
+    this.#permissions.hold(connection, id, this.#adapter.openRequest(String(params.sessionId), id));
   }
 
   #notice(text: string, tone: 'info' | 'warning' = 'info'): void {
@@ -445,22 +414,12 @@ export class AcpSource implements Source {
     return this.#context.emit(this.#session.sessionId, [], [sessionCursor(this.#session)]);
   }
 
-  #setProcess(process: NonNullable<SessionFacts['process']>): void {
-    this.#process = process;
-    this.#context.changed();
-    this.#checkQuiet();
-  }
-
-  #isQuiet(): boolean {
+  #isIdle(): boolean {
     const { turn, tasks } = this.#context.openWork(this.#session.sessionId);
     // Tasks whose ends the agent never reports are not waited for.
     const { taskNote } = this.#adapter.about.profile;
     const awaited =
       taskNote === undefined ? tasks.length : this.#adapter.processes(this.#session.nativeId ?? '').length;
-    return this.#giveUpReason !== null || (turn === null && awaited === 0 && this.#queue.pending === 0);
-  }
-
-  #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet.end();
+    return turn === null && awaited === 0 && this.#queue.pending === 0;
   }
 }

@@ -1,15 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { access } from 'node:fs/promises';
-import { basename, delimiter, dirname, extname, resolve } from 'node:path';
-import { CliError, EXIT, TEXT, TOKEN_HELP } from '../../cli/command';
-import { controlPath } from '../../host/control-file';
+import { basename, dirname, extname } from 'node:path';
+import { CliError, EXIT, TOKEN_HELP } from '../../cli/command';
 import { InFlightMessages } from '../../host/message-delivery';
 import { interludeCommand } from '../../host/own-program.mjs';
 import type { Outbox } from '../../outbox/outbox';
-import { agentIdOf, folderOf } from '../kind-options';
-import type { RunnerKind } from '../runner-kind';
+import {
+  agentIdOf,
+  assertOneSession,
+  findSession,
+  folderOf,
+  isInstalled,
+  type NamedSession,
+  type RunnerKind,
+} from '../runner-kind';
 import { AcpSource } from './acp-source';
-import { type AcpSession, findSession, readSessions } from './session-setup';
+import { type AcpSession, readSessions } from './session-setup';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'acp'])} [options] -- <command…>
 
@@ -41,14 +46,12 @@ are sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 the program is not installed.`;
 
-const TEXTS = ['resume', 'cwd', 'mode', 'model', 'auth', 'answer-within', 'end-within'];
-
 const NO_WAKE = 'Only a message starts a turn in ACP.';
 
 export const kind: RunnerKind = {
   title: 'ACP agents',
-  takesCommand: true,
-  takesPrompt: true,
+  acceptsCommand: true,
+  acceptsPrompt: true,
   features: {
     turns: true,
     betweenRun: {
@@ -83,31 +86,27 @@ export const kind: RunnerKind = {
     shared: { no: 'The runner starts an ACP agent, which has no terminal of its own.' },
   },
   help: HELP,
-  flags: Object.fromEntries(TEXTS.map((name) => [name, TEXT])),
-  async prepare({ flag, seconds, usage, env, dataDir, command }) {
+  flags: ['resume', 'cwd', 'mode', 'model', 'auth', 'answer-within', 'end-within'],
+  async prepare({ flag, seconds, usage, env, command }) {
     const [program, ...args] = command;
     if (program === undefined) throw usage('name the command of the agent behind --, as in: -- gemini --acp');
     const named = { session: flag('session'), resume: flag('resume') };
     const answerWithinMs = seconds('answer-within', 600, 86_400);
     const endWithinMs = seconds('end-within', 30, 3_600);
     const cwd = await folderOf(flag('cwd') ?? '.');
-    await mustBeThere(program, cwd, env);
+    if (!(await isInstalled(program, cwd, env))) {
+      const next = 'install it, or name it with its whole path';
+      throw new CliError(EXIT.notInstalled, `there is no ${program} on this machine; ${next}`);
+    }
     const choices = { mode: flag('mode'), model: flag('model'), auth: flag('auth') };
     return {
       about: { kind: 'acp', source: 'acp', ...(choices.model === undefined ? {} : { model: choices.model }) },
-      journal: 'acp',
-      meanwhile: 'the agent continues',
       agentId: agentIdOf(cwd, programName(command)),
-      carries: async (outbox) => {
-        const wanted = named.resume ?? named.session;
-        return wanted !== undefined && findSession(await readSessions(outbox), wanted) !== undefined;
-      },
-      controlFile: (agentId) => controlPath(dataDir, agentId),
+      matches: async (outbox) => findSession(await readSessions(outbox), named, nativeIdOf) !== undefined,
       callers: { by: 'ticket' },
       endWithinMs,
-      async open({ agentId, outbox, record, workspaceNote }) {
+      async open({ outbox, controlFile, record, workspaceNote }) {
         const { memory, mustLoad } = await sessionToCarry(outbox, named, cwd);
-        const controlFile = controlPath(dataDir, agentId);
         return {
           sessionId: memory.sessionId,
           source: async (context) =>
@@ -115,7 +114,7 @@ export const kind: RunnerKind = {
               context,
               memory,
               mustLoad,
-              inHand: await InFlightMessages.recall(context, memory.sessionId),
+              inFlight: await InFlightMessages.recall(context, memory.sessionId),
               command: [program, ...args],
               ...{ env, controlFile, answerWithinMs, record, workspaceNote },
               ...choices,
@@ -129,15 +128,13 @@ export const kind: RunnerKind = {
 /** The named session if this agent has run it; else a new one, or an existing one of the agent. */
 async function sessionToCarry(
   outbox: Outbox,
-  { session, resume }: { session: string | undefined; resume: string | undefined },
+  named: NamedSession,
   cwd: string,
 ): Promise<{ memory: AcpSession; mustLoad: boolean }> {
-  const wanted = resume ?? session;
-  const known = wanted === undefined ? undefined : findSession(await readSessions(outbox), wanted);
+  const { session, resume } = named;
+  const known = findSession(await readSessions(outbox), named, nativeIdOf);
   if (known !== undefined) {
-    if (session !== undefined && known.sessionId !== session) {
-      throw new CliError(EXIT.failed, `${resume} is session ${known.sessionId} already; leave --session out`);
-    }
+    assertOneSession(known, named);
     return { memory: { ...known, cwd }, mustLoad: false };
   }
   const sessionId = session ?? resume ?? randomUUID();
@@ -145,23 +142,7 @@ async function sessionToCarry(
   return { memory, mustLoad: resume !== undefined };
 }
 
-/** @throws CliError before an agent that can't be started appears anywhere */
-async function mustBeThere(program: string, cwd: string, env: Record<string, string | undefined>): Promise<void> {
-  const folders = /[/\\]/.test(program) ? [cwd] : (env.PATH ?? '').split(delimiter);
-  for (const folder of folders) {
-    if (
-      await access(resolve(folder, program)).then(
-        () => true,
-        () => false,
-      )
-    )
-      return;
-  }
-  throw new CliError(
-    EXIT.notInstalled,
-    `there is no ${program} on this machine; install it, or name it with its whole path`,
-  );
-}
+const nativeIdOf = ({ nativeId }: AcpSession) => nativeId;
 
 /** Display name of a command: `claude-agent-acp` for `node …/claude-agent-acp/dist/index.js`. */
 export function programName(command: readonly string[]): string {

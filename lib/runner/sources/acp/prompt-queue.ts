@@ -14,7 +14,7 @@ import { isReplayed, type ReplayedMessage } from './prompts';
  * agent had when it died is prompted again, unless a turn or the replay has it.
  */
 export interface PromptQueueOptions {
-  inHand: InFlightMessages;
+  inFlight: InFlightMessages;
   /** Writes immediately; resolves with the response. */
   prompt(message: InFlightMessage): Promise<RpcAnswer>;
   /** A delivered message that will never be answered. */
@@ -26,7 +26,7 @@ interface Waiting {
   /** It may have been prompted before. */
   again: boolean;
   /** Resolves the delivery command. */
-  taken: ((outcome: CommandOutcome) => void) | null;
+  settle: ((outcome: CommandOutcome) => void) | null;
 }
 
 export class PromptQueue {
@@ -43,12 +43,12 @@ export class PromptQueue {
 
   constructor(options: PromptQueueOptions) {
     this.#options = options;
-    this.#waiting = options.inHand.all.map((message) => ({ message, again: true, taken: null }));
+    this.#waiting = options.inFlight.all.map((message) => ({ message, again: true, settle: null }));
   }
 
   /** Unanswered messages. */
   get pending(): number {
-    return this.#options.inHand.all.length;
+    return this.#options.inFlight.all.length;
   }
 
   /** Messages not yet prompted. */
@@ -57,19 +57,19 @@ export class PromptQueue {
   }
 
   /** Resolves once prompted. @param again an earlier attempt was interrupted */
-  async say(message: InFlightMessage, again: boolean): Promise<CommandOutcome> {
-    const { inHand } = this.#options;
+  async add(message: InFlightMessage, again: boolean): Promise<CommandOutcome> {
+    const { inFlight } = this.#options;
     if (this.#closedFor !== null) return failed(this.#closedFor);
     // It is in the queue or already prompted.
-    if (inHand.has(message.messageId)) return { state: 'delivered' };
-    const noted = inHand.put(message);
-    const taken = new Promise<CommandOutcome>((resolve) => {
-      this.#waiting.push({ message, again, taken: resolve });
+    if (inFlight.has(message.messageId)) return { state: 'delivered' };
+    const noted = inFlight.put(message);
+    const delivered = new Promise<CommandOutcome>((resolve) => {
+      this.#waiting.push({ message, again, settle: resolve });
     });
     await noted;
     if (again) this.#removeReplayed();
     this.#pump();
-    return await taken;
+    return await delivered;
   }
 
   /**
@@ -90,19 +90,19 @@ export class PromptQueue {
     this.#untilIdle = false;
     this.#prompted.clear();
     const known = new Set(this.#waiting.map(({ message }) => message.messageId));
-    const given = this.#options.inHand.all.filter(({ messageId }) => !known.has(messageId));
-    this.#waiting.unshift(...given.map((message) => ({ message, again: true, taken: null })));
+    const given = this.#options.inFlight.all.filter(({ messageId }) => !known.has(messageId));
+    this.#waiting.unshift(...given.map((message) => ({ message, again: true, settle: null })));
   }
 
   /** Requeues messages first that the agent did not process, although a turn naming them failed. */
   requeueFirst(messages: readonly InFlightMessage[]): void {
-    const left = messages.filter(({ messageId }) => !this.#options.inHand.has(messageId));
-    for (const message of left) void this.#options.inHand.put(message);
-    this.#waiting.unshift(...left.map((message) => ({ message, again: true, taken: null })));
+    const left = messages.filter(({ messageId }) => !this.#options.inFlight.has(messageId));
+    for (const message of left) void this.#options.inFlight.put(message);
+    this.#waiting.unshift(...left.map((message) => ({ message, again: true, settle: null })));
   }
 
   answered(messageIds: readonly string[]): void {
-    this.#options.inHand.remove(messageIds);
+    this.#options.inFlight.remove(messageIds);
     this.#waiting = this.#waiting.filter(({ message }) => !messageIds.includes(message.messageId));
   }
 
@@ -110,10 +110,10 @@ export class PromptQueue {
   close(reason: string): void {
     this.#closedFor = reason;
     const left = this.#waiting;
-    this.answered(this.#options.inHand.all.map(({ messageId }) => messageId));
-    for (const { message, taken } of left) {
-      if (taken === null) this.#options.failedAfterDelivery(message.messageId, reason);
-      else taken({ state: 'failed', reason });
+    this.answered(this.#options.inFlight.all.map(({ messageId }) => messageId));
+    for (const { message, settle } of left) {
+      if (settle === null) this.#options.failedAfterDelivery(message.messageId, reason);
+      else settle({ state: 'failed', reason });
     }
   }
 
@@ -123,25 +123,25 @@ export class PromptQueue {
     while (this.#isReady && canPrompt()) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
-      const { message, taken } = next;
+      const { message, settle } = next;
       this.#prompted.add(message.messageId);
       void this.#options.prompt(message).then((answer) => this.#promptAnswered(message, answer));
-      taken?.({ state: 'delivered' });
+      settle?.({ state: 'delivered' });
     }
   }
 
   #promptAnswered(message: InFlightMessage, { result, error }: RpcAnswer): void {
     if (error?.isGone === true) return;
     this.#prompted.delete(message.messageId);
-    if (error !== null && this.#options.inHand.has(message.messageId)) {
+    if (error !== null && this.#options.inFlight.has(message.messageId)) {
       this.answered([message.messageId]);
       this.#options.failedAfterDelivery(message.messageId, `the agent refused it: ${error.message}`);
     }
     // Cancelled unread along with the previous turn, which the interrupt was meant for.
-    if (error === null && result.stopReason === 'cancelled' && this.#options.inHand.has(message.messageId)) {
+    if (error === null && result.stopReason === 'cancelled' && this.#options.inFlight.has(message.messageId)) {
       this.#untilIdle = true;
-      this.#waiting.push({ message, again: false, taken: null });
-      const order = this.#options.inHand.all.map(({ messageId }) => messageId);
+      this.#waiting.push({ message, again: false, settle: null });
+      const order = this.#options.inFlight.all.map(({ messageId }) => messageId);
       this.#waiting.sort((a, b) => order.indexOf(a.message.messageId) - order.indexOf(b.message.messageId));
     }
     this.#pump();
@@ -157,13 +157,13 @@ export class PromptQueue {
       return at >= 0;
     });
     this.answered(known.map(({ message }) => message.messageId));
-    for (const { taken } of known) taken?.({ state: 'delivered' });
+    for (const { settle } of known) settle?.({ state: 'delivered' });
   }
 }
 
 export interface SessionRecoveryOptions {
   nativeId(): string | null;
-  give(message: InFlightMessage): Promise<RpcAnswer>;
+  send(message: InFlightMessage): Promise<RpcAnswer>;
   /** Whether no turn has processed the message. */
   isUnprocessed(message: InFlightMessage): boolean;
   /** Makes the agent load the session again. @returns the error, or null */
@@ -192,11 +192,11 @@ export class SessionRecovery {
   }
 
   async prompt(message: InFlightMessage): Promise<RpcAnswer> {
-    const { give, isUnprocessed, restart, nativeId } = this.#options;
+    const { send, isUnprocessed, restart, nativeId } = this.#options;
     for (let hasLoaded = false; ; hasLoaded = true) {
       // Without a reload, the prompt is written at once.
       if (this.#loading !== null) await this.#loading;
-      const answer = await give(message);
+      const answer = await send(message);
       const { error } = answer;
       if (error === null) this.#isLastTry = false;
       if (error === null || !isSessionLost(error, nativeId())) return answer;

@@ -58,8 +58,8 @@ export type ReplayedMessage = readonly string[];
 const BETWEEN_BLOCKS = '\0';
 
 /**
- * Collects user messages from the replay of a loaded session, with enough detail to tell messages with equal text and
- * different attachments apart.
+ * Collects user messages from the replay of a loaded session, with enough detail to distinguish messages with equal text and
+ * different attachments.
  */
 export class ReplayRecorder {
   #replay: Replay | null = null;
@@ -74,7 +74,7 @@ export class ReplayRecorder {
     }
     if (dir === 'out' || method !== 'session/update' || textOf(sessionId) !== this.#nativeId) return;
     const { content, ...rest } = fieldsOf(update);
-    this.#replay?.takes({ ...rest, content: { type: 'text', text: blockLine(content) + BETWEEN_BLOCKS } }, 0);
+    this.#replay?.absorb({ ...rest, content: { type: 'text', text: blockLine(content) + BETWEEN_BLOCKS } }, 0);
   }
 
   /** Ends the replay. @returns the messages, oldest first */
@@ -121,10 +121,10 @@ function isTextless({ text, files }: { text: string; files: readonly AttachmentF
 
 /** @returns the blocks after this text; null if the message starts differently */
 function blocksAfter(words: string, past: ReplayedMessage): ReplayedMessage | null {
-  let said = '';
+  let text = '';
   for (const [at, block] of past.entries()) {
-    said += block;
-    if (said.trim() === words) return past.slice(at + 1);
+    text += block;
+    if (text.trim() === words) return past.slice(at + 1);
   }
   return null;
 }

@@ -32,7 +32,7 @@ export interface SessionRequest {
 
 export interface OpenedSession {
   nativeId: string;
-  takes: PromptCapabilities;
+  promptCapabilities: PromptCapabilities;
   /** Accepts prompts while one is unanswered. */
   acceptsParallelPrompts: boolean;
   /** `loaded` replayed its history, `resumed` did not, `new` has none. */
@@ -100,7 +100,7 @@ export async function openSession(
     }
   };
   const acceptsParallelPrompts = fieldsOf(fieldsOf(capabilities._meta).claudeCode).promptQueueing === true;
-  return { ...opened, takes: promptCapabilities(capabilities), acceptsParallelPrompts, reload };
+  return { ...opened, promptCapabilities: promptCapabilities(capabilities), acceptsParallelPrompts, reload };
 }
 
 /** Some agents keep replaying after their response; a prompt during that would look like part of the replay. */
@@ -272,9 +272,4 @@ export async function readSessions(outbox: Pick<Outbox, 'cursors'>): Promise<Acp
       running: running === true,
     };
   });
-}
-
-/** Finds a session by the id of the dashboard, else by that of the agent. */
-export function findSession(memories: readonly AcpSession[], name: string): AcpSession | undefined {
-  return memories.find(({ sessionId }) => sessionId === name) ?? memories.find(({ nativeId }) => nativeId === name);
 }

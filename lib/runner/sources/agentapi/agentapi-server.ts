@@ -47,7 +47,7 @@ export class AgentApiServer {
   }
 
   /** @param content trimmed and not empty */
-  async say(content: string, messageId: string): Promise<PostResult> {
+  async post(content: string, messageId: string): Promise<PostResult> {
     const { url, headers, pass, signal } = this.#options;
     const body = { content, type: 'user' };
     void pass('out', { method: 'POST', path: '/message', body, messageId });
@@ -205,7 +205,7 @@ export class AgentApiServer {
   }
 }
 
-/** A 500 has three meanings, told apart by its text. @see coder/agentapi 0.12.1, lib/screentracker */
+/** A 500 has three meanings; its text distinguishes them. @see coder/agentapi 0.12.1, lib/screentracker */
 function refusalOf(status: number, text: string, url: string): PostResult {
   const { title, detail, errors } = fieldsOf(parseJson(text));
   const causes = listOf(errors).flatMap((one) => textOf(fieldsOf(one).message) ?? []);

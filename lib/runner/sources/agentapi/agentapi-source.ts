@@ -1,19 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RequestOption } from '@interlude/protocol/ag-ui';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
-import { CUSTOM } from '@interlude/protocol/event-fields';
-import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { truncateText } from '@interlude/protocol/text';
 import { AgentApiAdapter } from '../../adapters/agentapi/agentapi-adapter';
-import { setBounded } from '../../adapters/bounded-map';
 import type { EmittedEvent, WireFrame } from '../../adapters/wire';
+import { setBounded } from '../../adapters/wire';
 import { displayUrl, readEventStream, unreachableReason, untimedRequest } from '../../host/agent-http';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { withFileList } from '../../host/attachment-store';
 import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
-import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
+import { type AnswerCommand, PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import { failed, messageText, outcomeOf, staleInterrupt } from '../../host/source-commands';
@@ -115,12 +113,12 @@ export class AgentApiSource implements Source {
   async start(): Promise<void> {
     const { sessionId, record, now, waits = {} } = this.#options;
     const open = this.#context.openWork(sessionId);
-    const inHand = await InFlightMessages.recall(this.#context, sessionId);
-    this.#inFlight = inHand;
+    const inFlight = await InFlightMessages.recall(this.#context, sessionId);
+    this.#inFlight = inFlight;
     const place = (await this.#context.cursors(POSITION)).get(POSITION + sessionId) ?? null;
     if (place !== null) this.#workspaceNote = null;
-    inHand.remove(open.turn?.userMessageIds ?? []);
-    for (const { messageId, text, words = text, files = [] } of inHand.all) {
+    inFlight.remove(open.turn?.userMessageIds ?? []);
+    for (const { messageId, text, words = text, files = [] } of inFlight.all) {
       const delivery = new Promise<CommandOutcome>((settle) => {
         this.#uncertain.set(messageId, { messageId, text: words, files, settle });
       });
@@ -130,19 +128,19 @@ export class AgentApiSource implements Source {
       });
       setBounded(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
     }
-    const how = { place, inHand: inHand.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
+    const how = { place, inFlight: inFlight.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
     this.#adapter = new AgentApiAdapter(how);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: this.#context,
+      context: this.#context,
       record,
-      onTold: (events) => this.#observe(events),
-      onAnswered: (_, messageIds) => inHand.remove(messageIds),
+      onEmitted: (events) => this.#observe(events),
+      onAnswered: (_, messageIds) => inFlight.remove(messageIds),
       ...(now ? { now } : {}),
     });
     const ends = endsOf(open, sessionId, (now ?? Date.now)());
     if (ends.length > 0) await this.#context.emit(sessionId, ends);
-    else await this.#context.opened(sessionId);
+    else await this.#context.announceSession(sessionId);
     this.#running = Promise.all([this.#listen(), this.#watchScreen(), this.#pollForever()]);
   }
 
@@ -171,7 +169,7 @@ export class AgentApiSource implements Source {
     this.#feed?.close();
   }
 
-  say(
+  deliver(
     { body }: CommandOf<'message'>,
     _again?: boolean,
     files: readonly AttachmentFile[] = [],
@@ -198,7 +196,7 @@ export class AgentApiSource implements Source {
     return isSent ? { state: 'done' } : failed('AgentAPI refused the key');
   }
 
-  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+  async answer(command: AnswerCommand): Promise<CommandOutcome> {
     return outcomeOf(await this.#requests.answer(command));
   }
 
@@ -250,7 +248,7 @@ export class AgentApiSource implements Source {
     await this.#inFlight?.put({ ...inFlightMessage(messageId, content, files), ...carried });
     // It may have asked something while the message was stored.
     if (await this.#isAsking()) return { kind: 'later', reason: 'the terminal is asking something' };
-    return await this.#server.say(content, messageId);
+    return await this.#server.post(content, messageId);
   }
 
   /** Resolves with the paths at the agent. */
@@ -269,7 +267,6 @@ export class AgentApiSource implements Source {
   }
 
   #observe(events: readonly EmittedEvent[]): void {
-    const { sessionId } = this.#options;
     for (const { event } of events) {
       // The message is on the screen, although the POST may be answered only after its turn.
       const named = event.type === 'RUN_STARTED' ? (event.metadata?.interlude?.userMessageIds ?? []) : [];
@@ -278,17 +275,10 @@ export class AgentApiSource implements Source {
         this.#uncertain.get(id)?.settle({ state: 'delivered' });
         this.#uncertain.delete(id);
       }
-      if (event.type !== 'CUSTOM') continue;
-      const value = fieldsOf(event.value);
-      const requestId = textOf(value.request_id);
-      if (requestId === null) continue;
-      if (event.name === CUSTOM.requestResolved) this.#requests.release(sessionId, requestId);
-      if (event.name !== CUSTOM.requestOpened) continue;
-      const options = listOf(value.options) as RequestOption[];
-      const shown = textOf(fieldsOf(value.input).screen);
-      const give = (answer: RequestAnswer) => this.#answerOnScreen(requestId, shown, answer);
-      this.#requests.hold({ sessionId, requestId, kind: 'permission', tool: null, input: value.input, options, give });
     }
+    this.#requests.observe(events, (answer, { request_id, input }) =>
+      this.#answerOnScreen(request_id, textOf(fieldsOf(input).screen), answer),
+    );
   }
 
   /**

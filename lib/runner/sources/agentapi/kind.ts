@@ -1,10 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import { truncateText } from '@interlude/protocol/text';
 import { TOKEN_HELP } from '../../cli/command';
-import { controlPath } from '../../host/control-file';
 import { interludeCommand } from '../../host/own-program.mjs';
-import type { RunnerKind } from '../runner-kind';
+import { agentIdOfAddress, onThisMachine, type RunnerKind, sessionAtAddress } from '../runner-kind';
 import { AgentApiSource } from './agentapi-source';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'agentapi'])} --url URL [options]
@@ -62,30 +58,25 @@ export const kind: RunnerKind = {
     shared: { partly: 'Input typed into the terminal itself is not shown; “agentapi attach” shows the same screen.' },
   },
   help: HELP,
-  urlIsAgents: true,
-  takesPrompt: true,
-  flags: {},
-  async prepare({ flag, usage, env, dataDir }) {
+  urlNamesAgent: true,
+  acceptsPrompt: true,
+  async prepare({ flag, usage, env }) {
     const address = flag('url');
     if (address === undefined) throw usage('name the address of AgentAPI: --url http://127.0.0.1:3284');
     const url = address.replace(/\/+$/, '');
     const authorization = env.INTERLUDE_AGENT_AUTHORIZATION;
     return {
       about: { kind: 'agentapi', source: 'agentapi', agentGoesOn: true },
-      journal: 'agentapi',
-      meanwhile: 'the agent continues',
-      agentId: agentIdOf(url),
-      carries: async (outbox) => {
+      agentId: onThisMachine(`agentapi-${agentIdOfAddress(new URL(url))}`),
+      matches: async (outbox) => {
         const wanted = flag('session');
         return wanted !== undefined && (await outbox.cursor(SESSION)) === wanted;
       },
-      controlFile: (agentId) => controlPath(dataDir, agentId),
       callers: { by: 'process', listensAt: url, client: clientOf },
       endWithinMs: 0,
       async open({ outbox, logger, record, workspaceNote }) {
-        logger.redactor.learn(authorization);
-        const sessionId = flag('session') ?? (await outbox.cursor(SESSION)) ?? randomUUID();
-        await outbox.enqueue([], { name: SESSION, value: sessionId });
+        logger.redactor.addSecret(authorization);
+        const sessionId = await sessionAtAddress(outbox, SESSION, flag('session'));
         const headers: Record<string, string> = authorization ? { authorization } : {};
         return {
           source: (context) => new AgentApiSource({ context, url, sessionId, headers, record, workspaceNote }),
@@ -103,11 +94,4 @@ const NAMED = ['claude', 'codex', 'opencode'];
 export function clientOf(provider: string): RegExp {
   const others = NAMED.filter((name) => !provider.startsWith(name));
   return provider === '' || provider.startsWith('custom') ? /^/ : new RegExp(`^(?!${others.join('|')})`, 'i');
-}
-
-/** Each server is an agent of its own, also per machine. */
-function agentIdOf(url: string): string {
-  const { host, pathname } = new URL(url);
-  const name = `${host}${pathname}`.replaceAll(/[^\w.-]+/g, '-').replace(/-+$/, '');
-  return `agentapi-${truncateText(name, 80)}@${hostname().split('.')[0]}`;
 }

@@ -243,12 +243,12 @@ export class BackgroundEvents {
     let answer: Response | null = null;
     for (const { url, isOwn } of addresses.events) {
       await answer?.body?.cancel().catch(() => undefined);
-      const asked = {
+      const withAccept = {
         ...headers,
         accept: 'text/event-stream',
         ...(lastEventId ? { 'last-event-id': lastEventId } : {}),
       };
-      answer = await untimedRequest(url, { headers: asked, signal });
+      answer = await untimedRequest(url, { headers: withAccept, signal });
       if (answer.ok && !isStream(answer)) {
         await answer.body?.cancel().catch(() => undefined);
         answer = new Response(null, { status: 404 });

@@ -5,8 +5,8 @@ import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields'
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { truncateText } from '@interlude/protocol/text';
 import { AgUiAdapter } from '../../adapters/agui/agui-adapter';
-import { setBounded } from '../../adapters/bounded-map';
 import type { EmittedEvent, WireFrame } from '../../adapters/wire';
+import { setBounded } from '../../adapters/wire';
 import { displayUrl, statusBehindGateway, unreachableReason, untimedRequest } from '../../host/agent-http';
 import { InFlightMessages } from '../../host/message-delivery';
 import type { CommandOutcome } from '../../host/seen-commands';
@@ -108,13 +108,13 @@ export class AgUiSource implements Source {
     this.#adapter = new AgUiAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, isHere: isLoopback(url) });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: context,
+      context: context,
       record,
-      onTold: (events) => this.#observe(events),
+      onEmitted: (events) => this.#observe(events),
       onAnswered: (_, messageIds) => this.#inFlight?.remove(messageIds),
       ...(now ? { now } : {}),
     });
-    this.#answers = new InterruptAnswers(sessionId, ({ messages, ...answer }) =>
+    this.#answers = new InterruptAnswers(({ messages, ...answer }) =>
       this.#enqueue({
         ...answer,
         messageId: null,
@@ -162,8 +162,8 @@ export class AgUiSource implements Source {
 
   async start(): Promise<void> {
     const open = this.#context.openWork(this.#sessionId);
-    const inHand = await InFlightMessages.recall(this.#context, this.#sessionId);
-    this.#inFlight = inHand;
+    const inFlight = await InFlightMessages.recall(this.#context, this.#sessionId);
+    this.#inFlight = inFlight;
     const stored = await this.#context.cursors(HISTORY);
     this.#history = new RunHistory(stored.get(HISTORY + this.#sessionId));
     const ended = fieldsOf(parseJson((await this.#context.cursors(ENDED)).get(ENDED + this.#sessionId) ?? '{}'));
@@ -179,10 +179,10 @@ export class AgUiSource implements Source {
     // Tasks may continue on the server, so their state is requested.
     const ends = endsOf({ ...open, tasks: [] }, this.#sessionId, this.#now());
     if (ends.length > 0) await this.#context.emit(this.#sessionId, ends);
-    else await this.#context.opened(this.#sessionId);
+    else await this.#context.announceSession(this.#sessionId);
     const answered = new Set(open.turn?.userMessageIds);
-    for (const { messageId } of inHand.all) if (!answered.has(messageId)) this.#uncertain.add(messageId);
-    inHand.remove(inHand.all.map(({ messageId }) => messageId));
+    for (const { messageId } of inFlight.all) if (!answered.has(messageId)) this.#uncertain.add(messageId);
+    inFlight.remove(inFlight.all.map(({ messageId }) => messageId));
     this.#listening = this.#background.listen(!this.#history.isEmpty || runs.length > 0);
   }
 
@@ -229,7 +229,7 @@ export class AgUiSource implements Source {
     this.#feed.close();
   }
 
-  say({ body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
+  deliver({ body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
     const { messageId } = body;
     const known = this.#deliveries.get(messageId);
     if (known !== undefined) return known;

@@ -1,9 +1,9 @@
+import type { RequestOpenedValue } from '@interlude/protocol/ag-ui';
 import { CUSTOM, QUESTION_TOOL } from '@interlude/protocol/event-fields';
-import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { fieldsOf } from '@interlude/protocol/fields';
 import { answerId } from '../../adapters/agui/agui-frames';
 import type { EmittedEvent } from '../../adapters/wire';
-import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
-import type { CommandOf } from '../../host/source';
+import { type AnswerCommand, PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { HistoryMessage } from './run-history';
 
 /** An entry of `RunAgentInput.resume`. */
@@ -26,15 +26,13 @@ export interface GivenAnswer {
  * all interrupts, because each must be answered in the next run.
  */
 export class InterruptAnswers {
-  readonly #sessionId: string;
   readonly #give: (answer: GivenAnswer) => void;
   readonly #requests = new PendingRequests();
   /** Open interrupts with their answers so far. */
   readonly #interrupts = new Map<string, { callId: string | null; entry: ResumeEntry | null }>();
 
   /** @param give posts the run with the answer */
-  constructor(sessionId: string, give: (answer: GivenAnswer) => void) {
-    this.#sessionId = sessionId;
+  constructor(give: (answer: GivenAnswer) => void) {
     this.#give = give;
   }
 
@@ -44,46 +42,29 @@ export class InterruptAnswers {
   }
 
   /** @returns why the answer failed, or null */
-  answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<string | null> {
+  answer(command: AnswerCommand): Promise<string | null> {
     return this.#requests.answer(command);
   }
 
   observe(events: readonly EmittedEvent[]): void {
     for (const { event } of events) {
-      if (event.type !== 'CUSTOM') continue;
-      const value = fieldsOf(event.value);
-      const id = textOf(value.request_id);
-      if (id === null) continue;
-      if (event.name === CUSTOM.requestOpened) this.#hold(id, value);
-      else if (event.name === CUSTOM.requestResolved) {
-        this.#requests.release(this.#sessionId, id);
-        this.#interrupts.delete(id);
-      }
+      const { request_id: id, tool_use_id: call } = fieldsOf(event.value) as Partial<RequestOpenedValue>;
+      if (event.type !== 'CUSTOM' || id === undefined) continue;
+      if (event.name === CUSTOM.requestResolved) this.#interrupts.delete(id);
+      else if (event.name === CUSTOM.requestOpened && !isCall(event.value as RequestOpenedValue))
+        this.#interrupts.set(id, { callId: call ?? null, entry: null });
     }
+    this.#requests.observe(events, (answer, value) => {
+      if (isCall(value)) this.#answerCall(value.request_id, answer);
+      else this.#answerInterrupt(value.request_id, answer);
+      return null;
+    });
   }
 
   /** The agent refused the answers; drops all requests. */
   clear(): void {
     this.#interrupts.clear();
     this.#requests.clear();
-  }
-
-  #hold(requestId: string, { kind, tool_name: tool, tool_use_id: call, input }: Fields): void {
-    // CopilotKit interrupts use the ids of their calls.
-    const isCall = call === requestId && tool === QUESTION_TOOL;
-    if (!isCall) this.#interrupts.set(requestId, { callId: textOf(call), entry: null });
-    this.#requests.hold({
-      sessionId: this.#sessionId,
-      requestId,
-      kind: kind === 'question' ? 'question' : 'permission',
-      tool: textOf(tool),
-      input: input ?? null,
-      give: (answer) => {
-        if (isCall) this.#answerCall(requestId, answer);
-        else this.#answerInterrupt(requestId, answer);
-        return null;
-      },
-    });
   }
 
   #answerCall(callId: string, answer: RequestAnswer): void {
@@ -102,6 +83,11 @@ export class InterruptAnswers {
     );
     this.#give({ resume: answered.map(({ entry: one }) => one), messages: [], results });
   }
+}
+
+/** CopilotKit interrupts use the ids of their calls. */
+function isCall({ request_id, tool_use_id, tool_name }: RequestOpenedValue): boolean {
+  return tool_use_id === request_id && tool_name === QUESTION_TOOL;
 }
 
 function toolResult(toolCallId: string, content: string): HistoryMessage {

@@ -1,10 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import { truncateText } from '@interlude/protocol/text';
-import { TEXT, TOKEN_HELP } from '../../cli/command';
-import { controlPath } from '../../host/control-file';
+import { TOKEN_HELP } from '../../cli/command';
 import { interludeCommand } from '../../host/own-program.mjs';
-import type { RunnerKind } from '../runner-kind';
+import { agentIdOfAddress, onThisMachine, type RunnerKind, sessionAtAddress } from '../runner-kind';
 import { agUiEndpoints } from './agui-endpoints';
 import { AgUiSource } from './agui-source';
 
@@ -62,10 +58,10 @@ export const kind: RunnerKind = {
     },
   },
   help: HELP,
-  urlIsAgents: true,
-  takesPrompt: true,
-  flags: { history: TEXT, 'events-path': TEXT, 'end-within': TEXT },
-  async prepare({ flag, seconds, usage, env, dataDir }) {
+  urlNamesAgent: true,
+  acceptsPrompt: true,
+  flags: ['history', 'events-path', 'end-within'],
+  async prepare({ flag, seconds, usage, env }) {
     const url = flag('url');
     if (url === undefined)
       throw usage('name the address where the agent’s runs are posted: --url http://127.0.0.1:8000/');
@@ -75,33 +71,25 @@ export const kind: RunnerKind = {
     if (eventsPath !== undefined && !URL.canParse(eventsPath, url)) throw usage(`${eventsPath} is no path`);
     const endWithinMs = seconds('end-within', 30, 3_600);
     const authorization = env.INTERLUDE_AGENT_AUTHORIZATION;
+    // A server may have several agents, each with its own address.
+    const agentUrl = new URL(agUiEndpoints(url, '-').tasks.replace(/tasks(\?.*)?$/, ''));
     return {
       about: { kind: 'agui', source: 'agui', agentGoesOn: true },
-      journal: 'agui',
-      meanwhile: 'the agent continues',
-      agentId: agentIdOf(url),
-      carries: async (outbox) => {
+      agentId: onThisMachine(agentIdOfAddress(agentUrl)),
+      matches: async (outbox) => {
         const wanted = flag('session');
         return wanted !== undefined && (await outbox.cursor(SESSION)) === wanted;
       },
-      controlFile: (agentId) => controlPath(dataDir, agentId),
       callers: { by: 'call', listensAt: url },
       endWithinMs,
       async open({ outbox, logger, record, workspaceNote }) {
-        logger.redactor.learn(authorization);
-        const sessionId = flag('session') ?? (await outbox.cursor(SESSION)) ?? randomUUID();
-        await outbox.enqueue([], { name: SESSION, value: sessionId });
+        logger.redactor.addSecret(authorization);
+        const sessionId = await sessionAtAddress(outbox, SESSION, flag('session'));
         return {
           source: (context) =>
             new AgUiSource({
-              context,
-              url,
-              sessionId,
-              eventsPath,
-              history,
+              ...{ context, url, sessionId, eventsPath, history, record, workspaceNote },
               headers: authorization ? { authorization } : {},
-              record,
-              workspaceNote,
             }),
           sessionId,
         };
@@ -109,10 +97,3 @@ export const kind: RunnerKind = {
     };
   },
 };
-
-/** Each agent of a server is an agent of its own, also per machine. */
-function agentIdOf(url: string): string {
-  const { host, pathname } = new URL(agUiEndpoints(url, '-').tasks.replace(/tasks(\?.*)?$/, ''));
-  const name = `${host}${pathname}`.replaceAll(/[^\w.-]+/g, '-').replace(/-+$/, '');
-  return `${truncateText(name, 80)}@${hostname().split('.')[0]}`;
-}

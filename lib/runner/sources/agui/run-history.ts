@@ -41,8 +41,8 @@ export class RunHistory {
    * Messages of a run that adds these.
    * @param answering tool calls that this run answers in another way
    */
-  with(said: readonly HistoryMessage[], answering: readonly string[] = []): HistoryMessage[] {
-    const results = [...this.#messages, ...said].flatMap(({ toolCallId }) => toolCallId ?? []);
+  with(incoming: readonly HistoryMessage[], answering: readonly string[] = []): HistoryMessage[] {
+    const results = [...this.#messages, ...incoming].flatMap(({ toolCallId }) => toolCallId ?? []);
     const answered = new Set([...results, ...answering]);
     const kept = this.#messages.flatMap((message) => {
       if (message.toolCalls === undefined) return [message];
@@ -51,7 +51,7 @@ export class RunHistory {
       if (toolCalls.length > 0) return [{ ...message, toolCalls }];
       return textOf(message.content) === null ? [] : [plain];
     });
-    return [...kept, ...said];
+    return [...kept, ...incoming];
   }
 
   /** A question of the last run without a result; the next message answers it. */
@@ -108,19 +108,19 @@ export class RunHistory {
         const messages = listOf(event.messages).map(fieldsOf);
         for (const isAlike of [hasSameText, sharesToolCall]) this.#rename(messages, isAlike);
         let last: string | null = null;
-        for (const said of messages) last = this.#snapshot(said, last) ?? last;
+        for (const incoming of messages) last = this.#snapshot(incoming, last) ?? last;
       }
     }
   }
 
   /** Adopts the ids of the snapshot for messages streamed under other ids. */
-  #rename(messages: readonly Fields[], isAlike: (known: HistoryMessage, said: Fields) => boolean): void {
+  #rename(messages: readonly Fields[], isAlike: (known: HistoryMessage, incoming: Fields) => boolean): void {
     const named = new Set(messages.map(({ id }) => textOf(id)));
-    for (const said of messages.toReversed()) {
-      const id = textOf(said.id);
-      if (id === null || said.role === 'tool' || this.#find(id) !== undefined) continue;
+    for (const incoming of messages.toReversed()) {
+      const id = textOf(incoming.id);
+      if (id === null || incoming.role === 'tool' || this.#find(id) !== undefined) continue;
       const twin = this.#messages.findLast(
-        (known) => !named.has(known.id) && known.role === said.role && isAlike(known, said),
+        (known) => !named.has(known.id) && known.role === incoming.role && isAlike(known, incoming),
       );
       if (twin !== undefined) twin.id = id;
     }
@@ -131,8 +131,8 @@ export class RunHistory {
    * @param last the preceding message of the snapshot
    * @returns the id of the message, if it is one
    */
-  #snapshot(said: Fields, last: string | null): string | null {
-    const { id, role, content, toolCalls, toolCallId } = said;
+  #snapshot(incoming: Fields, last: string | null): string | null {
+    const { id, role, content, toolCalls, toolCallId } = incoming;
     const name = textOf(id);
     if (name === null || typeof role !== 'string' || !ROLES.has(role)) return null;
     const message = {
@@ -188,13 +188,13 @@ export class RunHistory {
   }
 }
 
-function hasSameText({ content }: HistoryMessage, said: Fields): boolean {
+function hasSameText({ content }: HistoryMessage, incoming: Fields): boolean {
   const text = contentText(content).trim();
-  return text !== '' && text === contentText(said.content).trim();
+  return text !== '' && text === contentText(incoming.content).trim();
 }
 
-function sharesToolCall({ toolCalls = [] }: HistoryMessage, said: Fields): boolean {
-  const calls = new Set(listOf(said.toolCalls).map((call) => textOf(fieldsOf(call).id)));
+function sharesToolCall({ toolCalls = [] }: HistoryMessage, incoming: Fields): boolean {
+  const calls = new Set(listOf(incoming.toolCalls).map((call) => textOf(fieldsOf(call).id)));
   return toolCalls.some(({ id }) => calls.has(id));
 }
 

@@ -126,10 +126,10 @@ export function withAttachments(message: UserMessage, files: readonly Attachment
     if (block !== null) blocks.push(block);
     else (bytes === null ? lost : others).push(file);
   }
-  const said = message.message.content.map((block) =>
+  const content = message.message.content.map((block) =>
     block.type === 'text' ? { ...block, text: withFileList(block.text, others, lost) } : block,
   );
-  return { ...message, message: { role: 'user', content: [...blocks, ...said] } };
+  return { ...message, message: { role: 'user', content: [...blocks, ...content] } };
 }
 
 /** @returns null for files passed by path */

@@ -1,11 +1,12 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { claudeVersion } from '../../adapters/claude/claude-adapter';
-import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
-import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../host/agent-process';
-import { MARK, survivingProcesses, survivorsNotice, terminateOrphan } from '../../host/agent-processes';
+import type { WireEnd } from '../../adapters/wire';
+import { AgentProcess, agentEnvironment, exitText } from '../../host/agent-process';
+import { AgentSupervisor, type SupervisedExit } from '../../host/agent-supervisor';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, inFlightMessage } from '../../host/message-delivery';
+import type { AnswerCommand } from '../../host/pending-requests';
+import { MARK, survivingProcesses, survivorsNotice, terminateOrphan } from '../../host/process-lookup';
 import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import {
@@ -29,7 +30,7 @@ import {
 } from './claude-sdk';
 import type { ClaudeSession } from './conversation';
 import { Conversation, findConversation, readConversation } from './conversation';
-import { answerOf, type Decision, PermissionRequests, resultOf } from './permission-requests';
+import { answerOf, PermissionRequests, resultOf } from './permission-requests';
 
 /**
  * Runs Claude Code through its Agent SDK.
@@ -46,7 +47,7 @@ export interface ClaudeSourceOptions {
   isInProcess?: boolean;
   context: SourceContext;
   memory: ClaudeSession;
-  inHand: InFlightMessage[];
+  inFlight: InFlightMessage[];
   /** Environment of the CLI, before additions. */
   env: Record<string, string | undefined>;
   /** Control file for the user's hooks; without it they find no companion. */
@@ -77,22 +78,16 @@ export class ClaudeSource implements Source {
   readonly #conversation: Conversation;
   readonly #input: InputQueue;
   readonly #requests: PermissionRequests;
-  readonly #restarts = new RestartPolicy();
-  readonly #ending = new AbortController();
+  readonly #supervisor: AgentSupervisor;
   readonly #started = new Set<string>();
   readonly #reportedPids = new Set<number>();
-  readonly elsewhere: string;
+  readonly unknownSessionRefusal: string;
   readonly refusals: NonNullable<Source['refusals']>;
   readonly end?: Source['end'];
-  #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
   #cli: AgentProcess | null = null;
   #query: ClaudeQuery | null = null;
-  #life: Promise<void> = Promise.resolve();
-  #closing: Promise<void> | null = null;
-  #giveUpReason: string | null = null;
   #provider: string | null = null;
-  #endReason = '';
-  readonly #quiet = new DrainWait();
+  #isRestart = false;
 
   constructor(options: ClaudeSourceOptions) {
     this.#options = options;
@@ -105,25 +100,36 @@ export class ClaudeSource implements Source {
       'wake-rule.set': 'Claude Code learns about its tasks and wakes by itself',
     };
     if (endRefusal === undefined) this.end = endSessionHandler(options.context);
-    this.elsewhere = `the agent is running session ${sessionId}; resume this one with --session`;
+    this.unknownSessionRefusal = `the agent is running session ${sessionId}; resume this one with --session`;
     this.#requests = new PermissionRequests(sessionId);
     this.#now = options.now ?? Date.now;
-    this.#conversation = new Conversation(options.context, options.memory, options.inHand, this.#now);
+    this.#conversation = new Conversation(options.context, options.memory, options.inFlight, this.#now);
+    this.#supervisor = new AgentSupervisor({
+      name: 'Claude Code',
+      context: options.context,
+      run: () => this.#runOnce(),
+      exited: (end) => this.#exited(end),
+      isIdle: () => this.#isIdle(),
+      stop: () => this.#query?.close(),
+      kill: () => this.#cli?.child.kill('SIGKILL'),
+      killAfterMs: CLOSE_WITHIN_MS,
+      now: this.#now,
+    });
     this.#input = new InputQueue(
       (message) => {
         this.#record('in', message);
         this.#conversation.delivering(message.uuid);
       },
       (message) => {
-        const { files } = this.#conversation.inHand.find(({ messageId }) => messageId === message.uuid) ?? {};
+        const { files } = this.#conversation.inFlight.all.find(({ messageId }) => messageId === message.uuid) ?? {};
         return files === undefined ? message : withAttachments(message, files);
       },
     );
   }
 
   get sessions(): SessionFacts[] {
-    const [process, provider] = [this.#process, this.#provider];
-    const { inHand, memory } = this.#conversation;
+    const [{ process }, provider] = [this.#supervisor, this.#provider];
+    const { inFlight, memory } = this.#conversation;
     const { sessionId, cwd } = memory;
     return [
       {
@@ -131,7 +137,7 @@ export class ClaudeSource implements Source {
         cwd,
         process,
         provider,
-        pendingMessages: inHand.length,
+        pendingMessages: inFlight.all.length,
         attachments: this.#options.isInProcess ? [] : ATTACHMENT_KINDS,
       },
     ];
@@ -148,48 +154,36 @@ export class ClaudeSource implements Source {
     const { workspaceNote: note = null } = this.#options;
     if (note !== null) this.#context.log('info', `workspace note for the agent: ${note}`);
     this.#conversation.remember({ running: true });
-    await this.#conversation.findFiles();
+    await this.#conversation.inFlight.findFiles();
     await this.#redeliver();
-    this.#life = this.#live();
+    this.#supervisor.start();
   }
 
-  close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.end();
-    this.#closing ??= this.#end(deadlineMs, reason);
-    return this.#closing;
-  }
-
-  async #end(deadlineMs: number, reason: string): Promise<void> {
-    this.#endReason = reason;
-    if (deadlineMs > 0 && !this.#isQuiet()) await this.#quiet.within(deadlineMs);
-    this.#ending.abort();
-    this.#query?.close();
-    const killing = setTimeout(() => this.#cli?.child.kill('SIGKILL'), CLOSE_WITHIN_MS);
-    await this.#life;
-    clearTimeout(killing);
+  async close(deadlineMs: number, reason: string): Promise<void> {
+    await this.#supervisor.close(deadlineMs, reason);
     this.#input.close(reason);
     this.#conversation.remember({ running: false });
   }
 
-  async say(
+  async deliver(
     { body }: CommandOf<'message'>,
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
     const { messageId } = body;
     const text = messageText(body);
-    const isKnown = this.#conversation.inHand.some((message) => message.messageId === messageId);
+    const isKnown = this.#conversation.inFlight.has(messageId);
     if (isKnown || (again && (await this.#receivedIds([messageId])).has(messageId))) return { state: 'delivered' };
     // The command is stored, so a kill in between redelivers it. The message only has to be stored before delivery is
     // reported.
-    const stored = this.#conversation.put(inFlightMessage(messageId, text, files));
+    const stored = this.#conversation.inFlight.put(inFlightMessage(messageId, text, files));
     await this.#input.push(userMessage({ messageId, text }));
     await stored;
     return { state: 'delivered' };
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
-    const { open, inHand } = this.#conversation;
+    const { open, inFlight } = this.#conversation;
     const running = open.turn?.runId ?? null;
     const stale = staleInterrupt(body.turnId, running);
     if (stale !== null) return stale;
@@ -198,7 +192,10 @@ export class ClaudeSource implements Source {
     const waiting = receipt?.still_queued?.length ?? 0;
     const going = open.tasks.map(({ description }) => description);
     this.#conversation.notice(interruptNotice(open.turn !== null, going, waiting));
-    return { state: 'done', result: { stillQueued: receipt?.still_queued ?? [], pendingMessages: inHand.length } };
+    return {
+      state: 'done',
+      result: { stillQueued: receipt?.still_queued ?? [], pendingMessages: inFlight.all.length },
+    };
   }
 
   async stop({ body }: CommandOf<'task.stop'>): Promise<CommandOutcome> {
@@ -212,46 +209,25 @@ export class ClaudeSource implements Source {
     return { state: 'done' };
   }
 
-  async answer({ type, body }: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const decision = type === 'question.answer' ? { kind: 'question', body } : { kind: 'permission', body };
-    return outcomeOf(this.#requests.decide(body.requestId, decision as Decision));
+  async answer(command: AnswerCommand): Promise<CommandOutcome> {
+    return outcomeOf(await this.#requests.answer(command));
   }
 
-  async #live(): Promise<void> {
-    for (;;) {
-      const startedAt = this.#now();
-      const exit = await this.#runOnce();
-      this.#requests.cancelAll();
-      const reason = exitText(exit);
-      this.#record(this.#ending.signal.aborted ? 'sdk.end' : 'sdk.error', reason);
-      const { exitCode, signal } = exit;
-      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
-      if (this.#ending.signal.aborted) {
-        this.#conversation.processEnded({ reason: this.#endReason, isAsked: true });
-        return;
-      }
-      const next = this.#restarts.exited(startedAt, this.#now());
-      if (next.kind === 'give-up') {
-        const why = `Claude Code exited ${next.exits} times within ${next.withinMs / 1000} s; last reason: ${reason}`;
-        this.#giveUpReason = why;
-        this.#conversation.processEnded({ reason: why, exitCode: exitCode ?? (signal === null ? 1 : null), signal });
-        await this.#reportSurvivors();
-        this.#input.close(why);
-        this.#conversation.remember({ running: false });
-        this.#context.gaveUp(why);
-        return;
-      }
-      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
-      this.#conversation.processEnded({ reason, goesOn: `Restarting in ${next.waitMs / 1000} s.` });
-      await this.#reportSurvivors();
-      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
-      if (!this.#ending.signal.aborted) await this.#redeliver();
-    }
+  async #exited(end: WireEnd): Promise<void> {
+    this.#conversation.processEnded(end);
+    if (end.isAsked === true) return;
+    await this.#reportSurvivors();
+    if (end.goesOn !== undefined) return;
+    this.#input.close(end.reason);
+    this.#conversation.remember({ running: false });
   }
 
-  async #runOnce(): Promise<AgentExit> {
+  async #runOnce(): Promise<SupervisedExit> {
+    if (this.#isRestart) await this.#redeliver();
+    this.#isRestart = true;
     const inputEnd = new AbortController();
-    const signal = AbortSignal.any([inputEnd.signal, this.#ending.signal]);
+    const ending = this.#supervisor.signal;
+    const signal = AbortSignal.any([inputEnd.signal, ending]);
     let failure: unknown = null;
     try {
       const { sdk } = this.#options;
@@ -260,8 +236,8 @@ export class ClaudeSource implements Source {
         options: await this.#queryOptions(),
       });
       this.#query = query;
-      if (this.#options.isInProcess) this.#setProcess({ state: 'running', pid: process.pid, exitCode: null });
-      if (this.#ending.signal.aborted) query.close();
+      if (this.#options.isInProcess) this.#supervisor.process = { state: 'running', pid: process.pid, exitCode: null };
+      if (ending.aborted) query.close();
       for await (const message of query) this.#received(message);
     } catch (error) {
       failure = error;
@@ -269,12 +245,17 @@ export class ClaudeSource implements Source {
       this.#query = null;
       inputEnd.abort();
     }
-    const exit = (await this.#cli?.exited) ?? { exitCode: null, signal: null, lastWords: null };
+    const exit = (await this.#cli?.exited) ?? { exitCode: null, signal: null, lastOutput: null };
     this.#cli = null;
-    if (failure === null) return exit;
-    const message = failure instanceof Error ? failure.message : String(failure);
-    this.#context.log('warn', `the Agent SDK's stream ended: ${message}`);
-    return { ...exit, lastWords: exit.lastWords ?? (exit.signal === null ? message : null) };
+    if (failure !== null) {
+      const message = failure instanceof Error ? failure.message : String(failure);
+      this.#context.log('warn', `the Agent SDK's stream ended: ${message}`);
+      exit.lastOutput ??= exit.signal === null ? message : null;
+    }
+    this.#requests.cancelAll();
+    const reason = exitText(exit);
+    this.#record(ending.aborted ? 'sdk.end' : 'sdk.error', reason);
+    return { reason, exitCode: exit.exitCode, signal: exit.signal };
   }
 
   async #queryOptions() {
@@ -310,7 +291,7 @@ export class ClaudeSource implements Source {
         const cli = new AgentProcess(request, (text) => this.#context.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;
         this.#conversation.remember({ pid: cli.pid });
-        this.#setProcess({ state: 'running', pid: cli.pid, exitCode: null });
+        this.#supervisor.process = { state: 'running', pid: cli.pid, exitCode: null };
         return cli.child;
       },
     };
@@ -328,28 +309,28 @@ export class ClaudeSource implements Source {
   }
 
   #received(message: unknown): void {
-    const { type, subtype, command_uuid: uuid, state, session_id: id, ...said } = message as Record<string, unknown>;
+    const { type, subtype, command_uuid: uuid, state, session_id: id, ...fields } = message as Record<string, unknown>;
     if (type === 'system' && subtype === 'init') {
       // `/clear` changes the conversation id.
       if (typeof id === 'string' && id !== this.#conversation.memory.conversationId) {
         this.#conversation.remember({ conversationId: id });
       }
-      this.#provider = claudeVersion(said.claude_code_version) ?? this.#provider;
+      this.#provider = claudeVersion(fields.claude_code_version) ?? this.#provider;
       this.#context.changed();
     }
     this.#record('sdk', message);
     this.#conversation.received(message);
     if (type === 'command_lifecycle' && typeof uuid === 'string') this.#trackMessage(uuid, state);
-    this.#checkQuiet();
+    this.#supervisor.checkIdle();
   }
 
   /** Tracks a message through the queue of the CLI. A started message is answered by a turn, however it ends. */
   #trackMessage(messageId: string, state: unknown): void {
     this.#input.confirmed(messageId);
-    if (!this.#conversation.inHand.some((message) => message.messageId === messageId)) return;
+    if (!this.#conversation.inFlight.has(messageId)) return;
     if (state === 'started') this.#started.add(messageId);
     if (state !== 'completed' && state !== 'cancelled' && state !== 'discarded' && state !== 'refused') return;
-    this.#conversation.remove([messageId]);
+    this.#conversation.inFlight.remove([messageId]);
     if (!this.#started.delete(messageId) && state !== 'completed') {
       this.#context.report(messageId, { state: 'failed', reason: `Claude Code did not process it: ${state}` });
     }
@@ -367,9 +348,9 @@ export class ClaudeSource implements Source {
     const { signal: _, suggestions: __, ...details } = context;
     // Reusing an id opens a new request, so the first one is closed before.
     this.#requests.withdraw(requestId);
-    const asked = { ...details, tool, input, expiresAt: this.#now() + answerWithinMs };
-    this.#record('canUseTool', asked);
-    this.#conversation.asked(asked);
+    const opened = { ...details, tool, input, expiresAt: this.#now() + answerWithinMs };
+    this.#record('canUseTool', opened);
+    this.#conversation.requestOpened(opened);
     const request = { tool, input, context };
     const decision = await this.#requests.wait(requestId, request, answerWithinMs, (settled) => {
       this.#record('canUseTool.result', { toolUseID: requestId, ...answerOf(settled) });
@@ -380,17 +361,17 @@ export class ClaudeSource implements Source {
 
   /** Redelivers messages that a dead process had and that its record lacks. */
   async #redeliver(): Promise<void> {
-    const inHand = this.#conversation.inHand;
-    if (inHand.length === 0) return;
-    const taken = await this.#receivedIds(inHand.map(({ messageId }) => messageId));
-    this.#conversation.remove([...taken]);
+    const { inFlight } = this.#conversation;
+    if (inFlight.all.length === 0) return;
+    const received = await this.#receivedIds(inFlight.all.map(({ messageId }) => messageId));
+    inFlight.remove([...received]);
     const queued = new Set(this.#input.waiting);
-    this.#input.requeue(this.#conversation.inHand.filter(({ messageId }) => !queued.has(messageId)).map(userMessage));
+    this.#input.requeue(inFlight.all.filter(({ messageId }) => !queued.has(messageId)).map(userMessage));
   }
 
   async #receivedIds(messageIds: string[]): Promise<Set<string>> {
     const file = await findConversation(this.#options.env, this.#conversation.memory.conversationId);
-    return file === null ? new Set() : (await readConversation(file, messageIds)).taken;
+    return file === null ? new Set() : (await readConversation(file, messageIds)).received;
   }
 
   async #reportSurvivors(): Promise<void> {
@@ -404,18 +385,8 @@ export class ClaudeSource implements Source {
     this.#options.record?.({ src, msg });
   }
 
-  #setProcess(process: NonNullable<SessionFacts['process']>): void {
-    this.#process = process;
-    this.#context.changed();
-    this.#checkQuiet();
-  }
-
-  #isQuiet(): boolean {
-    const { open, inHand } = this.#conversation;
-    return this.#giveUpReason !== null || (open.turn === null && open.tasks.length === 0 && inHand.length === 0);
-  }
-
-  #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet.end();
+  #isIdle(): boolean {
+    const { open, inFlight } = this.#conversation;
+    return open.turn === null && open.tasks.length === 0 && inFlight.all.length === 0;
   }
 }

@@ -8,7 +8,7 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { parseJson } from '@interlude/protocol/fields';
 import { endsOf, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { ClaudeAdapter, type ProcessExit } from '../../adapters/claude/claude-adapter';
-import { IN_FLIGHT_CURSORS, type InFlightMessage, withLocalFiles } from '../../host/message-delivery';
+import { IN_FLIGHT_CURSORS, type InFlightMessage, InFlightMessages } from '../../host/message-delivery';
 import { answeredMessageIds, ReplyAnnotator } from '../../host/pending-replies';
 import type { SourceContext } from '../../host/source';
 import { noticeEvent } from '../../host/source-commands';
@@ -16,7 +16,7 @@ import type { Outbox } from '../../outbox/outbox';
 import type { Cursor } from '../../outbox/statements';
 
 /**
- * One session across all processes that run it: the adapter for everything the agent says, and the state to remember.
+ * One session across all processes that run it: the adapter for its output, and the stored state.
  *
  * Ordering: events leave in the order in which the agent produced them.
  * Failure: after a kill, `closePast` closes open work before anything new is emitted.
@@ -26,15 +26,15 @@ export class Conversation {
   readonly #adapter: ClaudeAdapter;
   readonly #now: () => number;
   readonly #annotator: ReplyAnnotator;
+  readonly inFlight: InFlightMessages;
   #memory: ClaudeSession;
-  #inHand: readonly InFlightMessage[];
 
-  constructor(context: SourceContext, memory: ClaudeSession, inHand: readonly InFlightMessage[], now: () => number) {
+  constructor(context: SourceContext, memory: ClaudeSession, inFlight: readonly InFlightMessage[], now: () => number) {
     this.#context = context;
     this.#memory = memory;
-    this.#inHand = inHand;
+    this.inFlight = new InFlightMessages(context, memory.sessionId, inFlight, IN_FLIGHT);
     this.#now = now;
-    this.#annotator = new ReplyAnnotator(memory.sessionId, () => context.owed());
+    this.#annotator = new ReplyAnnotator(memory.sessionId, () => context.pendingReplies());
     this.#adapter = new ClaudeAdapter({ sessionId: memory.sessionId, newRunId: randomUUID });
   }
 
@@ -46,29 +46,19 @@ export class Conversation {
     return this.#context.openWork(this.#memory.sessionId);
   }
 
-  /** In-flight messages, oldest first. */
-  get inHand(): readonly InFlightMessage[] {
-    return this.#inHand;
-  }
-
   /** Closes what a killed runner left open. */
   closePast(): void {
     this.#memory = { ...this.#memory, pid: null };
     void this.#emit(endsOf(this.open, this.#memory.sessionId, this.#now()), sessionCursor(this.#memory));
   }
 
-  /** Resolves the files of messages from an earlier runner. */
-  async findFiles(): Promise<void> {
-    this.#inHand = await withLocalFiles(this.#context, this.#memory.sessionId, this.#inHand);
-  }
-
   /** Handles a message of the SDK. */
   received(message: unknown): void {
     const events = this.#adapter.read(message, this.#now());
     this.#emitAnnotated(events);
-    const answered = answeredMessageIds(events);
-    this.#annotator.answered(answered);
-    if (answered.length > 0) this.remove(answered);
+    const requestAnswered = answeredMessageIds(events);
+    this.#annotator.answered(requestAnswered);
+    this.inFlight.remove(requestAnswered);
   }
 
   /** A message is about to enter the input of the agent; it is in the log already. */
@@ -76,12 +66,12 @@ export class Conversation {
     this.#adapter.delivered(messageId);
   }
 
-  asked(request: object): void {
-    this.#emitAnnotated(this.#adapter.permissionAsked(request, this.#now()));
+  requestOpened(request: object): void {
+    this.#emitAnnotated(this.#adapter.requestOpened(request, this.#now()));
   }
 
   answered(requestId: string, answer: object): void {
-    this.#emitAnnotated(this.#adapter.permissionAnswered(requestId, answer, this.#now()));
+    this.#emitAnnotated(this.#adapter.requestAnswered(requestId, answer, this.#now()));
   }
 
   processEnded(exit: ProcessExit): void {
@@ -96,25 +86,6 @@ export class Conversation {
   remember(change: Partial<Pick<ClaudeSession, 'conversationId' | 'pid' | 'running'>>): void {
     this.#memory = { ...this.#memory, ...change };
     void this.#emit([], sessionCursor(this.#memory));
-  }
-
-  /** Resolves once stored: from then on the message survives the process. */
-  async put(message: InFlightMessage): Promise<void> {
-    this.#inHand = [...this.#inHand, message];
-    this.#context.changed();
-    await this.#emit([], this.#inHandCursor());
-  }
-
-  remove(messageIds: readonly string[]): void {
-    const kept = this.#inHand.filter(({ messageId }) => !messageIds.includes(messageId));
-    if (kept.length === this.#inHand.length) return;
-    this.#inHand = kept;
-    void this.#emit([], this.#inHandCursor());
-    this.#context.changed();
-  }
-
-  #inHandCursor() {
-    return inFlightCursor(this.#memory.sessionId, this.#inHand);
   }
 
   #emitAnnotated(events: readonly TimedEvent[]): void {
@@ -139,14 +110,10 @@ export interface ClaudeSession {
 }
 
 const SESSION = 'claude-session:';
-const IN_HAND = IN_FLIGHT_CURSORS[1];
+const IN_FLIGHT = IN_FLIGHT_CURSORS[1];
 
 function sessionCursor(memory: ClaudeSession): Cursor {
   return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };
-}
-
-function inFlightCursor(sessionId: string, messages: readonly InFlightMessage[]): Cursor {
-  return { name: `${IN_HAND}${sessionId}`, value: messages.length === 0 ? null : JSON.stringify(messages) };
 }
 
 /** All sessions of this outbox. */
@@ -155,15 +122,7 @@ export async function readSessions(outbox: Outbox): Promise<ClaudeSession[]> {
 }
 
 export async function readInFlight(outbox: Outbox, sessionId: string): Promise<InFlightMessage[]> {
-  return JSON.parse((await outbox.cursor(`${IN_HAND}${sessionId}`)) ?? '[]') as InFlightMessage[];
-}
-
-/** Finds a session by the id of the dashboard, else by that of Claude Code. */
-export function findSession(memories: readonly ClaudeSession[], name: string): ClaudeSession | undefined {
-  return (
-    memories.find(({ sessionId }) => sessionId === name) ??
-    memories.find(({ conversationId }) => conversationId === name)
-  );
+  return JSON.parse((await outbox.cursor(`${IN_FLIGHT}${sessionId}`)) ?? '[]') as InFlightMessage[];
 }
 
 /**
@@ -192,18 +151,18 @@ interface ConversationContent {
   /** The conversation has a message, so it can be resumed. */
   hasMessages: boolean;
   /** The given ids that the agent received. */
-  taken: Set<string>;
+  received: Set<string>;
 }
 
 export async function readConversation(file: string, ids: readonly string[]): Promise<ConversationContent> {
-  const content: ConversationContent = { hasMessages: false, taken: new Set() };
+  const content: ConversationContent = { hasMessages: false, received: new Set() };
   const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
   for await (const line of lines) {
     const entry = parseJson(line) as { type?: unknown } | null;
     // The last line of a killed process may be truncated. Queued operations died with their process.
     if (entry === null || entry.type === 'queue-operation') continue;
     if (entry.type === 'user' || entry.type === 'assistant') content.hasMessages = true;
-    for (const id of ids) if (line.includes(id)) content.taken.add(id);
+    for (const id of ids) if (line.includes(id)) content.received.add(id);
   }
   return content;
 }

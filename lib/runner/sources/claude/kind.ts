@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
-import { CliError, EXIT, SWITCH, TEXT, TOKEN_HELP } from '../../cli/command';
-import { controlPath } from '../../host/control-file';
+import { CliError, EXIT, TOKEN_HELP } from '../../cli/command';
 import { interludeCommand, resolveOwnFolder } from '../../host/own-program.mjs';
-import { newMcpServer, preloadMcpSdk } from '../../mcp/mcp-server';
+import { newMcpServer, preloadMcpSdk } from '../../mcp/agent-tools';
 import type { Outbox } from '../../outbox/outbox';
-import { agentIdOf, folderOf } from '../kind-options';
-import type { RunnerKind } from '../runner-kind';
+import { agentIdOf, assertOneSession, findSession, folderOf, type NamedSession, type RunnerKind } from '../runner-kind';
 import { CLAUDE_SDK, ensureClaudeSdk, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
 import { ClaudeSource } from './claude-source';
-import { type ClaudeSession, findConversation, findSession, readInFlight, readSessions } from './conversation';
+import { type ClaudeSession, findConversation, readInFlight, readSessions } from './conversation';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'claude'])} [options]
 
@@ -46,8 +44,6 @@ Exit codes: 0 ended, 1 failed, 2 usage, 3 the Agent SDK is not installed.`;
 
 type Environment = Record<string, string | undefined>;
 
-const TEXTS = ['resume', 'cwd', 'model', 'permission-mode', 'answer-within', 'end-within', 'sdk'];
-
 export const kind: RunnerKind = {
   title: 'Claude Code',
   features: {
@@ -72,11 +68,9 @@ export const kind: RunnerKind = {
     shared: { no: 'It has no terminal; “runner hooks” follows the terminals that you start.' },
   },
   help: HELP,
-  takesPrompt: true,
-  flags: {
-    ...Object.fromEntries(TEXTS.map((name) => [name, TEXT])),
-    yes: SWITCH,
-  },
+  acceptsPrompt: true,
+  flags: ['resume', 'cwd', 'model', 'permission-mode', 'answer-within', 'end-within', 'sdk'],
+  switches: ['yes'],
   async prepare({ flag, has, seconds, usage, env, dataDir }) {
     const named = { session: flag('session'), resume: flag('resume') };
     const [model, permissionMode] = [flag('model'), flag('permission-mode') as PermissionMode | undefined];
@@ -94,31 +88,15 @@ export const kind: RunnerKind = {
     const installed = await ensureClaudeSdk(dataDir, { sdk, yes: has('yes') });
     return {
       about: { kind: 'claude', source: 'sdk', ...(model === undefined ? {} : { model }) },
-      journal: 'claude',
-      meanwhile: 'the agent continues',
       agentId: agentIdOf(cwd),
-      carries: async (outbox) => {
-        const wanted = named.resume ?? named.session;
-        return wanted !== undefined && findSession(await readSessions(outbox), wanted) !== undefined;
-      },
-      controlFile: (agentId) => controlPath(dataDir, agentId),
+      matches: async (outbox) => findSession(await readSessions(outbox), named, conversationIdOf) !== undefined,
       endWithinMs,
-      async open({ agentId, outbox, workspaceNote, record }) {
+      async open({ outbox, controlFile, workspaceNote, record }) {
         const memory = await sessionToCarry(outbox, named, cwd, env);
-        const inHand = await readInFlight(outbox, memory.sessionId);
-        const controlFile = controlPath(dataDir, agentId);
+        const inFlight = await readInFlight(outbox, memory.sessionId);
         const how = {
-          ...installed,
-          toolServer: newMcpServer,
-          memory,
-          inHand,
-          env,
-          controlFile,
-          model,
-          permissionMode,
-          answerWithinMs,
-          workspaceNote,
-          record,
+          ...{ ...installed, toolServer: newMcpServer, memory, inFlight, env, controlFile },
+          ...{ model, permissionMode, answerWithinMs, workspaceNote, record },
         };
         return {
           source: (context) => new ClaudeSource({ ...how, context }),
@@ -132,16 +110,14 @@ export const kind: RunnerKind = {
 /** The named session if this agent has run it; else a new one, or an existing conversation of Claude Code. */
 async function sessionToCarry(
   outbox: Outbox,
-  { session, resume }: { session: string | undefined; resume: string | undefined },
+  named: NamedSession,
   cwd: string,
   env: Environment,
 ): Promise<ClaudeSession> {
-  const wanted = resume ?? session;
-  const known = wanted === undefined ? undefined : findSession(await readSessions(outbox), wanted);
+  const { session, resume } = named;
+  const known = findSession(await readSessions(outbox), named, conversationIdOf);
   if (known !== undefined) {
-    if (session !== undefined && known.sessionId !== session) {
-      throw new CliError(EXIT.failed, `${resume} is session ${known.sessionId} already; leave --session out`);
-    }
+    assertOneSession(known, named);
     return { ...known, cwd };
   }
   const fresh = { pid: null, running: false, cwd };
@@ -153,3 +129,5 @@ async function sessionToCarry(
   }
   return { ...fresh, sessionId: session ?? resume, conversationId: resume };
 }
+
+const conversationIdOf = ({ conversationId }: ClaudeSession) => conversationId;

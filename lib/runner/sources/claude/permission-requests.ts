@@ -1,17 +1,10 @@
-import type { AnsweredRequest, CommandBodies } from '@interlude/protocol/commands';
+import type { CommandBodies } from '@interlude/protocol/commands';
 import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
-import { requestDigest } from '@interlude/protocol/request-digest';
-import { setBounded } from '../../adapters/bounded-map';
 import { answeredInput, answerText } from '../../adapters/claude/requests';
+import { type AnswerCommand, PendingRequests } from '../../host/pending-requests';
 import type { PermissionContext, PermissionResult } from './claude-sdk';
 
-/**
- * Permission and question requests that wait for a person, each for a limited time.
- *
- * Failure: an answer is refused unless it refers to exactly this request, to the last byte of its input. A second
- * answer is refused too. The agent keeps waiting.
- */
-
+/** Permission and question requests that wait for a person, each for a limited time. */
 export type Decision =
   | { kind: 'permission'; body: CommandBodies['permission.decision'] }
   | { kind: 'question'; body: CommandBodies['question.answer'] }
@@ -24,19 +17,10 @@ export interface PermissionRequest {
   context: PermissionContext;
 }
 
-interface Open extends PermissionRequest {
-  resolve: (decision: Decision) => void;
-}
-
-/** Answered requests remembered, so that a late answer gets a reason. */
-const MAX_ANSWERED = 256;
-
 export class PermissionRequests {
   readonly #sessionId: string;
-  readonly #open = new Map<string, Open>();
-  readonly #answered = new Map<string, true>();
-  /** Answered openings by digest. Asking again with the same content needs a new answer. */
-  readonly #answeredOpenings = new Map<string, true>();
+  readonly #requests = new PendingRequests();
+  readonly #settlers = new Map<string, (decision: Decision) => void>();
 
   constructor(sessionId: string) {
     this.#sessionId = sessionId;
@@ -47,71 +31,47 @@ export class PermissionRequests {
    * @param onSettled called first with the same decision
    */
   wait(
-    id: string,
-    request: PermissionRequest,
+    requestId: string,
+    { tool, input, context: { signal } }: PermissionRequest,
     withinMs: number,
     onSettled: (decision: Decision) => void = () => {},
   ): Promise<Decision> {
-    this.withdraw(id);
+    const sessionId = this.#sessionId;
+    this.withdraw(requestId);
     return new Promise((resolve) => {
-      const { signal } = request.context;
       const settle = (decision: Decision) => {
         clearTimeout(timer);
         signal.removeEventListener('abort', cancel);
-        this.#open.delete(id);
-        const isAnswer = decision.kind === 'permission' || decision.kind === 'question';
-        if (isAnswer) setBounded(this.#answered, id, true, MAX_ANSWERED);
+        this.#settlers.delete(requestId);
+        this.#requests.release(sessionId, requestId);
         onSettled(decision);
         resolve(decision);
       };
       const cancel = () => settle({ kind: 'cancelled' });
       const timer = setTimeout(() => settle({ kind: 'expired' }), withinMs);
       signal.addEventListener('abort', cancel);
-      this.#answered.delete(id);
-      this.#open.set(id, { ...request, resolve: settle });
+      this.#settlers.set(requestId, settle);
+      const kind = tool === QUESTION_TOOL ? 'question' : 'permission';
+      const give = (_: unknown, { type, body }: AnswerCommand) => {
+        settle(type === 'question.answer' ? { kind: 'question', body } : { kind: 'permission', body });
+        return null;
+      };
+      this.#requests.hold({ sessionId, requestId, kind, tool: tool || null, input, acceptsInput: true, deliver: give });
       if (signal.aborted) cancel();
     });
   }
 
-  /** @returns why the decision is refused, or null */
-  decide(id: string, decision: Decision): string | null {
-    const open = this.#open.get(id);
-    if (open === undefined) {
-      return this.#answered.has(id) ? 'it was already answered' : 'the agent no longer waits for this';
-    }
-    if (decision.kind === 'question' && open.tool !== QUESTION_TOOL) {
-      return 'this is a permission; send "behavior" instead of "answers"';
-    }
-    if (decision.kind === 'permission' && decision.body.behavior === 'allow' && open.tool === QUESTION_TOOL) {
-      return 'this is a question; send "answers", or deny it';
-    }
-    if (decision.kind === 'permission' || decision.kind === 'question') {
-      const { digest = '' } = decision.body;
-      const refusal = this.#refusalOf(id, open, decision.body);
-      if (refusal !== null) return refusal;
-      setBounded(this.#answeredOpenings, digest, true, MAX_ANSWERED);
-    }
-    open.resolve(decision);
-    return null;
+  /** @returns why the answer is refused, or null */
+  answer(command: AnswerCommand): Promise<string | null> {
+    return this.#requests.answer(command);
   }
 
-  withdraw(id: string): void {
-    this.#open.get(id)?.resolve({ kind: 'cancelled' });
+  withdraw(requestId: string): void {
+    this.#settlers.get(requestId)?.({ kind: 'cancelled' });
   }
 
   cancelAll(): void {
-    for (const { resolve } of [...this.#open.values()]) resolve({ kind: 'cancelled' });
-  }
-
-  /** Recomputes the digest over what would run. */
-  #refusalOf(id: string, { tool, input }: Open, { digest, openedPosition }: AnsweredRequest): string | null {
-    if (digest === undefined || openedPosition === undefined) {
-      return 'the server does not say which request was answered; update it, or answer where the agent runs';
-    }
-    const held = { sessionId: this.#sessionId, requestId: id, tool: tool || null, input, position: openedPosition };
-    if (this.#answeredOpenings.has(digest)) return 'it was already answered';
-    if (requestDigest(held) === digest) return null;
-    return 'the agent is asking for something else than what was answered, and is still waiting';
+    for (const settle of [...this.#settlers.values()]) settle({ kind: 'cancelled' });
   }
 }
 

@@ -172,7 +172,7 @@ export function spawnAppServer({ command, cwd, env }: CodexProgram, listener: Tr
     kill: () => killGroup(child),
     ended: agent.exited.then((exit) => ({
       // Its colored log does not explain a signal.
-      reason: seenText(exitText(exit.signal === null ? exit : { ...exit, lastWords: null })),
+      reason: seenText(exitText(exit.signal === null ? exit : { ...exit, lastOutput: null })),
       exitCode: exit.exitCode,
       signal: exit.signal,
       isServerGone: true,

@@ -1,14 +1,15 @@
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../../adapters/bounded-map';
-import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
-import { codexVersion } from '../../adapters/codex/codex-adapter';
-import type { CodexRequest } from '../../adapters/codex/requests';
+import { type CodexAdapter, codexVersion } from '../../adapters/codex/codex-adapter';
+import type { CodexRequest, QuestionField } from '../../adapters/codex/requests';
+import { setBounded } from '../../adapters/wire';
 import { boundFrame } from '../../adapters/writer/size-limits';
 import { RUNNER_VERSION } from '../../host/own-program.mjs';
-import type { SourceContext } from '../../host/source';
+import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
+import type { CommandOutcome } from '../../host/seen-commands';
+import type { CommandOf, SourceContext } from '../../host/source';
+import { outcomeOf } from '../../host/source-commands';
 import type { WireFeed } from '../../host/wire-feed';
-import type { Transport, TransportListener } from './app-server';
-import { AppServer, type RpcResult, requestOf } from './app-server';
+import { AppServer, type RpcResult, requestOf, type Transport, type TransportListener } from './app-server';
 import type { ThreadStore } from './thread-store';
 
 /**
@@ -26,11 +27,11 @@ export interface CodexConnectionOptions {
   /** Other clients are connected: their threads are followed, and requests not for us are left to them. */
   isShared: boolean;
   /** Our messages that Codex has, by `clientUserMessageId`. */
-  taken: Map<string, true>;
+  receivedMessages: Map<string, true>;
   onThread(threadId: string, thread: Fields): Promise<void> | void;
   /** The history of the thread is emitted. */
   onFollowed(threadId: string): void;
-  onAsked(request: CodexRequest, server: AppServer): void;
+  onRequest(request: CodexRequest, server: AppServer): void;
   onResolved(rpcId: string | number): void;
   now: () => number;
   answerWithinMs?: number | undefined;
@@ -142,7 +143,7 @@ export class CodexConnection {
 
   /** Whether Codex has a message of ours, possibly queued. */
   async hasMessage(threadId: string, clientId: string): Promise<boolean> {
-    if (this.#options.taken.has(clientId)) return true;
+    if (this.#options.receivedMessages.has(clientId)) return true;
     const answered = await this.server.call('thread/queue/list', { threadId });
     if ('error' in answered) return false;
     return listOf(answered.result.data).some((queued) => fieldsOf(queued).clientUserMessageId === clientId);
@@ -186,12 +187,12 @@ export class CodexConnection {
   }
 
   #act(message: Fields, threadId: string | null): void {
-    const { adapter, onAsked, onResolved, isShared, context } = this.#options;
+    const { adapter, onRequest, onResolved, isShared, context } = this.#options;
     const params = fieldsOf(message.params);
     const request = requestOf(message);
     if (request !== null) {
-      const asked = adapter.asked(request.id);
-      if (asked !== null) onAsked(asked, this.server);
+      const open = adapter.openRequest(request.id);
+      if (open !== null) onRequest(open, this.server);
       else if (!isShared) this.server.refuse(request.id, `Interlude does not answer ${request.method}`);
       return;
     }
@@ -221,11 +222,91 @@ export class CodexConnection {
     ];
     for (const item of items) {
       const clientId = textOf(fieldsOf(item).clientId);
-      if (clientId !== null) setBounded(this.#options.taken, clientId, true, MAX_KNOWN_MESSAGES);
+      if (clientId !== null) setBounded(this.#options.receivedMessages, clientId, true, MAX_KNOWN_MESSAGES);
     }
   }
 }
 
 function beginningOf(message: unknown): string {
   return (JSON.stringify(boundFrame(message)) ?? '').slice(0, 200);
+}
+
+const MAX_HELD = 1_000;
+
+/**
+ * Requests of an app-server that wait for a person. The first client to answer wins; the server notifies the others by
+ * its own request id.
+ */
+export class CodexRequests {
+  readonly #requests = new PendingRequests();
+  readonly #byRpcId = new Map<string | number, { sessionId: string; requestId: string }>();
+
+  hold(sessionId: string, request: CodexRequest, server: AppServer): void {
+    const { rpcId, value } = request;
+    const { request_id: requestId } = value;
+    // An answer to an earlier request with this id must not apply.
+    this.release(rpcId);
+    setBounded(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
+    this.#requests.open(sessionId, value, (answer) => {
+      const given = answerResult(request, answer);
+      if ('refusal' in given) return given.refusal;
+      return server.answer(rpcId, given.result) ? null : 'the connection to Codex broke';
+    });
+  }
+
+  release(rpcId: string | number): void {
+    const held = this.#byRpcId.get(rpcId);
+    this.#byRpcId.delete(rpcId);
+    if (held !== undefined) this.#requests.release(held.sessionId, held.requestId);
+  }
+
+  /** The connection is gone; the next one repeats its requests. */
+  clear(): void {
+    this.#requests.clear();
+    this.#byRpcId.clear();
+  }
+
+  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+    return outcomeOf(await this.#requests.answer(command));
+  }
+}
+
+/** @returns `result` for the app-server, or the problem */
+function answerResult(request: CodexRequest, answer: RequestAnswer): { result: object } | { refusal: string } {
+  if (answer.kind === 'question') return questionResult(request, answer.answers);
+  if (request.value.kind === 'question') {
+    return { result: request.isForm ? { action: 'decline', content: null, _meta: null } : { answers: {} } };
+  }
+  const found =
+    answer.kind === 'option'
+      ? request.decisions.find(({ option }) => option.id === answer.optionId)
+      : request.decisions.find(({ option }) => (option.kind === 'allow') === answer.isAllowed);
+  return found === undefined ? { refusal: 'Codex does not offer this answer' } : { result: found.result };
+}
+
+function questionResult(
+  { fields, isForm }: CodexRequest,
+  answers: Record<string, string | string[]>,
+): { result: object } | { refusal: string } {
+  const answered = fields.flatMap((field) => {
+    const given = answers[field.question] ?? answers[field.header] ?? answers[field.id];
+    return given === undefined ? [] : [{ field, texts: [given].flat() }];
+  });
+  if (answered.length === 0) return { refusal: 'none of the questions was answered' };
+  if (!isForm) {
+    return {
+      result: { answers: Object.fromEntries(answered.map(({ field, texts }) => [field.id, { answers: texts }])) },
+    };
+  }
+  const content = Object.fromEntries(answered.map(({ field, texts }) => [field.id, typedValue(field, texts)]));
+  return { result: { action: 'accept', content, _meta: null } };
+}
+
+/** Converts to the type of the form field. Anything else stays text, which the MCP server rejects itself. */
+function typedValue({ type }: QuestionField, texts: string[]): unknown {
+  const text = texts.join(', ');
+  if (type === 'texts') return texts;
+  if (type === 'boolean') return /^(yes|true)$/i.test(text.trim());
+  const value = Number(text);
+  return type === 'number' && text.trim() !== '' && Number.isFinite(value) ? value : text;
 }

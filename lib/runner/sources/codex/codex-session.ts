@@ -27,7 +27,7 @@ const QUEUE_MS = 300;
 /** Sends messages and commands to Codex in one session. */
 export class CodexSession {
   readonly sessionId: string;
-  readonly inHand: InFlightMessages;
+  readonly inFlight: InFlightMessages;
   cwd: string | null = null;
   model: string | null = null;
   /** Sent with the next message that starts a turn. */
@@ -44,10 +44,10 @@ export class CodexSession {
     return session;
   }
 
-  private constructor(options: CodexSessionOptions, inHand: InFlightMessages) {
+  private constructor(options: CodexSessionOptions, inFlight: InFlightMessages) {
     this.#options = options;
     this.sessionId = options.sessionId;
-    this.inHand = inHand;
+    this.inFlight = inFlight;
   }
 
   get wakes(): TaskWakes | null {
@@ -55,18 +55,18 @@ export class CodexSession {
   }
 
   /** @param isAgain Codex may have it already */
-  async say(message: InFlightMessage, isAgain: boolean): Promise<CommandOutcome> {
-    if (this.inHand.has(message.messageId)) return { state: 'delivered' };
+  async deliver(message: InFlightMessage, isAgain: boolean): Promise<CommandOutcome> {
+    if (this.inFlight.has(message.messageId)) return { state: 'delivered' };
     const { connection, threadId } = await this.#options.ready();
     const clientId = clientIdOfMessage(message.messageId);
     if (isAgain && (await connection.hasMessage(threadId, clientId))) return { state: 'delivered' };
-    await this.inHand.put(message);
+    await this.inFlight.put(message);
     return await this.#send(message);
   }
 
   /** Resends messages that a previous server had and this one lacks. */
   async resume(connection: CodexConnection, threadId: string): Promise<void> {
-    for (const message of this.inHand.all) {
+    for (const message of this.inFlight.all) {
       if (await connection.hasMessage(threadId, clientIdOfMessage(message.messageId))) continue;
       const { state, reason } = await this.#send(message);
       if (state === 'failed') this.#options.context.report(message.messageId, { state, ...(reason ? { reason } : {}) });
@@ -156,7 +156,7 @@ export class CodexSession {
       : await this.#startTurn(connection, threadId, clientId, input);
     // After a disconnect, the next connection checks whether it arrived.
     if ('result' in answered || answered.isGone) return { state: 'delivered' };
-    this.inHand.remove([messageId]);
+    this.inFlight.remove([messageId]);
     return failed(`Codex refused it: ${answered.error}`);
   }
 
@@ -263,9 +263,9 @@ export class CodexSessions {
 
   /** No session has open work or unanswered messages. */
   get isQuiet(): boolean {
-    return this.all.every(({ sessionId, inHand }) => {
+    return this.all.every(({ sessionId, inFlight }) => {
       const { turn, tasks } = this.#context.openWork(sessionId);
-      return turn === null && tasks.length === 0 && inHand.all.length === 0;
+      return turn === null && tasks.length === 0 && inFlight.all.length === 0;
     });
   }
 

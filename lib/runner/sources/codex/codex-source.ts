@@ -4,8 +4,8 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { CodexAdapter } from '../../adapters/codex/codex-adapter';
-import type { EmittedEvent } from '../../adapters/wire';
-import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
+import type { EmittedEvent, WireEnd } from '../../adapters/wire';
+import { AgentSupervisor, type SupervisedExit } from '../../host/agent-supervisor';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { inFlightMessage } from '../../host/message-delivery';
 import type { CommandOutcome } from '../../host/seen-commands';
@@ -14,8 +14,7 @@ import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/
 import { endSessionHandler, failed, messageText } from '../../host/source-commands';
 import { WireFeed } from '../../host/wire-feed';
 import type { Transport, TransportEnd, TransportListener } from './app-server';
-import { CodexConnection } from './codex-connection';
-import { CodexRequests } from './codex-requests';
+import { CodexConnection, CodexRequests } from './codex-connection';
 import type { CodexSession } from './codex-session';
 import { CodexSessions } from './codex-session';
 import { closeStaleWork, ThreadStore } from './thread-store';
@@ -67,7 +66,7 @@ export class CodexSource implements Source {
   readonly #requests = new CodexRequests();
   readonly #sessions: CodexSessions;
   readonly #receivedMessages = new Map<string, true>();
-  readonly #ending = new AbortController();
+  readonly #supervisor: AgentSupervisor;
   readonly refusals: NonNullable<Source['refusals']> = {};
   /** Only for its own thread. */
   readonly end?: Source['end'];
@@ -75,7 +74,6 @@ export class CodexSource implements Source {
   readonly reach?: Source['reach'];
   #store: ThreadStore | null = null;
   #link: Transport | null = null;
-  #process: SessionFacts['process'];
   #provider: string | null = null;
   #trouble: string | null = null;
   #isStaleWorkClosed = false;
@@ -85,9 +83,6 @@ export class CodexSource implements Source {
   #isClosed = false;
   /** Why a restart is pointless. */
   #fatal: string | null = null;
-  #life: Promise<void> = Promise.resolve();
-  #closing: Promise<void> | null = null;
-  readonly #quiet = new DrainWait();
 
   constructor(options: CodexSourceOptions) {
     this.#options = options;
@@ -100,30 +95,41 @@ export class CodexSource implements Source {
     this.#sessions = new CodexSessions(options.context, this.#adapter);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: { ...options.context, emit: (...told) => this.#emit(...told) },
+      context: { ...options.context, emit: (...emitted) => this.#emit(...emitted) },
       record: options.record,
       now: this.#now,
-      onTold: (events) => this.#observe(events),
-      onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inHand.remove(ids),
+      onEmitted: (events) => this.#observe(events),
+      onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inFlight.remove(ids),
+    });
+    this.#supervisor = new AgentSupervisor({
+      name: 'Codex',
+      context: options.context,
+      run: () => this.#runChild(),
+      exited: (end) => this.#exited(end),
+      isIdle: () => this.#sessions.isQuiet,
+      stop: () => {
+        this.#sessions.end();
+        this.#link?.close();
+      },
+      kill: () => this.#link?.kill(),
+      killAfterMs: options.own === null ? 0 : CLOSE_WITHIN_MS,
+      now: this.#now,
     });
     if (options.own === null) {
       this.refusals = { 'session.end': IN_TERMINAL };
       this.reach = async () => (this.#outage === undefined ? ((await options.reach?.()) ?? null) : this.#outage);
-    } else {
-      this.#process = { state: 'starting', pid: null, exitCode: null };
-      this.end = endSessionHandler(options.context);
-    }
+    } else this.end = endSessionHandler(options.context);
   }
 
   get sessions(): SessionFacts[] {
-    return this.#sessions.all.map(({ sessionId, cwd, model, inHand }) => ({
+    return this.#sessions.all.map(({ sessionId, cwd, model, inFlight }) => ({
       sessionId,
       ...(cwd === null ? {} : { cwd }),
       ...(model === null ? {} : { model }),
-      ...(this.#process === undefined ? {} : { process: this.#process }),
+      ...(this.#options.own === null ? {} : { process: this.#supervisor.process }),
       ...(this.#trouble === null ? {} : { trouble: this.#trouble }),
       provider: this.#provider,
-      pendingMessages: inHand.all.length,
+      pendingMessages: inFlight.all.length,
       attachments: ATTACHMENT_KINDS,
     }));
   }
@@ -135,8 +141,8 @@ export class CodexSource implements Source {
       await this.#sessions.recall(sessionId);
     if (own !== null) {
       await this.#closeStaleWork(new Set());
-      this.#life = this.#runChild(own);
-    } else this.#life = this.#runShared();
+      this.#supervisor.start();
+    } else this.#supervisor.start(() => this.#runShared());
   }
 
   /** Sessions that the previous process left with open work. */
@@ -145,20 +151,19 @@ export class CodexSource implements Source {
     return [...new Set(known)].filter((id) => !isNothing(this.#context.openWork(id)));
   }
 
-  close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.end();
-    this.#closing ??= this.#end(deadlineMs, reason);
-    return this.#closing;
+  async close(deadlineMs: number, reason: string): Promise<void> {
+    await this.#supervisor.close(this.#options.own === null ? 0 : deadlineMs, reason);
+    this.#feed.close();
   }
 
-  async say(
+  async deliver(
     { sessionId, body }: CommandOf<'message'>,
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
     const { messageId } = body;
     const text = messageText(body);
-    return await this.#in(sessionId, (session) => session.say(inFlightMessage(messageId, text, files), again));
+    return await this.#in(sessionId, (session) => session.deliver(inFlightMessage(messageId, text, files), again));
   }
 
   async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
@@ -201,33 +206,21 @@ export class CodexSource implements Source {
     }
   }
 
-  async #runChild(own: OwnThread): Promise<void> {
-    const restarts = new RestartPolicy();
-    for (;;) {
-      const startedAt = this.#now();
-      this.#setProcess({ state: 'starting', pid: null, exitCode: null });
-      const end = await this.#runOnce((connection) => this.#openThread(connection, own));
-      const { exitCode, signal } = end;
-      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
-      if (this.#ending.signal.aborted) return;
-      if (this.#fatal !== null) {
-        await this.#sessionEnded(own.sessionId, this.#fatal);
-        this.#giveUp(this.#fatal);
-        return;
-      }
-      const { reason } = end;
-      const next = restarts.exited(startedAt, this.#now());
-      if (next.kind === 'give-up') {
-        const why = `Codex exited ${next.exits} times within ${next.withinMs / 1_000} s; last reason: it ${reason}`;
-        await this.#feed.ended({ reason: why, exitCode, signal });
-        this.#giveUp(why);
-        return;
-      }
-      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
-      const again = `Restarting in ${next.waitMs / 1_000} s. ${MAY_RUN_ON}`;
-      await this.#feed.ended({ reason, exitCode, signal, goesOn: again });
-      await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
-    }
+  async #runChild(): Promise<SupervisedExit> {
+    const own = this.#options.own as OwnThread;
+    this.#supervisor.process = { state: 'starting', pid: null, exitCode: null };
+    const end = await this.#runOnce((connection) => this.#openThread(connection, own));
+    return { ...end, fatal: this.#fatal };
+  }
+
+  async #exited(end: WireEnd): Promise<void> {
+    const { sessionId } = this.#options.own as OwnThread;
+    if (end.goesOn !== undefined) return await this.#feed.ended({ ...end, goesOn: `${end.goesOn} ${MAY_RUN_ON}` });
+    if (end.isAsked !== true) this.#sessions.end();
+    const isKnown = this.#adapter.threads.some(({ writer }) => writer.sessionId === sessionId);
+    if (isKnown) return await this.#feed.ended(this.#fatal === null ? end : { reason: this.#fatal, isAsked: true });
+    const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason: end.reason } };
+    await this.#context.emit(sessionId, [{ occurredAt: this.#now(), event }]);
   }
 
   async #runShared(): Promise<void> {
@@ -241,7 +234,7 @@ export class CodexSource implements Source {
         await this.#followAll(connection);
         return null;
       });
-      if (this.#ending.signal.aborted) return;
+      if (this.#supervisor.signal.aborted) return;
       failures += 1;
       this.#outage = end.reason;
       const waitMs = retryMs('unavailable', failures, random());
@@ -249,7 +242,7 @@ export class CodexSource implements Source {
       this.#trouble = `${capitalize(end.reason)}; start codex in a terminal. Retrying every few seconds.`;
       if (failures === 1) this.#context.log('warn', `${end.reason}; retrying`);
       this.#context.changed();
-      await pause(waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
+      await pause(waitMs, undefined, { signal: this.#supervisor.signal }).catch(() => undefined);
     }
   }
 
@@ -269,10 +262,10 @@ export class CodexSource implements Source {
       memory: this.#threads,
       context: this.#context,
       isShared: this.#options.own === null,
-      taken: this.#receivedMessages,
+      receivedMessages: this.#receivedMessages,
       onThread: (threadId, thread) => this.#onThread(threadId, thread),
       onFollowed: (threadId) => this.#onFollowed(connection, threadId),
-      onAsked: (request, server) => {
+      onRequest: (request, server) => {
         const sessionId = this.#adapter.sessionOf(request.threadId);
         if (sessionId !== null) this.#requests.hold(sessionId, request, server);
       },
@@ -282,14 +275,14 @@ export class CodexSource implements Source {
     });
     const { link } = connection.server;
     this.#link = link;
-    if (this.#ending.signal.aborted) link.kill();
+    if (this.#supervisor.signal.aborted) link.kill();
     const greeted = await connection.greet();
     if ('problem' in greeted) {
       if (!greeted.isGone) this.#context.log('warn', `Codex refused to initialize: ${greeted.problem}`);
       link.kill();
     } else {
       this.#provider = greeted.provider ?? this.#provider;
-      if (link.pid !== null) this.#setProcess({ state: 'running', pid: link.pid, exitCode: null });
+      if (link.pid !== null) this.#supervisor.process = { state: 'running', pid: link.pid, exitCode: null };
       const problem = await up(connection);
       if (problem !== null) {
         this.#context.log('error', problem);
@@ -323,8 +316,8 @@ export class CodexSource implements Source {
       this.#threads.assign(known, known, this.#now());
     }
     session.note = workspaceNote;
-    const begun = await connection.begin({ cwd, ...params });
-    return 'problem' in begun ? `Codex can't start a thread: ${begun.problem}` : null;
+    const started = await connection.begin({ cwd, ...params });
+    return 'problem' in started ? `Codex can't start a thread: ${started.problem}` : null;
   }
 
   async #followAll(connection: CodexConnection): Promise<void> {
@@ -343,7 +336,7 @@ export class CodexSource implements Source {
     session.cwd = textOf(thread.cwd) ?? session.cwd;
     session.model = textOf(thread.model) ?? session.model;
     const cursor = this.#threads.assign(threadId, sessionId, this.#now());
-    if (isNew) await this.#context.opened(sessionId, undefined, [cursor]);
+    if (isNew) await this.#context.announceSession(sessionId, undefined, [cursor]);
     else await this.#context.emit(sessionId, [], [cursor]);
     this.#context.changed();
   }
@@ -377,7 +370,7 @@ export class CodexSource implements Source {
       if (!own.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) continue;
       void session?.turnEnded().catch((error: Error) => this.#context.log('debug', error.message));
     }
-    if (this.#sessions.isQuiet) this.#quiet.end();
+    this.#supervisor.checkIdle();
   }
 
   /** Redacts command output. */
@@ -404,37 +397,6 @@ export class CodexSource implements Source {
   get #threads(): ThreadStore {
     if (this.#store === null) throw new Error('the source has not been started');
     return this.#store;
-  }
-
-  async #end(deadlineMs: number, reason: string): Promise<void> {
-    const { own } = this.#options;
-    if (own !== null && deadlineMs > 0 && !this.#sessions.isQuiet) await this.#quiet.within(deadlineMs);
-    this.#ending.abort();
-    this.#sessions.end();
-    this.#link?.close();
-    const killing = setTimeout(() => this.#link?.kill(), own === null ? 0 : CLOSE_WITHIN_MS);
-    await this.#life;
-    clearTimeout(killing);
-    if (own !== null) await this.#sessionEnded(own.sessionId, reason);
-    this.#feed.close();
-  }
-
-  async #sessionEnded(sessionId: string, reason: string): Promise<void> {
-    const isKnown = this.#adapter.threads.some(({ writer }) => writer.sessionId === sessionId);
-    if (isKnown) return await this.#feed.ended({ reason, isAsked: true });
-    const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason } };
-    await this.#context.emit(sessionId, [{ occurredAt: this.#now(), event }]);
-  }
-
-  #giveUp(why: string): void {
-    this.#ending.abort();
-    this.#sessions.end();
-    this.#context.gaveUp(why);
-  }
-
-  #setProcess(process: SessionFacts['process']): void {
-    this.#process = process;
-    this.#context.changed();
   }
 }
 

@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { redactOutput } from '@interlude/protocol/redaction/redact-output';
-import { truncateText } from '@interlude/protocol/text';
 
-import { CliError, EXIT, SWITCH, TEXT, TOKEN_HELP } from '../../cli/command';
-import { controlPath } from '../../host/control-file';
+import { CliError, EXIT, TOKEN_HELP } from '../../cli/command';
 import { interludeCommand } from '../../host/own-program.mjs';
-import type { RunnerKind } from '../runner-kind';
+import { agentIdOf, exists, folderOf, isInstalled, onThisMachine, type RunnerKind } from '../runner-kind';
 import { connectSocket, probeSocket, spawnAppServer } from './app-server';
 import { CodexSource, type OwnThread } from './codex-source';
 import { ThreadStore } from './thread-store';
@@ -46,7 +43,6 @@ once. Records that have not reached the dashboard are sent by the next run.
 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 Codex is not installed.`;
 
-const TEXTS = ['socket', 'command', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox', 'end-within'];
 /** Options of a started thread, meaningless for threads of the operator. */
 const OF_OWN = ['command', 'session', 'prompt', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox'];
 
@@ -79,37 +75,40 @@ export const kind: RunnerKind = {
     shared: true,
   },
   help: HELP,
-  takesPrompt: true,
-  flags: { ...Object.fromEntries(TEXTS.map((name) => [name, TEXT])), start: SWITCH },
-  async prepare({ flag, has, seconds, usage, env, dataDir }) {
+  acceptsPrompt: true,
+  flags: ['socket', 'command', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox', 'end-within'],
+  switches: ['start'],
+  async prepare({ flag, has, seconds, usage, env }) {
     oneOf(flag('approval-policy'), POLICIES, '--approval-policy', usage);
     oneOf(flag('sandbox'), SANDBOXES, '--sandbox', usage);
     if (has('start') && flag('socket') !== undefined) throw usage('--start and --socket exclude each other');
     const endWithinMs = seconds('end-within', 30, 3_600);
     const socket = resolve(flag('socket') ?? join(codexHome(env), 'app-server-control', 'app-server-control.sock'));
-    const isShared = !has('start') && (flag('socket') !== undefined || (!wantsOwn(flag) && (await isThere(socket))));
+    const isShared = !has('start') && (flag('socket') !== undefined || (!wantsOwn(flag) && (await exists(socket))));
     const ofOwn = isShared ? OF_OWN.find((name) => flag(name) !== undefined) : undefined;
     if (ofOwn !== undefined) throw usage(`--${ofOwn} is for a Codex that is started; leave --socket out`);
     const cwd = await folderOf(flag('cwd') ?? '.');
-    const machine = hostname().split('.')[0];
     const shared = { source: 'app-server-socket', host: hostname(), agentGoesOn: true };
     const program = { command: flag('command') ?? 'codex', cwd, env };
-    if (!isShared) await mustStart(program.command, env);
+    if (!isShared && !(await isInstalled(program.command, cwd, env))) {
+      const next = 'install it (npm install -g @openai/codex), or name it with --command';
+      throw new CliError(
+        EXIT.notInstalled,
+        `no Codex runs on this machine, and there is no ${program.command}; ${next}`,
+      );
+    }
     const model = flag('model');
     return {
       about: { kind: 'codex', ...(isShared ? shared : { source: 'app-server', ...(model ? { model } : {}) }) },
-      journal: 'codex',
-      meanwhile: 'the agent continues',
-      agentId: isShared ? `codex@${machine}` : `${nameOf(cwd)}@${machine}`,
-      carries: async (outbox) => {
+      agentId: isShared ? onThisMachine('codex') : agentIdOf(cwd),
+      matches: async (outbox) => {
         const known = [...(await ThreadStore.read(outbox))];
         return known.some(([id, { sessionId }]) => sessionId === flag('session') || id === flag('resume'));
       },
-      controlFile: (agentId) => controlPath(dataDir, agentId),
       callers: { by: 'call', client: /^codex/i, ...(isShared ? { listensAt: socket } : {}) },
       endWithinMs: isShared ? 0 : endWithinMs,
       async open({ agentId, outbox, logger, record, workspaceNote }) {
-        const verb = isShared && (await isThere(socket)) ? 'follows' : 'waits for';
+        const verb = isShared && (await exists(socket)) ? 'follows' : 'waits for';
         const resume = flag('resume');
         const known = (await ThreadStore.read(outbox)).get(resume ?? '')?.sessionId;
         const own: OwnThread | null = isShared
@@ -147,43 +146,10 @@ function codexHome(env: Record<string, string | undefined>): string {
   return env.CODEX_HOME || join(env.HOME || homedir(), '.codex');
 }
 
-function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** Looks up a name without a slash on the PATH. */
-async function mustStart(command: string, env: Record<string, string | undefined>): Promise<void> {
-  const places = /[/\\]/.test(command) ? [command] : (env.PATH ?? '').split(':').map((folder) => join(folder, command));
-  for (const place of places) if (await isThere(place)) return;
-  const next = 'install it (npm install -g @openai/codex), or name it with --command';
-  throw new CliError(EXIT.notInstalled, `no Codex runs on this machine, and there is no ${command}; ${next}`);
-}
-
 function oneOf(value: string | undefined, values: readonly string[], name: string, usage: (problem: string) => Error) {
   if (value !== undefined && !values.includes(value)) throw usage(`${name} is one of ${values.join(', ')}`);
 }
 
 function defined(params: Record<string, string | undefined>): object {
   return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
-}
-
-function nameOf(cwd: string): string {
-  const name = cwd
-    .split(/[/\\]/)
-    .at(-1)
-    ?.replaceAll(/[^\w.-]+/g, '-');
-  return truncateText(name || 'root', 80);
-}
-
-async function folderOf(path: string): Promise<string> {
-  const folder = resolve(path);
-  const isFolder = await stat(folder).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (!isFolder) throw new CliError(EXIT.failed, `${folder} is not a folder`);
-  return folder;
 }

@@ -103,7 +103,7 @@ export async function closeStaleWork(
       openTasks: goesOn ? open.tasks : [],
       openRequests: goesOn && parentThreadId === null ? open.requests : [],
     };
-    const events = adapter.takeUp(threadId, before, now);
+    const events = adapter.restore(threadId, before, now);
     if (events.length > 0) {
       await context.emit(
         sessionId,

@@ -56,7 +56,7 @@ export class IdleDelivery {
     return null;
   }
 
-  /** A wait has shown its messages. @returns whether they were handoff to it */
+  /** A wait has shown its messages. @returns whether they were handed to it */
   async confirm(claim: string): Promise<boolean> {
     const handoff = this.#waits.confirm(claim);
     const mirror = this.#options.mirrors.get(handoff?.sessionId ?? '');
@@ -64,7 +64,7 @@ export class IdleDelivery {
     await mirror.keep((messages, now) => {
       const messageIds = messages.waited.shown(claim, now);
       messages.reached(messageIds);
-      this.#options.inbox.handedOver(messageIds);
+      this.#options.inbox.delivered(messageIds);
     });
     // The wait was useful, so the agent may be reminded of it.
     mirror.offeredToListen(false);
@@ -75,7 +75,7 @@ export class IdleDelivery {
   handTo(mirror: SessionMirror): boolean {
     const { sessionId } = mirror;
     if (!this.#waits.isListening(sessionId)) return false;
-    const waiting = this.#options.inbox.waitingFor(sessionId).filter(({ messageId }) => !mirror.isInHand(messageId));
+    const waiting = this.#options.inbox.waitingFor(sessionId).filter(({ messageId }) => !mirror.isInFlight(messageId));
     if (waiting.length === 0) return true;
     const { text, messageIds } = pendingReplyPrompt(waiting);
     const store = ({ claim }: Handoff) => {
@@ -89,7 +89,7 @@ export class IdleDelivery {
 
   /** The turn ended without a stop hook taking the messages. */
   turnEnded(mirror: SessionMirror): void {
-    if (!this.handTo(mirror)) this.#refuse(mirror, 'its turn ended before the message could be handoff over');
+    if (!this.handTo(mirror)) this.#refuse(mirror, 'its turn ended before the message could be delivered');
   }
 
   /** @returns the hint about listening, once per idle period and again after a missed message */
@@ -118,7 +118,7 @@ export class IdleDelivery {
   #refuse(mirror: SessionMirror, why: string): void {
     const { inbox } = this.#options;
     const reason = `${IN_TERMINAL}, and ${why}`;
-    const refused = inbox.refuse(mirror.sessionId, reason, (messageId) => mirror.isInHand(messageId));
+    const refused = inbox.refuse(mirror.sessionId, reason, (messageId) => mirror.isInFlight(messageId));
     // A listening agent would have received them.
     if (refused > 0) mirror.offeredToListen(false);
   }
@@ -130,7 +130,7 @@ export class IdleDelivery {
     if (mirror === undefined) return;
     await mirror.keep((messages) => messages.waited.returned(claim));
     // The transcript may show by now that they were displayed.
-    const back = messageIds.filter((messageId) => !mirror.wasHandedOver(messageId));
+    const back = messageIds.filter((messageId) => !mirror.wasDelivered(messageId));
     if (back.length > 0) log('warn', `a wait of ${sessionId} did not show ${back.length} message(s)`);
     inbox.returned(back);
     this.#changed(sessionId);
@@ -152,7 +152,7 @@ interface WaitRegistryOptions {
   onReturned: (handoff: Handoff) => void;
 }
 
-/** Messages handoff to a wait and not shown yet. */
+/** Messages handed to a wait and not shown yet. */
 interface Handoff {
   claim: string;
   sessionId: string;

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
-import { CliError, EXIT, SWITCH, TOKEN_HELP } from '../../cli/command';
+import { CliError, EXIT, TOKEN_HELP } from '../../cli/command';
 import { controlPath, HOOKS_CONTROL, readControlFile } from '../../host/control-file';
 import { interludeCommand } from '../../host/own-program.mjs';
-import type { RunnerKind } from '../runner-kind';
+import { onThisMachine, type RunnerKind } from '../runner-kind';
 import { HooksSource } from './hooks-source';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'hooks'])} [options]
@@ -58,19 +58,17 @@ export const kind: RunnerKind = {
     shared: true,
   },
   help: HELP,
-  flags: { 'no-offer': SWITCH },
+  switches: ['no-offer'],
   async prepare({ flag, has, usage, env, dataDir }) {
     if (flag('record') !== undefined)
       throw usage('Claude Code keeps its transcripts itself: nothing needs to be recorded');
     const controlFile = controlPath(dataDir, env.INTERLUDE_CONTROL_NAME ?? HOOKS_CONTROL);
     return {
       about: { kind: 'hooks', source: 'claude-terminal', host: hostname(), agentGoesOn: true },
-      journal: 'hooks',
-      carriesMany: true,
-      meanwhile: 'the agent continues',
-      agentId: `terminals@${hostname().split('.')[0]}`,
-      isAlone: true,
-      controlFile: () => controlFile,
+      hasManySessions: true,
+      agentId: onThisMachine('terminals'),
+      isExclusive: true,
+      controlFile,
       callers: { by: 'process', client: /^claude/i },
       endWithinMs: 0,
       async open({ agentId, logger }) {

@@ -1,6 +1,6 @@
 import type { Command } from '@interlude/protocol/commands';
 import { truncateText } from '@interlude/protocol/text';
-import { setBounded } from '../../adapters/bounded-map';
+import { setBounded } from '../../adapters/wire';
 import type { PendingReply } from '../../host/pending-replies';
 import type { CommandOutcome } from '../../host/seen-commands';
 import { failed } from '../../host/source-commands';
@@ -45,7 +45,7 @@ export class MessageInbox {
     for (const id of messageIds) setBounded(this.#uncertain, id, true, MOST_REFUSED);
   }
 
-  handedOver(messageIds: readonly string[]): void {
+  delivered(messageIds: readonly string[]): void {
     for (const id of messageIds) this.#settle(id, { state: 'delivered' });
   }
 
@@ -59,12 +59,14 @@ export class MessageInbox {
   }
 
   /**
-   * Refuses the messages that no stop hook took.
-   * @param isInHand whether a later stop hook took the message
+   * Refuses the messages that no stop hook delivered.
+   * @param isInFlight whether a later stop hook delivers the message
    * @returns the number of refused messages
    */
-  refuse(sessionId: string, reason: string, isInHand = (_messageId: string) => false): number {
-    const refused = [...this.#waiting].filter(([id, { command }]) => command.sessionId === sessionId && !isInHand(id));
+  refuse(sessionId: string, reason: string, isInFlight = (_messageId: string) => false): number {
+    const refused = [...this.#waiting].filter(
+      ([id, { command }]) => command.sessionId === sessionId && !isInFlight(id),
+    );
     for (const [id] of refused) this.#settle(id, this.refuseOne(id, reason));
     return refused.length;
   }

@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../../adapters/bounded-map';
 import { comparisonKey } from '../../adapters/claude/final-text';
 import type { HookMoment } from '../../adapters/claude/stop-hooks';
 import { lineText } from '../../adapters/claude/transcript-line';
 import { parseNotifications } from '../../adapters/claude/transcript-tasks';
+import { setBounded } from '../../adapters/wire';
 import type { MirrorState } from './mirror-state';
 
 /** Read or answered messages remembered. */
@@ -50,13 +50,13 @@ export class MessageTracker {
     for (const id of messageIds) setBounded(this.#reached, id, true, MOST_MESSAGES);
   }
 
-  handedOver(messageIds: readonly string[], now: number): void {
+  delivered(messageIds: readonly string[], now: number): void {
     this.#handed = [...this.#handed, ...messageIds];
     this.reached(messageIds);
     this.#handedAt = now;
   }
 
-  /** @param isItsOwn whether a stop hook belongs to this turn, which ends found hold */
+  /** @param isItsOwn whether a stop hook belongs to this turn, which ends its hold */
   turnEnded(isAnswer: boolean, isItsOwn: (moment: HookMoment) => boolean): void {
     if (isAnswer) for (const id of this.#handed) setBounded(this.#answered, id, true, MOST_MESSAGES);
     this.#handed = [];
@@ -138,19 +138,19 @@ class StopHookHolds {
 export interface WaitMessage {
   claim: string;
   messageIds: readonly string[];
-  /** Time of the handoff, or of found confirmation. Epoch milliseconds. */
+  /** Time of the handoff, or of its confirmation. Epoch milliseconds. */
   at: number;
   isShown: boolean;
 }
 
-/** How long the agent may take to notice the end of found wait; afterwards the message is pending again. */
+/** How long the agent may take to notice the end of its wait; afterwards the message is pending again. */
 const NOTICE_MS = 90_000;
 const MOST_WAITS = 64;
 /** Matches our command in whatever form the agent runs it. */
 const RUNS_WAIT = /\binterlude(?:\.mjs)?['"]?\s(?:[^|;&\n]*\s)?wait\b/;
 
 /**
- * Messages that reach the agent through a wait. The transcript shows when the agent notices found end; that turn answers
+ * Messages that reach the agent through a wait. The transcript shows when the agent notices its end; that turn answers
  * them.
  */
 export class WaitMessages {

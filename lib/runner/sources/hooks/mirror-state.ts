@@ -85,7 +85,7 @@ const mirrorState = z.object({
   offers: list(offer),
   /** Messages handed to a wait until the transcript shows its end. */
   waited: list(waited),
-  /** The agent was told that it can listen while it is idle, and nobody has missed that since. */
+  /** The agent got the hint about listening, and has missed no message since. */
   wasOffered: flag,
   /** Messages given to the agent in the open turn. */
   handed: list(text),
@@ -138,7 +138,7 @@ export interface QuietPeriods {
   /** When the session was left; null if it continues. */
   leftAt: number | null;
   /** The transcript lacks the text from the stop hook, or any end of the turn. */
-  lacksLastWords: boolean;
+  lacksFinalText: boolean;
   /** The response of a stop hook is on its way. */
   isHeld: boolean;
   /** Start of the search for a hold of the open turn; null without one. */
@@ -148,10 +148,10 @@ export interface QuietPeriods {
 }
 
 /** Whether a left session has nothing more to write. */
-export function isEndingOver({ now, lastLineAt, leftAt, lacksLastWords, heldSince }: QuietPeriods): boolean {
+export function isEndingOver({ now, lastLineAt, leftAt, lacksFinalText, heldSince }: QuietPeriods): boolean {
   if (leftAt === null) return false;
   const isQuiet = now - Math.max(lastLineAt, leftAt) >= LAST_WORDS_MS.still;
-  const isComplete = isQuiet && !lacksLastWords && heldSince === null;
+  const isComplete = isQuiet && !lacksFinalText && heldSince === null;
   return isComplete || now - leftAt >= LAST_WORDS_MS.most;
 }
 
@@ -167,9 +167,9 @@ function isHoldActive({ now, heldSince, leftAt }: QuietPeriods): boolean {
 
 /** Whether a turn is complete after its stop hook. */
 export function isTurnOver({ heardAt, promptedAt, text, failure }: PendingStop, periods: QuietPeriods): boolean {
-  const { now, lastLineAt, leftAt, lacksLastWords, handedAt } = periods;
+  const { now, lastLineAt, leftAt, lacksFinalText, handedAt } = periods;
   if (isHoldActive(periods)) return false;
-  if (!lacksLastWords) return isEndingOver(periods) || now - Math.max(lastLineAt, heardAt) >= QUIET_MS;
+  if (!lacksFinalText) return isEndingOver(periods) || now - Math.max(lastLineAt, heardAt) >= QUIET_MS;
   const since = Math.max(heardAt, handedAt);
   if (promptedAt !== null && now - Math.max(promptedAt, since) >= LAST_LINE_MS.prompted) return true;
   const most = text === null && failure === null ? LAST_LINE_MS.wordless : LAST_LINE_MS.most;

@@ -85,7 +85,7 @@ export class PermissionHooks {
     hook.requestId = requestId;
     const give = (answer: RequestAnswer) => this.#answer(hook, requestId, answer);
     const kind = value.kind === 'question' ? 'question' : 'permission';
-    this.#requests.hold({ sessionId, requestId, kind, tool: hook.tool, input, give });
+    this.#requests.hold({ sessionId, requestId, kind, tool: hook.tool, input, deliver: give });
   }
 
   /** Answered in the terminal, or withdrawn. */

@@ -1,11 +1,11 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../../adapters/bounded-map';
 import { claudeVersion } from '../../adapters/claude/claude-adapter';
 import type { HookClaim, HookMoment } from '../../adapters/claude/stop-hooks';
 import { TranscriptAdapter } from '../../adapters/claude/transcript-adapter';
 import { stopFeedbackOf } from '../../adapters/claude/transcript-line';
+import { setBounded } from '../../adapters/wire';
 import { hasExited, type ProcessIdentity, startMarkOf, startTimeOf } from '../../host/process-lookup';
 import type { StopDecision } from './message-inbox';
 import { MessageTracker } from './message-tracker';
@@ -38,7 +38,7 @@ export interface SessionMirrorOptions {
   state: MirrorState | null;
   /** @returns once stored, if that takes time */
   emit: (outputs: TimedEvent[], state: MirrorState) => void | Promise<void>;
-  onHandedOver: (messageIds: string[]) => void;
+  onDelivered: (messageIds: string[]) => void;
   onTurnEnded: () => void;
   /** A request was opened. @param value of `request:opened` */
   onRequestOpened?: (value: Fields) => void;
@@ -67,8 +67,10 @@ export class SessionMirror {
   /** Rereading lines that the previous mirror emitted. */
   #isRecalling = false;
   #lastLineAt = 0;
-  #provider: string | null = null;
-  #isInteractive = false;
+  /** Program and version; null until a line has them. */
+  provider: string | null = null;
+  /** A person uses it. `claude -p` would continue until its background work ends. */
+  isInteractive = false;
   #ending: (SessionEnding & { at: number; ranAt: number }) | null = null;
   #began: number;
   #ended: (SessionEnding & { at: number }) | null = null;
@@ -76,7 +78,7 @@ export class SessionMirror {
   #replacedAt: number | null = null;
   /** The previous process still runs. */
   #isShared = false;
-  readonly #messages: MessageTracker;
+  readonly messages: MessageTracker;
   /** Values of open requests. */
   readonly #requests = new Map<string, Fields>();
   #work: Promise<void>;
@@ -87,11 +89,11 @@ export class SessionMirror {
     this.#adapter = new TranscriptAdapter({ sessionId: options.sessionId });
     this.#state = structuredClone(options.state ?? newMirrorState(options.file));
     this.#state.file = options.file;
-    this.#messages = new MessageTracker(this.#state);
+    this.messages = new MessageTracker(this.#state);
     this.#report = new SelfReport(this.#now());
     this.#files = new TranscriptFiles({
       read: this.#state,
-      subagents: () => this.#adapter.subagents,
+      subagents: () => this.#adapter.tasks.subagents,
       onLines: (lines) => this.#onLines(lines),
       log: options.log,
     });
@@ -132,22 +134,9 @@ export class SessionMirror {
     return this.#adapter.openRunId;
   }
 
-  get provider(): string | null {
-    return this.#provider;
-  }
-
-  /** A person uses it. `claude -p` would continue until its background work ends. */
-  get isInteractive(): boolean {
-    return this.#isInteractive;
-  }
-
   /** A turn is running, so a stop hook will follow. */
   get isBusy(): boolean {
     return !this.#state.ended && (this.#adapter.openRunId !== null || this.#report.activity === 'busy');
-  }
-
-  get messages(): MessageTracker {
-    return this.#messages;
   }
 
   /** Whether the message was typed in the terminal and is answered there. */
@@ -156,13 +145,13 @@ export class SessionMirror {
   }
 
   /** Whether the message is in delivery, given to the agent, or answered. */
-  isInHand(messageId: string): boolean {
-    return this.#messages.has(messageId, this.#now());
+  isInFlight(messageId: string): boolean {
+    return this.messages.has(messageId, this.#now());
   }
 
   /** Whether the transcript shows the message. */
-  wasHandedOver(messageId: string): boolean {
-    return this.#messages.hasReached(messageId);
+  wasDelivered(messageId: string): boolean {
+    return this.messages.hasReached(messageId);
   }
 
   /**
@@ -187,7 +176,7 @@ export class SessionMirror {
 
   /** @param entrypoint from the hook environment or a transcript line */
   startedAs(entrypoint: string): void {
-    this.#isInteractive = entrypoint === CLI;
+    this.isInteractive = entrypoint === CLI;
   }
 
   /**
@@ -262,10 +251,10 @@ export class SessionMirror {
   ): void {
     const [moment, heardAt] = [this.#momentOf(claim), this.#now()];
     this.#report.update('idle', moment.at, heardAt);
-    this.#messages.offers.withdraw(moment);
+    this.messages.offers.withdraw(moment);
     this.#enqueue(() => {
       this.#adapter.announced({ ...moment, heardAt, text, failure });
-      if (runs !== undefined) this.#adapter.listed(runs, moment.at);
+      if (runs !== undefined) this.#adapter.tasks.listed(runs, moment.at);
       this.#emit([], true);
     });
   }
@@ -283,7 +272,7 @@ export class SessionMirror {
   async offer({ messageIds, reason }: Pick<StopDecision, 'messageIds' | 'reason'>, claim?: HookClaim): Promise<void> {
     const [moment, since] = [this.#momentOf(claim), this.#now()];
     this.#report.update('busy', moment.at, since);
-    this.#messages.offers.put({ messageIds, reason, moment, since });
+    this.messages.offers.put({ messageIds, reason, moment, since });
     await this.keep();
   }
 
@@ -303,7 +292,7 @@ export class SessionMirror {
   async keep(change: (messages: MessageTracker, now: number) => void = () => {}): Promise<void> {
     const stored: (void | Promise<void>)[] = [];
     this.#enqueue(() => {
-      change(this.#messages, this.#now());
+      change(this.messages, this.#now());
       stored.push(this.#emit([], true));
     });
     await this.#work;
@@ -311,15 +300,15 @@ export class SessionMirror {
   }
 
   /** @param about with `expiresAt` until which it can be answered elsewhere */
-  asked(tool: string, input: unknown, about: Fields): void {
+  requestOpened(tool: string, input: unknown, about: Fields): void {
     this.#enqueue(() => {
       this.#state.asks.push({ tool, input, isHeld: about.expiresAt !== undefined });
-      this.#emit(this.#adapter.permissionAsked(tool, input, about, this.#now()));
+      this.#emit(this.#adapter.requestOpened(tool, input, about, this.#now()));
     });
   }
 
-  answered(requestId: string, answer: Fields): void {
-    this.#enqueue(() => void this.#emit(this.#adapter.permissionAnswered(requestId, answer, this.#now()), true));
+  requestAnswered(requestId: string, answer: Fields): void {
+    this.#enqueue(() => void this.#emit(this.#adapter.requestAnswered(requestId, answer, this.#now()), true));
   }
 
   /** Emits the request again without an expiry: only the terminal can answer it now. */
@@ -379,7 +368,7 @@ export class SessionMirror {
       this.#state.settled = this.#adapter.pendingCommand;
       this.#emit(this.#adapter.commandSettled(), true);
     }
-    if (this.#adapter.hasSaidLastWord && isHookOverdue(quiet)) {
+    if (this.#adapter.hasFinished && isHookOverdue(quiet)) {
       this.#options.log('info', `session ${this.sessionId} ended its turn without a stop hook`);
       this.#report.concluded(now);
       this.#emit(this.#adapter.stopped(now));
@@ -387,7 +376,7 @@ export class SessionMirror {
     if (this.#report.activity === 'busy' && this.#adapter.openRunId === null && isHookOverdue(quiet)) {
       this.#options.log('warn', `session ${this.sessionId} reported busy but is doing nothing; treating it as idle`);
       this.#report.concluded(now);
-      this.#messages.offers.drop();
+      this.messages.offers.drop();
     }
     if (this.#ending !== null && isOver) {
       const { reason, isAsked } = this.#ending;
@@ -396,7 +385,7 @@ export class SessionMirror {
       if (this.#state.ended) return;
       this.#state.ended = true;
       this.#ended = { reason, isAsked, at: now };
-      this.#messages.offers.drop();
+      this.messages.offers.drop();
       this.#emit(this.#adapter.ended(now, { reason, isAsked }), true);
     }
     // Late lines are emitted, and the session ends again.
@@ -422,20 +411,20 @@ export class SessionMirror {
       lastLineAt: this.#lastLineAt,
       reportedAt: this.#report.heardAt,
       leftAt: this.#ending?.at ?? null,
-      lacksLastWords: this.#adapter.lacksLastWords || (lacksText && !this.#adapter.hasSaidLastWord),
-      isHeld: this.#messages.offers.isAny,
-      heldSince: this.#messages.offers.sinceOf((moment) => !this.#adapter.stops.isAhead(moment)),
-      handedAt: this.#messages.handedAt,
+      lacksFinalText: this.#adapter.lacksFinalText || (lacksText && !this.#adapter.hasFinished),
+      isHeld: this.messages.offers.isAny,
+      heldSince: this.messages.offers.sinceOf((moment) => !this.#adapter.stops.isAhead(moment)),
+      handedAt: this.messages.handedAt,
     };
   }
 
   #onLines(lines: readonly TranscriptLine[]): void {
     const outputs = lines.flatMap(({ fields, key }) => {
-      this.#provider = claudeVersion(fields.version) ?? this.#provider;
+      this.provider = claudeVersion(fields.version) ?? this.provider;
       const entrypoint = textOf(fields.entrypoint);
       if (entrypoint !== null) this.startedAs(entrypoint);
       const feedback = this.#isRecalling ? null : stopFeedbackOf(fields);
-      if (feedback !== null) this.#handOver(this.#messages.offers.confirm(feedback));
+      if (feedback !== null) this.#handOver(this.messages.offers.confirm(feedback));
       const madeAt = Date.parse(textOf(fields.timestamp) ?? '');
       // First line of the new process.
       const replaced = this.#replacedAt !== null && madeAt > this.#replacedAt ? this.#replacedAt : null;
@@ -443,7 +432,7 @@ export class SessionMirror {
       const ended = replaced === null ? [] : this.#adapter.replaced(replaced, this.#now());
       const events = [...ended, ...this.#adapter.read(fields, key, this.#now())];
       // The turn that the wait woke is open by now.
-      this.#handOver(this.#messages.waited.read(fields));
+      this.#handOver(this.messages.waited.read(fields));
       return events;
     });
     if (this.#isRecalling) return;
@@ -453,9 +442,9 @@ export class SessionMirror {
 
   #handOver(ids: readonly string[]): void {
     if (ids.length === 0) return;
-    this.#messages.handedOver(ids, this.#now());
-    this.#adapter.handedOver(ids);
-    this.#options.onHandedOver([...ids]);
+    this.messages.delivered(ids, this.#now());
+    this.#adapter.messagesDelivered(ids);
+    this.#options.onDelivered([...ids]);
   }
 
   #emit(outputs: TimedEvent[], isChanged = false): void | Promise<void> {
@@ -465,14 +454,14 @@ export class SessionMirror {
       if (event.name === CUSTOM.requestOpened) this.#opened(value);
       if (event.type !== 'RUN_FINISHED' && event.type !== 'RUN_ERROR') continue;
       const isAnswer = event.type === 'RUN_FINISHED' && fieldsOf(event.outcome).type === 'success';
-      this.#messages.turnEnded(isAnswer, (moment) => !this.#adapter.stops.isAhead(moment));
+      this.messages.turnEnded(isAnswer, (moment) => !this.#adapter.stops.isAhead(moment));
       this.#state.asks = [];
       this.#options.onTurnEnded();
     }
     this.#state.open = this.#adapter.openRunId !== null;
-    this.#state.closed = this.#adapter.closed;
-    Object.assign(this.#state, this.#adapter.unlistedState);
-    Object.assign(this.#state, this.#messages.state);
+    this.#state.closed = this.#adapter.finalText.closed;
+    Object.assign(this.#state, this.#adapter.tasks.unlistedState);
+    Object.assign(this.#state, this.messages.state);
     const { stops, unheard, prompts, isPromptHeard } = this.#adapter.stops.state;
     this.#state.isPromptHeard = isPromptHeard;
     this.#state.prompts = [...prompts];
@@ -508,16 +497,17 @@ export class SessionMirror {
     if (was.settled !== null && was.settled === this.#adapter.pendingCommand) this.#adapter.commandSettled();
     this.#adapter.recallUnlisted(was, now);
     if (!was.open) this.#adapter.stopped(now);
-    this.#adapter.recallStops(was);
+    this.#adapter.stops.recall(was);
+    this.#adapter.finalText.recall(was.closed);
     if (was.ended) this.#adapter.ended(now, {});
-    const asked = was.asks.flatMap(({ tool, input, isHeld }) => {
-      const again = this.#adapter.permissionAsked(tool, input, {}, now);
+    const reopened = was.asks.flatMap(({ tool, input, isHeld }) => {
+      const again = this.#adapter.requestOpened(tool, input, {}, now);
       // The waiting hook died with the previous companion.
       return isHeld ? again : [];
     });
-    this.#adapter.handedOver(was.handed);
-    this.#messages.recall(was, now);
-    this.#emit(asked);
+    this.#adapter.messagesDelivered(was.handed);
+    this.messages.recall(was, now);
+    this.#emit(reopened);
   }
 
   #enqueue(work: () => void | Promise<void>): void {

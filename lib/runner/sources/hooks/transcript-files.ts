@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type Fields, fieldsOf, isObject, parseJson, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../../adapters/bounded-map';
+import { setBounded } from '../../adapters/wire';
 
 /** Positions in the files of a session. */
 export interface FilesRead {

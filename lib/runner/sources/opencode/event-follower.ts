@@ -1,12 +1,15 @@
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
-import { eventOf } from '../../adapters/opencode/native-event';
+import { endsOf, isNothing } from '@interlude/protocol/lifecycle/open-session';
+import { entryOf, eventOf, idOf, type NativeEvent } from '../../adapters/opencode/native-event';
 import type { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
+import type { SessionTree } from '../../adapters/opencode/subagents';
+import type { WireFrame } from '../../adapters/wire';
 import { type BrokenStream, readEventStream, statusBehindGateway, unreachableReason } from '../../host/agent-http';
 import type { SourceContext } from '../../host/source';
+import { noticeEvent } from '../../host/source-commands';
 import type { WireFeed } from '../../host/wire-feed';
-import { CatchUp } from './catch-up';
-import type { SessionStore } from './followed-sessions';
-import { FollowedSessions } from './followed-sessions';
+import type { Cursor } from '../../outbox/statements';
+import { FollowedSessions, type SessionStore } from './followed-sessions';
 import { type Answer, errorText, inDirectory, type OpencodeServer } from './opencode-server';
 
 /**
@@ -73,7 +76,7 @@ export class EventFollower {
   }
 
   async lost(reason: string): Promise<void> {
-    await this.#options.feed.ended({ reason, goesOn: 'It will be followed again when it is back.' });
+    await this.#options.feed.ended({ reason, goesOn: 'The runner reconnects when it is back.' });
   }
 
   /** Resolves when the signal aborts. */
@@ -137,8 +140,8 @@ export class EventFollower {
       return;
     }
     const { type, session } = event;
-    if (session === null || adapter.isToldAgain(event)) return;
-    if (type.startsWith('session.')) adapter.tree.learn(event.data.info);
+    if (session === null || adapter.isRepeatedLater(event)) return;
+    if (type.startsWith('session.')) adapter.tree.update(event.data.info);
     if (!(await this.#lookUp(session))) return;
     const root = adapter.tree.rootOf(session);
     if (!this.sessions.has(root)) {
@@ -148,7 +151,7 @@ export class EventFollower {
       if (!isNew) await this.#catchUp.read([root]);
     }
     // Positions are dense, so a gap means missed events.
-    const isGap = event.seq !== null && event.seq > (memory.places.get(session) ?? -1) + 1;
+    const isGap = event.seq !== null && event.seq > (memory.positions.get(session) ?? -1) + 1;
     if (isGap) await this.#catchUp.read([root]);
     await feed.pass({ dir: 'in', msg }, memory.of(event), this.sessions.idOf(root));
   }
@@ -159,7 +162,7 @@ export class EventFollower {
     while (!adapter.tree.isKnown(session)) {
       const unknown = adapter.tree.rootOf(session);
       const { status, body } = await server.request('GET', `/session/${encodeURIComponent(unknown)}`);
-      if (status !== 200 || adapter.tree.learn(body)?.id !== unknown) return false;
+      if (status !== 200 || adapter.tree.update(body)?.id !== unknown) return false;
     }
     return true;
   }
@@ -172,7 +175,7 @@ export class EventFollower {
     this.#version = textOf(fieldsOf(health.body).version);
     const all = await server.request('GET', LIST);
     const list = all.status === 200 ? all : await server.request('GET', '/session');
-    for (const info of listOf(list.body)) adapter.tree.learn(info);
+    for (const info of listOf(list.body)) adapter.tree.update(info);
     await this.#findSession();
     for (const root of this.sessions.initialRoots()) await this.sessions.add(root);
     const roots = [...this.sessions.sessionIds.keys()].filter((root) => adapter.tree.get(root) !== undefined);
@@ -192,7 +195,7 @@ export class EventFollower {
     if (session === null || memory.rootFor(session) !== null) return;
     if (session.startsWith('ses') && (await this.#lookUp(session))) return;
     const answer = await server.request('POST', inDirectory('/session', directory), {});
-    const made = adapter.tree.learn(answer.body);
+    const made = adapter.tree.update(answer.body);
     if (answer.status !== 200 || made === null) throw new Error(errorText(answer));
     await context.emit(session, [], memory.noteSession(made.id, session));
   }
@@ -213,4 +216,210 @@ export class EventFollower {
   #warn(message: string): void {
     this.#options.context.log('warn', `OpenCode: ${message}`);
   }
+}
+
+/**
+ * Reads what happened in sessions while the runner was disconnected.
+ *
+ * Ordering: the history of a session is emitted in order, each part with the position after it. State that the history
+ * lacks (activity, open requests) is read afterwards.
+ * Failure: for servers without a history the current messages are read.
+ */
+interface CatchUpOptions {
+  server: OpencodeServer;
+  adapter: OpencodeAdapter;
+  feed: WireFeed;
+  memory: SessionStore;
+  context: SourceContext;
+  sessions: FollowedSessions;
+  now: () => number;
+}
+
+/** History entries stored in one transaction. */
+const MOST_AT_ONCE = 200;
+const HISTORY: WireFrame = { dir: 'out', msg: { method: 'POST', path: '/sync/history' } };
+
+class CatchUp {
+  readonly #options: CatchUpOptions;
+
+  constructor(options: CatchUpOptions) {
+    this.#options = options;
+  }
+
+  /** Reads new history of these root sessions and their subagents. */
+  async read(roots: readonly string[]): Promise<void> {
+    const { server, adapter, memory, context, sessions } = this.#options;
+    const isOpen = (root: string) => !isNothing(context.openWork(sessions.idOf(root)));
+    // Open work needs its beginning, which this process has not read.
+    const anew = new Set(roots.filter((root) => !adapter.knows(root) && isOpen(root)));
+    const after = new Map<string, number>();
+    for (const { id } of adapter.tree.all) {
+      const root = adapter.tree.rootOf(id);
+      if (roots.includes(root)) after.set(id, anew.has(root) ? -1 : (memory.positions.get(id) ?? -1));
+    }
+    const entries = await readHistory(server, adapter.tree, after);
+    if (entries === null) {
+      for (const root of roots) await this.#readMessages(root);
+      return;
+    }
+    // Includes sessions created meanwhile.
+    for (const { event } of entries) if (event.type.startsWith('session.')) adapter.tree.update(event.data.info);
+    const byRoot = new Map<string, HistoryEntry[]>(roots.map((root) => [root, []]));
+    for (const entry of entries) {
+      const root = adapter.tree.rootOf(entry.event.session ?? '');
+      if (sessions.isWanted(root)) byRoot.set(root, [...(byRoot.get(root) ?? []), entry]);
+    }
+    for (const [root, of] of byRoot) {
+      await sessions.add(root);
+      if (anew.has(root)) await this.#recall(root, of);
+      await this.#emit(root, of);
+    }
+  }
+
+  /** Reads activity and open requests. */
+  async readStates(roots: readonly string[]): Promise<void> {
+    const { server, adapter, context, sessions } = this.#options;
+    // A server starts an instance for every folder it is asked about, so only active ones are.
+    const atWork = roots.filter((root) => adapter.isAtWork(root) || !isNothing(context.openWork(sessions.idOf(root))));
+    for (const directory of new Set(atWork.map((root) => sessions.directoryOf(root)))) {
+      const paths = ['/session/status', '/permission', '/question'].map((path) => inDirectory(path, directory));
+      const answers = await Promise.all(paths.map((path) => server.request('GET', path)));
+      const busy = fieldsOf(answers[0]?.body);
+      const here = atWork.filter((root) => sessions.directoryOf(root) === directory);
+      // A turn that just ended has its end in the history by now.
+      if (here.some((root) => !Object.hasOwn(busy, root))) await this.read(here);
+      for (const [at, path] of paths.entries()) {
+        await this.#pass([
+          { dir: 'out', msg: { method: 'GET', path } },
+          { dir: 'in', msg: answers[at] },
+        ]);
+      }
+    }
+  }
+
+  /** Replays what the previous process emitted, without emitting it, so that later events can be understood. */
+  async #recall(root: string, entries: readonly HistoryEntry[]): Promise<void> {
+    const { adapter, memory, context, sessions, now } = this.#options;
+    const sessionId = sessions.idOf(root);
+    const open = context.openWork(sessionId);
+    const emitted = entries.filter(({ event }) => memory.wasEmitted(event)).map(({ raw }) => raw);
+    const frames: WireFrame[] = [HISTORY, { dir: 'in', msg: { status: 200, body: emitted } }];
+    const before = { runId: open.turn?.runId ?? null, requests: open.requests, openParts: memory.openParts };
+    adapter.recall(root, frames, before, now());
+    // Without its beginning, nothing will report the end of this turn.
+    if (open.turn === null || open.turn.runId === adapter.runOf(root)) return;
+    await context.emit(sessionId, endsOf({ ...open, tasks: [], requests: [] }, sessionId, now()));
+  }
+
+  async #emit(root: string, entries: readonly HistoryEntry[]): Promise<void> {
+    const { memory, sessions } = this.#options;
+    const fresh = entries.filter(({ event }) => !memory.wasEmitted(event));
+    for (let at = 0; at < fresh.length; at += MOST_AT_ONCE) {
+      const some = fresh.slice(at, at + MOST_AT_ONCE);
+      const cursors = new Map<string, Cursor>();
+      for (const { event } of some) for (const cursor of memory.of(event)) cursors.set(cursor.name, cursor);
+      const answer: WireFrame = { dir: 'in', msg: { status: 200, body: some.map(({ raw }) => raw) } };
+      await this.#pass([HISTORY, answer], [...cursors.values()], sessions.idOf(root));
+    }
+  }
+
+  /**
+   * Reads the current messages. Those that an earlier process emitted, completely or in part, are not emitted again.
+   */
+  async #readMessages(root: string): Promise<void> {
+    const { server, adapter, memory, context, sessions, now } = this.#options;
+    const sessionId = sessions.idOf(root);
+    const open = context.openWork(sessionId);
+    const isAnew = !adapter.knows(root);
+    if (isAnew && !isNothing(open)) {
+      const text =
+        'The runner was disconnected, and this OpenCode keeps no history, so the rest of this turn is missing.';
+      await context.emit(sessionId, [...endsOf(open, sessionId, now()), noticeEvent(text, 'warning', now())]);
+    }
+    const members = [...adapter.tree.all].filter(({ id }) => adapter.tree.rootOf(id) === root);
+    for (const { id, directory } of members) {
+      const path = inDirectory(`/session/${encodeURIComponent(id)}/message`, directory);
+      const answer = await server.request('GET', path);
+      if (answer.status !== 200) throw new Error(errorText(answer));
+      const request: WireFrame = { dir: 'out', msg: { method: 'GET', path } };
+      const framesOf = (body: unknown[]): WireFrame[] => [request, { dir: 'in', msg: { status: 200, body } }];
+      const idIn = (message: unknown) => idOf(fieldsOf(fieldsOf(message).info).id) ?? '';
+      const emittedUpTo = isAnew ? (memory.newestMessages.get(id) ?? '') : '';
+      const all = listOf(answer.body);
+      const nothing = { runId: null, requests: [], openParts: new Map<string, string>() };
+      if (emittedUpTo !== '')
+        adapter.recall(root, framesOf(all.filter((message) => idIn(message) <= emittedUpTo)), nothing, now());
+      const newest = all.map(idIn).toSorted().at(-1) ?? '';
+      const cursors = memory.noteMessage(id, newest);
+      await this.#pass(framesOf(all.filter((message) => idIn(message) > emittedUpTo)), cursors, sessionId);
+    }
+  }
+
+  /** Feeds a request with its response, without anything in between. */
+  async #pass(frames: readonly WireFrame[], cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
+    const { feed } = this.#options;
+    await Promise.all(
+      frames.map((frame) => (frame.dir === 'out' ? feed.pass(frame) : feed.pass(frame, cursors, ofSession))),
+    );
+  }
+}
+
+interface HistoryEntry {
+  raw: unknown;
+  event: NativeEvent;
+}
+
+/** The server uses a condition per session, and its database allows a thousand. */
+const MAX_NAMED = 900;
+const ALL = Number.MAX_SAFE_INTEGER;
+const ANSWER_WITHIN_MS = 60_000;
+
+/**
+ * Reads the history of sessions after known positions.
+ *
+ * Failure: the server returns the full history of sessions that are not named. With too many sessions to name, or
+ * without a history, nothing is read.
+ *
+ * @param after last known position by session; -1 for the whole history
+ * @returns null without a history
+ */
+async function readHistory(
+  server: OpencodeServer,
+  tree: SessionTree,
+  after: ReadonlyMap<string, number>,
+): Promise<HistoryEntry[] | null> {
+  if (after.size === 0) return [];
+  const named: Record<string, number> = {};
+  for (const { id } of tree.all) named[id] = ALL;
+  for (const [id, position] of after) {
+    if (position < 0) delete named[id];
+    else named[id] = position;
+  }
+  if (Object.keys(named).length > MAX_NAMED) return null;
+  const { status, body } = await server.request('POST', '/sync/history', named, ANSWER_WITHIN_MS);
+  if (status !== 200 || !Array.isArray(body)) return null;
+  return inOrder(listOf(body));
+}
+
+/** Orders entries by position within a session, and across sessions by their time-based ids. */
+function inOrder(body: readonly unknown[]): HistoryEntry[] {
+  const entries = body.flatMap((raw) => {
+    const event = entryOf(raw);
+    return event === null || event.session === null ? [] : [{ raw, event }];
+  });
+  const bySession = new Map<string | null, HistoryEntry[]>();
+  for (const entry of entries) {
+    const of = bySession.get(entry.event.session);
+    if (of === undefined) bySession.set(entry.event.session, [entry]);
+    else of.push(entry);
+  }
+  for (const of of bySession.values()) of.sort((a, b) => (a.event.seq ?? 0) - (b.event.seq ?? 0));
+  const next = new Map<string | null, number>();
+  return entries
+    .toSorted((a, b) => ((a.event.id ?? '') < (b.event.id ?? '') ? -1 : 1))
+    .flatMap(({ event: { session } }) => {
+      const at = next.get(session) ?? 0;
+      next.set(session, at + 1);
+      return bySession.get(session)?.[at] ?? [];
+    });
 }

@@ -30,7 +30,7 @@ export class FollowedSessions {
   constructor(options: FollowedSessionsOptions) {
     this.#options = options;
     const { memory, context, session } = options;
-    for (const [root, sessionId] of memory.told) {
+    for (const [root, sessionId] of memory.rootSessions) {
       const isOpen = !isNothing(context.openWork(sessionId));
       if (session === null ? isOpen : sessionId === session) this.#sessionIds.set(root, sessionId);
     }
@@ -45,7 +45,7 @@ export class FollowedSessions {
   }
 
   idOf(root: string): string {
-    return this.#sessionIds.get(root) ?? this.#options.memory.told.get(root) ?? root;
+    return this.#sessionIds.get(root) ?? this.#options.memory.rootSessions.get(root) ?? root;
   }
 
   rootOf(sessionId: string): string | null {
@@ -61,7 +61,7 @@ export class FollowedSessions {
     const { tree, memory, directory, session } = this.#options;
     const known = tree.get(root);
     if (known === undefined) return false;
-    if (session !== null) return root === session || memory.told.get(root) === session;
+    if (session !== null) return root === session || memory.rootSessions.get(root) === session;
     return directory === null || known.directory === directory;
   }
 
@@ -71,7 +71,8 @@ export class FollowedSessions {
     const sessionId = this.idOf(root);
     this.#sessionIds.set(root, sessionId);
     const at = Math.min(tree.get(root)?.createdAt || now(), now());
-    if (!memory.told.has(root)) await context.opened(sessionId, at, memory.noteSession(root, sessionId));
+    if (!memory.rootSessions.has(root))
+      await context.announceSession(sessionId, at, memory.noteSession(root, sessionId));
     context.changed();
   }
 
@@ -81,43 +82,50 @@ export class FollowedSessions {
     const roots = [...tree.all]
       .filter(({ id, parentId }) => parentId === null && this.isWanted(id))
       .toSorted((a, b) => b.updatedAt - a.updatedAt);
-    const told = roots.filter(({ id }) => session !== null || memory.told.has(id)).slice(0, MAX_KNOWN);
-    const young = roots.filter(({ updatedAt }) => now() - updatedAt < RECENT_MS).slice(0, MAX_RECENT);
-    return [...new Set([...told, ...young].map(({ id }) => id))];
+    const known = roots.filter(({ id }) => session !== null || memory.rootSessions.has(id)).slice(0, MAX_KNOWN);
+    const recent = roots.filter(({ updatedAt }) => now() - updatedAt < RECENT_MS).slice(0, MAX_RECENT);
+    return [...new Set([...known, ...recent].map(({ id }) => id))];
   }
 }
 
 /** Cursor prefixes of stored positions. */
-const PLACE = 'opencode-position:';
-const SAID = 'opencode-said:';
-const TOLD = 'opencode-told:';
-const BEGUN = 'opencode-begun:';
+const POSITION = 'opencode-position:';
+const OPEN_PART = 'opencode-said:';
+const ROOT_SESSION = 'opencode-told:';
+const NEWEST_MESSAGE = 'opencode-begun:';
 
 export class SessionStore {
   /** History position up to which everything is stored, by OpenCode session. */
-  readonly places: Map<string, number>;
+  readonly positions: Map<string, number>;
   /** Part that was partly emitted, by OpenCode session. */
-  readonly said: Map<string, string>;
+  readonly openParts: Map<string, string>;
   /** Newest message with emitted content, by OpenCode session. Ids increase. */
-  readonly begun: Map<string, string>;
+  readonly newestMessages: Map<string, string>;
   /** Known root sessions and their dashboard sessions. */
-  readonly told: Map<string, string>;
+  readonly rootSessions: Map<string, string>;
 
   static async recall(context: Pick<SourceContext, 'cursors'>): Promise<SessionStore> {
     const read = async (prefix: string) =>
       new Map([...(await context.cursors(prefix))].map(([name, value]) => [name.slice(prefix.length), value]));
-    const [places, said, begun, told] = [await read(PLACE), await read(SAID), await read(BEGUN), await read(TOLD)];
+    const positions = [...(await read(POSITION))].map(([id, position]) => [id, Number(position)] as const);
     return new SessionStore({
-      places: new Map([...places].map(([id, position]) => [id, Number(position)])),
-      ...{ said, begun, told },
+      positions: new Map(positions),
+      openParts: await read(OPEN_PART),
+      newestMessages: await read(NEWEST_MESSAGE),
+      rootSessions: await read(ROOT_SESSION),
     });
   }
 
-  private constructor({ places, said, begun, told }: Pick<SessionStore, 'places' | 'said' | 'begun' | 'told'>) {
-    this.places = places;
-    this.said = said;
-    this.begun = begun;
-    this.told = told;
+  private constructor({
+    positions,
+    openParts,
+    newestMessages,
+    rootSessions,
+  }: Pick<SessionStore, 'positions' | 'openParts' | 'newestMessages' | 'rootSessions'>) {
+    this.positions = positions;
+    this.openParts = openParts;
+    this.newestMessages = newestMessages;
+    this.rootSessions = rootSessions;
   }
 
   /** Cursors to store with an event. */
@@ -134,35 +142,35 @@ export class SessionStore {
   }
 
   wasEmitted({ session, seq }: NativeEvent): boolean {
-    return session !== null && seq !== null && seq <= (this.places.get(session) ?? -1);
+    return session !== null && seq !== null && seq <= (this.positions.get(session) ?? -1);
   }
 
   noteMessage(session: string, messageId: string): Cursor[] {
-    if (messageId <= (this.begun.get(session) ?? '')) return [];
-    this.begun.set(session, messageId);
-    return [{ name: BEGUN + session, value: messageId }];
+    if (messageId <= (this.newestMessages.get(session) ?? '')) return [];
+    this.newestMessages.set(session, messageId);
+    return [{ name: NEWEST_MESSAGE + session, value: messageId }];
   }
 
   #advance(session: string, position: number): Cursor[] {
-    if (position <= (this.places.get(session) ?? -1)) return [];
-    this.places.set(session, position);
-    return [{ name: PLACE + session, value: `${position}` }];
+    if (position <= (this.positions.get(session) ?? -1)) return [];
+    this.positions.set(session, position);
+    return [{ name: POSITION + session, value: `${position}` }];
   }
 
   #notePart(session: string, partId: string): Cursor[] {
-    if (this.said.get(session) === partId) return [];
-    this.said.set(session, partId);
-    return [{ name: SAID + session, value: partId }];
+    if (this.openParts.get(session) === partId) return [];
+    this.openParts.set(session, partId);
+    return [{ name: OPEN_PART + session, value: partId }];
   }
 
   noteSession(root: string, sessionId: string): Cursor[] {
-    this.told.set(root, sessionId);
-    return [{ name: TOLD + root, value: sessionId }];
+    this.rootSessions.set(root, sessionId);
+    return [{ name: ROOT_SESSION + root, value: sessionId }];
   }
 
   /** The OpenCode session created for a dashboard session. */
   rootFor(sessionId: string): string | null {
-    for (const [root, told] of this.told) if (told === sessionId) return root;
+    for (const [root, known] of this.rootSessions) if (known === sessionId) return root;
     return null;
   }
 }

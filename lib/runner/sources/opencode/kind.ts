@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { CliError, EXIT, TEXT, TOKEN_HELP } from '../../cli/command';
-import { controlPath } from '../../host/control-file';
+import { CliError, EXIT, TOKEN_HELP } from '../../cli/command';
 import { interludeCommand } from '../../host/own-program.mjs';
 import { connectionMessage } from '../../host/server-request';
 import type { RunnerKind } from '../runner-kind';
@@ -63,11 +62,11 @@ export const kind: RunnerKind = {
     catchUp: true,
     shared: true,
   },
-  urlIsAgents: true,
+  urlNamesAgent: true,
   help: HELP,
-  takesPrompt: true,
-  flags: { directory: TEXT, 'password-file': TEXT },
-  async prepare({ flag, usage, env, dataDir }) {
+  acceptsPrompt: true,
+  flags: ['directory', 'password-file'],
+  async prepare({ flag, usage, env }) {
     const { address, shownUrl } = await addressOf(flag('url') ?? DEFAULT_URL, flag('password-file'), env);
     const folder = flag('directory');
     const session = flag('session');
@@ -76,14 +75,11 @@ export const kind: RunnerKind = {
     }
     return {
       about: { kind: 'opencode', source: 'opencode', host: new URL(shownUrl).host, agentGoesOn: true },
-      journal: 'opencode',
-      meanwhile: 'OpenCode continues',
       agentId: agentIdOf(shownUrl),
-      controlFile: (agentId) => controlPath(dataDir, agentId),
       callers: { by: 'call', listensAt: shownUrl, client: /^opencode/i },
       endWithinMs: 0,
       async open({ agentId, logger, record, workspaceNote }) {
-        if (address.password !== null) logger.redactor.learn(address.password);
+        if (address.password !== null) logger.redactor.addSecret(address.password);
         const trouble = await troubleWith(address);
         const now = trouble === null ? '' : ` once it answers (${trouble})`;
         return {

@@ -1,6 +1,6 @@
 import { isTextType } from '@interlude/protocol/attachments';
 import { fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
-import { partOfMessage } from '../../adapters/opencode/user-message';
+import { partOfMessage } from '../../adapters/opencode/native-event';
 import { type AttachmentFile, MAX_TEXT_BYTES, readAttachment, withFileList } from '../../host/attachment-store';
 import type { InFlightMessage } from '../../host/message-delivery';
 import type { RequestAnswer } from '../../host/pending-requests';
@@ -79,9 +79,9 @@ async function wholeText(response: Response): Promise<string> {
 /** Error message of a response. */
 export function errorText({ status, body }: Answer): string {
   const { message, data } = isObject(body) ? body : {};
-  const said = isObject(data) && typeof data.message === 'string' ? data.message : message;
-  return typeof said === 'string' && said !== ''
-    ? `OpenCode answered ${status}: ${said}`
+  const reason = isObject(data) && typeof data.message === 'string' ? data.message : message;
+  return typeof reason === 'string' && reason !== ''
+    ? `OpenCode answered ${status}: ${reason}`
     : `OpenCode answered ${status}`;
 }
 
@@ -100,15 +100,15 @@ export function answerRequest(askedId: string, input: unknown, answer: RequestAn
   const requestId = encodeURIComponent(askedId);
   if (answer.kind === 'option') {
     const { optionId, message } = answer;
-    const said = message === undefined ? {} : { message };
-    return { path: `/permission/${requestId}/reply`, body: { reply: optionId, ...said } };
+    const note = message === undefined ? {} : { message };
+    return { path: `/permission/${requestId}/reply`, body: { reply: optionId, ...note } };
   }
   if (answer.kind === 'permission') {
     return answer.isAllowed ? 'this is a question; answer it instead' : { path: `/question/${requestId}/reject` };
   }
   const answers: string[][] = [];
-  for (const asked of listOf(fieldsOf(input).questions)) {
-    const { question, options, custom } = fieldsOf(asked);
+  for (const entry of listOf(fieldsOf(input).questions)) {
+    const { question, options, custom } = fieldsOf(entry);
     const text = textOf(question) ?? '';
     const given = Object.hasOwn(answer.answers, text) ? answer.answers[text] : undefined;
     const chosen = given === undefined ? [] : [given].flat();

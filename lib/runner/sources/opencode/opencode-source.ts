@@ -1,13 +1,12 @@
 import type { RequestOpenedValue } from '@interlude/protocol/ag-ui';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
-import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
+import { messageIdIn } from '../../adapters/opencode/native-event';
 import { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
-import { messageIdIn } from '../../adapters/opencode/user-message';
-import type { EmittedEvent, WireFrame } from '../../adapters/wire';
+import type { WireFrame } from '../../adapters/wire';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
-import { PendingRequests } from '../../host/pending-requests';
+import { type AnswerCommand, PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOutcome } from '../../host/seen-commands';
 import { connectionMessage, isLoopback } from '../../host/server-request';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
@@ -57,7 +56,7 @@ export class OpencodeSource implements Source {
     'task.wake': 'OpenCode notifies its agent of ended subagents by itself',
     'wake-rule.set': 'OpenCode notifies its agent of ended subagents by itself',
   };
-  readonly elsewhere = UNKNOWN_SESSION;
+  readonly unknownSessionRefusal = UNKNOWN_SESSION;
   readonly #context: SourceContext;
   readonly #adapter: OpencodeAdapter;
   readonly #follower: EventFollower;
@@ -83,10 +82,10 @@ export class OpencodeSource implements Source {
     this.#session = session ?? null;
     this.#isHere = isLoopback(address.url);
     this.#workspaceNote = session === undefined ? null : (options.workspaceNote ?? null);
-    this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.told.get(root) ?? root });
+    this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.rootSessions.get(root) ?? root });
     this.#feed = new WireFeed({
-      ...{ adapter: this.#adapter, around: context, record, now },
-      onTold: (events) => this.#observe(events),
+      ...{ adapter: this.#adapter, context: context, record, now },
+      onEmitted: (events) => this.#requests.observe(events, (...answer) => this.#giveAnswer(...answer)),
       onAnswered: (sessionId, messageIds) => this.#inFlight.get(sessionId)?.remove(messageIds),
     });
     this.#follower = new EventFollower({
@@ -133,7 +132,7 @@ export class OpencodeSource implements Source {
     await this.#life;
   }
 
-  async say(
+  async deliver(
     { sessionId, body }: CommandOf<'message'>,
     again: boolean,
     files?: readonly AttachmentFile[],
@@ -142,18 +141,18 @@ export class OpencodeSource implements Source {
     if (typeof root !== 'string') return root;
     const { messageId } = body;
     const text = messageText(body);
-    const inHand = await this.#messagesOf(sessionId ?? '');
+    const inFlight = await this.#messagesOf(sessionId ?? '');
     if (again && (await this.#has(root, messageId))) return { state: 'delivered' };
     const unreachable = this.#isHere ? null : remoteFileRefusal(files ?? []);
     if (unreachable !== null) return failed(unreachable);
     const message = inFlightMessage(messageId, text, files);
-    if (!inHand.has(messageId)) await inHand.put(message);
+    if (!inFlight.has(messageId)) await inFlight.put(message);
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;
     const note = sessionId === this.#session ? await this.#noteFor(root) : null;
     const before = note === null ? [] : [{ type: 'text', text: note, synthetic: true }];
     const refusal = await this.#ask(root, path, { parts: [...before, ...promptParts(message)] });
     if (refusal === null || (await this.#has(root, messageId).catch(() => false))) return { state: 'delivered' };
-    inHand.remove([messageId]);
+    inFlight.remove([messageId]);
     return failed(refusal);
   }
 
@@ -176,7 +175,7 @@ export class OpencodeSource implements Source {
     return outcomeOf(await this.#ask(root, `/session/${encodeURIComponent(taskId)}/abort`));
   }
 
-  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+  async answer(command: AnswerCommand): Promise<CommandOutcome> {
     const root = await this.#connected(command.sessionId);
     if (typeof root !== 'string') return root;
     return outcomeOf(await this.#requests.answer(command));
@@ -226,26 +225,10 @@ export class OpencodeSource implements Source {
     return messages;
   }
 
-  #observe(events: readonly EmittedEvent[]): void {
-    for (const { sessionId, event } of events) {
-      if (event.type !== 'CUSTOM') continue;
-      const value = fieldsOf(event.value);
-      if (event.name === CUSTOM.requestOpened) this.#hold(sessionId, event.value as RequestOpenedValue);
-      else if (event.name === CUSTOM.requestResolved) this.#requests.release(sessionId, String(value.request_id));
-    }
-  }
-
-  #hold(sessionId: string, value: RequestOpenedValue): void {
-    const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
-    this.#requests.hold({
-      ...{ sessionId, requestId, kind, tool, input },
-      ...(options === undefined ? {} : { options }),
-      give: async (answer) => {
-        const request = answerRequest(requestId, input, answer);
-        const root = this.#follower.sessions.rootOf(sessionId);
-        if (typeof request === 'string' || root === null) return root === null ? UNKNOWN_SESSION : String(request);
-        return await this.#ask(root, request.path, request.body);
-      },
-    });
+  async #giveAnswer(answer: RequestAnswer, value: RequestOpenedValue, sessionId: string): Promise<string | null> {
+    const request = answerRequest(value.request_id, value.input, answer);
+    if (typeof request === 'string') return request;
+    const root = this.#follower.sessions.rootOf(sessionId);
+    return root === null ? UNKNOWN_SESSION : await this.#ask(root, request.path, request.body);
   }
 }
