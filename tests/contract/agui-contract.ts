@@ -12,7 +12,7 @@ import { undeclaredIn } from '../support/undeclared';
 
 const DIALECTS: Dialect[] = ['1.0', '0.0.59'];
 
-/** What `POST /agui/:agentId` must be to the clients themselves: each test has an agent and a session of its own. */
+/** `POST /agui/:agentId` as AG-UI clients use it. Each test has its own agent and session. */
 export function describeAgUiContract(
   name: string,
   makeTarget: () => Promise<ServerTarget>,
@@ -84,7 +84,7 @@ export function describeAgUiContract(
     const resolved = (requestId: string, outcome: string) =>
       custom('request:resolved', { request_id: requestId, outcome });
 
-    /** A runner that listens: the server then counts its agent as connected. */
+    /** A connected runner: the server counts its agent as connected. */
     async function runner() {
       const response = await target.get(`/api/v1/agents/${id}/commands?runner=r-${id}&startedAt=1`);
       if (response.status !== 200 || response.body === null) throw new Error(await response.text());
@@ -117,7 +117,7 @@ export function describeAgUiContract(
       return runner();
     };
 
-    /** Through this target, or over the network as anybody would. */
+    /** Sends through this target, or over the network like any client. */
     const fetches: typeof fetch = (url, init) => {
       const { pathname, search } = new URL(String(url));
       return target.send(
@@ -133,7 +133,7 @@ export function describeAgUiContract(
         ...(isLive ? {} : { fetch: fetches }),
       });
 
-    /** The events of a client's runs, which neither verifier may refuse. */
+    /** Events of a client's runs, accepted by both verifiers. */
     function heard(dialect: Dialect) {
       const events: ClientEvent[] = [];
       const subscriber = { onEvent: ({ event }: { event: ClientEvent }) => void events.push(event) };
@@ -170,7 +170,7 @@ export function describeAgUiContract(
       forwardedProps: {},
       ...more,
     });
-    /** What a stream says in all, once it has ended. */
+    /** All text of a stream, once it has ended. */
     async function streamed(response: Response): Promise<ClientEvent[]> {
       expect([response.status, response.headers.get('content-type')]).toEqual([
         200,
@@ -184,7 +184,7 @@ export function describeAgUiContract(
     }
 
     describe.each(DIALECTS)('a client of %s', (dialect) => {
-      test('has its message brought to the agent, and the run that it asked for is the answer', async () => {
+      test('delivers its message to the agent, and gets the run that answers it', async () => {
         const agent = await begun();
         const one = client(dialect);
         const its = heard(dialect);
@@ -209,7 +209,7 @@ export function describeAgUiContract(
         ]);
       });
 
-      test('that sends the same again has it done once, and is told the answer again', async () => {
+      test('has a repeated message delivered once, and gets its answer again', async () => {
         const agent = await begun();
         const first = client(dialect);
         ask(first, 'Once', 'u1');
@@ -227,7 +227,7 @@ export function describeAgUiContract(
         expect(agent.all().filter(({ type }) => type === 'message')).toHaveLength(1);
       });
 
-      test('that writes while a turn is under way is told the turn that answers, and not that one', async () => {
+      test('gets only the answering turn when it writes during another turn', async () => {
         const agent = await begun();
         await send(starts('r1', ['other']), opens('m1'), says('m1', 'not '));
         const one = client(dialect);
@@ -246,7 +246,7 @@ export function describeAgUiContract(
         ]);
       });
 
-      test('that writes into a turn which takes it in is told all of that turn, once it says so', async () => {
+      test('gets the whole current turn when that turn accepts its message', async () => {
         const agent = await begun();
         await send(starts('r1', ['other']), opens('m1'), says('m1', 'First '));
         const one = client(dialect);
@@ -266,7 +266,7 @@ export function describeAgUiContract(
         ]);
       });
 
-      test('is told that the agent waits for it, answers, and is told how the turn goes on', async () => {
+      test('gets the agent’s request, answers it, and gets the rest of the turn', async () => {
         const agent = await begun();
         const one = client(dialect);
         const its = heard(dialect);
@@ -281,7 +281,7 @@ export function describeAgUiContract(
           expect.objectContaining({ reason: 'tool_call', message: 'Run make?', toolCallId: 'c1' }),
         ]);
         expect(interrupt?.id).toMatch(/^q1@[0-9a-f]{16}$/);
-        // what happens while the person thinks
+        // The agent goes on while the person thinks.
         await send(says('m1', ' make'));
         const resume = [{ interruptId: interrupt?.id, status: 'resolved', payload: { approved: true } }];
         const resuming = one.runAgent({ runId: 'second', resume }, its.subscriber);
@@ -309,7 +309,7 @@ export function describeAgUiContract(
         expect(one.pendingInterrupts).toEqual([]);
       });
 
-      test('that answers what somebody else has answered does nothing, and is told so', async () => {
+      test('gets a notice and changes nothing when someone else has answered the request', async () => {
         const agent = await begun();
         const one = client(dialect);
         const its = heard(dialect);
@@ -329,7 +329,7 @@ export function describeAgUiContract(
         expect(one.pendingInterrupts).toEqual([]);
       });
 
-      test('that follows hears of tasks, and the turns that they start, each as a run of its own', async () => {
+      test('gets tasks and the turns they start as runs of their own when it follows the session', async () => {
         const agent = await begun();
         const one = client(dialect);
         const its = heard(dialect);
@@ -368,7 +368,7 @@ export function describeAgUiContract(
         ]);
       });
 
-      test('that comes back has its history in place of what it had, then what is under way, and what follows', async () => {
+      test('gets a history that replaces its own, then the current turn and later events, when it reconnects', async () => {
         await begun();
         await send(...text('u1', 'Hello').map((event) => ({ ...event, ...(event.role ? { role: 'user' } : {}) })));
         await send(starts('r1', ['u1']), ...text('m1', 'Hi.'), ...calls('c1'), ends('r1', ['u1']));
@@ -399,7 +399,7 @@ export function describeAgUiContract(
         ]);
       });
 
-      test('is told of a turn that failed, and of one that was broken off', async () => {
+      test('gets the error of a failed and of an aborted turn', async () => {
         const agent = await begun();
         const one = client(dialect);
         const its = heard(dialect);
@@ -426,7 +426,7 @@ export function describeAgUiContract(
       });
     });
 
-    test('a message of somebody else stands before its answer', async () => {
+    test('places another person’s message before its answer', async () => {
       await begun();
       const one = client('1.0', `/api/v1/agui/${id}/connect`);
       const its = heard('1.0');
@@ -443,7 +443,7 @@ export function describeAgUiContract(
       ]);
     });
 
-    test('a message of somebody else that nobody has answered is not sent again by the client that was told it', async () => {
+    test('does not send another person’s unanswered message again', async () => {
       const agent = await begun();
       const sent = await post(`/api/v1/sessions/${id}/messages`, { text: 'From the dashboard', clientId: 'd1' });
       const { messageId } = await sent.json();
@@ -461,7 +461,7 @@ export function describeAgUiContract(
       expect(agent.all().filter(({ type }) => type === 'message')).toHaveLength(2);
     });
 
-    test('a client whose message waits behind a question of the agent is asked it', async () => {
+    test('sends the agent’s open question to a client whose message waits behind it', async () => {
       const agent = await begun();
       await send(
         starts('r1', ['other']),
@@ -487,7 +487,7 @@ export function describeAgUiContract(
       expect(agent.all().filter(({ type }) => type === 'message')).toHaveLength(1);
     });
 
-    test('an answer to what was asked before under the same id reaches nobody, and what is asked now is asked', async () => {
+    test('refuses an answer to an earlier request with the same id, and sends the current one', async () => {
       const agent = await begun();
       await send(starts('r1'), permission('q1'));
       const one = client('1.0');
@@ -508,7 +508,7 @@ export function describeAgUiContract(
       expect(one.pendingInterrupts[0]?.id).not.toBe(before?.id);
     });
 
-    test('a run that ends in order to ask is an interrupt', async () => {
+    test('ends a run that ends with a request as an interrupt', async () => {
       const agent = await begun();
       const one = client('1.0');
       ask(one, 'Go');
@@ -524,7 +524,7 @@ export function describeAgUiContract(
       expect(one.pendingInterrupts).toEqual([expect.objectContaining({ message: 'May I?', toolCallId: 'c1' })]);
     });
 
-    test('a client that hangs up interrupts nothing', async () => {
+    test('interrupts nothing when a client disconnects', async () => {
       const agent = await begun();
       const messages = [{ id: 'u1', role: 'user', content: 'Go on' }];
       const response = await post(`/api/v1/agui/${id}`, input({ messages }));
@@ -534,7 +534,7 @@ export function describeAgUiContract(
       expect(agent.all().map(({ type }) => type)).toEqual(['message']);
     });
 
-    test('without anything new, what is there is all: a run that is over at once', async () => {
+    test('finishes the run at once when there is no new message', async () => {
       await begun();
       await send(...text('m1', 'Hi.'));
       const events = await streamed(await post(`/api/v1/agui/${id}`, input()));
@@ -544,7 +544,7 @@ export function describeAgUiContract(
       ]);
     });
 
-    test('a message that can’t be delivered ends the run with the reason', async () => {
+    test('ends the run with the reason when a message can’t be delivered', async () => {
       const agent = await begun();
       const messages = [{ id: 'u1', role: 'user', content: 'Go on' }];
       const response = await post(`/api/v1/agui/${id}`, input({ messages }));
@@ -559,7 +559,7 @@ export function describeAgUiContract(
       ]);
     });
 
-    test('the end of the process ends the run with words', async () => {
+    test('ends the run with an explanation when the process ends', async () => {
       const agent = await begun();
       const messages = [{ id: 'u1', role: 'user', content: 'Go on' }];
       const response = await post(`/api/v1/agui/${id}`, input({ messages }));
@@ -576,7 +576,7 @@ export function describeAgUiContract(
     });
 
     describe('a thread', () => {
-      test('of another name is bound by the address, or by what the client forwards', async () => {
+      test('is named by the address or by the client’s forwarded properties', async () => {
         await begun();
         await send(...text('m1', 'Hi.'));
         const threadId = 'random';
@@ -586,7 +586,7 @@ export function describeAgUiContract(
         for (const [first] of [byAddress, byProps]) expect(first).toMatchObject({ type: 'RUN_STARTED', threadId });
       });
 
-      test('that is no session of the agent is refused, with how to find those that are', async () => {
+      test('is refused when it is no session of the agent, with the way to list them', async () => {
         await begun();
         const unknown = await post(`/api/v1/agui/${id}`, input({ threadId: 'random' }));
         expect([unknown.status, (await errorOf(unknown)).message]).toEqual([
@@ -614,13 +614,13 @@ export function describeAgUiContract(
       ['a message without text', { threadId: 't', runId: 'r', messages: [{ id: 'u', role: 'user', content: [] }] }],
       ['a resume without a status', { threadId: 't', runId: 'r', resume: [{ interruptId: 'i' }] }],
       ['a bad follow', { threadId: 't', runId: 'r', forwardedProps: { interlude: { follow: 'yes' } } }],
-    ])('an input with %s is refused before any stream', async (_, body) => {
+    ])('refuses an input with %s before it opens a stream', async (_, body) => {
       const response = await post('/api/v1/agui/anybody', body);
       expect([response.status, response.headers.get('content-type')]).toEqual([400, 'application/json']);
       expect((await errorOf(response)).message).not.toBe('');
     });
 
-    test('an answer that decides nothing is refused, and the agent still waits', async () => {
+    test('refuses an answer without a decision, and keeps the request open', async () => {
       await begun();
       await send(starts('r1'), permission('q1'));
       const resume = [{ interruptId: 'q1', status: 'resolved', payload: { text: 'well' } }];

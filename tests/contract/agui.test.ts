@@ -17,7 +17,7 @@ test('ends the run of a waiting client with RUN_ERROR when the server stops', as
     url: `${origin}/api/v1/agui/a`,
     token,
     threadId: 's',
-    // The message is stored before the answer begins: only a client that has the answer's head waits for events.
+    // The server stores the message before it responds: only a client with response headers waits for events.
     fetch: async (...request) => {
       const response = await fetch(...request);
       isAnswered = true;

@@ -8,7 +8,7 @@ import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What commands must do, end to end: asked over HTTP, read off a runner's stream, acknowledged, shown. */
+/** Commands end to end: posted over HTTP, read from a runner's stream, acknowledged and shown. */
 export function describeCommandsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`commands, ${name}`, () => {
     let target: ServerTarget;
@@ -85,7 +85,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       (await items()).find((item) => item.kind === 'message' && item.id === messageId) as MessageItem;
     const agent = async () => (await (await target.get(`/api/v1/agents/${id}`)).json()).agent;
 
-    test('brings a message to the runner that listens, and shows how far it has come', async () => {
+    test('delivers a message to the connected runner, and shows its progress', async () => {
       await begun();
       const reader = await runner('?runner=r1&startedAt=1');
       await upToDate(reader);
@@ -114,13 +114,13 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         metadata: { interlude: { turn: 'user', userMessageIds: [messageId] } },
       });
       expect(await message(messageId)).toMatchObject({ delivery: 'seen' });
-      // what the agent has read needs no delivery
+      // A message that the agent has read needs no delivery.
       const again = await runner('?runner=r2&startedAt=2');
       await upToDate(again);
       expect(commandsOf(again)).toEqual([]);
     });
 
-    test('answers the same clientId the same, and sends the message once', async () => {
+    test('returns the same response for a repeated clientId, and sends the message once', async () => {
       await begun();
       const first = await say('once', 'c1');
       expect(await say('once', 'c1')).toBe(first);
@@ -132,7 +132,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await items()).filter((item) => item.kind === 'message')).toHaveLength(2);
     });
 
-    test('refuses a clientId that stands for something else already, whatever that was, and does nothing', async () => {
+    test('refuses a clientId that another command used, and changes nothing', async () => {
       await send(
         { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'user' },
         { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'Owed' },
@@ -148,7 +148,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         custom('request:opened', { request_id: 'q1', kind: 'question', title: 'Which?' }),
       );
       const { digest } = (await items()).find((item) => item.id === 'p1') as RequestItem;
-      /** Everything that can be asked, with what differs from it in one field. */
+      /** One command of each kind, with variants that differ in one field. */
       const asks: { where: string; body: object; others: [string, object][] }[] = [
         {
           where: '/messages',
@@ -201,7 +201,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
             ['/obligations/m2/waive', { reason: 'done' }],
           ],
         },
-        // last, because nobody waits for long to interrupt
+        // Last: an interrupt does not stay pending for long.
         { where: '/interrupt', body: { turnId: 'r' }, others: [['/interrupt', {}]] },
         { where: '/interrupt', body: {}, others: [['/interrupt', { turnId: 'r' }]] },
       ];
@@ -224,7 +224,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
             'client_id_reused',
           ]);
         }
-        // Its fields in another order are the same.
+        // The order of fields does not matter.
         const turned = Object.fromEntries(Object.entries(body).reverse());
         expect(await asked(where, turned, `c${at}`)).toEqual(answer);
         expect(JSON.stringify(await items())).toBe(before);
@@ -241,7 +241,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       ]);
     });
 
-    test('answers the same name the same, also where another ask was the answer to it', async () => {
+    test('returns the same response for a repeated clientId that joined an earlier command', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
         custom('request:opened', { request_id: 'p1', kind: 'permission', tool_name: 'Bash' }),
@@ -254,7 +254,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await (await post(path('/interrupt'), { clientId: 'c2' })).json()).toEqual(first);
     });
 
-    test('takes a reply to what was said in the session, and to nothing else', async () => {
+    test('accepts a reply to an item of the session only', async () => {
       const said = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' });
       await send(said('m1'), { type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Bash' });
       const earlier = await say('Hello');
@@ -275,7 +275,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await post(path('/messages'), { text: 'To what?', clientId: 'to-t1', replyTo: 't1' })).status).toBe(404);
     });
 
-    test('keeps what is asked while the runner is away, and sends it in order when it comes', async () => {
+    test('keeps commands while the runner is away, and sends them in order when it connects', async () => {
       await begun();
       expect(await agent()).toMatchObject({ connection: 'away', runnerId: null });
       const sent = [await say('one'), await say('two'), await say('three')];
@@ -284,7 +284,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await agent()).toMatchObject({ connection: 'connected', runnerId: 'r1' });
     });
 
-    test('delivers what is asked in a turn that has said nothing yet', async () => {
+    test('delivers commands to a turn without output', async () => {
       await send({ type: 'RUN_STARTED', threadId: id, runId: 'r' });
       const sent = [await say('one'), await say('two'), await say('three')];
       expect(await message(sent[0] as string)).toMatchObject({ delivery: 'queued' });
@@ -293,7 +293,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(commandsOf(reader).map((command) => command.id)).toEqual(sent);
     });
 
-    test('resumes behind the last command the runner has, and holds nothing back for a new runner', async () => {
+    test('resumes after the runner’s last command, and sends everything to a new runner', async () => {
       await begun();
       await say('one');
       const reader = await runner('?runner=r1&startedAt=1');
@@ -309,7 +309,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await commands(fresh, 2)).toHaveLength(2);
     });
 
-    test('tells the older of two runners that it is fenced, and takes no acknowledgement of it', async () => {
+    test('fences the older of two runners, and refuses its acknowledgement', async () => {
       await begun();
       const messageId = await say('whose?');
       const older = await runner('?runner=old&startedAt=1000');
@@ -326,7 +326,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await ack(messageId, { state: 'delivered', runner: 'new', startedAt: 2000 })).status).toBe(200);
     });
 
-    test('says that a runner has gone', async () => {
+    test('shows that a runner has disconnected', async () => {
       await begun();
       const reader = await runner('?runner=r1&startedAt=1');
       await upToDate(reader);
@@ -341,7 +341,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await agent()).toMatchObject({ connection: 'away', runnerId: 'r1' });
     });
 
-    test('shows a message that failed with its reason, and owes no reply to it', async () => {
+    test('shows the reason of a failed message, and expects no reply to it', async () => {
       await begun();
       const messageId = await say('too late');
       expect(await agent()).toMatchObject({ owedCount: 1 });
@@ -352,7 +352,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await again.json()).toEqual({ commandId: messageId, state: 'failed' });
     });
 
-    test('interrupts, once while it is on its way, and says how it went where it was asked', async () => {
+    test('sends one pending interrupt at a time, and shows its result in its turn', async () => {
       await send({ type: 'RUN_STARTED', threadId: id, runId: 'r' });
       const first = await (await post(path('/interrupt'))).json();
       expect(first).toMatchObject({ state: 'queued' });
@@ -374,12 +374,12 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(next.commandId).not.toBe(first.commandId);
     });
 
-    test('interrupts the turn that was meant, and no other that has begun since', async () => {
+    test('interrupts the named turn only', async () => {
       const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: id, runId });
       await send(starts('r1'));
       const reader = await runner();
       const first = await (await post(path('/interrupt'), { turnId: 'r1' })).json();
-      // Who does not say which means the one that is open.
+      // Without a turn id, the open turn is meant.
       expect(await (await post(path('/interrupt'))).json()).toEqual(first);
       await send({ type: 'RUN_FINISHED', threadId: id, runId: 'r1' });
       const idle = await post(path('/interrupt'), { turnId: 'r1' });
@@ -387,7 +387,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       await send(starts('r2'));
       const late = await post(path('/interrupt'), { turnId: 'r1' });
       expect([late.status, await errorOf(late)]).toMatchObject([409, { reason: 'turn_ended', openTurnId: 'r2' }]);
-      // What is still on its way for the turn before does not answer for this one.
+      // A pending interrupt of the previous turn does not stand in for this one.
       const second = await (await post(path('/interrupt'), { turnId: 'r2' })).json();
       expect(second.commandId).not.toBe(first.commandId);
       expect(await commands(reader, 2)).toMatchObject([
@@ -399,7 +399,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await post(path('/interrupt'), { turnId: '' })).status).toBe(400);
     });
 
-    test('stops a task that runs, and says why it can’t stop one that does not', async () => {
+    test('stops a running task, and says why it can’t stop another', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
         custom('task:started', { task_id: 'runs', run_id: 'run-1', description: 'sleep 9' }),
@@ -423,7 +423,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await notices()).toEqual(['A task could not be stopped: sleep 9 (no such process).']);
     });
 
-    test('ends a session once, however often it is asked, and says so', async () => {
+    test('ends a session once for repeated requests, and shows it', async () => {
       await begun();
       const reader = await runner();
       const asked = await post(path('/end'), { clientId: 'e' });
@@ -432,7 +432,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(answer).toEqual({ commandId: expect.any(String), state: 'queued' });
       const [command] = await commands(reader, 1);
       expect(command).toMatchObject({ id: answer.commandId, type: 'session.end', sessionId: id, body: {} });
-      // meant for the runner that is there
+      // Meant for the connected runner.
       expect((command?.expiresAt ?? 0) - (command?.createdAt ?? 0)).toBe(INTERRUPT_EXPIRY_MS);
       for (const again of [{ clientId: 'e' }, { clientId: 'f' }, undefined]) {
         expect((await (await post(path('/end'), again)).json()).commandId).toBe(answer.commandId);
@@ -449,7 +449,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await (await post(path('/end'), { clientId: 'e' })).json()).commandId).toBe(answer.commandId);
     });
 
-    test('wakes an agent for a task that has ended, and says why it can’t for one that runs', async () => {
+    test('wakes an agent for an ended task, and says why it can’t for a running one', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
         custom('task:started', { task_id: 'runs' }),
@@ -467,7 +467,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         body: { taskId: 'over', runId: 'run-1', description: 'npm test' },
       });
       expect(await (await post(path('/tasks/over/wake'), { clientId: 'w' })).json()).toMatchObject(answer);
-      // the same run once more is on its way already
+      // A wake for the same run is pending already.
       expect(await (await post(path('/tasks/over/wake'), { runId: 'run-1' })).json()).toMatchObject(answer);
       const refused = await post(path('/tasks/runs/wake'));
       expect([refused.status, await errorOf(refused)]).toMatchObject([
@@ -484,7 +484,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect([late.status, (await errorOf(late)).reason]).toEqual([409, 'session_ended']);
     });
 
-    test('keeps with a session when its agent is to be woken, and tells its runner', async () => {
+    test('stores a session’s wake rule, and sends it to the runner', async () => {
       await begun();
       const ruleOf = async () => (await (await target.get(path(''))).json()).session.wakeRule;
       expect(await ruleOf()).toBeNull();
@@ -512,7 +512,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await call('PUT', `/api/v1/sessions/nowhere-${id}/wake-rule`, { when: 'never' })).status).toBe(404);
     });
 
-    test('stops a task whose description was cut inside of a character, and lives', async () => {
+    test('stops a task whose description was truncated within a surrogate pair', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
         custom('task:started', { task_id: 'cut', description: 'deploy the thing \ud83d' }),
@@ -530,7 +530,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('answers a permission on its card, once', async () => {
+    test('decides a permission once, and shows the decision', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
         custom('request:opened', { request_id: 'q1', kind: 'permission', tool_name: 'Bash' }),
@@ -559,7 +559,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await items()).filter((item) => item.kind === 'notice')).toEqual([]);
     });
 
-    test('answers a question with answers only', async () => {
+    test('accepts only answers for a question', async () => {
       await send(custom('request:opened', { request_id: 'q1', kind: 'question', title: 'Which?' }));
       expect((await post(path('/requests/q1'), { behavior: 'allow' })).status).toBe(400);
       const reader = await runner();
@@ -570,7 +570,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('refuses what asks nothing of anybody, and says what is allowed', async () => {
+    test('refuses a malformed command, and lists the valid values', async () => {
       await begun();
       const bad: unknown[] = [
         '',
@@ -603,7 +603,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await items()).filter((item) => item.kind === 'message')).toEqual([]);
     });
 
-    test('takes a message of the greatest size, and text no column could hold', async () => {
+    test('accepts a message of maximum size, and text that no column could hold', async () => {
       await begun();
       const reader = await runner();
       const texts = ['x'.repeat(MAX_MESSAGE_BYTES), `half \ud83c a pair, and a \0 NUL`];
@@ -616,7 +616,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       ).toEqual([true, true]);
     });
 
-    test('refuses what no database would hold', async () => {
+    test('refuses text that no database stores', async () => {
       await begun();
       await send(custom('request:opened', { request_id: 'q1', kind: 'permission', tool_name: 'Bash' }));
       const large = { behavior: 'allow', updatedInput: { text: 'x'.repeat(2 * MAX_RECORD_BYTES) } };
@@ -628,7 +628,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await ack(command, runnerSays)).status).toBe(200);
     });
 
-    test('finds nothing where there is nothing', async () => {
+    test('answers 404 for unknown sessions, tasks and requests', async () => {
       await begun();
       for (const where of ['/messages', '/interrupt', '/tasks/t/stop', '/requests/q']) {
         const body =
@@ -639,7 +639,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await ack('nothing', { state: 'done' })).status).toBe(404);
     });
 
-    test('takes nothing for a session whose agent has ended, until it runs again', async () => {
+    test('refuses commands for an ended session until it runs again', async () => {
       await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
       const refused = await post(path('/messages'), { text: 'hi', clientId: 'c' });
       expect([refused.status, await errorOf(refused)]).toMatchObject([
@@ -650,7 +650,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       await say('hi');
     });
 
-    test('takes messages for a session that ended when a runner has come since, which may have taken it up', async () => {
+    test('accepts messages for an ended session when a later runner may have resumed it', async () => {
       await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
       const reader = await runner('?runner=r1&startedAt=1');
       await upToDate(reader);
@@ -658,7 +658,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await commands(reader, 1))[0]?.id).toBe(messageId);
     });
 
-    test('keeps another agent’s runner away from a command', async () => {
+    test('refuses acknowledgements by another agent’s runner', async () => {
       await begun();
       const messageId = await say('mine');
       const other = await post(`/api/v1/agents/other-${id}/commands/${messageId}/ack`, { state: 'failed' });
@@ -666,7 +666,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await message(messageId)).toMatchObject({ delivery: 'queued' });
     });
 
-    test('brings each message to the runner before the next is typed, in their order, each once', async () => {
+    test('delivers messages in order, each once, while more are sent', async () => {
       await begun();
       const reader = await runner();
       await upToDate(reader);

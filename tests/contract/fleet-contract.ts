@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What the board of the fleet shows, and what it can do with an agent. */
+/** The rows and metrics of the agent board, and its actions. */
 export function describeFleetContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`the fleet, ${name}`, () => {
     let target: ServerTarget;
@@ -46,7 +46,7 @@ export function describeFleetContract(name: string, makeTarget: () => Promise<Se
         body: JSON.stringify({ retired }),
       });
 
-    test('counts the tasks that run, over all sessions of an agent', async () => {
+    test('counts running tasks over all sessions of an agent', async () => {
       await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't1'), task('started', 't2'));
       await says(`${id}/2`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't3'));
       expect((await agent()).runningTaskCount).toBe(3);
@@ -54,7 +54,7 @@ export function describeFleetContract(name: string, makeTarget: () => Promise<Se
       expect((await agent()).runningTaskCount).toBe(2);
     });
 
-    test('retires an agent that is at rest, once, until its next sign of life', async () => {
+    test('retires an idle agent once, until its next record', async () => {
       await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' });
       const busy = await retire(true);
       expect([busy.status, await errorOf(busy)]).toMatchObject([409, { reason: 'agent_at_work', sessions: 1 }]);
@@ -69,14 +69,14 @@ export function describeFleetContract(name: string, makeTarget: () => Promise<Se
       expect((await agent()).retiredAt).toBe(null);
     });
 
-    test('retires nobody who is unknown, for nobody who is not signed in, and only in so many words', async () => {
+    test('refuses to retire an unknown agent, without a sign-in, or without the exact body', async () => {
       expect((await retire(true, 'nobody')).status).toBe(404);
       await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, { type: 'RUN_FINISHED', runId: 'r' });
       expect((await retire(true, id, {})).status).toBe(401);
       expect((await retire('yes')).status).toBe(400);
     });
 
-    test('tells what came in each minute, and how long tasks and answers took, each by its own clock', async () => {
+    test('counts events per minute, and measures tasks and replies by their own clocks', async () => {
       const before = await activity();
       expect(before.events).toHaveLength(5);
       expect(before.since % 60_000).toBe(0);
@@ -95,7 +95,7 @@ export function describeFleetContract(name: string, makeTarget: () => Promise<Se
       expect((await target.send('/api/v1/activity', {})).status).toBe(401);
     });
 
-    test('says that no webhook is set, and what to do, to those who are signed in', async () => {
+    test('reports a missing webhook, with the setting to use, to signed-in users', async () => {
       const status = await (await target.get('/api/v1/webhook')).json();
       expect(status).toMatchObject({ webhook: null, problem: null, waiting: 0, last: null });
       const log = await (await target.get('/api/v1/webhook/deliveries?limit=5')).json();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, marker, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** Failures around an agent: told in its log, marked on its sessions, and gone from there once somebody has looked. */
+/** Failures around an agent: listed with it and marked on its sessions until a person has seen them. */
 export function describeInsightsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`failures around an agent, ${name}`, () => {
     let target: ServerTarget;
@@ -49,7 +49,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         body: JSON.stringify(body),
       });
 
-    test('are also those of a runner that only writes that its hook died', async () => {
+    test('are detected in the log of a runner that reports only the death of its hook', async () => {
       await says(`${id}/1`);
       await fails({}, { insight: undefined });
       await fails({}, { insight: undefined, level: 'error' });
@@ -58,7 +58,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(await marks(`${id}/1`)).toBe(1);
     });
 
-    test('are listed with the agent, and mark the session they say', async () => {
+    test('are listed with the agent, and mark the session they name', async () => {
       await says(`${id}/1`);
       await says(`${id}/2`);
       await fails({ sessionId: `${id}/1` });
@@ -84,7 +84,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect([await marks(`${id}/1`), await marks(`${id}/2`)]).toEqual([1, 0]);
     });
 
-    test('that say no session mark each of the agent’s that is not done, and nobody else’s', async () => {
+    test('mark every open session of the agent when they name none', async () => {
       const other = `${id}-other`;
       await says(`${id}/1`);
       await says(`${id}/2`);
@@ -97,7 +97,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(all).toEqual([1, 1, 0, 0]);
     });
 
-    test('that say a session of another agent, or one nobody knows, mark the agent only', async () => {
+    test('mark only the agent when they name an unknown session or another agent’s', async () => {
       const other = `${id}-other`;
       await says(`${id}/1`);
       await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
@@ -109,7 +109,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect([await marks(`${id}/1`), await marks(`${other}/1`)]).toEqual([0, 0]);
     });
 
-    /** One failure of the session, then what else is failed around, which nobody has seen; the first is seen. */
+    /** Marks the session's only failure as seen after `others` caused more that nobody has seen. */
     const seesTheFirst = async (others: () => Promise<unknown>) => {
       await says(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
@@ -120,7 +120,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       return [(await agent()).agent.insightCount, await marks(`${id}/1`)];
     };
 
-    test('leave no mark on a session once its own are seen, whatever unknown sessions later ones name', async () => {
+    test('leave no mark on a session whose own are seen when later ones name unknown sessions', async () => {
       const left = await seesTheFirst(async () => {
         await fails({ sessionId: 'nobody knows' });
         await fails({ sessionId: 7 });
@@ -128,7 +128,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(left).toEqual([2, 0]);
     });
 
-    test('nor whatever sessions of other agents they name', async () => {
+    test('leave no mark on a session whose own are seen when later ones name other agents’ sessions', async () => {
       const other = `${id}-other`;
       await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
       const left = await seesTheFirst(() => fails({ sessionId: `${other}/1` }));
@@ -136,7 +136,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(await marks(`${other}/1`)).toBe(0);
     });
 
-    test('nor what failed while the session was done', async () => {
+    test('leave no mark on a session that had ended when they occurred', async () => {
       const left = await seesTheFirst(async () => {
         await ends(`${id}/1`);
         await fails();
@@ -147,7 +147,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(left).toEqual([1, 0]);
     });
 
-    test('nor what names a session that is refused, or begins only then: that one is marked by what follows', async () => {
+    test('mark a session only from its first accepted record on', async () => {
       const left = await seesTheFirst(async () => {
         await fails({ sessionId: `${id}/2` });
         await ingest(target, [record(++seq, { kind: 'event', agentId: id, sessionId: `${id}/2`, event: 7 })], 1, id);
@@ -161,14 +161,14 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect([(await agent()).agent.insightCount, await marks(`${id}/2`)]).toEqual([0, 0]);
     });
 
-    /** What becomes of an insight on a line of its own. */
+    /** Sends a log line with this insight. */
     const tells = async (insight: unknown, more: Record<string, unknown> = {}) => {
       await fails({}, { level: 'info', component: 'context', message: 'as it is', insight, ...more });
       const { agent: row, insights, quarantine } = await agent();
       return { row, insight: insights[0], quarantined: quarantine.length };
     };
 
-    test('are told by any signal of an outcome that failed, or of a line that is an error', async () => {
+    test('come from any signal with a failed outcome or on an error line', async () => {
       await says(`${id}/1`);
       const failed = await tells({
         signal: 'delivery',
@@ -193,7 +193,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(await marks(`${id}/1`)).toBe(0);
     });
 
-    test('are not other signals, which are kept and mark nothing', async () => {
+    test('exclude other signals, which are stored and mark nothing', async () => {
       await says(`${id}/1`);
       const { row, insight } = await tells({ signal: 'context_ratio', value: 0.4, source: 'context' });
       expect(insight).toMatchObject({ signal: 'context_ratio', value: 0.4, detail: 'as it is', isFailure: false });
@@ -202,7 +202,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(await (await see({ upTo: insight?.position })).json()).toMatchObject({ seen: 0, unseen: 0 });
     });
 
-    test('are not crowded out by other signals, of which the newest are kept', async () => {
+    test('are not displaced by other signals, of which the newest are kept', async () => {
       await fails();
       const signal = (value: number) => ({
         ...{ kind: 'log', agentId: id, sessionId: undefined },
@@ -219,7 +219,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       );
     });
 
-    test('hold up nobody while they are looked at, however many there are, around however many sessions', async () => {
+    test('don’t block ingest while they are marked as seen, for any number of failures and sessions', async () => {
       const many = (count: number, fields: (at: number) => object) =>
         Array.from({ length: count }, (_, at) => record(++seq, { agentId: id, ...fields(at) }));
       const event = { type: 'CUSTOM', name: 'x' };
@@ -256,7 +256,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(await marks(`${id}/7`)).toBe(seen.unseen);
     });
 
-    test('are read from whatever is sent as one, and never have their line quarantined', async () => {
+    test('are parsed from any value without quarantining their line', async () => {
       await says(`${id}/1`);
       const some = { signal: 'x', source: 'context', value: null, outcome: null, detail: 'as it is' };
       const cases: [unknown, object][] = [
@@ -297,18 +297,18 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       const before = (await agent()).insights.length;
       await tells(null);
       expect((await agent()).insights).toHaveLength(before);
-      // it names a session that can be nobody's
+      // No session can have a number as its id.
       await fails({ sessionId: 7 });
       expect((await agent()).insights[0]).toMatchObject({ sessionId: null });
       expect(await marks(`${id}/1`)).toBe(1);
     });
 
-    test('of a hook that has neither name nor words say so', async () => {
+    test('have a placeholder for a hook without name and message', async () => {
       await fails({}, { insight: undefined, component: 'hook:', message: ' ' });
       expect((await agent()).insights).toMatchObject([{ source: 'unknown', detail: '(no detail)' }]);
     });
 
-    test('are counted once, however often their record comes', async () => {
+    test('are counted once when their record is repeated', async () => {
       await says(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
       seq -= 1;
@@ -317,7 +317,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(await marks(`${id}/1`)).toBe(1);
     });
 
-    test('are told to the fleet in the request that brings them, and when they were seen', async () => {
+    test('update the fleet when they arrive and when they are seen', async () => {
       await says(`${id}/1`);
       const { position: before } = await says(`${id}/1`);
       const reader = await target.stream(`topic=fleet&after=${before}`);
@@ -335,7 +335,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       await reader.cancel();
     });
 
-    test('are seen up to the one that was looked at, once', async () => {
+    test('are marked as seen up to a position, once', async () => {
       await says(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
       await fails();
@@ -358,13 +358,13 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(await marks(`${id}/1`)).toBe(0);
     });
 
-    test('quote no more of their line than they need, and no half of a character', async () => {
+    test('quote a bounded part of their line, without a lone surrogate', async () => {
       await fails({}, { message: `x${'😀'.repeat(3_000)}` });
       const detail = (await agent()).insights[0]?.detail ?? '';
       expect(detail).toBe(`x${'😀'.repeat(999)}`);
     });
 
-    test('are marked seen only where there is such an agent, and up to a position', async () => {
+    test('are marked as seen only for a known agent and a valid position', async () => {
       await says(`${id}/1`);
       const refusals = [];
       for (const [body, agentId] of [

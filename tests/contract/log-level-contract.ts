@@ -8,7 +8,7 @@ import type { ServerTarget } from '../support/server-target';
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'];
 
-/** The log level that is asked of a runner: set over HTTP, read off its stream, confirmed, shown. */
+/** A runner's requested log level: set over HTTP, read from its stream, confirmed and shown. */
 export function describeLogLevelContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`the log level of a runner, ${name}`, () => {
     let target: ServerTarget;
@@ -58,7 +58,7 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       return sent();
     }
 
-    test('is unknown until its runner says what it writes', async () => {
+    test('is unknown until the runner reports it', async () => {
       expect((await target.get(`/api/v1/agents/${id}/log-level`)).status).toBe(404);
       await says({});
       expect(await get()).toMatchObject({ level: null, since: null, by: null, desired: null, levels: LEVELS });
@@ -68,7 +68,7 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect(heard.since).toBeGreaterThan(0);
     });
 
-    test('is asked of it, confirmed by it, and told to the fleet', async () => {
+    test('is sent to the runner, confirmed by it, and shown in the fleet', async () => {
       await says({ logLevel: 'info' });
       const stream = await target.stream('topic=fleet');
       const reader = await runner('?runner=r1&startedAt=1');
@@ -94,7 +94,7 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect([...new Set(states)].slice(-2)).toEqual(['requested', 'confirmed']);
     });
 
-    test('goes back from debug after 15 minutes, from the others when it is told to, unless otherwise said', async () => {
+    test('reverts after 15 minutes for debug and on demand for others, unless a duration is given', async () => {
       await says({});
       const limit = async (body: object) => {
         const { desired } = await (await put(body)).json();
@@ -107,7 +107,7 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect(await limit({ level: 'warn', ttlSeconds: 5 })).toBe(5);
     });
 
-    test('can be given back to the runner, and then nothing is asked any more', async () => {
+    test('is no longer requested after it is reset', async () => {
       await says({});
       await put({ level: 'error' });
       const { commandId, desired } = await (await put({ level: null })).json();
@@ -119,7 +119,7 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect(await get()).toMatchObject({ desired: null });
     });
 
-    test('that is asked anew replaces what was asked before, which is not sent any more', async () => {
+    test('replaces an earlier request, which is not sent again', async () => {
       await says({});
       const first = await (await put({ level: 'debug' })).json();
       const second = await (await put({ level: 'warn' })).json();
@@ -130,7 +130,7 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect(await get()).toMatchObject({ desired: { level: 'warn', state: 'requested' } });
     });
 
-    test('that the runner refuses says why', async () => {
+    test('shows the reason when the runner refuses it', async () => {
       await says({});
       const { commandId } = await (await put({ level: 'debug' })).json();
       await ack(commandId, { state: 'failed', reason: 'the log is somebody else’s' });
@@ -139,7 +139,7 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('is not confirmed by a runner that has been taken over from', async () => {
+    test('is not confirmed by a fenced runner', async () => {
       await says({});
       const reader = await runner('?runner=old&startedAt=1');
       const { commandId } = await (await put({ level: 'debug' })).json();
@@ -150,7 +150,7 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect(await get()).toMatchObject({ desired: { state: 'requested' } });
     });
 
-    test('is one that there is: everything else is refused, and the levels are listed', async () => {
+    test('is refused when unknown, with the list of levels', async () => {
       await says({});
       for (const body of [{ level: 'loud' }, { level: 'DEBUG' }, { level: 5 }, {}, [], 'debug', { ttlSeconds: 5 }]) {
         const answer = await put(body);

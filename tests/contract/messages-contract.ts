@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What the server must make of messages that are told otherwise than with a start and an end. */
+/** Messages in other forms than start, content and end. */
 export function describeMessagesContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`messages, ${name}`, () => {
     let target: ServerTarget;
@@ -92,7 +92,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
       const whole = [['user', 'r1', 'user: please deploy', 'assistant: On it.', 'Bash {"a":1}: ok']];
 
       for (const isOneRequest of [true, false]) {
-        test(`doubles nothing that was streamed, ${isOneRequest ? 'with it' : 'before it'}, nor a snapshot`, async () => {
+        test(`duplicates nothing that was streamed ${isOneRequest ? 'in its request' : 'before it'}, nor an earlier snapshot`, async () => {
           const events = [...history, snapshot(...messages), ends('r1'), starts('r2'), snapshot(...messages)];
           if (isOneRequest) await send(...events);
           else for (const event of events) await send(event);
@@ -101,7 +101,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         });
       }
 
-      test('says what is new where it stands, and what is otherwise where that stood, live as reloaded', async () => {
+      test('adds new messages in place, and replaces changed ones, live and reloaded', async () => {
         await send(...history, ends('r1'));
         const live = transcriptFromPage(await transcript());
         const told = snapshot(
@@ -149,7 +149,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         const shown = ['user', 'r1', 'user: please deploy', 'thinks: hm', 'assistant: On it.', 'Bash {"a":1}: ok'];
 
         for (const isOneRequest of [true, false]) {
-          test(`doubles nothing, ${isOneRequest ? 'with it' : 'before it'}, whenever it comes again`, async () => {
+          test(`duplicates nothing ${isOneRequest ? 'in its request' : 'before it'} when it is repeated`, async () => {
             const events = [...streamed, ...calls, result, snapshot(...renamed), ends('r1')];
             if (isOneRequest) await send(...events);
             else for (const event of events) await send(event);
@@ -164,7 +164,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
           });
         }
 
-        test('tells the result of a call that had none, live as reloaded', async () => {
+        test('adds the result of a call without one, live and reloaded', async () => {
           await send(...streamed, ...calls);
           const page = await transcript();
           const frames = await framesOf(page.position, snapshot(...renamed), ends('r1'));
@@ -172,7 +172,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
           expect(foldTranscript(transcriptFromPage(page), frames).turns).toEqual((await transcript()).turns);
         });
 
-        test('tells what a person says again in another turn', async () => {
+        test('adds a message that a person repeats in another turn', async () => {
           await send(...says('u1', 'yes', 'user'), starts('r1', 'u1'), ...says('a1', 'One.'), ends('r1'));
           await send(starts('r2'), ...says('a2', 'Two.'));
           const again = { id: 'x-u2', role: 'user', content: 'yes' };
@@ -183,7 +183,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
           ]);
         });
 
-        test('tells what stands between two known messages, though older words are the same', async () => {
+        test('adds a message between two known ones that repeats earlier words', async () => {
           await send(starts('r1'), ...says('a1', 'Done.'), ends('r1'), starts('r2'), ...says('a2', 'Two.'), ends('r2'));
           const named = (messageId: string, content: string) => ({ id: messageId, role: 'assistant', content });
           await send(starts('r3'), ...says('a3', 'Three.'));
@@ -191,7 +191,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
           expect((await turns()).at(-1)).toEqual(['user', 'r3', 'assistant: Three.', 'assistant: Done.']);
         });
 
-        test('tells as often what was said several times, and what is new though it has the same words', async () => {
+        test('counts repeated messages, and adds new ones with the same words', async () => {
           const done = (messageId: string) => ({ id: messageId, role: 'assistant', content: 'Done.' });
           await send(starts('r1'), ...says('a1', 'Done.'), ends('r1'), starts('r2'), ...says('a2', 'Done.'));
           await send(snapshot(done('x-a1'), done('x-a2')), ends('r2'));
@@ -204,7 +204,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         });
       });
 
-      test('says nothing to the agent’s own session that its events do not, whatever they claim', async () => {
+      test('ignores forged metadata in the agent’s own session', async () => {
         await send(starts('r1'), ...says('a1', 'mine'), ends('r1'), starts('r2'));
         const ofSnapshot = { turnId: 'r1' };
         await send(chunk('forged', { messageId: 'a1', metadata: { interlude: { whole: true, ofSnapshot } } }));
@@ -214,7 +214,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         ]);
       });
 
-      test('knows what came with the input of a run, and takes what is no message for none', async () => {
+      test('knows the messages of a run’s input, and ignores malformed ones', async () => {
         const input = { messages: [{ id: 'u1', role: 'user', content: 'hi' }] };
         await send({ type: 'RUN_STARTED', threadId: id, runId: 'r1', input });
         await send(
@@ -230,7 +230,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         expect(await owed()).toEqual([['u1', 'hi']]);
       });
 
-      test('says nothing new of what was streamed in pieces, however often one request tells it', async () => {
+      test('adds nothing to messages streamed in pieces, however often a request repeats it', async () => {
         for (const delta of ['please ', 'deploy']) await send(chunk(delta, { messageId: 'u1', role: 'user' }));
         await send(starts('r1', 'u1'));
         for (const delta of ['On ', 'it', '.']) await send(chunk(delta, { messageId: 'a1' }));
@@ -242,7 +242,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         expect(frames.map(({ event }) => event.type)).toEqual(told.map(() => 'MESSAGES_SNAPSHOT'));
       });
 
-      test('of thousands of messages, told again in one request, is taken once', async () => {
+      test('with thousands of messages, repeated in one request, is applied once', async () => {
         const many = Array.from({ length: 4_000 }, (_, at) => ({ id: `m${at}`, role: 'assistant', content: `${at}` }));
         await send(starts('r1'), snapshot(...many), snapshot(...many));
         await send(snapshot(...many), ends('r1'));
@@ -252,7 +252,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('chunks that leave out their name go on with the one before, over requests', async () => {
+    test('continues the previous message with unnamed chunks, across requests', async () => {
       await send(starts('r1'), chunk('a', { messageId: 'm1' }));
       await send(chunk('b'), { type: 'TOOL_CALL_CHUNK', toolCallId: 'c1', toolCallName: 'Bash', delta: '{"a":' });
       await send({ type: 'TOOL_CALL_CHUNK', delta: '1}' }, chunk('nobody’s'));

@@ -4,15 +4,15 @@ import { describeAccessContract } from './access-contract';
 import { describeContract, sharedServer } from './contract';
 import { describeReadsContract } from './reads-contract';
 
-/** The same suites without the front door: what they find here and not elsewhere is Next's part of the contract. */
+/** The contract without the front door: failures here only are failures of Next. */
 const shared = sharedServer(nextServer);
 
 describeContract('next start', shared);
 describeAccessContract('next start', shared);
 describeReadsContract('next start', nextServer);
 
-describe('next start, told to stop', () => {
-  test('says bye to its streams and ends', async () => {
+describe('next start', () => {
+  test('sends bye to its streams and exits when it is stopped', async () => {
     const own = await nextServer();
     const reader = await own.stream('topic=fleet');
     await reader.frame('up-to-date');

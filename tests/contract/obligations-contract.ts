@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What the server must know of the replies its agents owe, and of whose a record is. */
+/** Pending replies of agents, and the ownership of records. */
 export function describeObligationsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`obligations and ownership, ${name}`, () => {
     let target: ServerTarget;
@@ -50,7 +50,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       (await read(`/agents/${id}`)).agent.owedCount,
     ];
 
-    test('lists what is owed, the oldest first, until it is answered', async () => {
+    test('lists pending replies oldest first until they are answered', async () => {
       await send(...asks('u1', 'First?'), ...asks('u2', 'Second?'));
       const { position, obligations } = await owed();
       expect(obligations).toMatchObject([
@@ -73,7 +73,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
         body: body === undefined ? undefined : JSON.stringify(body),
       });
 
-    test('drops what a person says needs no reply, once, and tells it in the transcript', async () => {
+    test('waives a reply once, and shows it in the transcript', async () => {
       await send(...asks('u1', 'First?\nAnd more'), ...asks('u2', 'Second?'), ...turn('r0'));
       const taken = await waive('u1', { reason: 'settled in person', clientId: 'c1' });
       expect([taken.status, await taken.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
@@ -95,7 +95,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       }
     });
 
-    test('drops it also where a turn that failed left it owed, and where the agent has ended', async () => {
+    test('waives a reply owed by a failed turn or an ended agent', async () => {
       const failed = { type: 'RUN_ERROR', message: 'No credit' };
       await send(...asks('u1', 'Well?'), ...turn('r1', 'u1').slice(0, 1), failed);
       await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
@@ -104,7 +104,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect(await idsOwed()).toEqual([]);
     });
 
-    test('drops no reply that was given or never owed, and for nobody who is not signed in', async () => {
+    test('refuses to waive an answered or unknown reply, or without a sign-in', async () => {
       await send(...asks('u1', 'Well?'), ...turn('r1', 'u1'));
       expect(await errorOf(await waive('u1'))).toMatchObject({ code: 'conflict', state: 'answered' });
       expect((await waive('u9')).status).toBe(404);
@@ -132,7 +132,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
         body: JSON.stringify(body),
       });
 
-    test('takes a text for the reply when a person says so, and only the text that they were shown', async () => {
+    test('settles a reply with a text that the person was shown, and with no other', async () => {
       await send(
         ...asks('u1', 'Which port?'),
         ...asks('u2', 'And which host?'),
@@ -165,7 +165,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect((await accept('u2', {})).status).toBe(400);
     });
 
-    test('takes no text that was told under the id of the one that was shown', async () => {
+    test('refuses a text that was replaced under the shown text’s id', async () => {
       await send(...asks('u1', 'May I?'), ...woken('r1', ...says('m1', 'No.')));
       const [shown] = (await owed()).obligations;
       const candidatePosition = shown?.candidate?.position;
@@ -180,7 +180,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect(taken.status).toBe(200);
     });
 
-    test('tells what settled the replies of a session, the newest first', async () => {
+    test('lists what settled the replies of a session, newest first', async () => {
       await send(...asks('u1', 'First?'), ...asks('u2', 'Second?'), ...asks('u3', 'Third?'), ...turn('r1', 'u1'));
       await waive('u2', { reason: 'settled in person' });
       const all = (await read(`/sessions/${id}/obligations`)) as SessionObligations;
@@ -192,11 +192,11 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect((await target.send(`/api/v1/sessions/${id}/obligations`, {})).status).toBe(401);
     });
 
-    test('is empty for an agent nobody has heard of: its runner asks before its first word', async () => {
+    test('returns an empty list for an unknown agent, because its runner asks before its first record', async () => {
       expect((await owed()).obligations).toEqual([]);
     });
 
-    test('tells the fleet of each obligation as it is owed and as it is answered', async () => {
+    test('updates the fleet when a reply becomes pending and when it is settled', async () => {
       const { position } = await owed();
       const reader = await target.stream(`topic=fleet&after=${position}`);
       const told = () =>
@@ -213,7 +213,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       ]);
     });
 
-    test('counts a message that is told again, over many requests, once', async () => {
+    test('counts a message repeated over many requests once', async () => {
       for (const event of [...asks('u1', 'Well?'), ...asks('u1', 'Well?')]) await send(event);
       expect([await idsOwed(), await counts()]).toEqual([['u1'], [1, 1]]);
       await send(...turn('r1', 'u1'));
@@ -221,7 +221,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect([await idsOwed(), await counts()]).toEqual([[], [0, 0]]);
     });
 
-    test('parks what an outbox says into the session of another agent, whoever else it writes for', async () => {
+    test('parks a producer’s records for another agent’s session, whichever agents it writes for', async () => {
       await send(custom('marker', {}));
       const own = { agentId: `${id}-b`, sessionId: `${id}-new`, event: custom('marker', {}) };
       const foreign = { ...own, sessionId: id };
@@ -230,7 +230,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect((await read(`/agents/${id}-b`)).agent).toMatchObject({ quarantinedCount: 1 });
     });
 
-    test('lets no outbox write under the server’s own name', async () => {
+    test('refuses a producer with the server’s own name', async () => {
       await expect(ingest(target, [record(1, { event: custom('marker', {}) })], 1, 'interlude')).rejects.toThrow(
         'malformed',
       );

@@ -8,7 +8,7 @@ import { AccessStage } from '../support/access-stage';
 import { asked, CONSOLE, filled } from '../support/ask-route';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';
 
-/** The OpenAPI document, and whether the server behaves as documented. */
+/** The OpenAPI document, and the server's conformance to it. */
 
 let stage: AccessStage;
 let ids: BusyAgent;
@@ -32,14 +32,14 @@ describe('the OpenAPI document', () => {
     const validator = new Validator();
     expect(await validator.validate(JSON.parse(JSON.stringify(document)))).toMatchObject({ valid: true });
     expect(validator.version).toBe('3.1');
-    // every reference resolves
+    // Every reference resolves.
     expect(() => validator.resolveRefs()).not.toThrow();
     for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
       expect(Object.keys(document.components.schemas)).toContain(name);
     }
   });
 
-  test('lists exactly the routes of the table', () => {
+  test('lists exactly the routes of the route table', () => {
     const listed = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
@@ -51,7 +51,7 @@ describe('the OpenAPI document', () => {
     expect(described.sort()).toEqual([...there].sort());
   });
 
-  test('gives the permission and parameters of each route', () => {
+  test('documents the permission and parameters of each route', () => {
     for (const route of ROUTES) {
       const { security, parameters, requestBody, ...said } = operationOf(route);
       const about = [route.method, route.pattern];
@@ -67,7 +67,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('gives the schema of each parameter', () => {
+  test('documents the schema of each parameter', () => {
     const { parameters } = operationOf(ROUTES.find(({ pattern }) => pattern.endsWith('/logs')) as Route);
     const named = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]));
     expect(named).toMatchObject({
@@ -83,9 +83,9 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the server', () => {
-  test('accepts documented requests and gives documented answers', async () => {
+  test('accepts documented requests and returns documented responses', async () => {
     const answered: string[] = [];
-    // reads before writes
+    // Reads before writes.
     const order = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'];
     const routes = ROUTES.toSorted((a, b) => order.indexOf(a.method) - order.indexOf(b.method));
     for (const route of routes.filter(({ access }) => access !== 'open')) {
@@ -122,7 +122,7 @@ describe('the server', () => {
     expect(refused).toEqual(REFUSED_HERE);
   });
 
-  test('gives documented lists within the requested limit', async () => {
+  test('returns documented lists within the requested limit', async () => {
     const agent = encodeURIComponent(ids.agentId);
     const session = encodeURIComponent(ids.sessionId);
     const lists: Record<string, string[]> = {
@@ -149,7 +149,7 @@ describe('the server', () => {
     }
   });
 
-  test('gives documented answers to sign-in and sign-out', async () => {
+  test('returns documented responses to sign-in and sign-out', async () => {
     const { cookie = '' } = await stage.browser();
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     const inBrowser = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', accept: 'text/html' };
@@ -184,13 +184,13 @@ describe('the server', () => {
     }
   });
 
-  test.each(['/api/v1/healthz', '/api/v1/readyz'])('gives the documented answer at %s', async (path) => {
+  test.each(['/api/v1/healthz', '/api/v1/readyz'])('returns the documented response at %s', async (path) => {
     const { content } = document.paths[path]?.get?.responses[200] ?? {};
     const model = await (await stage.send(path)).json();
     expect(errorsOf(content?.['application/json']?.schema as JsonSchema, model)).toBeNull();
   });
 
-  test('sends the documented frames', async () => {
+  test('sends documented frames', async () => {
     const frames =
       document.paths['/api/v1/stream']?.get?.responses[200]?.content?.['text/event-stream']?.schema['x-frames'];
     const topics = `topic=fleet&topic=session:${ids.sessionId}&topic=logs:${ids.agentId}`;
@@ -202,12 +202,12 @@ describe('the server', () => {
       expect([event, schema === undefined ? 'is not named' : errorsOf(schema, data)]).toEqual([event, null]);
       seen.add(event);
     }
-    // all frames except `bye`
+    // All frames except `bye`.
     expect([...seen, 'bye'].sort()).toEqual(Object.keys(frames as object).sort());
   });
 });
 
-/** Refused on this stage, which has no member, other credential or webhook, and nothing left to settle. */
+/** Refused here: the server has no member, other credential or webhook, and nothing left to settle. */
 const REFUSED_HERE = [
   'POST /api/v1/sessions/:sessionId/tasks/:taskId/wake',
   'POST /api/v1/sessions/:sessionId/obligations/:messageId/accept',
@@ -218,14 +218,14 @@ const REFUSED_HERE = [
   'PUT /api/v1/members/:memberId',
 ];
 
-/** The first errors of a value against a schema of the document; null if valid. */
+/** The first errors of a value against a schema of the document. Null if valid. */
 function errorsOf(schema: JsonSchema, value: unknown): string | null {
   const text = JSON.stringify(closed(schema)).replaceAll('"#/components/', '"document#/components/');
   const check = schemas.compile(JSON.parse(text));
   return check(value) ? null : JSON.stringify(check.errors?.slice(0, 4));
 }
 
-/** Forbids additional properties, so that undocumented fields are found. */
+/** Forbids additional properties to find undocumented fields. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;

@@ -10,16 +10,16 @@ import { describeAccessContract } from './access-contract';
 import { describeContract, sharedServer } from './contract';
 import { describeReadsContract } from './reads-contract';
 
-/** The same suites through Prism: no answer may differ from what the OpenAPI document says. */
+/** The contract through Prism, which fails on any response that differs from the OpenAPI document. */
 const suites = 'missing' in ensurePrism() ? describe.skip : describe;
 const shared = sharedServer(() => serverBehindPrism());
-/** The suite of reads compares all rows, so nothing else may write. */
+/** Without other writers, because the suite of reads compares all rows. */
 const quiet = sharedServer(() => serverBehindPrism());
-/** The webhook's receiver does not answer. */
+/** The receiver of the webhook does not respond. */
 const SETTINGS = { INTERLUDE_EMBED_ORIGINS: CONSOLE, INTERLUDE_WEBHOOK_URL: 'http://127.0.0.1:9/' };
 const equipped = sharedServer(() => serverBehindPrism(SETTINGS));
 
-/** Operations that refuse without an identity provider, which no server here has. */
+/** Operations that are refused without an identity provider, which no server here has. */
 const REFUSED = ['POST /sign-in/back-channel-logout', 'PUT /api/v1/members/:memberId'];
 
 const nameOf = ({ method, pattern }: Route) => `${method} ${pattern}`;
@@ -33,7 +33,7 @@ suites('behind Prism', () => {
   describeAccessContract('behind Prism', shared);
   describeReadsContract('behind Prism', quiet);
 
-  test('answers every route as the document says', async () => {
+  test('answers every route as documented', async () => {
     const target = await equipped();
     const send = (path: string, { method = 'GET', body, headers = {} }: Sent = {}) => {
       const isRaw = body === undefined || body instanceof Uint8Array;
@@ -64,14 +64,14 @@ suites('behind Prism', () => {
     await target.send('/api/v1/me/sign-ins', { method: 'DELETE', headers });
   });
 
-  test('has validated a good answer of every operation by now', async () => {
+  test('has validated a successful response of every operation', async () => {
     const targets = await Promise.all([shared(), quiet(), equipped()]);
     const statusesOf = (name: string) => targets.flatMap(({ validated }) => [...(validated.get(name) ?? [])]);
     const names = ROUTES.filter((route) => targets[0].passes(route)).map(nameOf);
     expect(names.filter((name) => !statusesOf(name).some((status) => status < 300))).toEqual(REFUSED);
   });
 
-  test('reports an answer of another shape, whatever the operation', async () => {
+  test('reports an undocumented response of any operation', async () => {
     const target = await equipped();
     const unnoticed: string[] = [];
     for (const route of ROUTES.filter((one) => target.passes(one))) {
@@ -79,7 +79,7 @@ suites('behind Prism', () => {
       await target.askFor(route, Response.json('of another shape', { status }));
       if (target.takeViolations().length === 0) unnoticed.push(nameOf(route));
     }
-    // it has no body
+    // Its response has no body.
     expect(unnoticed).toEqual(['POST /sign-in/back-channel-logout']);
   });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What the server must know of what a session's agent did at a time of its own clock. */
+/** Which turn and tasks ran at a time of the agent's clock. */
 export function describeTurnAtContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`what ran when, ${name}`, () => {
     let target: ServerTarget;
@@ -49,33 +49,33 @@ export function describeTurnAtContract(name: string, makeTarget: () => Promise<S
       return { status: response.status, ...(await errorOf(response)) };
     };
 
-    test('names the turn whose span holds the time, both its ends included', async () => {
+    test('names the turn that spans the time, including both ends', async () => {
       await send([1_000, begins('r1')], [2_000, ends('r1')], [5_000, begins('r2')]);
       for (const time of [1_000, 1_500, 2_000]) expect(await at(time)).toMatchObject({ turnId: 'r1', running: true });
       for (const time of [5_000, 9_999_999]) expect(await at(time)).toMatchObject({ turnId: 'r2', running: true });
     });
 
-    test('names the last turn that had begun where none ran, and none before the first', async () => {
+    test('names the last turn before the time between turns, and none before the first', async () => {
       await send([1_000, begins('r1')], [2_000, ends('r1')], [5_000, begins('r2')], [6_000, ends('r2')]);
       expect(await at(3_000)).toMatchObject({ turnId: 'r1', running: false });
       expect(await at(7_000)).toMatchObject({ turnId: 'r2', running: false });
       expect(await at(999)).toMatchObject({ turnId: null, running: false, taskIds: [] });
     });
 
-    test('goes by the agent’s clock, in whatever order and however late it is told', async () => {
+    test('uses the agent’s clock for records in any order and of any delay', async () => {
       await send([8_000, begins('late')], [9_000, ends('late')], [1_000, begins('early')], [2_000, ends('early')]);
       expect(await at(8_500)).toMatchObject({ turnId: 'late', running: true });
       expect(await at(1_500)).toMatchObject({ turnId: 'early', running: true });
       expect(await at(5_000)).toMatchObject({ turnId: 'early', running: false });
     });
 
-    test('leaves out what stands outside any turn', async () => {
+    test('omits items outside any turn', async () => {
       const notice: AgUiEvent = { type: 'CUSTOM', name: 'interlude:notice', value: { text: 'compacted' } };
       await send([1_000, begins('r1')], [2_000, ends('r1')], [3_000, notice]);
       expect(await at(3_000)).toMatchObject({ turnId: 'r1', running: false });
     });
 
-    test('names the tasks that ran then, also between two turns, each run of an id for itself', async () => {
+    test('names the tasks that ran then, also between turns, with each run separate', async () => {
       await send(
         [1_000, begins('r1')],
         [1_200, task('started', 'build', 'x')],
@@ -92,7 +92,7 @@ export function describeTurnAtContract(name: string, makeTarget: () => Promise<S
       expect((await at(6_000)).taskIds).toEqual(['build', 'watch']);
     });
 
-    test('says the position it was read at, and what it can’t answer', async () => {
+    test('returns its position, and refuses invalid times', async () => {
       const { position } = await send([1_000, begins('r1')]);
       expect(Number((await at(1_000)).position)).toBeGreaterThanOrEqual(Number(position));
       for (const query of ['', '?at=', '?at=now', '?at=-1', '?at=1.5', '?at=1e3', '?at=1&turn=r1']) {

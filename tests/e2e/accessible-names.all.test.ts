@@ -5,7 +5,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('each of three tasks that fail one after the other is named on its card and by the turn it woke', async () => {
+test('three tasks that fail in turn are each named on their card and by the turn they woke', async () => {
   const session = await playRecording(it.server, '3bg', 'named-3bg');
   const page = await it.open(`/sessions/${session}`);
   const names = (locator: Locator) => locator.evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
@@ -17,7 +17,7 @@ test('each of three tasks that fail one after the other is named on its card and
   await it.leave(page);
 });
 
-test('the cards of a stopped task and of a subagent’s task say how they ended', async () => {
+test('the cards of a stopped task and of a subagent’s task name their outcome', async () => {
   const stopped = await it.open(`/sessions/${await playRecording(it.server, 'stoptask', 'named-stoptask')}`);
   await stopped.getByRole('group', { name: /^Task .+: stopped$/ }).waitFor();
   await it.leave(stopped);

@@ -5,7 +5,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('a shell command that fails in the background has the names that assistive technology is promised', async () => {
+test('a shell command that fails in the background has the documented accessible names', async () => {
   const session = await playRecording(it.server, 'bash-bg', 'names-bash-bg');
   const page = await it.open(`/sessions/${session}`);
   await page.getByRole('navigation', { name: 'Sessions', exact: true }).waitFor();

@@ -5,7 +5,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('request shows every key of its input, live and reloaded', async () => {
+test('a request shows every key of its input, live and reloaded', async () => {
   const { page, ask, close } = await askingAgent(it, 'asked-whole');
   await ask('q', JSON.parse('{"command":"ls","__proto__":{"command":"evil"},"nested":{"__proto__":{"a":1}}}'));
   const box = cardOf(page, 'Ask q').getByRole('group', { name: 'Input' });

@@ -7,7 +7,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('message waits for its uploads, and is not sent when one failed', async () => {
+test('a message waits for its uploads, and is not sent when one failed', async () => {
   const { runner, page, composer, attached, close } = await takingAgent(it, 'attach-all-waiter');
   let [isAway, letGo] = [true, () => {}];
   const held = new Promise<void>((resolve) => {
@@ -34,26 +34,26 @@ test('message waits for its uploads, and is not sent when one failed', async () 
   const command = await runner.next('message');
   expect(command.body).toMatchObject({ text: 'Read it', attachments: [{ name: 'a.txt' }] });
   expect(await composer.inputValue()).toBe('');
-  // A file that the agent does not take is refused before it is sent.
+  // The page refuses a file that the agent does not accept before sending it.
   await choose(page, { name: 'x.zip', mimeType: 'application/zip', buffer: Buffer.from([80, 75, 0, 255]) });
   await alert.getByText(/not text in UTF-8\. Attach one of image\/png/).waitFor();
   await attached.getByRole('button', { name: 'Remove “x.zip”' }).click();
-  // A message without words has the names of its files.
+  // A message without text shows the names of its files.
   await choose(page, imageFile('dot.png'));
   await composer.press('Enter');
   expect((await runner.next('message')).body).toMatchObject({ text: 'dot.png', attachments: [{ name: 'dot.png' }] });
   await close();
-  // The browser reports the request that this test aborts, and the one that the server refuses.
+  // The browser logs the request that this test aborts, and the one that the server refuses.
   const expected = /net::ERR_FAILED|status of 400/;
   it.complaints.splice(0, it.complaints.length, ...it.complaints.filter((one) => !expected.test(one)));
 });
 
-test('message comes back to be edited when the server no longer has its file', async () => {
+test('a message returns to the composer when the server no longer has its file', async () => {
   const { runner, page, composer, attached, close } = await takingAgent(it, 'attach-all-forgetful');
   await choose(page, textFile('old.txt', 'old'));
   await attached.getByText('old.txt').waitFor();
   await expect.poll(() => attached.getByRole('progressbar').count()).toBe(0);
-  // The server's answers a day later.
+  // The server's responses a day later.
   const refusal = { error: { code: 'invalid_argument', message: 'Send its bytes first' } };
   await page.route('**/api/v1/sessions/*/messages', (route) => route.fulfill({ status: 400, json: refusal }));
   await page.route('**/api/v1/attachments/*', (route) => route.fulfill({ status: 404, json: refusal }));
@@ -71,7 +71,7 @@ test('message comes back to be edited when the server no longer has its file', a
   await composer.press('Enter');
   expect((await runner.next('message')).body).toMatchObject({ text: 'Read it', attachments: [{ name: 'old.txt' }] });
   await close();
-  // The browser reports the two answers that this test gives.
+  // The browser logs the two responses of this test.
   const expected = /status of 40[04]/;
   it.complaints.splice(0, it.complaints.length, ...it.complaints.filter((one) => !expected.test(one)));
 });

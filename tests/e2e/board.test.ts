@@ -15,7 +15,7 @@ beforeAll(async () => {
   ]);
 });
 
-test('the page of agents charts what the fleet does and lists the agents that the address asks for', async () => {
+test('the agents page charts fleet activity, and lists the agents that the address selects', async () => {
   const page = await it.load('/agents?q=board-&sort=-name');
   const names = () =>
     page.getByRole('rowheader').evaluateAll((all) => all.map((one) => one.querySelector('a')?.textContent));
@@ -43,7 +43,7 @@ test('the page of agents charts what the fleet does and lists the agents that th
   await it.leave(page);
 });
 
-test('selected agents are retired and taken back, and an agent at work says why it is not', async () => {
+test('selected agents are retired and restored, and an agent at work shows why it is not', async () => {
   const page = await it.open('/agents?q=board-');
   const bar = page.getByRole('region', { name: 'Selected agents' });
   await page.getByRole('checkbox', { name: 'Select “board-busy”', exact: true }).check();

@@ -23,7 +23,7 @@ const request = (name: 'opened' | 'resolved', id: string, value: object): AgUiEv
   value: { request_id: id, kind: 'permission', tool_use_id: id, tool_name: 'Bash', ...value },
 });
 
-test('call that waits for a person has neither spinner nor clock, and offers nothing once its time is over', async () => {
+test('a call that waits for a person has neither spinner nor clock, and no buttons after it expired', async () => {
   const command = { command: 'rm -rf build' };
   await agent.write('calls-waits', [
     { type: 'RUN_STARTED', threadId: 's', runId: 'r' },
@@ -39,7 +39,7 @@ test('call that waits for a person has neither spinner nor clock, and offers not
   expect(await waiting.locator('time, .animate-turn').count()).toBe(0);
   const card = page.getByRole('region', { name: 'Permission: “Do two”' });
   await card.getByRole('button', { name: 'Allow', exact: true }).waitFor();
-  // Opened again, it expires in two seconds by an agent's clock an hour behind the server's.
+  // Reopened, it expires in two seconds by an agent's clock an hour behind the server's.
   const at = Date.now() - 3_600_000;
   const again = request('opened', 'yes', { title: 'Do two', input: { command: 'ls' }, expires_at: at + 2_000 });
   await agent.write('calls-waits', [again], { at });
@@ -48,7 +48,7 @@ test('call that waits for a person has neither spinner nor clock, and offers not
   await page.getByText('Expired unanswered').waitFor();
   expect(await page.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);
   await page.getByText('Nobody answered in time').waitFor();
-  // A pinned one says so and goes when it is dismissed.
+  // A pinned card shows the expiry, and goes when it is dismissed.
   const tall = Array.from({ length: 60 }, (_, step) => toolCall(`t${step}`, 'Read', { file_path: `${step}.ts` }, 'ok'));
   const words = Array.from({ length: 60 }, (_, step) => message(`m${step}`, `Step ${step}`));
   await agent.write('calls-waits', [
@@ -64,7 +64,7 @@ test('call that waits for a person has neither spinner nor clock, and offers not
   await it.leave(page);
 });
 
-test('call waits without a spinner when its request is elsewhere, and clocks are the server’s when the browser’s is wrong', async () => {
+test('a call with its request elsewhere has no spinner, and clocks are the server’s when the browser’s is wrong', async () => {
   const ofTask = { subagentRunId: 't1' };
   const command = { command: 'ls' };
   await agent.write('calls-apart', [

@@ -11,7 +11,7 @@ import { requestOpened, requestResolved, turnOf } from '../support/wire-runner';
 // Requests that a test aborts.
 const it = perFile(visit, /ERR_FAILED.*\/messages/);
 
-test('message is sent once when the answer to it is lost', async () => {
+test('a message is sent once when its response is lost', async () => {
   const { runner, page, composer, close } = await idleAgent(it, 'compose-all-echo');
   let attempts = 0;
   await page.route('**/api/v1/sessions/compose-all-echo-session/messages', async (route) => {
@@ -32,7 +32,7 @@ test('message is sent once when the answer to it is lost', async () => {
   await close();
 });
 
-test('permission is decided by key, stays in sight, and its outcome says by whom', async () => {
+test('a permission is decided by key, stays in sight, and shows who decided it', async () => {
   const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-all-asker');
   const input = { command: 'rm -rf build' };
   await agent.write(sessionId, [
@@ -80,7 +80,7 @@ test('permission is decided by key, stays in sight, and its outcome says by whom
   await close();
 });
 
-test('task is stopped with two presses, and again when that failed', async () => {
+test('a task is stopped with two presses, and again after a failure', async () => {
   const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-all-stopper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Nightly build')]);
   const card = page.getByRole('group', { name: 'Task Nightly build: running' });

@@ -23,18 +23,18 @@ test.each([
   ['on the same site', 'sameSite', ''],
   ['sandboxed without an origin', 'crossSite', '&sandbox=allow-scripts'],
   ['in a page that is isolated from other origins', 'crossSite', '&isolated'],
-] as const)('a frame %s shows a session live by its token alone', async (_where, host, more) => {
+] as const)('a frame %s shows a live session with only its token', async (_where, host, more) => {
   await expectLiveByTokenAlone(it, host, more);
 });
 
-test('a frame replaces a token that expires, and misses and redraws nothing', async () => {
+test('a frame replaces an expiring token without missing an event or redrawing', async () => {
   const { sessionId, agent } = await newSession(it);
   const before = it.console.asked;
   const page = await it.open('crossSite', `session=${sessionId}&ttl=3`);
   const frame = await embedIn(page, it.origin);
   await showsTranscript(frame);
   await frame.evaluate(() => document.querySelector('[data-turn]')?.setAttribute('data-canary', 'still here'));
-  // two tokens come and go
+  // Two tokens expire.
   await expect.poll(() => it.console.asked - before).toBeGreaterThanOrEqual(3);
   await agent.write(sessionId, userTurn('r2', 'Go on', 'Said under another token'));
   await showsTranscript(frame, 'Said under another token');
@@ -43,7 +43,7 @@ test('a frame replaces a token that expires, and misses and redraws nothing', as
   await page.close();
 });
 
-test('a frame whose token is revoked asks for another, says so if none comes, and resumes with a later one', async () => {
+test('a frame with a revoked token requests another, says when none arrives, and resumes with a later one', async () => {
   const { sessionId, agent } = await newSession(it);
   const page = await it.open('crossSite', `session=${sessionId}`);
   const frame = await embedIn(page, it.origin);
@@ -79,7 +79,7 @@ test.each([
   await page.close();
 });
 
-test('a frame fetches pictures and files by its token', async () => {
+test('a frame loads pictures and files with its token', async () => {
   const { sessionId, agentId } = await newSession(it);
   const bytes = Uint8Array.from(PNG);
   const sent = await fetch(`${it.server.url}/api/v1/sessions/${sessionId}/attachments?name=a.png`, {
@@ -99,7 +99,7 @@ test('a frame fetches pictures and files by its token', async () => {
   const frame = await embedIn(page, it.origin);
   const picture = frame.getByRole('img', { name: '“a.png”' });
   await expect.poll(() => picture.evaluate((img) => (img as HTMLImageElement).naturalWidth)).toBe(1);
-  // the hash in its address is the reader's own
+  // The hash in its address is the reader's own.
   const fetched = apiRequestsSince(it, from).filter(
     ({ path, method }) => path.includes('/attachments/') && method === 'GET',
   );
@@ -138,7 +138,7 @@ test('the console sets a frame’s theme and follows its height', async () => {
   await page.close();
 });
 
-test('a frame does not use a token for another console’s pages, and says whose it is', async () => {
+test('a frame refuses a token for another console’s pages, and names that console', async () => {
   const { sessionId } = await newSession(it);
   const page = await it.open('crossSite', `session=${sessionId}&parentOrigin=${it.originOf('sameSite')}`);
   const frame = await embedIn(page, it.origin);
@@ -171,7 +171,7 @@ test('a token in the fragment is removed from the address before the frame uses 
 test.each([
   ['that may not embed', 'stranger', ''],
   ['without an origin', 'crossSite', '&null'],
-] as const)('a page %s gets no frame, and embed.js says which setting to look at', async (_what, host, more) => {
+] as const)('a page %s gets no frame, and embed.js names the setting to check', async (_what, host, more) => {
   const { sessionId } = await newSession(it);
   const page = await it.open(host, `session=${sessionId}${more}`);
   await expect

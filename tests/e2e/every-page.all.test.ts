@@ -16,15 +16,15 @@ import { type OwnVisit, visitOwn } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
 /**
- * Every page in both themes, at the width of a phone and of a desk: no barrier that axe knows of, and no page that
- * scrolls sideways. Pages with states of their own (an open card, a selection) have them in their own files.
+ * Every page in both themes, at phone and desktop width: no axe violation and no sideways scrolling. Pages with further
+ * states (an open card, a selection) have those in their own files.
  */
 
 const WIDTHS = [360, 1280] as const;
 
 interface Shown {
   path: string;
-  /** Resolves once the page shows what is to be looked at. */
+  /** Resolves once the page shows its content. */
   until?: (page: Page) => Promise<unknown>;
 }
 
@@ -99,11 +99,14 @@ describe('the dashboard', () => {
     expect(it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one))).toEqual([]);
   });
 
-  test.each(Object.keys(PAGES))('%s has no barrier in light or dark, and does not scroll sideways', async (name) => {
-    await expectNoBarrier(it, PAGES[name] as Shown);
-  });
+  test.each(Object.keys(PAGES))(
+    '%s has no axe violation in light or dark, and does not scroll sideways',
+    async (name) => {
+      await expectNoBarrier(it, PAGES[name] as Shown);
+    },
+  );
 
-  test('the page that asks before a sign-in has no barrier', async () => {
+  test('the sign-in confirmation has no axe violation', async () => {
     const { context, close } = await openProfile();
     onTestFinished(close);
     const page = await context.newPage();
@@ -122,7 +125,7 @@ describe('the dashboard', () => {
     }
   });
 
-  test('at 360 px the note of an empty log is below its toolbar', async () => {
+  test('the note of an empty log is below its toolbar at 360 px', async () => {
     const page = await open(it, '/agents/agent-demo-test-run/logs', 360);
     const note = page.getByText('No log lines yet');
     await note.waitFor();
@@ -143,7 +146,7 @@ describe('an empty dashboard', () => {
   });
 
   test.each(['/', '/agents', '/inbox', '/settings/members'])(
-    '%s has no barrier in light or dark, and does not scroll sideways',
+    '%s has no axe violation in light or dark, and does not scroll sideways',
     (path) => expectNoBarrier(it, { path }),
   );
 });
@@ -155,7 +158,7 @@ describe('an embed', () => {
   });
   afterAll(() => it.close());
 
-  /** A session with a task and a request, whose runner is there. */
+  /** A session with a task and a request, and a connected runner. */
   async function busySession(): Promise<EmbeddedSession> {
     const session = await newSession(it);
     await session.agent.status(session.sessionId, { kind: 'test' });
@@ -191,22 +194,27 @@ describe('an embed', () => {
     'outside a frame': (frame) => frame.getByText('This page is made to be shown in a frame').waitFor(),
   };
 
-  test.each(Object.keys(shells))('%s has no barrier in light or dark, and does not scroll sideways', async (name) => {
-    const session = await busySession();
-    await new LogWriter(it.server, session.agentId, `${session.agentId}-log`).write([{ message: 'A line of the log' }]);
-    const page = await (shells[name] as (typeof shells)[string])(session);
-    const frame = await embedIn(page, it.origin);
-    await shown[name]?.(frame);
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: 700 });
-      expect([width, await barriersInBothThemes(frame)]).toEqual([width, []]);
-      const [inner, outer] = await frame.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-      expect(inner).toBeLessThanOrEqual(Number(outer));
-    }
-    await page.close();
-  });
+  test.each(Object.keys(shells))(
+    '%s has no axe violation in light or dark, and does not scroll sideways',
+    async (name) => {
+      const session = await busySession();
+      await new LogWriter(it.server, session.agentId, `${session.agentId}-log`).write([
+        { message: 'A line of the log' },
+      ]);
+      const page = await (shells[name] as (typeof shells)[string])(session);
+      const frame = await embedIn(page, it.origin);
+      await shown[name]?.(frame);
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 700 });
+        expect([width, await barriersInBothThemes(frame)]).toEqual([width, []]);
+        const [inner, outer] = await frame.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+        expect(inner).toBeLessThanOrEqual(Number(outer));
+      }
+      await page.close();
+    },
+  );
 
-  test('whose token is revoked has no barrier in light or dark', async () => {
+  test('with a revoked token has no axe violation in light or dark', async () => {
     const { sessionId } = await newSession(it);
     const page = await it.open('crossSite', `session=${sessionId}`);
     const frame = await embedIn(page, it.origin);
@@ -232,7 +240,7 @@ async function open(it: OwnVisit, path: string, width: number): Promise<Page> {
   return page;
 }
 
-/** Looks at a page at each width. It is loaded at the first, and resized as a reader's window is. */
+/** Checks a page at each width: loaded at the first, then resized like a reader's window. */
 async function expectNoBarrier(it: OwnVisit, { path, until }: Shown): Promise<void> {
   const page = await open(it, path, WIDTHS[0]);
   await until?.(page);
@@ -249,7 +257,7 @@ async function expectNoBarrier(it: OwnVisit, { path, until }: Shown): Promise<vo
   await page.close();
 }
 
-/** The boxes of a settings page that are wider inside than outside. */
+/** Boxes of a settings page whose content is wider than they are. */
 function wideBoxes(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll('main, nav')]

@@ -8,7 +8,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-/** Resolves with a time after everything written so far and before everything written from now on. */
+/** Resolves with a time after everything written so far and before everything written later. */
 async function aMomentLater(): Promise<number> {
   const later = Date.now() + 1;
   await expect.poll(() => Date.now()).toBeGreaterThan(later);
@@ -30,7 +30,7 @@ test('says that nothing is left of a transcript, live and reloaded, without axe 
   await it.leave(page);
 });
 
-test('the list of tasks loses those of removed turns and keeps those that run', async () => {
+test('the task list drops tasks of removed turns and keeps running ones', async () => {
   const agent = new EventWriter(it.server, 'follow-tail-tasks');
   const session = 'follow-tail-tasks';
   const works = (run: string, task: string) => userTurn(run, `Do ${task}`, [taskStarted(task, `the ${task} task`)]);

@@ -11,7 +11,7 @@ const it = perFile(visit);
 
 const LONG = Array.from({ length: 60 }, (_, at) => `Paragraph ${at} of the answer.`).join('\n\n');
 
-/** A page at its end, where a queued question waits. `write` replaces it by the turn that answers it, which is much taller. */
+/** A page at its end with a queued question. `write` replaces it with its turn, which is much taller. */
 async function asked(short: string) {
   const name = `follow-tail-${short}`;
   const agent = new EventWriter(it.server, name);
@@ -46,7 +46,7 @@ test('stays at the end when a taller turn replaces the last one', async () => {
   await it.leave(page);
 });
 
-test('stays where the reader has scrolled to, and says that more has come', async () => {
+test('keeps the reader’s scroll position, and announces new content', async () => {
   const { page, write } = await asked('reader');
   await transcriptOf(page).hover();
   await page.mouse.wheel(0, -900);
@@ -102,7 +102,7 @@ describe('when the oldest turns are removed', () => {
     return { page, top, atTop, goTo, remove: () => removeTurnsBefore(it.server, isOld) };
   }
 
-  test('keeps the turn that is read in its place, and says above how many are gone, live and reloaded', async () => {
+  test('keeps the reader’s turn in place, and says above how many are gone, live and reloaded', async () => {
     const { page, top, atTop, goTo, remove } = await readBack('reads', 20);
     await goTo('r40');
     const before = await turnTop(page, 'r40');
@@ -119,11 +119,11 @@ describe('when the oldest turns are removed', () => {
     await page.goto(`${it.server.url}/sessions/follow-tail-reads?again#turn-r3`);
     const notice = page.getByRole('status', { name: 'Link', exact: true });
     await notice.getByText('It may have been removed with the oldest turns.').waitFor();
-    // an address with an anchor was loaded in it
+    // An address with an anchor was loaded there.
     await page.close();
   });
 
-  test('leads a reader of a removed turn to the oldest that is left, with the focus', async () => {
+  test('moves a reader of a removed turn, with the focus, to the oldest remaining one', async () => {
     const { page, goTo, remove } = await readBack('reads-old', 40);
     await goTo('r10');
     await remove();

@@ -8,6 +8,6 @@ test.each([
   [740, 360],
   [800, 300],
 ])(
-  'pins a request of which only the end is in view, and allows it only once its head was seen, at %i × %i',
+  'pins a request whose head is out of view, and enables Allow only once its head was seen, at %i × %i',
   (width, height) => expectPinnedUntilSeen(it, width, height, null),
 );

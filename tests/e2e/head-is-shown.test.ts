@@ -8,10 +8,10 @@ const it = perFile(visit);
 
 const REPLY = Array.from({ length: 20 }, (_, at) => `Line ${at}`).join('\n\n');
 
-test('pins a request of which only the end is in view, and allows it only once its head was seen', () =>
+test('pins a request whose head is out of view, and enables Allow only once its head was seen', () =>
   expectPinnedUntilSeen(it, 1280, 800, REPLY));
 
-test('pins a request only while the window is too small to show all of it in its place', async () => {
+test('pins a request only while the window is too small for it in its place', async () => {
   const { page, close } = await openAsked(it, 1280, 720, null);
   const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Tidy up”' });
   await takesPresses(allowOf(card));

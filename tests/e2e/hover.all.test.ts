@@ -7,7 +7,7 @@ const SESSION = 'hover-all';
 
 let it: OwnVisit;
 beforeAll(async () => {
-  // its lists are short: each control of theirs is hovered
+  // Its lists are short: the test hovers each control.
   it = await visitOwn();
   await writeHovered(it.server, SESSION);
 });

@@ -19,8 +19,8 @@ beforeAll(async () => {
 
 const group = (page: Page, name: string) => page.getByRole('region', { name: new RegExp(`^${name}`) });
 
-test('the inbox, an open request in it, and its two panels have no barrier axe knows of', async () => {
-  // A headless browser may deny what it is asked for.
+test('the inbox, an open request in it, and its two panels have no axe violation', async () => {
+  // A headless browser may deny the permission.
   await it.context.addInitScript(() => {
     Object.defineProperty(Notification, 'permission', { get: () => 'granted' });
     Notification.requestPermission = async () => 'granted';
@@ -43,7 +43,7 @@ test('the inbox, an open request in it, and its two panels have no barrier axe k
   await page.close();
 });
 
-test('an overdue reply names who waits, and is settled by what the agent wrote in its row or in its session', async () => {
+test('an overdue reply names who waits, and is settled with the agent’s text in its row or in its session', async () => {
   const asksWho = (messageId: string, delta: string): AgUiEvent[] => [
     { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Grace' },
     { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },

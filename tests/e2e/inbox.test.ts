@@ -33,7 +33,7 @@ async function otherWindow(): Promise<Page> {
   return page;
 }
 
-test('an item links to what it is about, shows who claimed it to everybody, and stays in place until the pointer leaves', async () => {
+test('an item links to its subject, shows its claimant to everyone, and stays in place until the pointer leaves', async () => {
   const mine = await it.load('/inbox');
   await live(mine);
   const asked = group(mine, 'Permissions').getByRole('link', { name: /List the files/ });
@@ -59,7 +59,7 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
   });
   for (const page of [mine, theirs]) await page.getByText('Ada has this').waitFor();
   await theirs.getByRole('button', { name: 'Take over: “List the files”' }).click();
-  // both are signed in with this machine's own link, and so are the same person
+  // Both signed in with this machine's own link, so they are the same person.
   for (const page of [mine, theirs]) await page.getByText('You have this').waitFor();
   await agent.write('asks', [requestResolved('q1', 'allowed')]);
   for (const page of [mine, theirs]) {
@@ -87,7 +87,7 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await page.getByRole('button', { name: 'Seen: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
   await theirs.getByText(/^Nothing needs you\./).waitFor();
-  // The row keeps its place and the focus until the reader goes on.
+  // The row keeps its place and the focus until the reader moves on.
   await group(page, 'Failures').getByText('Done').waitFor();
   expect(await page.evaluate(() => document.activeElement?.getAttribute('data-inbox-row'))).toBeTruthy();
   await page.getByRole('link', { name: /^Inbox/ }).focus();
@@ -99,7 +99,7 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await it.leave(home);
 });
 
-test('new items are counted in the tab and beside the link to the inbox, on every page, until they have been seen', async () => {
+test('new items are counted in the tab and beside the inbox link on every page until they are seen', async () => {
   await agent.write(
     'asks',
     [0, 1, 2, 3].map((at) => asks(`m${at}`, `Permission ${at}`)),
@@ -124,9 +124,9 @@ test('new items are counted in the tab and beside the link to the inbox, on ever
   await it.leave(page);
 });
 
-test('"r" leads to the next request from any page, and a letter answers it in its inbox row', async () => {
+test('"r" moves to the next request from any page, and a letter answers it in its inbox row', async () => {
   const page = await it.open('/agents');
-  // The shortcut is loaded once the page is idle.
+  // The shortcut loads once the page is idle.
   await expect
     .poll(async () => {
       await page.keyboard.press('r');
@@ -147,7 +147,7 @@ test('"r" leads to the next request from any page, and a letter answers it in it
   await inbox.close();
 });
 
-test('several permissions are allowed at one press, once each has been shown whole', async () => {
+test('several permissions are allowed with one press, once each was shown completely', async () => {
   const page = await it.load('/inbox');
   await live(page);
   for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select “Permission ${at}”` }).check();
@@ -163,10 +163,10 @@ test('several permissions are allowed at one press, once each has been shown who
   await page.close();
 });
 
-test('the desktop is notified once for all tabs, and the notice goes once the item is answered elsewhere', async () => {
+test('the desktop notifies once for all tabs, and the notification closes when the item is answered elsewhere', async () => {
   // Any open tab may be the one that notifies.
   for (const page of it.context.pages()) await page.close();
-  // Records the browser's own notifications and which of them were closed.
+  // Records the browser's notifications and their closing.
   await it.context.addInitScript(() => {
     const made: { title: string; isClosed: boolean }[] = [];
     const Real = Notification;
@@ -183,7 +183,7 @@ test('the desktop is notified once for all tabs, and the notice goes once the it
       }
     }
     Object.assign(window, { Notification: Recorded, made, asked: 0 });
-    // A headless browser may deny what it is granted below.
+    // A headless browser may deny the permission granted below.
     const hasDesktop = Real.permission === 'granted';
     Object.defineProperty(Recorded, 'permission', { get: () => (hasDesktop ? Real.permission : 'granted') });
     Recorded.requestPermission = async () => {
@@ -204,7 +204,7 @@ test('the desktop is notified once for all tabs, and the notice goes once the it
   await one.getByRole('button', { name: 'Notifications' }).click();
   await one.getByRole('button', { name: 'Turn on desktop notifications' }).click();
   await one.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
-  // Items that are there at the first look are not new.
+  // Items in the first response are not new.
   await expect
     .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LOOK_KEY}`))
     .toBeTruthy();

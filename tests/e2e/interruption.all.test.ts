@@ -7,7 +7,7 @@ import { textsOf, wordsIn, wordsOf } from '../support/shown-words';
 import { badgeOf, live, shownTurns } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
 
-/** High enough to lay out a whole recording at once. */
+/** Tall enough to lay out a whole recording at once. */
 const WINDOW = { width: 1280, height: 6_000 };
 
 let it: OwnVisit;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => it.close());
 
-test('page reloaded in the middle of a replayed message ends with the whole text, once', async () => {
+test('a page reloaded during a replayed message ends with the complete text, once', async () => {
   const recording = 'demo/interrupted';
   const text = assistantTexts(recording).reduce((longest, one) => (one.length > longest.length ? one : longest));
   await new EventWriter(it.server, 'cut-agent').arrive('cut-mid');
@@ -48,7 +48,7 @@ test('page reloaded in the middle of a replayed message ends with the whole text
   await page.close();
 });
 
-test('open page shows everything said meanwhile when its server was killed and restarted', async () => {
+test('an open page shows everything written while its server was killed and restarted', async () => {
   const recording = 'demo/failure';
   await new EventWriter(it.server, 'survivor').arrive('power-cut');
   const page = await it.open('/sessions/power-cut');

@@ -9,7 +9,7 @@ const it = perFile(visit);
 
 const part = (delta: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta });
 
-test('page reloaded in the middle of a message ends with the whole text, once', async () => {
+test('a page reloaded during a message ends with the complete text, once', async () => {
   const agent = new EventWriter(it.server, 'cut-agent');
   await agent.write('cut-mid', [
     turnOf('RUN_STARTED', 'r1', []),

@@ -6,7 +6,7 @@ import { expectLiveIsReloaded, FEW_RECORDINGS, HIGH, RECORDINGS } from '../suppo
 let it: OwnVisit;
 let watched: Page;
 beforeAll(async () => {
-  // coarse pixels, because drawing high windows takes most of the time
+  // A low pixel ratio, because drawing tall windows takes most of the time.
   it = await visitOwn({ chromium: { viewport: HIGH, deviceScaleFactor: 0.2 } });
   watched = await it.open('/');
 });
@@ -16,6 +16,6 @@ afterAll(async () => {
 });
 
 test.each(RECORDINGS.filter((name) => !FEW_RECORDINGS.includes(name)))(
-  'a transcript that was watched live equals the one loaded afterwards: %s',
+  'a transcript watched live equals the one loaded afterwards: %s',
   (recording) => expectLiveIsReloaded(it, watched, recording),
 );

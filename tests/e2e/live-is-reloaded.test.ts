@@ -13,6 +13,6 @@ afterAll(async () => {
   await it.leave(watched);
 });
 
-test.each(FEW_RECORDINGS)('a transcript that was watched live equals the one loaded afterwards: %s', (recording) =>
+test.each(FEW_RECORDINGS)('a transcript watched live equals the one loaded afterwards: %s', (recording) =>
   expectLiveIsReloaded(it, watched, recording),
 );

@@ -21,7 +21,7 @@ async function runner(agentId: string) {
   return started;
 }
 
-test('has no axe violations while a level is set, of one agent or of those selected', async () => {
+test('has no axe violations while a level is set, for one agent or several', async () => {
   await runner('looked-at');
   const page = await it.open('/agents/looked-at');
   const debug = page
@@ -38,7 +38,7 @@ test('has no axe violations while a level is set, of one agent or of those selec
   await page.close();
 });
 
-test('a level expires at the server and at the runner, also if the server is killed meanwhile', async () => {
+test('a level expires at the server and at the runner, even when the server is killed meanwhile', async () => {
   const { logger } = await runner('limited');
   const levelOf = () => it.read<AgentLogLevel>('/agents/limited/log-level');
   const put = await fetch(`${it.server.url}/api/v1/agents/limited/log-level`, {

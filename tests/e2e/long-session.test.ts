@@ -10,7 +10,7 @@ const SESSION = 'long-session';
 const it = perFile(visit);
 beforeAll(() => writeManyTurns(it.server, SESSION, TURNS));
 
-test('loads back to a turn that a link names, scrolls to it, focuses and marks it', async () => {
+test('loads back to a linked turn, scrolls to it, focuses and marks it', async () => {
   const page = await it.load(`/sessions/${SESSION}#turn-r20`);
   const turn = page.locator('[data-turn="r20"]');
   await page.locator('[data-turn="r20"].animate-flash').waitFor();
@@ -19,13 +19,13 @@ test('loads back to a turn that a link names, scrolls to it, focuses and marks i
   const top = await turnTop(page, 'r20');
   expect(top).toBeGreaterThanOrEqual(-1);
   expect(top).toBeLessThan(100);
-  // heights that are measured after the jump do not move it
+  // Heights measured after the jump do not move it.
   await live(page);
   expect(Math.abs(((await turnTop(page, 'r20')) ?? Number.NaN) - (top ?? 0))).toBeLessThanOrEqual(2);
   await page.close();
 });
 
-test('says that a link leads to no turn of the session, and opens it at its end', async () => {
+test('reports that a link leads to no turn of the session, and opens it at its end', async () => {
   const page = await it.load(`/sessions/${SESSION}#turn-nowhere`);
   const notice = page.getByRole('status', { name: 'Link', exact: true });
   await notice.getByText('The linked turn is not in this session. Showing its newest turns.').waitFor();
@@ -77,7 +77,7 @@ test('paints the end of a session first, and stays there while the page hydrates
   await page.close();
 });
 
-test('keeps the turn that is read in its place while older turns load above it', async () => {
+test('keeps the reader’s turn in its place while older turns load above it', async () => {
   const page = await it.context.newPage();
   let release = () => {};
   const released = new Promise<void>((resolve) => {
@@ -116,7 +116,7 @@ async function scrollUpUntil(page: Page, done: Promise<unknown>): Promise<void> 
   await done;
 }
 
-/** Records the top of a turn in every frame from now on, in pixels. */
+/** Records the top of a turn in every later frame, in pixels. */
 async function recordTops(page: Page, turnId: string): Promise<{ stop: () => Promise<number[]> }> {
   await page.evaluate((id) => {
     const tops: number[] = [];

@@ -30,12 +30,12 @@ test('a task of the demo ends within ten seconds and wakes its agent', async () 
   await woken.click();
   const turn = page.getByRole('article', { name: /^Between-run turn: woken by .+ \(\w+(, exit \d+)?\)/ }).last();
   await turn.waitFor();
-  // by the clock of the demo: how fast a page is on this machine is no matter here
+  // By the demo's clock, which does not depend on the speed of the page.
   const id = new URL(page.url()).pathname.split('/').at(-1);
   const { turns } = await it.read<{ turns: Turn[] }>(`/sessions/${id}/transcript`);
   const { sessions } = await it.read<{ sessions: SessionSummary[] }>('/sessions');
   const wokeAt = turns.find(({ kind }) => kind === 'between-run')?.startedAt ?? Infinity;
-  // Some are in the middle of their recording when the demo starts, and began before it.
+  // Some were in the middle of their recording when the demo started, and began before it.
   const atTheBeginning = FLEET.filter(({ beginsAtMs }) => beginsAtMs === 0).map(({ agentId }) => agentId);
   const startedAt = sessions.filter(({ agentId }) => atTheBeginning.includes(agentId)).map((one) => one.startedAt);
   expect(startedAt).not.toEqual([]);
@@ -51,7 +51,7 @@ test('a task of the demo ends within ten seconds and wakes its agent', async () 
   await page.close();
 });
 
-test('an agent of the demo logs more once its level is debug', async () => {
+test('an agent of the demo logs more at level debug', async () => {
   const page = await it.load('/agents/checkout-service/logs');
   const log = page.getByRole('log', { name: 'Agent log' });
   await log.getByText(/plays the recording test-run as session checkout-service-/).waitFor();
@@ -66,7 +66,7 @@ test('an agent of the demo logs more once its level is debug', async () => {
   expect(await log.getByText(/tells of/).count()).toBe(0);
   await page.getByRole('radiogroup', { name: 'Runner log level' }).getByRole('radio', { name: 'debug' }).click();
   await log.getByText(/info → debug/).waitFor();
-  // what it hands over, or how it is, should it rest just then
+  // Its sent records, or its status should it be idle just then.
   await log
     .getByText(/tells of|status: /)
     .first()
@@ -74,7 +74,7 @@ test('an agent of the demo logs more once its level is debug', async () => {
   await page.close();
 });
 
-test('the agent of the demo that answers runs what it was allowed to, and wakes by itself', async () => {
+test('the demo’s answering agent runs what it was allowed to, and wakes by itself', async () => {
   const page = await it.load('/');
   const nav = page.getByRole('navigation', { name: 'Sessions' });
   await nav.getByRole('link').filter({ hasText: ASSISTANT }).first().click();
@@ -95,7 +95,7 @@ test('the agent of the demo that answers runs what it was allowed to, and wakes 
   await page.close();
 });
 
-test('no session works once the demo is stopped, and the agent that answers has exited', async () => {
+test('no session works once the demo is stopped, and the answering agent has exited', async () => {
   const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
   const working = async () => (await sessions()).filter(({ state }) => state === 'working' || state === 'needs-input');
   await expect.poll(async () => (await working()).length).toBeGreaterThan(0);

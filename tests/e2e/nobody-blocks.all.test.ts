@@ -7,7 +7,9 @@ import { expectWithin } from '../support/pace';
 import { live } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
-/** The bench limits these pages to 100 ms on an idle machine. Before their content was bounded they took up to a minute. */
+/**
+ * The bench limits these pages to 100 ms on an idle machine. Before their content was bounded they took up to a minute.
+ */
 const LONGEST_MS = 1_500;
 
 const it = perFile(visitOwn);
@@ -20,7 +22,7 @@ beforeAll(async () => {
   }
 });
 
-test('the page of a hostile session holds up no other request', async () => {
+test('the page of a hostile session blocks no other request', async () => {
   const headers = { cookie: (await it.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ') };
   // The first page also loads the code that renders it.
   await (await fetch(`${it.server.url}/sessions/${ids[0]}`, { headers })).text();
@@ -34,7 +36,7 @@ test('the page of a hostile session holds up no other request', async () => {
   }
 });
 
-test('a turn of ten thousand answers shows its ends, and 200 more at a press', async () => {
+test('a turn of ten thousand replies shows its ends, and 200 more on a press', async () => {
   const page = await it.open('/sessions/messages');
   await live(page);
   const answers = page.getByRole('log', { name: 'Transcript' }).locator('[id^="message-m"]');
@@ -48,7 +50,7 @@ test('a turn of ten thousand answers shows its ends, and 200 more at a press', a
   await page.close();
 });
 
-test('a link to an answer in the middle of a turn of thousands shows it', async () => {
+test('a link to a reply in the middle of a turn of thousands shows it', async () => {
   const page = await it.open('/sessions/messages#message-m9000');
   await page.getByRole('log', { name: 'Transcript' }).getByText('answer 9000', { exact: false }).waitFor();
   await page.close();

@@ -9,10 +9,10 @@ import { badgeOf, live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
 
-/** A page notices within this time that a server accepts connections and sends nothing. */
+/** A page detects within this time that a server accepts connections and sends nothing. */
 const NOTICED_MS = 25_000;
 const HOUR_MS = 3_600_000;
-/** Moves the server's clock five hours ahead at the first SIGUSR2, and ten hours back at the second. */
+/** Moves the server's clock five hours ahead on the first SIGUSR2, and ten hours back on the second. */
 const MOVED_CLOCK = `
   let by = 0;
   const moves = [5, -10];
@@ -36,7 +36,7 @@ const it = perFile(() =>
   }),
 );
 
-test('every page says within 25 s that the server is silent, stops its clocks, and resumes by itself', async () => {
+test('every page reports a silent server within 25 s, stops its clocks, and resumes by itself', async () => {
   const agent = new EventWriter(it.server, 'frozen');
   await agent.write('frozen-session', [
     ...userTurn('first', 'Build it', [...message('a1', 'Building.'), taskStarted('t1', 'Watch the deploy')]),
@@ -87,7 +87,7 @@ test('every page says within 25 s that the server is silent, stops its clocks, a
   expect(await transcriptOf(session).getByText('Are you there?').count()).toBe(1);
 });
 
-/** A tab whose clock a test can move, with a connection of its own that goes by that clock. */
+/** A tab with a clock that the test moves, and its own connection on that clock. */
 async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: number) => Promise<void> }> {
   const page = await it.context.newPage();
   await page.addInitScript(() => {
@@ -109,7 +109,7 @@ async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: n
   return { page, move };
 }
 
-test('a page notices a dead line within 25 s though its connections stay open, whichever way its clock is moved', async () => {
+test('a page detects a dead line within 25 s though its connections stay open, whichever way its clock is moved', async () => {
   const agent = new EventWriter(it.server, 'dead-line');
   await agent.write('dead-line-session', [
     { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
@@ -138,12 +138,12 @@ test('a page notices a dead line within 25 s though its connections stay open, w
     expect(await endlessAnimations(page)).toContain('breathe');
     await page.close();
   }
-  // The browser reports the requests that were under way when the line was mended.
+  // The browser logs the requests in progress when the line was mended.
   const cut = /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING)/;
   it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !cut.test(one)));
 });
 
-test('a page resumes with true clocks when the server’s clock was moved while it was silent', async () => {
+test('a page resumes with correct clocks when the server’s clock was moved while it was silent', async () => {
   const agent = new EventWriter(it.server, 'moved');
   await agent.write('moved-session', [
     { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },

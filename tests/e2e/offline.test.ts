@@ -8,7 +8,7 @@ import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
 
-/** The browser reports every request that the broken line fails. */
+/** The browser logs every request that the broken line fails. */
 const FAILED =
   /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|SOCKET_NOT_CONNECTED|INCOMPLETE_CHUNKED_ENCODING|INTERNET_DISCONNECTED)/;
 
@@ -32,7 +32,7 @@ const openTurn = (userMessageIds: string[]): AgUiEvent => ({
   metadata: { interlude: { turn: 'user', userMessageIds } },
 });
 
-test('every page stops its clocks while the connection is broken, keeps what is sent, and resumes without a gap', async () => {
+test('every page stops its clocks during an outage, keeps unsent input, and resumes without a gap', async () => {
   const agent = new EventWriter(it.server, 'cut');
   await agent.write('cut-session', [
     ...userTurn('first', 'Build it', [...message('a1', 'Building.'), taskStarted('t1', 'Watch the deploy')]),
@@ -73,7 +73,7 @@ test('every page stops its clocks while the connection is broken, keeps what is 
   for (const page of pages) await page.close();
 });
 
-test('a page without network says so though the shared connection still works, and is live again with it', async () => {
+test('a page without network says so though the shared connection works, and is live again afterwards', async () => {
   await new EventWriter(it.server, 'unplugged').write('unplugged-session', [openTurn([])]);
   const page = await it.load('/sessions/unplugged-session');
   await live(page);

@@ -5,7 +5,7 @@ import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
 
-/** With a connection of its own each, HTTP/1.1 would have the seventh tab of a host wait for ever. */
+/** With a connection each, HTTP/1.1 would make the seventh tab of a host wait forever. */
 const TABS = 7;
 
 let streams: StreamCounter;
@@ -18,7 +18,7 @@ const it = perFile(() =>
   }),
 );
 
-test('seven tabs that are opened at once are all live on one stream', async () => {
+test('seven tabs opened at once are all live on one stream', async () => {
   await new EventWriter(it.server, 'agent-one').write('first', userTurn('r1', 'Hello', 'Here I am'));
   const pages = await Promise.all(Array.from({ length: TABS }, () => it.load('/sessions/first')));
   for (const page of pages) await live(page);

@@ -101,7 +101,7 @@ afterAll(async () => {
   runner?.leave();
 });
 
-test('ended command offers to wake the agent when no turn has its result', async () => {
+test('an ended command offers to wake the agent when no turn has its result', async () => {
   const page = await it.open('/sessions/work');
   await live(page);
   const cards = transcriptOf(page).getByRole('group', { name: /^Task / });
@@ -127,7 +127,7 @@ test('ended command offers to wake the agent when no turn has its result', async
   await page.close();
 });
 
-test('wake rule is set in the session’s menu and holds until the runner refuses it', async () => {
+test('a wake rule is set in the session’s menu, and remains until the runner refuses it', async () => {
   const page = await it.open('/sessions/work');
   await live(page);
   const ruleOf = async () => (await it.read<SessionDetail>('/sessions/work')).session.wakeRule;
@@ -154,8 +154,8 @@ test('wake rule is set in the session’s menu and holds until the runner refuse
   await page.close();
 });
 
-describe('permission with the agent’s own answers', () => {
-  test('sends the answer that was pressed, and the transcript keeps it', async () => {
+describe('a permission with the agent’s own options', () => {
+  test('sends the pressed option, which the transcript keeps', async () => {
     const page = await it.open('/sessions/asks');
     await live(page);
     const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Run npm install left-pad?”' });
@@ -175,7 +175,7 @@ describe('permission with the agent’s own answers', () => {
     await page.close();
   });
 
-  test('answers once on the key a and denies on d, in the transcript and in the inbox', async () => {
+  test('allows once on the key a and denies on d, in the transcript and in the inbox', async () => {
     await agent.write('asks', [asks('p2', 'npm ci')]);
     const page = await it.open('/sessions/asks');
     await live(page);
@@ -209,7 +209,7 @@ describe('permission with the agent’s own answers', () => {
   });
 });
 
-test('session ends from its menu once that is confirmed, and its page says so', async () => {
+test('a session ends from its menu once confirmed, and its page says so', async () => {
   await agent.write('ends', [...message('e/m', 'Wait', 'user'), user('RUN_STARTED', 'e')]);
   const page = await it.open('/sessions/ends');
   await live(page);
@@ -235,7 +235,7 @@ test('session ends from its menu once that is confirmed, and its page says so', 
   await page.close();
 });
 
-test('composer offers the agent’s commands after “/”, and keys choose one', async () => {
+test('the composer offers the agent’s commands after “/”, and keys choose one', async () => {
   const page = await it.open('/sessions/slash');
   await live(page);
   const field = page.getByRole('textbox', { name: 'Message to “other”' });
@@ -258,7 +258,7 @@ test('composer offers the agent’s commands after “/”, and keys choose one'
   await page.close();
 });
 
-test('agent page shows its trouble, mode, commands and limits', async () => {
+test('the agent page shows its trouble, mode, commands and limits', async () => {
   const page = await it.open('/agents/other');
   await live(page);
   await page.getByText(/^The agent has not answered for 40 s/).waitFor();

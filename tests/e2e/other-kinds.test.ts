@@ -9,7 +9,7 @@ import { WireRunner } from '../support/wire-runner';
 
 const it = perFile(visit);
 
-test('turn that Interlude started links to its task, and the task links back', async () => {
+test('a turn that Interlude started links to its task, and the task links back', async () => {
   await new EventWriter(it.server, 'kinds-waker').write('kinds-woken', [
     ...message('r1/m', 'Start the tests', 'user'),
     user('RUN_STARTED', 'r1'),
@@ -31,7 +31,7 @@ test('turn that Interlude started links to its task, and the task links back', a
   await it.leave(page);
 });
 
-test('permission with the agent’s own answers allows none before its whole input was on screen, and denies before', async () => {
+test('a permission with the agent’s own options can be allowed once its whole input was on screen, and denied before', async () => {
   const agent = new EventWriter(it.server, 'kinds-asker');
   await agent.status('kinds-asks', { kind: 'acp', takes: ['permission.decision'] });
   const runner = await WireRunner.connect(it.server, 'kinds-asker');

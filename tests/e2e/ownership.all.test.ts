@@ -6,7 +6,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('a turn that was told of another session’s task has no barrier axe knows of', async () => {
+test('a turn that reports another session’s task has no axe violation', async () => {
   const writer = new EventWriter(it.server, 'owned-two');
   await writer.write('owned-owner', userTurn('r1', 'Build it', [taskStarted('t1', 'Build')]));
   await writer.write('owned-teller', [
@@ -20,7 +20,7 @@ test('a turn that was told of another session’s task has no barrier axe knows 
   await it.leave(page);
 });
 
-test('an agent’s page with parked records has no barrier axe knows of', async () => {
+test('an agent’s page with parked records has no axe violation', async () => {
   const writer = new EventWriter(it.server, 'owned-parks');
   await writer.write('owned-first', userTurn('r1', 'Watch the nightly', 'Gladly'));
   await writer.write('owned-second', userTurn('r1', 'Something else', 'Gladly'));

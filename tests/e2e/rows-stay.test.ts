@@ -22,11 +22,11 @@ function order(page: Page): Promise<string[]> {
     .evaluateAll((rows) => rows.map((one) => (one as HTMLElement).dataset.sessionRow ?? ''));
 }
 
-/** Four sessions of an agent, and the list of its sessions alone. */
+/** Four sessions of an agent, and the list of only its sessions. */
 async function fourSessions(name: string) {
   const agent = new EventWriter(it.server, name);
   for (const at of [1, 2, 3, 4]) await agent.write(`${name}-${at}`, userTurn('r1', `Session ${at}`, 'Done.'));
-  // The list keeps its filter from page to page: it is loaded with one, and its tab is closed.
+  // The list keeps its filter between pages, so the test loads it with one and closes the tab.
   const page = await it.load(`/?agent=${name}`);
   await live(page);
   await expect.poll(async () => (await order(page)).toSorted()).toEqual([1, 2, 3, 4].map((at) => `${name}-${at}`));
@@ -56,7 +56,7 @@ test('session rows keep their places under the pointer, show changes there, and 
   await page.close();
 });
 
-test('session rows keep their places while keys walk through them, until the changes are asked for or the focus leaves', async () => {
+test('session rows keep their places while keys walk through them, until the changes are requested or the focus leaves', async () => {
   const { agent, page, before, last } = await fourSessions('rows-walked');
   await page.keyboard.press('j');
   await page.keyboard.press('j');

@@ -8,7 +8,7 @@ import { WireRunner } from '../support/wire-runner';
 
 const it = perFile(visit);
 
-test('a session says within 30 s that its runner has gone, fits every width, and has no barrier axe knows of', async () => {
+test('a session shows within 30 s that its runner has gone, fits every width, and has no axe violation', async () => {
   const agent = new EventWriter(it.server, 'went');
   const runner = await WireRunner.connect(it.server, 'went');
   await agent.write('went-session', [

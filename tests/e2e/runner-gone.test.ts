@@ -8,7 +8,7 @@ import { WireRunner } from '../support/wire-runner';
 
 const it = perFile(visit);
 
-test('every page that said working says that the runner has gone, and says working again once it is back', async () => {
+test('every page with a working session shows that its runner has gone, and that it works again when it returns', async () => {
   const agent = new EventWriter(it.server, 'gone');
   const runner = await WireRunner.connect(it.server, 'gone');
   await agent.write('gone-session', [
@@ -36,7 +36,7 @@ test('every page that said working says that the runner has gone, and says worki
   await page.getByRole('button', { name: 'Stop “Watch the deploy”' }).waitFor();
 
   runner.leave();
-  // Until the runner is missed, an interrupt would wait for it.
+  // Until the server notices the lost runner, an interrupt would wait for it.
   await page.getByRole('button', { name: 'Queue interrupt' }).waitFor();
   const note = page.getByRole('status').filter({ hasText: 'Its runner has gone' });
   await note.waitFor();

@@ -12,7 +12,7 @@ beforeAll(async () => {
   await new EventWriter(it.server, 'builder').write('work', userTurn('r1', 'Build it', 'It builds.'));
 });
 
-test('the settings page says when an unused sign-in ends, and ends those of other browsers', async () => {
+test('the settings page shows when an unused sign-in ends, and ends those of other browsers', async () => {
   await it.context.request.get(`${it.server.url}/sign-in?token=${encodeURIComponent(it.server.token)}`, {
     maxRedirects: 0,
   });
@@ -29,7 +29,7 @@ test('the settings page says when an unused sign-in ends, and ends those of othe
   await it.leave(page);
 });
 
-test('the audit page says which entries were removed once their age is up', async () => {
+test('the audit page shows which entries were removed after their retention period', async () => {
   const page = await it.open('/settings/audit');
   await live(page);
   await removeAuditLater(it.server, 3);
@@ -51,7 +51,7 @@ test('the API page offers its OpenAPI document as a download', async () => {
   await it.leave(page);
 });
 
-test('on a phone a session’s menu signs out in two presses', async () => {
+test('a session’s menu signs out with two presses on a phone', async () => {
   const page = await it.load('/sessions/work');
   await page.setViewportSize({ width: 360, height: 800 });
   await live(page);

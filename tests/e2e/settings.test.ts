@@ -17,7 +17,7 @@ beforeAll(async () => {
   await new EventWriter(it.server, 'settings-builder').write('settings-work', userTurn('r1', 'Build it', 'It builds.'));
 });
 
-/** A browser that shares nothing with the others, so that its sign-out ends nobody else's tests. */
+/** A browser that shares nothing with the others, so its sign-out does not affect other tests. */
 async function ownBrowser(): Promise<BrowserContext> {
   const { context, close } = await openProfile();
   onTestFinished(close);
@@ -34,7 +34,7 @@ function statusOf(token: string, path: string): Promise<number> {
   return fetch(`${it.server.url}/api/v1${path}`, { headers }).then(({ status }) => status);
 }
 
-/** Shows a page that takes presses: a press on the server's markup alone is lost. */
+/** Loads a page and waits until it is interactive: a press on the server's markup alone is lost. */
 async function open(path: string): Promise<Page> {
   const page = await it.open(path);
   await live(page);
@@ -43,7 +43,7 @@ async function open(path: string): Promise<Page> {
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
-test('a token made on the page opens what its role may read, until it is revoked there', async () => {
+test('a token created on the page opens what its role may read, until it is revoked there', async () => {
   const page = await open('/settings/access');
   await button(page, 'Create a token').click();
   await page.getByLabel('Role').selectOption('viewer');
@@ -65,7 +65,7 @@ test('a token made on the page opens what its role may read, until it is revoked
   await it.leave(page);
 });
 
-test('the audit page narrows to an action, exports what it shows, and checks the chain', async () => {
+test('the audit page narrows to an action, exports what it shows, and verifies the chain', async () => {
   await createAndRevoke();
   const page = await open('/settings/audit');
   const entries = page.getByRole('list', { name: 'Entries' }).getByRole('listitem');
@@ -85,7 +85,7 @@ test('the audit page narrows to an action, exports what it shows, and checks the
   await it.leave(page);
 });
 
-/** Creates a token and revokes it, which are two entries of the audit. */
+/** Creates a token and revokes it: two entries of the audit. */
 async function createAndRevoke(): Promise<void> {
   const headers = { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ role: 'viewer', name: 'settings audit' });
@@ -108,7 +108,7 @@ test('the storage page lists the parts that the server measured', async () => {
   await it.leave(page);
 });
 
-test('the API reference opens operations and types that are linked to', async () => {
+test('the API reference opens linked operations and types', async () => {
   const page = await open('/settings/api#postSessionsBySessionIdMessages');
   const operation = page.locator('#postSessionsBySessionIdMessages');
   await operation.getByText('From a shell').waitFor();
@@ -171,7 +171,7 @@ test('a viewer sees their role and whom to ask, and none of the admins’ pages'
   }
 });
 
-/** Presses Tab until the focused element has that text. */
+/** Presses Tab until the focused element has this text. */
 async function tabTo(page: Page, text: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   for (let step = 0; step < 60; step += 1) {
     await page.keyboard.press(key);

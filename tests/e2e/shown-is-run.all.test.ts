@@ -30,11 +30,11 @@ test.each([
   ['an operating system command', `\u001b]0;${EVIL}\u0007ls -la src/`, '⟨ESC⟩'],
   ['its 8-bit form', `\u009d${EVIL}\u009cls -la src/`, '⟨OSC⟩'],
   ['marks of direction', `ls \u202e\u2066${EVIL}\u2069\u2066`, '⟨RLO⟩'],
-])('command is shown as it runs when it has %s', async (what, command, sign) => {
+])('a command is shown as it runs when it has %s', async (what, command, sign) => {
   await expectShownAsRun(it, `shown-all-disguised by ${what}`, command, sign);
 });
 
-describe('request cannot be allowed by', () => {
+describe('a request cannot be allowed by', () => {
   const COVERS: { what: string; size: [number, number]; cover: (page: Page) => Promise<void> }[] = [
     { what: 'the log, in a narrow window', size: [390, 760], cover: openLog },
     { what: 'the log, in a low window', size: [1000, 470], cover: openLog },
@@ -49,7 +49,7 @@ describe('request cannot be allowed by', () => {
     },
   ];
 
-  test.each(COVERS)('what $what covered', async ({ what, size: [width, height], cover }) => {
+  test.each(COVERS)('seeing what $what covered', async ({ what, size: [width, height], cover }) => {
     const stage = await askingAgent(it, `shown-all-covered by ${what}`);
     const { page, agent, sessionId, runner } = stage;
     await page.setViewportSize({ width, height });
@@ -62,7 +62,7 @@ describe('request cannot be allowed by', () => {
     runner.leave();
   });
 
-  test('what is outside the visible part of a magnified page', async () => {
+  test('seeing what is outside the visible part of a magnified page', async () => {
     const { page, ask, runner } = await askingAgent(it, 'shown-all-magnified');
     const cdp = await it.context.newCDPSession(page);
     await cdp.send('Emulation.setPageScaleFactor', { pageScaleFactor: 4 });
@@ -85,7 +85,7 @@ async function openLog(page: Page): Promise<void> {
   await page.getByRole('region', { name: 'Log' }).waitFor();
 }
 
-test('permission of 300 kB can be allowed once every page of its input was opened and scrolled through', async () => {
+test('a permission of 300 kB can be allowed once every page of its input was opened and scrolled through', async () => {
   const { page, ask, runner, close } = await askingAgent(it, 'shown-all-flood');
   const command = `${'echo a line that is not short at all\n'.repeat(9_000)}rm -rf ~`;
   await ask('huge', { command });

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => it.close());
 
 test.skipIf(lan === undefined)(
-  'over plain http, where browsers say less, a sign-in link asks first, and forms and downloads work',
+  'over plain HTTP, where browsers send fewer headers, a sign-in link asks first, and forms and downloads work',
   async () => {
     const origin = it.server.url.replace('127.0.0.1', lan ?? '');
     const page = await it.context.newPage();

@@ -7,7 +7,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('an output has no axe violations while searched, and does not scroll sideways at 360 px', async () => {
+test('task output has no axe violations while searched, and does not scroll sideways at 360 px', async () => {
   const session = 'task-output-all';
   const lines = Array.from(
     { length: 400 },

@@ -15,7 +15,7 @@ beforeAll(async () => {
   await writeLong(it.server, LONG, 20);
 });
 
-/** Comes from another page, because a link to the session that is shown already keeps its state. */
+/** Comes from another page, because a link to the current session keeps its state. */
 async function open(session: string): Promise<Page> {
   await it.leave(await it.open('/agents'));
   const page = await it.open(`/sessions/${session}`);
@@ -23,7 +23,7 @@ async function open(session: string): Promise<Page> {
   return page;
 }
 
-test('focuses a log that was asked for while it loaded, unless the focus has moved meanwhile', async () => {
+test('focuses a log requested while it loaded, unless the focus has moved meanwhile', async () => {
   const page = await open(LONG);
   await page.getByRole('button', { name: 'Log', exact: true }).click();
   await logOf(page).waitFor();

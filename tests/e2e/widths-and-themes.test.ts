@@ -17,7 +17,7 @@ beforeAll(async () => {
   );
 });
 
-test('at 360 px no page scrolls sideways, whatever is wide in it', async () => {
+test('no page scrolls sideways at 360 px, whatever its content', async () => {
   const page = await it.open('/sessions/widths-wide');
   await page.setViewportSize({ width: 360, height: 800 });
   await transcriptOf(page).getByRole('table').waitFor();
@@ -32,7 +32,7 @@ test('at 360 px no page scrolls sideways, whatever is wide in it', async () => {
   }
 });
 
-test('at 360 px the list gives way to a session, whose back link leads to the list', async () => {
+test('the list gives way to a session at 360 px, whose back link returns to the list', async () => {
   const page = await it.open(`/?agent=${AGENT}`);
   await page.setViewportSize({ width: 360, height: 800 });
   const nav = page.getByRole('navigation', { name: 'Sessions' });

@@ -17,7 +17,7 @@ test('a wide table scrolls in its own box and breaks no word', async () => {
   await it.leave(page);
 });
 
-test('text written from right to left starts at the right', async () => {
+test('right-to-left text starts at the right', async () => {
   const page = await it.open(`/sessions/${SESSION}`);
   await transcriptOf(page).getByText('lint').waitFor();
   const directions = await transcriptOf(page).evaluate((log) =>

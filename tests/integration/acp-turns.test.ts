@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-test('what follows a turn of an ACP agent stands in its message, or outside of turns', async () => {
+test('text after the turn of an ACP agent joins its message, or stays outside turns', async () => {
   const { agent, post, session, turns } = await acpRunner(dashboard, 'tail', { name: 'qwen-code' });
   await until(() => agent.of('session/new').length).toBe(1);
   await post('messages', { text: 'Go.', clientId: 'c1' });
@@ -29,7 +29,7 @@ test('what follows a turn of an ACP agent stands in its message, or outside of t
   await until(async () => (await session()).state).toBe('idle');
 });
 
-test('a runner refuses an agent of another ACP in one sentence, and exits with 1', async () => {
+test('the runner refuses an agent with another ACP version in one sentence, and exits with 1', async () => {
   const answer = (method: string) => (method === 'initialize' ? { protocolVersion: 2 } : undefined);
   const { ended } = await acpRunner(dashboard, 'version', { answer });
   const { exitCode, stderr } = await ended;

@@ -3,11 +3,11 @@ import { ingest, record } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
 
-/** What people do at the same moment, with agents that have nothing to do with each other. */
+/** Simultaneous actions of people on unrelated agents. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 
 suites('two dashboards on one libSQL server', () => {
-  test('do all that is asked of them at once, and each act has its own place in the audit', async () => {
+  test('apply concurrent actions, each with its own place in the audit', async () => {
     const libsql = await startLibsqlServer();
     onTestFinished(() => libsql.stop());
     const both: ServerTarget[] = [await inProcessServer(libsql.url), await inProcessServer(libsql.url)];

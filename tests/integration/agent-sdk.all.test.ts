@@ -8,7 +8,7 @@ import { RUNS, SDK_NAME, sdkStage, standIn } from '../support/sdk-stage';
 import { tempDir } from '../support/temp-dir';
 
 describe('on a terminal', () => {
-  test('the runner names the whole folder when it is elsewhere, and installs nothing on n', async () => {
+  test('the runner names the whole path of a distant folder, and installs nothing on n', async () => {
     const { data, claude, calls, inTerminal } = await sdkStage();
     const terminal = inTerminal(claude(), {}, await tempDir());
     await terminal.shows(`Install ${SDK_NAME} into ${join(data, 'agents')}? [Y/n] `);
@@ -29,7 +29,7 @@ describe('on a terminal', () => {
     expect(await calls()).toEqual([]);
   });
 
-  test('Ctrl-C during the install ends npm too and removes what it began', async () => {
+  test('Ctrl-C during the install ends npm and removes the partial install', async () => {
     const { data, claude, inTerminal } = await sdkStage();
     const terminal = inTerminal(claude(), { NPM_DOES: 'waits' });
     await terminal.shows('[Y/n] ');
@@ -41,7 +41,7 @@ describe('on a terminal', () => {
     expect(await readdir(join(data, 'agents'))).toEqual(['.install.lock']);
   });
 
-  test('a failed install says what to do, below npm’s own words', async () => {
+  test('a failed install prints what to do below npm’s output', async () => {
     const { home, claude, inTerminal } = await sdkStage();
     const terminal = inTerminal(claude('--yes'), { NPM_DOES: 'fails' });
     expect(await terminal.ended).toBe(3);
@@ -65,7 +65,7 @@ describe('without a terminal', () => {
     expect(await runCli(claude(), env, base)).toMatchObject({ exitCode: 0, stdout: `${RUNS}\n` });
   });
 
-  test('a named folder with packages of its own is left as it is', async () => {
+  test('a named folder with its own packages is left unchanged', async () => {
     const { base, env, claude, calls } = await sdkStage();
     const named = join(base, 'named');
     await mkdir(join(named, 'node_modules', 'mine'), { recursive: true });
@@ -87,7 +87,7 @@ describe('without a terminal', () => {
 });
 
 describe('a half-installed SDK', () => {
-  test('is installed again when its package can’t be loaded', async () => {
+  test('is reinstalled when its package can’t be loaded', async () => {
     const { base, env, home, claude, plantHalf } = await sdkStage();
     await plantHalf();
     await writeFile(join(home, 'index.cjs'), 'exports.query = (');
@@ -112,7 +112,7 @@ describe('a half-installed SDK', () => {
     expect((await runCli(claude(), env, base)).exitCode).toBe(3);
   });
 
-  test('is installed again after a kill of runner and npm, and leaves nothing behind', async () => {
+  test('is reinstalled after runner and npm were killed, leaving nothing behind', async () => {
     const { base, data, env, claude, calls } = await sdkStage();
     const first = startCli(claude('--yes'), { ...env, NPM_DOES: 'waits' }, base);
     await expect.poll(async () => (await calls()).length).toBe(1);
@@ -125,7 +125,7 @@ describe('a half-installed SDK', () => {
   });
 });
 
-test('two runners at once install once, and both start', async () => {
+test('two runners that start together install once, and both start', async () => {
   const { base, data, env, claude, calls } = await sdkStage();
   const first = startCli(claude('--yes', '--agent', 'one'), { ...env, NPM_DOES: 'waits' }, base);
   await expect.poll(async () => (await calls()).length).toBe(1);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-test('report_status is accepted without a turn, and refused with the reason when it is malformed', async () => {
+test('report_status is accepted outside a turn, and refused with the reason when malformed', async () => {
   const { folder, report } = await toolUser(dashboard);
   const client = await overStdio(folder);
   const long = await call(client, 'report_status', { state: 'idle', summary: 'x'.repeat(161) });
@@ -26,7 +26,7 @@ test('report_status is accepted without a turn, and refused with the reason when
   await settled(report).toMatchObject({ state: 'complete', link: 'https://example.org/1', turnId: null });
 });
 
-test('interlude mcp and the control port refuse tools to a process that no runner follows', async () => {
+test('interlude mcp and the control port refuse tools to a process without a runner', async () => {
   const lonely = await call(await overStdio(await tempDir()), 'list_obligations');
   expect(lonely.isError).toBe(true);
   expect(lonely.text).toContain('not running');
@@ -62,7 +62,7 @@ test('interlude mcp opens one session with its ticket, without the data folder',
   expect(await call(stranger, 'list_obligations')).toMatchObject({ isError: true });
 });
 
-test('interlude mcp finds the session of a server that the runner has not started, and only for its own call', async () => {
+test('interlude mcp finds the session of an MCP server that another process started, for its own call only', async () => {
   const listensAt = dashboard.url;
   const alone = await toolUser(dashboard, { by: 'process', listensAt });
   expect(await call(await overStdio(alone.folder), 'list_obligations')).toMatchObject({ isError: false });
@@ -79,7 +79,7 @@ test('interlude mcp finds the session of a server that the runner has not starte
   expect(await call(await overStdio(elsewhere.folder), 'list_obligations')).toMatchObject({ isError: true });
 });
 
-test('interlude mcp ends with its input, and prints nothing but the protocol', async () => {
+test('interlude mcp exits at the end of its input, and prints only protocol messages', async () => {
   const { exitCode, stdout } = await runCli(['mcp'], { INTERLUDE_DATA_DIR: await tempDir() });
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' });
   expect(await runCli(['mcp', 'more'])).toMatchObject({ exitCode: 2 });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => dashboard.close());
 
 describe('an agent with Interlude’s tools', () => {
-  test('that starts `interlude mcp` reports, sees what it owes and replies, in its own session', async () => {
+  test('reports, reads its pending replies and replies in its own session through `interlude mcp`', async () => {
     const { folder, emit, ask, owed, texts, report } = await toolUser(dashboard);
     const client = await overStdio(folder);
     const { tools } = await client.listTools();
@@ -40,7 +40,7 @@ describe('an agent with Interlude’s tools', () => {
     expect(await texts()).toHaveLength(1);
   });
 
-  test('has answered when its turn ends, also when a task woke it and the message came meanwhile', async () => {
+  test('has replied when its turn ends, also when a task woke it and the message arrived meanwhile', async () => {
     const { emit, ask, owed, callTool } = await toolUser(dashboard);
     await emit({
       ...{ type: 'RUN_STARTED', threadId: 's', runId: 'r1' },
@@ -53,7 +53,7 @@ describe('an agent with Interlude’s tools', () => {
     await settled(owed).toEqual([]);
   });
 
-  test('in the runner’s own process has the same tools', async () => {
+  test('has the same tools in the runner’s process', async () => {
     const { callTool, ask } = await toolUser(dashboard);
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     const server = await newMcpServer(callTool);

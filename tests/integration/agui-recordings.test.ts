@@ -27,7 +27,7 @@ describe.each([
   ['two-messages-interleaved', ['go r1', 'left hand', 'right foot']],
   ['snapshot-with-other-ids', ['go r1', 'Streamed answer.']],
 ])('the AG-UI recording %s', (name, texts) => {
-  test.each([1, 1_000])('is shown with each message once, %i records per request', async (perRequest) => {
+  test.each([1, 1_000])('shows each message once, %i records per request', async (perRequest) => {
     expect(await shown(name, perRequest)).toEqual(texts);
   });
 });

@@ -22,13 +22,13 @@ describe('an attachment', () => {
     await until(prompts).toHaveLength(1);
     await kill();
     start();
-    // The turn may have begun on disk before the kill or not: a message is seen once its turn has begun.
+    // The kill may precede the turn's start on disk: a message counts as seen once its turn has started.
     await until(async () => /^(delivered|seen)$/.test(String(await delivery()))).toBe(true);
     await until(() => asked.filter((path) => path.includes('/ack')).length).toBeGreaterThan(0);
     expect([await prompts(), fetches()]).toEqual([[PROMPT], 1]);
   });
 
-  test('is fetched again when the dashboard cuts it off', async () => {
+  test('is fetched again when the download is interrupted', async () => {
     const { open, start, prompts, isThere, send } = await attachmentStage(dashboard, 'cut');
     await open();
     start();
@@ -44,7 +44,7 @@ describe('an attachment', () => {
     expect(cut).toBe(2);
   });
 
-  test('reaches the agent by the next runner when one was stopped before it had the bytes', async () => {
+  test('reaches the agent through the next runner when one was stopped before the download', async () => {
     const { open, start, stop, prompts, isThere, send, delivery } = await attachmentStage(dashboard, 'stopped');
     await open();
     start();

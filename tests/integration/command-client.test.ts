@@ -10,7 +10,7 @@ import { LocalDashboard } from '../support/local-dashboard';
 import { messages } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
 
-/** The runner's end of the commands against the dashboard's own handlers. */
+/** The runner's command client against the dashboard's real handlers. */
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -39,7 +39,7 @@ function openOutbox(): Promise<Outbox> {
   return Outbox.open(file, { producerId: agentId, agentId, endpoint: dashboard.endpoint });
 }
 
-/** A runner as far as its commands go. `acted` lists what it acted on, with a star where that was not the first time. */
+/** The command part of a runner. `acted` lists handled commands, with a star for repeats. */
 async function runner(options: Partial<CommandClientOptions> = {}) {
   const outbox = await openOutbox();
   const acted: string[] = [];
@@ -86,7 +86,7 @@ async function deliveries(): Promise<(string | null)[]> {
 const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
 
 describe('commands', () => {
-  test('what was queued before the runner came and what comes later arrives in order, and is told as delivered', async () => {
+  test('arrive in order, queued before the runner connected or sent later, and show as delivered', async () => {
     await say('first');
     await say('second');
     const { acted } = await runner();
@@ -96,7 +96,7 @@ describe('commands', () => {
     await settled(deliveries).toEqual(['delivered', 'delivered', 'delivered']);
   });
 
-  test('one whose acknowledgement was lost is acknowledged by the next process and not acted on again', async () => {
+  test('are acknowledged by the next process, and not handled again, when an acknowledgement was lost', async () => {
     dashboard.cutsOff = (path) => path.endsWith('/ack');
     const before = await runner();
     await say('once');
@@ -109,7 +109,7 @@ describe('commands', () => {
     expect(after.acted).toEqual([]);
   });
 
-  test('one that was begun and cut off comes to the next process at once, which knows that it was begun', async () => {
+  test('are resumed at once by the next process, marked as started', async () => {
     const before = await runner({ act: () => new Promise(() => {}) });
     await say('cut off');
     await settled(() => before.acted).toEqual(['cut off']);
@@ -119,7 +119,7 @@ describe('commands', () => {
     await settled(deliveries).toEqual(['delivered']);
   });
 
-  test('one that is acted on for long holds up none behind it', async () => {
+  test('don’t wait for a slow one', async () => {
     let finish: (outcome: CommandOutcome) => void = () => {};
     const { acted } = await runner({
       act: (command) =>
@@ -135,7 +135,7 @@ describe('commands', () => {
     expect(acted).toEqual(['slow', 'quick']);
   });
 
-  test('one that fails, also after it was delivered, says why in the transcript', async () => {
+  test('show the reason of a failure in the transcript, also after delivery', async () => {
     const { client } = await runner({
       act: async (command) => {
         if (nameOf(command) === 'refused') throw new Error('the agent has ended');
@@ -152,7 +152,7 @@ describe('commands', () => {
     expect(reasons).toEqual(['the agent has ended', 'it was discarded']);
   });
 
-  test('outlive a dashboard that goes away and comes back', async () => {
+  test('survive an outage of the dashboard', async () => {
     const links: string[] = [];
     const { acted } = await runner({
       onLink: ({ state }) => void links.push(state),
@@ -167,7 +167,7 @@ describe('commands', () => {
     await settled(() => acted).toEqual(['after']);
   });
 
-  test('a newer runner of the agent fences the older one, which takes and acknowledges nothing more', async () => {
+  test('are fenced from the older runner when a newer one of the same agent connects', async () => {
     let finish: (outcome: CommandOutcome) => void = () => {};
     const older = await runner({ startedAt: 1_000, act: () => new Promise((resolve) => (finish = resolve)) });
     await say('taken by the older');
@@ -183,7 +183,7 @@ describe('commands', () => {
     expect(older.client.link.state).toBe('fenced');
   });
 
-  test('with a token that is refused nothing is taken, that is said, and it is tried again', async () => {
+  test('are not accepted with a refused token, which is reported and retried', async () => {
     let token = 'a-token-that-was-revoked';
     const links: { state: string; cause?: string }[] = [];
     const { acted } = await runner({
@@ -203,7 +203,7 @@ describe('the token of a runner', () => {
   const tokenOf = (body: object) => dashboard.request<NewToken>('/tokens', body);
   const revoke = ({ credential }: NewToken) => dashboard.request(`/credentials/${credential.id}`, undefined, 'DELETE');
 
-  /** `waits`: how long it has meant to wait, for whatever. */
+  /** `waits`: every delay that the client requested. */
   async function withToken(token: () => string) {
     const links: CommandLink[] = [];
     const waits: number[] = [];
@@ -227,7 +227,7 @@ describe('the token of a runner', () => {
     return { links, acted, waits, requests: () => requests };
   }
 
-  test('that is revoked while its stream is open ends it; it is tried once more, refused, and then let be', async () => {
+  test('closes its stream when it is revoked, is retried once, and then left alone', async () => {
     const own = await tokenOf({ agent: agentId });
     const { links, acted, waits, requests } = await withToken(() => own.token);
     await settled(() => links.at(-1)?.state).toBe('connected');
@@ -245,7 +245,7 @@ describe('the token of a runner', () => {
     expect(waits.at(-1)).toBeGreaterThanOrEqual(15_000);
   });
 
-  test('that is replaced as it is revoked carries on with the new one at once', async () => {
+  test('is replaced without interruption when it is rotated', async () => {
     const old = await tokenOf({ agent: agentId });
     const next = await tokenOf({ agentPrefix: 'agent-' });
     let token = old.token;
@@ -259,7 +259,7 @@ describe('the token of a runner', () => {
     expect(links.some(({ state }) => state === 'waiting')).toBe(false);
   });
 
-  test('of another agent is told apart from a server that is away, and not tried again and again', async () => {
+  test('is reported as another agent’s, and not retried', async () => {
     const foreign = await tokenOf({ agent: 'somebody-else' });
     const { links, waits } = await withToken(() => foreign.token);
     await settled(() => links.at(-1)).toEqual({
@@ -270,7 +270,7 @@ describe('the token of a runner', () => {
     expect(waits.at(-1)).toBeGreaterThanOrEqual(15_000);
   });
 
-  test('of somebody who only looks is refused with what to do', async () => {
+  test('is refused with what to do when it only permits reading', async () => {
     const viewer = await tokenOf({ role: 'viewer' });
     const { links } = await withToken(() => viewer.token);
     await settled(() => links.at(-1)).toMatchObject({
@@ -280,7 +280,7 @@ describe('the token of a runner', () => {
   });
 });
 
-/** Waits a hundredth of the time, but never makes a stream look silent. */
+/** Waits a hundredth of the time, without making a stream look silent. */
 function quickly(ms: number, run: () => void): () => void {
   const timer = setTimeout(run, ms > 40_000 ? ms : ms / 100);
   return () => clearTimeout(timer);

@@ -7,7 +7,7 @@ import { startLiveServer } from '../support/live-server';
 const skipped = (results: readonly CheckResult[]) => results.filter(({ verdict }) => verdict === 'skipped');
 
 describe.concurrent('every conformance check passes', () => {
-  test('for our own runner, and skips none', async () => {
+  test('for our own runner, skipping none', async () => {
     const results = await checkRunnerInLanes(OURS);
     expectFailed(results, []);
     expect(skipped(results)).toEqual([]);
@@ -16,7 +16,7 @@ describe.concurrent('every conformance check passes', () => {
   test.each([
     ['in Python', PYTHON],
     ['in TypeScript', TYPESCRIPT],
-  ])('for the small runner %s, and skips what that refuses', async (_, command) => {
+  ])('for the small runner %s, skipping what that refuses', async (_, command) => {
     const results = await checkRunnerInLanes(command);
     expectFailed(results, []);
     expect([...new Set(skipped(results).map(({ detail }) => detail))]).toEqual([
@@ -25,7 +25,7 @@ describe.concurrent('every conformance check passes', () => {
     expect(results.filter(({ verdict }) => verdict === 'passed').length).toBeGreaterThanOrEqual(40);
   });
 
-  test('for npm start, and archives its sessions there', async () => {
+  test('for npm start, which archives the check’s sessions', async () => {
     const server = await startLiveServer();
     try {
       const { results, left, prefix } = await checkServer(server);
@@ -39,7 +39,7 @@ describe.concurrent('every conformance check passes', () => {
       const { sessions } = await read(`/sessions?q=${prefix}`);
       expect(sessions.length).toBeGreaterThan(20);
       for (const { id, state, arrangement } of sessions) {
-        // One has said itself that it is complete, and that stays.
+        // One session reported its own completion, which remains.
         expect([id, /^(exited|complete)$/.test(state)]).toEqual([id, true]);
         expect(arrangement.archivedAt).not.toBeNull();
       }

@@ -5,7 +5,7 @@ import { frontOf } from '../support/conformance-front';
 import { checkRunner, checkServer, expectFailed, OURS } from '../support/conformance-runs';
 import { inProcessServer } from '../support/server-target';
 
-/** Those that hardly wait. */
+/** Groups that hardly wait. */
 const SERVER_GROUPS: Group[] = ['outbox', 'answers', 'turns', 'tasks', 'requests', 'secrets'];
 
 describe('the quick conformance checks pass', () => {
@@ -13,7 +13,7 @@ describe('the quick conformance checks pass', () => {
     expectFailed(await checkRunner(OURS, { only: ['turns'] }), []);
   });
 
-  test('for our own server, and archive their sessions there', async () => {
+  test('for our own server, which archives the checks’ sessions', async () => {
     const server = await inProcessServer();
     const front = await frontOf(server.fetch, (request, pass) => pass(request));
     try {
@@ -29,7 +29,7 @@ describe('the quick conformance checks pass', () => {
 });
 
 describe('the command', () => {
-  test('prints each verdict with what it saw and what to do, and fails with the first that does', async () => {
+  test('prints each verdict with evidence and advice, and fails when one fails', async () => {
     const ends = ['sh', '-c', 'echo no; exit 1'];
     const { exitCode, stdout } = await callCli(['conformance', 'runner', '--timeout', '2', '--', ...ends]);
     expect(exitCode).toBe(1);

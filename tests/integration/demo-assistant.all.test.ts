@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-test('the demo’s agent stops at a request when interrupted, and is not woken by a stopped task', async () => {
+test('the demo’s agent stops at a request when interrupted, and does not wake for a stopped task', async () => {
   const stage = await assistantStage(dashboard, { speed: 0.5 });
   const { operator } = stage;
   await askForTests(stage);
@@ -52,7 +52,7 @@ test('the demo resumes its agent’s session after a kill in mid-turn, and shows
   const second = startCli(['demo', '--speed', '10'], env);
   onTestFinished(() => void second.process.kill('SIGKILL'));
   await operator.until('a notice', (turns) => notices(turns).some((text) => text.includes('was restarted')));
-  // A late report may resolve it as unknown for a moment; the next one opens it again, and then it is cancelled.
+  // A late report may resolve the request as unknown; the next one reopens it, and then it is cancelled.
   const asked = requests(await operator.turns());
   expect(asked.at(-1)).toMatchObject({ outcome: 'cancelled' });
   expect(asked.slice(0, -1).every(({ outcome }) => outcome === 'unknown')).toBe(true);

@@ -7,7 +7,7 @@ import { askForTests, assistantStage, expectTakesPart } from '../support/assista
 import { LocalDashboard } from '../support/local-dashboard';
 import { messages, notices, requests, said } from '../support/operator';
 
-/** The built-in agent of the demo, on the real runner, beside the real dashboard. */
+/** The demo's built-in agent on the real runner and dashboard. */
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-test('the demo’s agent asks before it runs the tests, runs them when it is allowed to, and wakes when they are done', async () => {
+test('the demo’s agent asks before it runs the tests, runs them when allowed, and wakes when they end', async () => {
   const stage = await assistantStage(dashboard);
   await expectTakesPart(stage);
   expect(notices(await stage.operator.turns())[0]).toContain('a scripted agent');
@@ -23,7 +23,7 @@ test('the demo’s agent asks before it runs the tests, runs them when it is all
   expect(await stage.operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
 });
 
-test('denied, the demo’s agent runs nothing and says so', async () => {
+test('the demo’s agent runs nothing when denied, and says so', async () => {
   const stage = await assistantStage(dashboard);
   const { operator } = stage;
   const asked = await askForTests(stage);
@@ -36,7 +36,7 @@ test('denied, the demo’s agent runs nothing and says so', async () => {
   expect(await operator.tasks()).toEqual([]);
 });
 
-test('the demo’s agent runs nothing that it did not ask for, whoever allows it', async () => {
+test('the demo’s agent runs only the command that it asked for, for any allower', async () => {
   const stage = await assistantStage(dashboard);
   const { operator, dataDir } = stage;
   const { id, digest } = await askForTests(stage);
@@ -48,7 +48,7 @@ test('the demo’s agent runs nothing that it did not ask for, whoever allows it
   expect(existsSync(file)).toBe(false);
 });
 
-test('the demo’s agent takes the answer to a question, and anything else with a word about what it can do', async () => {
+test('the demo’s agent accepts the answer to a question, and answers anything else with its abilities', async () => {
   const { operator } = await assistantStage(dashboard);
   await operator.send('Ask me a question');
   const asked = await operator.until('a question', (turns) => requests(turns).find(({ outcome }) => outcome === null));
@@ -63,7 +63,7 @@ test('the demo’s agent takes the answer to a question, and anything else with 
   expect(messages(turns, 'user').map(({ delivery }) => delivery)).toEqual(['seen', 'seen']);
 });
 
-test('the demo’s agent, stopped where it asks, was interrupted: neither its turn nor its session has failed', async () => {
+test('the demo’s agent is interrupted, without a failed turn or session, when it is stopped at a request', async () => {
   const stage = await assistantStage(dashboard);
   await askForTests(stage);
   await stage.close();
@@ -73,7 +73,7 @@ test('the demo’s agent, stopped where it asks, was interrupted: neither its tu
   expect(await stage.operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
 });
 
-test('the demo’s agent says that it is of the demo, and acts on all that needs no other agent and does not end it', async () => {
+test('the demo’s agent introduces itself, and handles every command that needs no other agent', async () => {
   await assistantStage(dashboard);
   const status = async () => {
     const response = await fetch(`${dashboard.url}/api/v1/agents`, {

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-test('a session ended from the dashboard ends with its agent and its runner, which exits with 0', async () => {
+test('a session ended from the dashboard ends its agent and runner, which exits with 0', async () => {
   const { agent, ended, post, session, turns, summary } = await acpRunner(dashboard, 'idle');
   await until(() => agent.of('session/new').length).toBe(1);
   expect((await summary()).status?.takes).toContain('session.end');

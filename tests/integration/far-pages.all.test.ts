@@ -5,11 +5,11 @@ import { type LongLine, longLine } from '../support/long-line';
 import { sessionsOf, stepOf } from '../support/numbered-work';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 
-/** What a page costs at a database that is far away: each request to it takes as long as the way there and back. */
+/** Page cost with a distant database: each query takes a round trip. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 const STEPS = 240;
 
-suites('pages from a database that is far away', () => {
+suites('pages from a distant database', () => {
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
   let line: LongLine;
   let target: InProcessServer;
@@ -28,7 +28,7 @@ suites('pages from a database that is far away', () => {
     await libsql?.stop();
   });
 
-  test.each([20, 200])('a transcript of %i turns is asked for in few requests', async (limit) => {
+  test.each([20, 200])('load a transcript of %i turns in few queries', async (limit) => {
     const before = line.requests;
     const page = await (await target.get(`/api/v1/sessions/${sessionsOf('far')[0]}/transcript?limit=${limit}`)).json();
     expect(page.turns).toHaveLength(limit);

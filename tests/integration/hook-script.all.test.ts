@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 const endOf = ({ ended }: HookRun) => comesWithin(WITHIN_MS, ended);
 
-/** A companion that answers every hook with nothing. */
+/** A companion that answers every hook with an empty body. */
 async function companion(): Promise<void> {
   const handlers = {
     hook: async () => '',
@@ -33,7 +33,7 @@ async function companion(): Promise<void> {
   onTestFinished(() => port.close());
 }
 
-describe('the hook ends in time', () => {
+describe('the hook exits in time', () => {
   test.each([
     ['takes connections and never answers', undefined],
     ['answers half and hangs', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
@@ -50,14 +50,14 @@ describe('the hook ends in time', () => {
     expect(await endOf(startHook(dataDir, 'Stop', { env: { PATH } }))).toMatchObject(SILENT);
   });
 
-  test('when its input never comes', async () => {
+  test('when its input never arrives', async () => {
     await companion();
     const run = startHook(dataDir, 'SessionStart', { input: null });
     onTestFinished(() => void run.child.stdin?.destroy());
     expect(await endOf(run)).toMatchObject(SILENT);
   });
 
-  test('with all its processes when it is killed', async () => {
+  test('with all of its processes when it is killed', async () => {
     await companion();
     const { child, ended } = startHook(dataDir, 'Stop', { input: null });
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -74,7 +74,7 @@ describe('the hook ends in time', () => {
   });
 });
 
-test('the hook takes no longer than four starts of curl and 50 ms', async () => {
+test('the hook takes at most four starts of curl and 50 ms', async () => {
   await companion();
   const took: number[] = [];
   const idle: number[] = [];

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 describe('a settings file', () => {
-  test('is what it was after the hooks have come and gone', async () => {
+  test('is restored byte for byte after install and uninstall', async () => {
     await writeFile(file, ODD, { mode: 0o640 });
     expect(await installHooks(file, entries)).toBe('changed');
     expect(await installHooks(file, entries)).toBe('unchanged');
@@ -29,7 +29,7 @@ describe('a settings file', () => {
     expect(await uninstallHooks(file, entries)).toBe('unchanged');
   });
 
-  test('is made where there is none, and gone afterwards', async () => {
+  test('is created when missing, and removed afterwards', async () => {
     const deep = join(folder, 'a', 'b', 'settings.json');
     await installHooks(deep, entries);
     expect(Object.keys(JSON.parse(await readFile(deep, 'utf8')).hooks)).toHaveLength(11);
@@ -37,7 +37,7 @@ describe('a settings file', () => {
     expect(await readdir(join(folder, 'a', 'b'))).toEqual([]);
   });
 
-  test('keeps what was changed in it since', async () => {
+  test('keeps later changes', async () => {
     await writeFile(file, ODD);
     await installHooks(file, entries);
     await writeFile(file, (await readFile(file, 'utf8')).replace('"opus"', '"sonnet"'));
@@ -45,7 +45,7 @@ describe('a settings file', () => {
     expect(await readFile(file, 'utf8')).toBe(ODD.replace('"opus"', '"sonnet"'));
   });
 
-  test('stays a link, and keeps its first backup over installations of other places', async () => {
+  test('stays a link, and keeps its first backup across installs of other agents', async () => {
     const target = join(folder, 'dotfiles.json');
     await writeFile(target, ODD);
     await symlink(target, file);
@@ -57,7 +57,7 @@ describe('a settings file', () => {
     expect(await readFile(target, 'utf8')).toBe(ODD);
   });
 
-  test.each(['', ' \n\t\n'])('that holds nothing but %j is one without settings', async (text) => {
+  test.each(['', ' \n\t\n'])('counts as empty when it contains %j', async (text) => {
     await writeFile(file, text, { mode: 0o640 });
     expect(await uninstallHooks(file, entries)).toBe('unchanged');
     expect(await installHooks(file, entries)).toBe('changed');
@@ -70,7 +70,7 @@ describe('a settings file', () => {
   });
 
   test.each(['no JSON', '{"a":1,}', '[]', '{"hooks":7}'])(
-    'that holds %j is left as it is, with a clear error',
+    'is left unchanged with a clear error when it contains %j',
     async (text) => {
       await writeFile(file, text);
       await expect(installHooks(file, entries)).rejects.toThrow(SettingsError);
@@ -80,14 +80,14 @@ describe('a settings file', () => {
     },
   );
 
-  test('that is not UTF-8 is left as it is', async () => {
+  test('is left unchanged when it is not UTF-8', async () => {
     const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
     await writeFile(file, bytes);
     await expect(installHooks(file, entries)).rejects.toThrow('is not UTF-8');
     expect(await readFile(file)).toEqual(bytes);
   });
 
-  test('that can not be replaced is left as it is', async () => {
+  test('is left unchanged when it can’t be replaced', async () => {
     const taken = join(folder, 'a-folder');
     await mkdir(taken);
     await chmod(taken, 0o700);
@@ -96,7 +96,7 @@ describe('a settings file', () => {
 });
 
 describe('the command', () => {
-  test('finds the settings of Claude Code, and takes its word for another file', async () => {
+  test('finds the settings of Claude Code, or uses the named file', async () => {
     const env = { CLAUDE_CONFIG_DIR: folder, INTERLUDE_DATA_DIR: join(folder, 'data') };
     expect(await callCli(['hooks', 'install'], env)).toMatchObject({ exitCode: 0, stderr: '' });
     expect(await readFile(file, 'utf8')).toContain(join(folder, 'data'));

@@ -5,8 +5,8 @@ import { tempDir } from '../support/temp-dir';
 
 const { atRest, endTurn, turnsOf, texts, eventually } = idleTerminals();
 
-describe('an agent that listens', () => {
-  test('is woken by a message, which the turn that begins so answers', async () => {
+describe('a listening agent', () => {
+  test('is woken by a message, which its next turn answers', async () => {
     const { sessionId, send, message, listen, wakes, assistant, rest, isWakeable } = await atRest();
     const { ended, call } = await listen();
     const messageId = await send('Is it\nwarm?');
@@ -29,7 +29,7 @@ describe('an agent that listens', () => {
     expect((await message(messageId))?.delivery).toBe('seen');
   });
 
-  test('is given what comes while it works at the end of its turn, and not by its wait as well', async () => {
+  test('receives messages sent during its turn at the turn’s end, and not again from its wait', async () => {
     const { send, listen, hook, prompt, isWakeable } = await atRest();
     const { process: wait } = await listen();
     await hook('UserPromptSubmit', { prompt: 'More' });
@@ -43,7 +43,7 @@ describe('an agent that listens', () => {
     expect([wait.exitCode, await isWakeable()]).toEqual([null, true]);
   });
 
-  test('gives a message again, marked as a repeat, when the wait that had it died', async () => {
+  test('receives a message again, marked as a repeat, when the wait that printed it died', async () => {
     const { send, message, askAs, isWakeable } = await atRest();
     const handed = askAs('w1');
     await eventually(isWakeable);
@@ -52,7 +52,7 @@ describe('an agent that listens', () => {
       kind: 'message',
       text: expect.stringContaining('UTC:\nAre you there?'),
     });
-    // The wait does not confirm that it printed the message, so the next one gets it once that is clear.
+    // The wait does not confirm printing, so the next wait repeats the message once that is clear.
     const again = await askAs('w2');
     expect(again.body.text).toContain('UTC (it may have reached you before):\nAre you there?');
     expect((await message(messageId))?.delivery).toBe('queued');
@@ -70,7 +70,7 @@ describe('an agent that listens', () => {
   });
 });
 
-describe('an agent that comes to rest', () => {
+describe('an idle agent', () => {
   test('is told once that it can listen, without being blocked', async () => {
     const one = await atRest();
     const said = JSON.parse(await endTurn(one));
@@ -89,7 +89,7 @@ test.each([
   [[], 1, 'the companion for terminals is not running'],
   [['--for', 'ever'], 2, '--for must be a number of seconds'],
   [['now'], 2, 'it has options only'],
-])('wait %j exits with %i and one line that says why', async (args, exitCode, words) => {
+])('wait %j exits with %i and one line with the reason', async (args, exitCode, words) => {
   const end = await callCli(['wait', ...args], { INTERLUDE_DATA_DIR: await tempDir() });
   expect(end.exitCode).toBe(exitCode);
   expect(end.stderr).toContain(words);

@@ -23,7 +23,7 @@ function refused(args: string[], env: Record<string, string>): Promise<{ exitCod
   return new Promise((resolve) => child.once('close', (exitCode) => resolve({ exitCode, stderr })));
 }
 
-test('a port in use is told in one line, before anything is installed or built', async () => {
+test('a port in use is reported on one line, before any install or build', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
   await new Promise((resolve) => other.once('listening', resolve));
@@ -33,7 +33,7 @@ test('a port in use is told in one line, before anything is installed or built',
   expect(end.stderr).toMatch(new RegExp(`^interlude: port ${port} is in use on 127.0.0.1; [^\\n]+\\n$`));
 });
 
-test('a port is kept from when it is looked for until the server listens', async () => {
+test('a port is reserved from its check until the server listens', async () => {
   const held = await reservePort('127.0.0.1', 0);
   await expect(reservePort('127.0.0.1', held.port)).rejects.toThrow(`port ${held.port} is in use`);
   await held.release();
@@ -41,7 +41,7 @@ test('a port is kept from when it is looked for until the server listens', async
   await next.release();
 });
 
-test('a token that is too short is told in one line', async () => {
+test('a short token is reported on one line', async () => {
   const env = { INTERLUDE_DATA_DIR: await tempDir(), INTERLUDE_TOKEN: 'fifteen-letters' };
   expect(await refused(['--port', '0'], env)).toEqual({
     exitCode: 1,
@@ -49,7 +49,7 @@ test('a token that is too short is told in one line', async () => {
   });
 });
 
-test('a data directory that can not be written is told in one line', async () => {
+test('an unwritable data directory is reported on one line', async () => {
   const end = await refused(['--port', '0'], { INTERLUDE_DATA_DIR: join(program, 'data') });
   expect(end.exitCode).toBe(1);
   expect(end.stderr).toMatch(
@@ -58,7 +58,7 @@ test('a data directory that can not be written is told in one line', async () =>
 });
 
 test.each(['interlude', '/interlude/', '/../a', '/a b', '//host'])(
-  'a base path like %j is told in one line',
+  'a base path of %j is reported on one line',
   async (path) => {
     const end = await refused([], { INTERLUDE_BASE_PATH: path });
     expect(end.exitCode).toBe(2);

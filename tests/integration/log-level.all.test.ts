@@ -6,7 +6,7 @@ import { expectWithin } from '../support/pace';
 import { startQuietRunner } from '../support/quiet-runner';
 import { tempDir } from '../support/temp-dir';
 
-test('debug lines arrive within a second of the level that a person asked for', async () => {
+test('debug lines arrive within a second of the requested level', async () => {
   const dashboard = await LocalDashboard.start();
   onTestFinished(() => dashboard.close());
   const { endpoint } = dashboard;

@@ -6,7 +6,7 @@ import { LocalDashboard } from '../support/local-dashboard';
 import { startQuietRunner } from '../support/quiet-runner';
 import { tempDir } from '../support/temp-dir';
 
-/** A level from the dashboard's route to the runner's log and back, with the real runner, its disk and its port. */
+/** A log level from the dashboard's route to the runner's log and back, with the real runner, disk and port. */
 const MINUTE = 60_000;
 
 let dashboard: LocalDashboard;
@@ -32,7 +32,7 @@ async function agentAtHome() {
     put: (body: object) => dashboard.request(`/agents/${agentId}/log-level`, body, 'PUT'),
     level: () => read<AgentLogLevel>('/log-level'),
     connection: async () => (await read<{ agent: AgentSummary }>('')).agent.connection,
-    /** What its log says of levels and of the test, in order. */
+    /** The log's lines about levels and from the test, in order. */
     log: async () =>
       (await read<LogPage>('/logs')).lines.flatMap(({ component, message, marker }) => {
         if (marker?.kind === 'level') return [`${marker.previous} → ${marker.level} (${marker.by})`];
@@ -44,8 +44,8 @@ async function agentAtHome() {
 const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
 const CONFIRMED = { level: 'debug', by: 'operator', base: 'info', desired: { level: 'debug', state: 'confirmed' } };
 
-describe('a level that is asked of a runner', () => {
-  test('is applied while it runs: confirmed, marked in the log, and debug lines arrive', async () => {
+describe('a requested level', () => {
+  test('is applied to a running runner: confirmed, marked in the log, with debug lines', async () => {
     const agent = await agentAtHome();
     const { logger } = await agent.start();
     const log = logger.child('test');
@@ -61,7 +61,7 @@ describe('a level that is asked of a runner', () => {
     await settled(() => logger.level.get()).toBe('info');
   });
 
-  test('goes back by itself, and the log says so at that place', async () => {
+  test('reverts by itself, which the log marks', async () => {
     const agent = await agentAtHome();
     const { logger } = await agent.start();
     await agent.put({ level: 'debug', ttlSeconds: 25 });
@@ -72,7 +72,7 @@ describe('a level that is asked of a runner', () => {
     await settled(agent.level).toMatchObject({ level: 'info', by: null, until: null });
   });
 
-  test('is shown to be another than is written, where somebody turned it at the control port', async () => {
+  test('shows the level in use when it was changed at the control port', async () => {
     const agent = await agentAtHome();
     await agent.start();
     await agent.put({ level: 'debug' });
@@ -87,7 +87,7 @@ describe('a level that is asked of a runner', () => {
     await settled(agent.log).toEqual(['info → debug (operator)', 'debug → error (control-port)']);
   });
 
-  test('reaches an agent that was away when it comes back, and only the newest does', async () => {
+  test('reaches an absent agent when it returns, and only the newest does', async () => {
     const agent = await agentAtHome();
     const first = await agent.start();
     await settled(agent.connection).toBe('connected');
@@ -101,7 +101,7 @@ describe('a level that is asked of a runner', () => {
     expect(await agent.log()).toEqual(['info → debug (operator)']);
   });
 
-  test('reaches it through an outage of the dashboard', async () => {
+  test('reaches the runner through an outage of the dashboard', async () => {
     const agent = await agentAtHome();
     await agent.start();
     await settled(agent.connection).toBe('connected');
@@ -111,7 +111,7 @@ describe('a level that is asked of a runner', () => {
     await settled(agent.level).toMatchObject(CONFIRMED);
   });
 
-  test('can be given back, and then nothing is asked any more', async () => {
+  test('is no longer requested after it is reset', async () => {
     const agent = await agentAtHome();
     await agent.start();
     await agent.put({ level: 'warn' });
@@ -123,7 +123,7 @@ describe('a level that is asked of a runner', () => {
 });
 
 describe('a level with a time limit', () => {
-  test('lasts through a restart of the runner, no longer than it was to', async () => {
+  test('survives a restart of the runner without being extended', async () => {
     const agent = await agentAtHome();
     const first = await agent.start();
     await agent.put({ level: 'debug' });
@@ -132,7 +132,7 @@ describe('a level with a time limit', () => {
     agent.clock.time += 10 * MINUTE;
     const { logger } = await agent.start();
     logger.child('test').debug('still fine');
-    // the new process is asked as well, has done it, and says so
+    // The new process receives the request as well, applies it and confirms.
     await settled(agent.level).toMatchObject(CONFIRMED);
     const restartedAt = agent.clock.time;
     while (logger.level.get() === 'debug') agent.clock.fire();
@@ -140,7 +140,7 @@ describe('a level with a time limit', () => {
     await settled(agent.log).toEqual(['info → debug (operator)', 'still fine', 'debug → info (time-limit)']);
   });
 
-  test('that ran out while the runner was away is over when it is back, and the log says so there', async () => {
+  test('that expired during the runner’s absence is reset on its return, which the log marks', async () => {
     const agent = await agentAtHome();
     const first = await agent.start();
     await agent.put({ level: 'debug', ttlSeconds: 60 });
@@ -160,8 +160,8 @@ describe('a level with a time limit', () => {
   });
 });
 
-describe('of two runners of one agent', () => {
-  test('the one that takes over is asked for the level, and the other confirms nothing', async () => {
+describe('the newer of two runners of an agent', () => {
+  test('receives the level, and the older confirms nothing', async () => {
     const agent = await agentAtHome();
     const older = await agent.start({ startedAt: 1_000 });
     await agent.put({ level: 'debug', ttlSeconds: null });

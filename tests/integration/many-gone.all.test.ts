@@ -9,12 +9,12 @@ import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.
 import { type LongLine, longLine } from '../support/long-line';
 import { expectWithin } from '../support/pace';
 
-/** Whoever finds many runners gone at once, on a libSQL server 30 ms away. */
+/** Many runners that disconnect together, on a libSQL server 30 ms away. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 const ONE_WAY_MS = 15;
 const RUNNER = { id: 'r1', startedAt: 1_000 };
 
-suites('many runners that go at once', () => {
+suites('many lost runners', () => {
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
   let near: Database;
   let line: LongLine;
@@ -37,7 +37,7 @@ suites('many runners that go at once', () => {
     round += 1;
   });
 
-  /** So many agents in mid-turn, whose runners go, and whose absence is due. */
+  /** Creates this many agents in mid-turn whose runners are gone and whose grace period is over. */
   async function leave(count: number): Promise<void> {
     const ids = Array.from({ length: count }, (_, at) => `agent-${round}-${at}`);
     for (const agentId of ids) {
@@ -59,7 +59,7 @@ suites('many runners that go at once', () => {
   const working = () => count(`SELECT count(*) AS count FROM sessions WHERE state = 'working'`);
   const told = () => count(`SELECT count(*) AS count FROM events WHERE name = '${CUSTOM.runnerAway}'`);
 
-  test('are all told of while one would have to be', async () => {
+  test('are recorded in about the time of one', async () => {
     await leave(100);
     expect(await working()).toBe(100);
     const hub = await instance('shared');
@@ -69,8 +69,8 @@ suites('many runners that go at once', () => {
     expect([await working(), await told()]).toEqual([0, 100]);
   });
 
-  test('are told of by one of all requests that come at once, and the others wait for that', async () => {
-    // few enough that the slowest machine is done while the others still wait
+  test('are recorded by one of several concurrent requests, while the others wait', async () => {
+    // Few enough to finish on the slowest machine while the others still wait.
     await leave(15);
     const alone = line.requests;
     await (await instance('perRequest')).sweepDue();
@@ -82,11 +82,11 @@ suites('many runners that go at once', () => {
     await Promise.all(hubs.map((hub) => hub.sweepDue().then(async () => left.push(await working()))));
     expect(left).toEqual(hubs.map(() => 0));
     expect(await told()).toBe(130);
-    // most of what is left are their looks at whether it is done
+    // The rest are mostly checks for completion.
     expect(line.requests - before).toBeLessThan((hubs.length / 2) * ofOne);
   });
 
-  test('hold up nobody where one of them can’t be told of: it is tried for all who ask at once', async () => {
+  test('don’t block requests when one can’t be recorded, which one request retries for all', async () => {
     await leave(3);
     await near.writes.run((transaction) =>
       transaction.execute(`UPDATE sessions SET body = '{' WHERE id = 'session of agent-${round}-1'`),

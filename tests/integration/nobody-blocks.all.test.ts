@@ -8,10 +8,9 @@ import { forgetAll, sendHostile, worstOf } from '../support/send-hostile';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 
 /**
- * What an agent may send at the limits of PROTOCOL.md, and what reads it, beside everybody else. The limit is 100 ms,
- * which the bench of the same name reports; a machine that tests run on, beside others, is given fifteen times that.
- * Before requests and turns were folded by id and in pieces, these held up the rest for 3 to 100 seconds. The worst of all
- * are tried on a server that runs, among the faults.
+ * The largest records that PROTOCOL.md permits, and everything that reads them. The bench of the same name enforces 100
+ * ms; a busy test machine gets fifteen times that. Before requests and turns were folded by id and in pieces, these
+ * blocked other requests for 3 to 100 seconds. The faults run the worst against a real server.
  */
 const AT_MOST_MS = 1_500;
 const WORST = [
@@ -28,7 +27,7 @@ const WORST = [
   'log lines of the largest size, of two letters in no order',
   'requests for as many names that are integers, and answers with as many',
 ];
-/** Whatever is sent, no statement is given more than a record of the largest size and a piece of others, or gives more rows. */
+/** No statement carries more than the largest record and a piece of others, or returns more rows. */
 const MOST_GIVEN = 2 * MAX_RECORD_BYTES;
 const MOST_ROWS = 4_000;
 
@@ -40,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-describe('nothing that is accepted holds up others', () => {
+describe('accepted input does not block other requests', () => {
   test.each(HOSTILE_CASES.filter(({ name }) => WORST.includes(name)))(
     '$name',
     async (hostile) => {

@@ -10,7 +10,7 @@ import { HurriedClock } from '../support/hurried-clock';
 import { refusal } from '../support/ledger';
 import { tempDir } from '../support/temp-dir';
 
-/** A runner's log, written into the very outbox whose outages it tells. */
+/** A runner's log, written into the outbox whose outages it reports. */
 async function logging(level?: string) {
   const server = await FaultServer.start();
   const folder = await tempDir();
@@ -50,7 +50,7 @@ async function logging(level?: string) {
 
 const REFUSED = 'the dashboard can’t be reached (ECONNREFUSED); the agent continues, and its events are sent later';
 
-test('an outage is told as it begins and as it ends, however often it was tried in between', async () => {
+test('an outage is logged when it starts and when it ends, for any number of attempts', async () => {
   const { server, outbox, journal, happens, said, tries } = await logging();
   await server.close();
   await happens();
@@ -70,7 +70,7 @@ test('an outage is told as it begins and as it ends, however often it was tried 
   ]);
 });
 
-test('an outage that turns into another kind is told again, one that only words it otherwise is not', async () => {
+test('an outage is logged again when its cause changes, and not when only its wording does', async () => {
   const { server, outbox, happens, said, tries } = await logging();
   server.behaviour = () =>
     server.requests.length % 2 === 0 ? { kind: 'reset' } : { kind: 'answer', status: 503, body: { error: {} } };
@@ -87,14 +87,14 @@ test('an outage that turns into another kind is told again, one that only words 
   ]);
 });
 
-test('each try is told at debug, with why it failed and when the next one is, one line a try', async () => {
+test('each attempt is logged at debug with its error and the next delay, on one line', async () => {
   const { server, outbox, happens, said, tries } = await logging('debug');
   await server.close();
   await happens();
   await tries(5);
   const waited = outbox.status.waiting;
   const tried = outbox.status.trouble?.tries ?? 0;
-  // what happened, the outage's own line, and one of each try
+  // What happened, the line of the outage, and one of each attempt.
   expect(waited).toBeLessThanOrEqual(tried + 3);
   await server.listen();
   await outbox.idle();
@@ -105,7 +105,7 @@ test('each try is told at debug, with why it failed and when the next one is, on
   ]);
 });
 
-test('a record that is refused for good is told as FATAL, and wants a person’s look', async () => {
+test('a permanently refused record is logged as FATAL and needs attention', async () => {
   const { server, outbox, happens, lines } = await logging();
   await happens();
   await outbox.idle();
@@ -128,7 +128,7 @@ test('a record that is refused for good is told as FATAL, and wants a person’s
   ]);
 });
 
-test('a line that tells of a refused record and is refused itself is not told of in turn', async () => {
+test('a refused line about a refused record is not reported in turn', async () => {
   const { server, outbox, happens, lines } = await logging();
   let refusals = 0;
   server.behaviour = ({ seqs }) => {

@@ -11,7 +11,7 @@ const RECORDS = 2_000 * KILLS;
 
 const random = seededRandom('outbox-kill');
 
-test('keeps each record once when the runner is killed in mid-work', async () => {
+test('keeps each record once when the runner is killed at random moments', async () => {
   const server = await FaultServer.start();
   onTestFinished(() => server.close());
   const file = join(await tempDir(), 'outbox.db');
@@ -27,7 +27,7 @@ test('keeps each record once when the runner is killed in mid-work', async () =>
   expect(killed).toBe(KILLS);
 });
 
-/** One life of the runner, cut off at some moment after its records have begun to arrive. */
+/** One run of the runner, killed at some moment after its records started to arrive. */
 function life(file: string, server: FaultServer, toBeKilled: boolean): Promise<number | string | null> {
   const child = startBundled('tests/support/outbox-writer.ts', [file, server.url, String(RECORDS)], {
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -57,8 +57,8 @@ async function reaches(outbox: Outbox, condition: () => boolean): Promise<void> 
   await expect.poll(() => condition() || JSON.stringify(outbox.status), { interval: 5 }).toBe(true);
 }
 
-describe('handing over and sending', () => {
-  test('what is handed over arrives once, in order, numbered from 1 without a hole', async () => {
+describe('sending', () => {
+  test('delivers records once, in order, numbered from 1 without gaps', async () => {
     const outbox = await open();
     await Promise.all(numbered(1, 1_200).map((text) => outbox.enqueue(log(text))));
     await outbox.idle();
@@ -66,7 +66,7 @@ describe('handing over and sending', () => {
     expect(server.ledger.records.map((record) => record.seq)).toEqual(numbered(1, 1_200).map(Number));
   });
 
-  test('a request carries at most 500 records', async () => {
+  test('sends at most 500 records in a request', async () => {
     await server.close();
     const outbox = await open();
     await outbox.enqueue(numbered(1, 1_200).map(log));
@@ -75,7 +75,7 @@ describe('handing over and sending', () => {
     expect(server.requests.map((request) => request.seqs.length)).toEqual([500, 500, 200]);
   });
 
-  test('a request carries at most 1 MiB, but always one record', async () => {
+  test('sends at most 1 MiB in a request, but always one record', async () => {
     await server.close();
     const outbox = await open();
     const large = 'x'.repeat(400_000);
@@ -86,7 +86,7 @@ describe('handing over and sending', () => {
     expect(server.requests.map((request) => request.seqs)).toEqual([[1, 2], [3], [4], [5]]);
   });
 
-  test('a small request goes as it is, a large one compressed', async () => {
+  test('compresses a large request, and not a small one', async () => {
     const outbox = await open();
     await outbox.enqueue(log('short'));
     await outbox.idle();
@@ -96,21 +96,21 @@ describe('handing over and sending', () => {
     expect(server.requests[1]?.bytes).toBeLessThan(1_000);
   });
 
-  test('an idle outbox sends at once', async () => {
+  test('sends at once when it is idle', async () => {
     const outbox = await open({ clock: new StoppedClock() });
     await outbox.enqueue(log('now'));
     await outbox.idle();
     expect(server.ledger.messages).toEqual(['now']);
   });
 
-  test('a seq that came along with a record does not overrule the outbox', async () => {
+  test('ignores a seq in a handed-over record', async () => {
     const outbox = await open();
     await outbox.enqueue({ ...log('first'), seq: 99 });
     await outbox.idle();
     expect(server.ledger.records.map((record) => record.seq)).toEqual([1]);
   });
 
-  test('a cursor is stored with the records it stands for', async () => {
+  test('stores a cursor with its records', async () => {
     const outbox = await open();
     expect(await outbox.cursor('line')).toBeNull();
     await outbox.enqueue([log('a'), log('b')], { name: 'line', value: '2' });
@@ -119,13 +119,13 @@ describe('handing over and sending', () => {
     expect(await (await open()).cursor('line')).toBe('2');
   });
 
-  test('after stop nothing more is taken', async () => {
+  test('accepts nothing after stop', async () => {
     const outbox = await open();
     await outbox.stop();
     expect(() => outbox.enqueue(log('too late'))).toThrow('stopped');
   });
 
-  test('stop waits for what can still be sent, and keeps the rest for the next outbox', async () => {
+  test('sends what it can on stop, and keeps the rest for the next outbox', async () => {
     const first = await open({ clock: systemClock });
     for (const text of numbered(1, 50)) first.enqueue(log(text));
     expect(await first.stop({ flushMs: 5_000 })).toEqual({ waiting: 0 });
@@ -140,7 +140,7 @@ describe('handing over and sending', () => {
     expect(server.ledger.messages).toEqual(numbered(1, 51));
   });
 
-  test('a file is open in one outbox only', async () => {
+  test('opens a file in one outbox only', async () => {
     const first = await open();
     await expect(open()).rejects.toThrow(ProcessLockedError);
     await expect(open()).rejects.toThrow(`process ${process.pid}`);
@@ -149,8 +149,8 @@ describe('handing over and sending', () => {
   });
 });
 
-describe('a server in trouble', () => {
-  test('an outage of a hundred tries uses nothing up', async () => {
+describe('a failing server', () => {
+  test('loses nothing in an outage of a hundred attempts', async () => {
     const clock = new HurriedClock();
     server.behaviour = () => (server.requests.length < 100 ? { kind: 'answer', status: 503 } : { kind: 'none' });
     const outbox = await open({ clock });
@@ -160,7 +160,7 @@ describe('a server in trouble', () => {
     expect(clock.waits).toHaveLength(99);
   });
 
-  test('the wait doubles from one second to ten, spread over its upper half', async () => {
+  test('is retried after one second, doubling to ten, with jitter over the upper half', async () => {
     const clock = new HurriedClock();
     server.behaviour = () => (server.requests.length <= 9 ? { kind: 'reset' } : { kind: 'none' });
     const outbox = await open({ clock });
@@ -178,7 +178,7 @@ describe('a server in trouble', () => {
     ['a proxy that knows nothing', { kind: 'answer', status: 404, body: 'nothing here' }],
     ['a proxy that says 400', { kind: 'answer', status: 400, body: 'the plain request was sent to a TLS port' }],
     ['a page instead of an answer', { kind: 'answer', status: 200, body: 'Welcome!' }],
-  ] as const)('%s is survived without loss or double', async (_name, fault) => {
+  ] as const)('causes no loss or duplicate: %s', async (_name, fault) => {
     server.script(fault, fault);
     const outbox = await open({ requestTimeoutMs: 150 });
     for (const text of numbered(1, 20)) await outbox.enqueue(log(text));
@@ -187,7 +187,7 @@ describe('a server in trouble', () => {
     expect(await poisonedIn(file)).toEqual([]);
   });
 
-  test('Retry-After is honoured', async () => {
+  test('has its Retry-After honoured', async () => {
     const clock = new HurriedClock();
     server.script({ kind: 'answer', status: 429, headers: { 'retry-after': '17' } });
     const outbox = await open({ clock });
@@ -196,7 +196,7 @@ describe('a server in trouble', () => {
     expect(clock.waits).toEqual([17_000]);
   });
 
-  test('a kick ends a long wait', async () => {
+  test('is retried at once on a kick', async () => {
     const clock = new StoppedClock();
     server.script({ kind: 'answer', status: 503, headers: { 'retry-after': '3600' } });
     const outbox = await open({ clock });
@@ -209,7 +209,7 @@ describe('a server in trouble', () => {
     expect(clock.armed).toEqual([]);
   });
 
-  test('a refused token stops the sending, not the collecting, and a renewed one is used', async () => {
+  test('stops sending, not collecting, on a refused token, and continues with a renewed one', async () => {
     let token = 'an-old-token-of-the-test';
     const clock = new StoppedClock();
     server.behaviour = (request) =>
@@ -229,7 +229,7 @@ describe('a server in trouble', () => {
     expect(outbox.status.trouble).toBeNull();
   });
 
-  test('an outbox whose producer was taken over stops and says so', async () => {
+  test('stops and reports an outbox whose producer was taken over', async () => {
     await server.ledger.take({
       producer: { id: 'producer-1', epoch: 9_000_000_000_000 },
       records: [{ seq: 1, ...log('of the newer outbox') } as never],
@@ -244,7 +244,7 @@ describe('a server in trouble', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('a server that lost its database is told what is missing, and gets what waits', async () => {
+  test('learns what is missing when it lost its database, and gets the rest', async () => {
     const notices: OutboxNotice[] = [];
     const outbox = await open({ onNotice: (notice) => notices.push(notice) });
     await outbox.enqueue([said('s1', '1'), said('s1', '2'), said('s1', '3')]);
@@ -262,7 +262,7 @@ describe('a server in trouble', () => {
     expect(notices).toMatchObject([{ kind: 'lost-by-server', count: 3 }]);
   });
 
-  test('records the server already has are not sent for ever', async () => {
+  test('is not sent records it already has, over and over', async () => {
     const outbox = await open();
     server.script({ kind: 'answer', ...refusal(409, 'sequence_gap', { expectedSeq: 3 }) });
     server.behaviour = () => ({ kind: 'answer', status: 200, body: { ackedSeq: 4 } });
@@ -274,36 +274,33 @@ describe('a server in trouble', () => {
     ]);
   });
 
-  test.each([1, 4, 6])(
-    'an old copy of the file that has %i new records, with the server four ahead, loses none',
-    async (count) => {
-      const before = await open();
-      await before.enqueue(numbered(1, 3).map(log));
-      await before.idle();
-      await before.stop();
-      const client = createClient({ url: `file:${file}` });
-      await client.execute(`VACUUM INTO '${file}.backup'`);
-      client.close();
-      const meanwhile = await open();
-      await meanwhile.enqueue(numbered(4, 7).map(log));
-      await meanwhile.idle();
-      await meanwhile.stop();
-      for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
-      await copyFile(`${file}.backup`, file);
-      await server.close();
-      const notices: OutboxNotice[] = [];
-      const restored = await open({ onNotice: (notice) => notices.push(notice) });
-      const fresh = numbered(101, 100 + count);
-      await restored.enqueue(fresh.map(log));
-      await server.listen();
-      restored.kick();
-      await restored.idle();
-      expect(server.ledger.messages).toEqual([...numbered(1, 7), ...fresh]);
-      expect(notices).toMatchObject([{ level: 'error', kind: 'rewound' }]);
-    },
-  );
+  test.each([1, 4, 6])('loses none of %i new records of a restored old file when it is four ahead', async (count) => {
+    const before = await open();
+    await before.enqueue(numbered(1, 3).map(log));
+    await before.idle();
+    await before.stop();
+    const client = createClient({ url: `file:${file}` });
+    await client.execute(`VACUUM INTO '${file}.backup'`);
+    client.close();
+    const meanwhile = await open();
+    await meanwhile.enqueue(numbered(4, 7).map(log));
+    await meanwhile.idle();
+    await meanwhile.stop();
+    for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
+    await copyFile(`${file}.backup`, file);
+    await server.close();
+    const notices: OutboxNotice[] = [];
+    const restored = await open({ onNotice: (notice) => notices.push(notice) });
+    const fresh = numbered(101, 100 + count);
+    await restored.enqueue(fresh.map(log));
+    await server.listen();
+    restored.kick();
+    await restored.idle();
+    expect(server.ledger.messages).toEqual([...numbered(1, 7), ...fresh]);
+    expect(notices).toMatchObject([{ level: 'error', kind: 'rewound' }]);
+  });
 
-  test('a file that goes on where it was asks the server once, and nothing is stored or counted by that', async () => {
+  test('is probed once by a reopened file, without storing or counting anything', async () => {
     const before = await open();
     await before.enqueue(numbered(1, 3).map(log));
     await before.idle();
@@ -318,7 +315,7 @@ describe('a server in trouble', () => {
     expect(probes).toHaveLength(1);
   });
 
-  test('an old copy of the file does not pass its new records for duplicates', async () => {
+  test('does not mistake new records of a restored file for duplicates', async () => {
     const outbox = await open();
     server.script({ kind: 'answer', status: 200, body: { ackedSeq: 700, duplicates: 1, rejected: [] } });
     await outbox.enqueue(log('not there yet'));
@@ -327,8 +324,8 @@ describe('a server in trouble', () => {
   });
 });
 
-describe('records that can not be taken', () => {
-  test('one refused record among many is found, set aside and declared; the others arrive', async () => {
+describe('rejected records', () => {
+  test('are isolated, set aside and declared, while the others arrive', async () => {
     const notices: OutboxNotice[] = [];
     await server.close();
     const outbox = await open({ onNotice: (notice) => notices.push(notice) });
@@ -348,13 +345,13 @@ describe('records that can not be taken', () => {
     );
     const attempts = Number(/attempts (\d+)/.exec(notices[0]?.message ?? '')?.[1]);
     const refused = server.requests.filter(({ seqs }) => seqs.includes(37)).length;
-    // but for the request that brought the declaration in its place
+    // Except for the request with the declaration in its place.
     expect(attempts).toBe(refused - 1);
     const [kept] = await poisonedIn(file);
     expect(JSON.parse(kept?.body ?? '')).toEqual(log('37'));
   });
 
-  test('a server that refuses everything costs one record at most, not the queue', async () => {
+  test('are one at most when a server refuses everything', async () => {
     const clock = new StoppedClock();
     server.behaviour = () => ({ kind: 'answer', ...refusal(413, 'too_large', {}) });
     const outbox = await open({ clock });
@@ -364,7 +361,7 @@ describe('records that can not be taken', () => {
     expect(await poisonedIn(file)).toHaveLength(1);
   });
 
-  test('a record that no request can hold is kept aside and declared at its place', async () => {
+  test('are kept and declared at their place when no request can hold them', async () => {
     const outbox = await open();
     await outbox.enqueue([said('s1', 'before'), said('s1', 'x'.repeat(9_000_000)), said('s1', 'after')]);
     await outbox.idle();
@@ -376,7 +373,7 @@ describe('records that can not be taken', () => {
     expect((await poisonedIn(file))[0]?.body).toHaveLength(JSON.stringify(said('s1', 'x'.repeat(9_000_000))).length);
   });
 
-  test('what the server quarantined is acknowledged and said', async () => {
+  test('are acknowledged and logged when the server quarantined them', async () => {
     const notices: OutboxNotice[] = [];
     const rejected = [{ seq: 1, code: 'unknown_kind', message: 'what is that?' }];
     server.script({ kind: 'answer', status: 200, body: { ackedSeq: 1, rejected } });
@@ -392,7 +389,7 @@ const OF_THE_MOMENT = {
   ...{ openTurnId: null, state: 'still', tasks: [], requests: [] },
 };
 
-describe('status records that wait', () => {
+describe('queued status records', () => {
   const status = (sessionId: string, at: number): OutgoingRecord => ({
     kind: 'status',
     agentId: 'agent-1',
@@ -405,7 +402,7 @@ describe('status records that wait', () => {
       record.kind === 'status' ? `${record.sessionId} ${record.occurredAt}` : record.kind,
     );
 
-  test('are one of each session, the newest, and the newest of all comes last', async () => {
+  test('are the newest of each session, with the newest of all last', async () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock() });
     for (const at of [1, 2, 3]) {
@@ -420,7 +417,7 @@ describe('status records that wait', () => {
     expect(told()).toEqual(['s2 31', 'log', 's1 40', 'log', 'log']);
   });
 
-  test('are outdated also by those of the next process', async () => {
+  test('are replaced by those of the next process', async () => {
     await server.close();
     const first = await open({ clock: new StoppedClock() });
     await first.enqueue([status('s1', 1), log('a'), status('s2', 2)]);
@@ -433,7 +430,7 @@ describe('status records that wait', () => {
     expect(told()).toEqual(['s2 2', 'log', 's1 3']);
   });
 
-  test('are outdated by what comes while a request carries them only if it fails', async () => {
+  test('are replaced during a request that carries them only if it fails', async () => {
     server.script({ kind: 'slow', ms: 200 });
     const outbox = await open();
     await outbox.enqueue(status('s1', 1));
@@ -453,7 +450,7 @@ describe('status records that wait', () => {
     expect(told().slice(2)).toEqual(['s1 7', 'log']);
   });
 
-  test('replace what a request carried whose answer was lost, and are told again where the server has it', async () => {
+  test('replace those of a request whose response was lost, and are sent again when the server has it', async () => {
     server.script({ kind: 'taken-then-reset' }, { kind: 'answer', status: 503 });
     const clock = new StoppedClock();
     const outbox = await open({ clock });
@@ -468,7 +465,7 @@ describe('status records that wait', () => {
     expect(server.ledger.records.map(({ seq }) => seq)).toEqual([1, 2]);
   });
 
-  test('are not outdated by an older one that was held back for a request which has just been answered', async () => {
+  test('are not replaced by an older one that was held back for a finished request', async () => {
     const birth = { producerId: 'producer-1', epoch: 1 };
     const store = await OutboxStore.open(file, birth, { maxRows: 100, maxBytes: 1_000_000 });
     onTestFinished(() => store.close());
@@ -510,7 +507,7 @@ describe('status records that wait', () => {
     });
   });
 
-  test('are told again also by the next process, where the server has what one of them replaced', async () => {
+  test('are sent again by the next process when the server has a replaced one', async () => {
     server.script({ kind: 'taken-then-reset' });
     const first = await open({ clock: new StoppedClock() });
     await first.enqueue(status('s1', 1));
@@ -522,7 +519,7 @@ describe('status records that wait', () => {
     expect(told()).toEqual(['s1 1', 's1 2']);
   });
 
-  test('are not those by which it is told how long the outbox waits', async () => {
+  test('exclude reports of the outbox’s own delay', async () => {
     await server.close();
     const clock = new StoppedClock();
     const outbox = await open({ clock });
@@ -531,7 +528,7 @@ describe('status records that wait', () => {
     expect((await outbox.facts()).oldestAgeMs).toBe(7);
   });
 
-  test('keep their numbers dense through a new epoch', async () => {
+  test('keep dense numbers through a new epoch', async () => {
     const outbox = await open();
     await outbox.enqueue([log('a'), status('s1', 1)]);
     await outbox.idle();
@@ -549,7 +546,7 @@ describe('status records that wait', () => {
 });
 
 describe('a full outbox', () => {
-  test('log lines go first, then the newest of everything; each drop is declared at its place', async () => {
+  test('drops log lines first, then the newest of all kinds, and declares each loss at its place', async () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
     for (const text of numbered(1, 12)) await outbox.enqueue(log(text));
@@ -569,7 +566,7 @@ describe('a full outbox', () => {
     ]);
   });
 
-  test('has room for the failures that its log tells, and not for its other signals', async () => {
+  test('has room for logged failures, and not for other signals', async () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
     await outbox.enqueue(numbered(1, 9).map((text) => said('s1', text)));
@@ -588,7 +585,7 @@ describe('a full outbox', () => {
     expect(server.ledger.lost).toBe(1);
   });
 
-  test('a loss that was declared to the server is not changed afterwards', async () => {
+  test('does not change a loss that was declared to the server', async () => {
     const clock = new StoppedClock();
     const outbox = await open({ clock, bound: { maxRows: 2, maxBytes: 1_000_000 } });
     server.script({ kind: 'taken-then-reset' });
@@ -604,7 +601,7 @@ describe('a full outbox', () => {
     expect(server.ledger.lost).toBe(2);
   });
 
-  test('a loss that the server has already, without its having been sent, counts no further drops', async () => {
+  test('counts no further drops in a loss that the server has already received', async () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock(), maxBatchRows: 1, bound: { maxRows: 9, maxBytes: 1_000 } });
     const tooLarge = 'x'.repeat(2_000);
@@ -624,7 +621,7 @@ describe('a full outbox', () => {
   });
 });
 
-test('whatever becomes of a record, its size is that of its JSON in bytes', async () => {
+test('the size of a record is that of its JSON in bytes after any change', async () => {
   const now = 1_795_000_000_000;
   const client = createClient({ url: `file:${file}` });
   onTestFinished(() => client.close());
@@ -662,10 +659,10 @@ describe('a damaged file', () => {
     expect(readdirSync(join(file, '..')).some((name) => name.includes('.corrupt-'))).toBe(true);
   });
 
-  test('is noticed in mid-life as well, and the work goes on in a new file', async () => {
+  test('is detected while open, and a new file continues', async () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock() });
-    // more than SQLite keeps in memory, so that it has to read the damaged pages
+    // More than SQLite caches, so it must read the damaged pages.
     await outbox.enqueue(numbered(1, 40).map((text) => said('s1', text.repeat(300_000))));
     await reaches(outbox, () => outbox.status.state === 'waiting');
     for (const name of [file, `${file}-wal`]) {
@@ -683,7 +680,7 @@ describe('a damaged file', () => {
     ]);
   });
 
-  test('an empty file is no damage', async () => {
+  test('excludes an empty file', async () => {
     await writeFile(file, '');
     const outbox = await open();
     await outbox.enqueue(log('fine'));

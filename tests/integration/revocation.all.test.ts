@@ -18,10 +18,10 @@ import {
 import { comesWithin, expectWithin, pace } from '../support/pace';
 import { startTypescript } from '../support/typescript-process';
 
-/** The time within which every server on a database refuses a credential that ended, and ends its connections. */
+/** Every server on a database refuses an ended credential, and closes its connections, within this time. */
 const WITHIN_MS = 2_000;
 
-/** How something ended, if it did in time. */
+/** How a connection ended, if in time. */
 function inTime(how: Promise<string>): Promise<string> {
   const withinMs = WITHIN_MS * pace();
   return Promise.race([how, new Promise<string>((resolve) => setTimeout(resolve, withinMs, 'not in time'))]);
@@ -39,21 +39,21 @@ describe.each([
     await comesWithin(WITHIN_MS, untilRefused(here, headers));
   });
 
-  test.each(Object.entries(ENDINGS_OF_PEOPLE))('ends an operator’s connections once %s', async (_ending, ending) => {
+  test.each(Object.entries(ENDINGS_OF_PEOPLE))('closes an operator’s connections once %s', async (_ending, ending) => {
     expect(await endConnections(await placeOf(isSecond), ending, 'operator', inTime)).toEqual(endsOf('operator'));
   });
 
-  test.each(Object.entries(ENDINGS))('ends a runner’s connections once %s', async (_ending, ending) => {
+  test.each(Object.entries(ENDINGS))('closes a runner’s connections once %s', async (_ending, ending) => {
     expect(await endConnections(await placeOf(isSecond), ending, 'runner', inTime)).toEqual(endsOf('runner'));
   });
 
-  test('knows that a person has another role', async () => {
+  test('applies a person’s new role', async () => {
     const { end } = await demotedPerson(await placeOf(isSecond));
     await comesWithin(WITHIN_MS, end());
   });
 });
 
-test('a server in another process ends the connections of a revoked credential within two seconds', async () => {
+test('a server in another process closes the connections of a revoked credential within two seconds', async () => {
   const first = await stageOf();
   const child = startTypescript('tests/support/api-process.ts', [], {
     env: { ...process.env, INTERLUDE_TOKEN: secretOf(first.owner), INTERLUDE_DATA_DIR: first.dataDir },
@@ -72,12 +72,12 @@ test('a server in another process ends the connections of a revoked credential w
   expect((await fetch(`${url}/sessions`, { headers })).status).toBe(401);
 });
 
-test('credentials are answered with 503 while the database does not answer, and let in again afterwards', async () => {
+test('credentials are answered with 503 during a database outage, and accepted afterwards', async () => {
   await expectUnavailable(await stageOf(), () => new Promise(() => {}));
 });
 
-describe('with very many credentials', () => {
-  /** Adds credentials behind the server's back. */
+describe('among very many credentials', () => {
+  /** Inserts credentials directly into the database. */
   async function many(stage: AccessStage, count: number): Promise<Headers[]> {
     const { database } = stage.parts;
     const secrets = Array.from({ length: count }, () => makeSecret('token'));
@@ -93,7 +93,7 @@ describe('with very many credentials', () => {
     return secrets.map(bearer);
   }
 
-  test('each of 10,000 is known, and ended within two seconds', async () => {
+  test('each of 10,000 is known, and revoked within two seconds', async () => {
     const stage = await stageOf();
     const all = await many(stage, 10_000);
     for (const headers of all) expect(await stage.status('/me', { as: headers })).toBe(200);
@@ -106,14 +106,14 @@ describe('with very many credentials', () => {
     expect(await stage.status('/me', { as: all[5_001] as Headers })).toBe(200);
   });
 
-  test('a stream ends within two seconds of its expiry, however many strangers came since', async () => {
+  test('a stream ends within two seconds of its expiry after many unknown tokens', async () => {
     const stage = await stageOf();
     const expiresAt = Date.now() + 8_000;
     const { secret } = await stage.credential({ kind: 'embed', expiresAt });
     const stream = await stage.stream('/stream?topic=fleet', bearer(secret));
     await stream.frame('up-to-date');
     const { credentials } = stage.parts;
-    // Unknown secrets must not push known credentials out of the cache.
+    // Unknown secrets must not evict known credentials from the cache.
     const strangers = Array.from({ length: 21_000 }, () => makeSecret('token'));
     for (const stranger of strangers) await credentials.find(stranger);
     const over = stream.end().then((frames) => JSON.stringify(frames.at(-1)?.data));

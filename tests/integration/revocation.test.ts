@@ -20,7 +20,7 @@ import {
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** Expects a stream to deliver an event that is written after the credentials were looked up again. */
+/** Expects a stream to deliver an event written after the credentials were reloaded. */
 async function expectOpen(
   stage: AccessStage,
   stream: FrameReader,
@@ -53,12 +53,12 @@ describe('a credential', () => {
     ['operator', 'the same server', false],
     ['operator', 'another server on the same file', true],
     ['runner', 'another server on the same file', true],
-  ] as const)('of the role %s ends its connections at %s when it is revoked', async (holder, _, isSecond) => {
+  ] as const)('of the role %s closes its connections at %s when it is revoked', async (holder, _, isSecond) => {
     expect(await endConnections(await placeOf(isSecond), revoked, holder)).toEqual(endsOf(holder));
   });
 });
 
-describe('a person who becomes a viewer', () => {
+describe('a person demoted to viewer', () => {
   test('loses the connections that only admins may hold, and keeps the others', async () => {
     const place = await placeOf(true);
     const { here, busy } = place;
@@ -73,7 +73,7 @@ describe('a person who becomes a viewer', () => {
     await expectOpen(here, watched, { agentId: busy.agentId, sessionId: busy.sessionId });
   });
 
-  test('loses the connections that carry secrets, where viewers are sent none', async () => {
+  test('loses the connections that carry secrets hidden from viewers', async () => {
     const place = await placeOf(true, { INTERLUDE_REDACT_ROLES: 'viewer' });
     const carrying = Object.entries(CONNECTIONS).filter(
       ([name, { of }]) => of === 'operator' && !name.includes('AG-UI'),
@@ -87,9 +87,9 @@ describe('a person who becomes a viewer', () => {
   });
 });
 
-describe('by the clock', () => {
+describe('expiry', () => {
   const HOUR_MS = 3_600_000;
-  /** The wall clock, which these tests move, and the steady one, which only goes on. */
+  /** The wall clock, which these tests move, and the monotonic one. */
   function movable(): { by(ms: number): void; passes(ms: number): void } {
     const [wall, steady] = [Date.now.bind(Date), performance.now.bind(performance)];
     let [moved, passed] = [0, 0];
@@ -106,7 +106,7 @@ describe('by the clock', () => {
     };
   }
 
-  test('a sign-in that nobody uses ends after its time, and one that is used does not', async () => {
+  test('ends an unused sign-in after its time, and keeps a used one', async () => {
     const clock = movable();
     const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
     const second = await stageOf({ dataDir: stage.dataDir, env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
@@ -122,14 +122,14 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: used })).toBe(401);
   });
 
-  test('a sign-in whose page nobody uses ends, with its stream', async () => {
+  test('ends a sign-in, with its stream, when its page is unused', async () => {
     const clock = movable();
     const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     await stream.frame('up-to-date');
     clock.passes(HOUR_MS / 2);
-    // as a page does by itself: its stream has reached its time, it polls, it marks what it shows, it shows images
+    // Automatic requests of a page: stream reconnects, polls, marks, images.
     const left = { ...person, 'x-interlude-page': '1' };
     await (await stage.stream('/stream?topic=fleet', left)).frame('up-to-date');
     for (const as of [left, person]) expect(await stage.status('/sessions', { as })).toBe(200);
@@ -142,7 +142,7 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: person })).toBe(401);
   });
 
-  test('a stream here goes on while its sign-in is used at another server', async () => {
+  test('keeps a stream open while its sign-in is used at another server', async () => {
     const clock = movable();
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
     const stage = await stageOf({ env });
@@ -157,7 +157,7 @@ describe('by the clock', () => {
     await expectOpen(stage, stream);
   });
 
-  test('a sign-in on this machine ends 30 days after it began, however much it is used', async () => {
+  test('ends a sign-in on this machine after 30 days, used or not', async () => {
     const clock = movable();
     const stage = await stageOf();
     const person = await stage.browser();
@@ -172,7 +172,7 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: person })).toBe(401);
   });
 
-  test('a clock set back locks nobody out, and lets nobody in again who was told that it is over', async () => {
+  test('neither locks out nor readmits anyone when the clock is set back', async () => {
     const clock = movable();
     const stage = await stageOf();
     const person = await stage.browser();
@@ -182,12 +182,12 @@ describe('by the clock', () => {
     expect([await stage.status('/me', { as: person }), await stage.status('/me', { as: embed })]).toEqual([200, 401]);
     clock.by(-12 * HOUR_MS);
     expect([await stage.status('/me', { as: person }), await stage.status('/me', { as: embed })]).toEqual([200, 401]);
-    // also when everything is read again
+    // Also after the credentials are reloaded.
     await stage.token({ role: 'viewer' });
     expect(await stage.status('/me', { as: embed })).toBe(401);
   });
 
-  test('a clock that runs ahead for a moment ends no sign-in for good', async () => {
+  test('ends no sign-in permanently because of a clock that was briefly ahead', async () => {
     const clock = movable();
     const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
@@ -198,7 +198,7 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: person })).toBe(200);
   });
 
-  test('a sign-in that is used at another server is known here, however long ago it was used here', async () => {
+  test('accepts a sign-in last used at another server', async () => {
     const clock = movable();
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
     const stage = await stageOf({ env });
@@ -209,19 +209,19 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: person })).toBe(200);
     clock.passes(HOUR_MS * 0.7);
     expect(await stage.status('/me', { as: person })).toBe(200);
-    // refused here at most until the other has written down that it was used
+    // Refused here at most until the other server has stored the use.
     await second.status('/me', { as: person });
     await noted(stage, clock);
     expect(await second.status('/me', { as: person })).toBe(200);
   });
 
-  /** Until a server has written down when each was used last, which it does once a minute. */
+  /** Resolves once a server has stored each last use, which it does once a minute. */
   async function noted(stage: AccessStage, clock: ReturnType<typeof movable>): Promise<void> {
     clock.passes(61_000);
     await stage.parts.credentials.invalidate();
   }
 
-  test('a code is good for five minutes', async () => {
+  test('ends a code after five minutes', async () => {
     const clock = movable();
     const stage = await stageOf();
     const [soon, late] = [await stage.code(), await stage.code()];
@@ -237,7 +237,7 @@ describe('by the clock', () => {
 });
 
 describe('a code', () => {
-  test('lets in one, of many that come at once, at two servers', async () => {
+  test('admits one of many concurrent uses at two servers', async () => {
     const first = await stageOf();
     const second = await stageOf({ dataDir: first.dataDir });
     const code = await first.code();
@@ -256,11 +256,11 @@ describe('a code', () => {
     expect(await stage.status('/me', { as: bearer(code) })).toBe(401);
     const cookie = { cookie: `interlude=${code}`, 'sec-fetch-site': 'same-origin' };
     expect(await stage.status('/me', { as: cookie })).toBe(401);
-    // being asked about has not spent it
+    // The question before the sign-in has not used it.
     expect((await stage.send(`/sign-in?token=${code}`, { as: {} })).headers.get('location')).toBe('/');
   });
 
-  test('that is revoked is worthless', async () => {
+  test('is worthless when it is revoked', async () => {
     const stage = await stageOf();
     const code = await stage.code();
     const { rows } = await stage.parts.database.reader.execute("SELECT id FROM credentials WHERE kind = 'code'");
@@ -269,7 +269,7 @@ describe('a code', () => {
   });
 });
 
-test('credentials are answered with 503 while the database fails, and let in again afterwards', async () => {
+test('credentials are answered with 503 while the database fails, and accepted afterwards', async () => {
   const failure = Object.assign(new Error('SQLITE_IOERR: disk I/O error'), { code: 'SQLITE_IOERR' });
   await expectUnavailable(await stageOf(), () => Promise.reject(failure));
 });

@@ -33,7 +33,7 @@ afterAll(() => dashboard.close());
 let agents = 0;
 const NOT_BEGUN = { state: 'failed' as const, reason: 'it has not begun' };
 
-/** A runner around an agent that answers each message by repeating it. */
+/** A runner around an agent that repeats each message. */
 async function repeater(
   sessionId?: string,
   more: Partial<RunnerHostOptions> = {},
@@ -140,8 +140,8 @@ const summary = async (agentId: string) =>
 const session = async (id: string) => (await dashboard.request<SessionDetail>(`/sessions/${id}`)).session;
 const transcript = async (id: string) => (await dashboard.request<TranscriptPage>(`/sessions/${id}/transcript`)).turns;
 
-describe('a report', () => {
-  test('speaks of no session that ended while it was made', async () => {
+describe('a status report', () => {
+  test('omits a session that ended while it was made', async () => {
     const [agentId, id, folder] = ['reported', 'reported-session', await tempDir()];
     let around: SourceContext | null = null;
     let [hasChanged, isEnding, isOver] = [false, false, false];
@@ -149,7 +149,7 @@ describe('a report', () => {
       get sessions() {
         if (isEnding) {
           isEnding = false;
-          // behind whoever has just looked, and before the disk has answered
+          // After the last check, and before the disk has answered.
           queueMicrotask(() => {
             isOver = true;
             const event = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'it was left' } };
@@ -180,14 +180,14 @@ describe('a report', () => {
     [hasChanged, isEnding] = [true, true];
     (around as SourceContext | null)?.changed();
     await settled(() => isOver).toBe(true);
-    // with one report more, and all of it sent
+    // One more report, and all of it sent.
     await close();
     expect((await session(id)).state).toBe('exited');
   });
 });
 
 describe('a runner', () => {
-  test('has its session in the dashboard before anything was said, and tells how it is', async () => {
+  test('registers its session before any message, and reports its state', async () => {
     const { agentId, sessionId, outbox, close, closedWith, closedFor } = await repeater();
     await outbox.idle();
     expect(await session(sessionId)).toMatchObject({ agentId, turnCount: 0, title: null });
@@ -207,7 +207,7 @@ describe('a runner', () => {
     await settled(async () => (await summary(agentId)).connection).toBe('away');
   });
 
-  test('brings a message to its agent and the reply back, through an outage of the dashboard as well', async () => {
+  test('delivers a message to its agent and the reply back, through an outage of the dashboard', async () => {
     const { sessionId, outbox } = await repeater();
     await outbox.idle();
     await dashboard.request(`/sessions/${sessionId}/messages`, { text: 'one', clientId: 'a' });
@@ -225,7 +225,7 @@ describe('a runner', () => {
     expect(one?.delivery).toBe('seen');
   });
 
-  test('sends its log to the dashboard, at the level that the dashboard asks for', async () => {
+  test('sends its log to the dashboard at the requested level', async () => {
     const { agentId, logger, outbox } = await repeater();
     logger.child('test').debug('too fine to be told');
     logger.child('test').info('worth telling');
@@ -245,7 +245,7 @@ describe('a runner', () => {
   });
 
   test.each(['info', 'error'])(
-    'says, as its session ends, how much of its tool use was gathering, at level %s',
+    'logs the share of exploratory tool use at the end of its session, at level %s',
     async (level) => {
       const { agentId, sessionId, emit, close } = await repeater(undefined, { level });
       const calls = ['Read', 'Grep', 'Bash'].map((name) => ({ toolCallId: name, toolCallName: name }));
@@ -259,14 +259,14 @@ describe('a runner', () => {
     },
   );
 
-  test('keeps that to itself where it is told to', async () => {
+  test('logs no such share when it is turned off', async () => {
     const { agentId, emit, close } = await repeater(undefined, { tellsContextRatio: false });
     await emit([{ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Read' }]);
     await close();
     expect((await dashboard.request<AgentDetail>(`/agents/${agentId}`)).insights).toEqual([]);
   });
 
-  test('has what its starter says to the agent said and answered, though the dashboard is away, and not again', async () => {
+  test('delivers the starter’s prompt once, though the dashboard is away', async () => {
     const { host, sessionId, outbox, commands } = await repeater();
     await outbox.idle();
     await dashboard.down();
@@ -283,7 +283,7 @@ describe('a runner', () => {
     await settled(async () => (await session(sessionId)).owedCount).toBe(0);
   });
 
-  test('names the session in each line of its log where it carries several', async () => {
+  test('names the session in each log line when it has several', async () => {
     const { agentId, emit, sessionId, outbox } = await repeater(undefined, { carriesMany: true });
     await emit([{ type: 'RUN_STARTED', threadId: sessionId, runId: 'r1' }]);
     await emit([{ type: 'RUN_FINISHED', threadId: sessionId, runId: 'r1' }]);
@@ -299,7 +299,7 @@ describe('a runner', () => {
     ]);
   });
 
-  test('ends in good order where people end its session, and has said so by then', async () => {
+  test('exits cleanly when a person ends its session, after reporting it', async () => {
     const { host, agentId, sessionId, outbox, over, close, closedFor } = await repeater();
     await outbox.idle();
     await settled(async () => (await summary(agentId)).status?.takes).toContain('session.end');
@@ -315,7 +315,7 @@ describe('a runner', () => {
     );
   });
 
-  test('ends when a newer runner of its agent takes over', async () => {
+  test('exits when a newer runner of its agent takes over', async () => {
     const { agentId, over, outbox, close, closedFor } = await repeater();
     await outbox.idle();
     await settled(async () => (await summary(agentId)).connection).toBe('connected');
@@ -330,7 +330,7 @@ describe('a runner', () => {
   });
 });
 
-test('a session is unknown with its task lost while its agent can’t be reached, and goes on with it afterwards', async () => {
+test('a session is unknown with its task lost while its agent is unreachable, and continues with it afterwards', async () => {
   let answer: string | null = null;
   const lost: string[] = [];
   const { sessionId } = await repeater(undefined, { reach: { everyMs: 5, limitMs: 10 } }, undefined, {
@@ -349,7 +349,7 @@ test('a session is unknown with its task lost while its agent can’t be reached
   expect(await session(sessionId)).toMatchObject({ away: null });
 });
 
-test('what a killed runner left open is not vouched for before the agent has answered', async () => {
+test('items left open by a killed runner are unconfirmed until the agent has answered', async () => {
   const [agentId, id, folder] = ['left-open', 'left-open-session', await tempDir()];
   const [file, occurredAt] = [join(folder, 'outbox.db'), Date.now()];
   const event = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'Poll' } };

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { AccessStage, type Headers } from '../support/access-stage';
 
-describe('a link to sign in', () => {
+describe('a sign-in link', () => {
   const PERSON = { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
   const LAN = { INTERLUDE_ALLOWED_HOSTS: 'interlude.lan' };
   const lan = { host: 'interlude.lan:4319' };
@@ -20,7 +20,7 @@ describe('a link to sign in', () => {
     ['who typed it, over TLS', { ...PERSON, ...tls }],
     ['a program on this machine', {}],
     ['a program that says how it asks, and nothing else', { 'sec-fetch-mode': 'cors' }],
-  ])('lets in at once %s', async (_, headers) => {
+  ])('signs in at once %s', async (_, headers) => {
     const { answer } = await opened(headers);
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/inbox']);
     expect(answer.headers.get('set-cookie')).toContain('interlude=ils_');
@@ -37,7 +37,7 @@ describe('a link to sign in', () => {
     ['an older one that does', { ...PERSON, purpose: 'prefetch' }, 503],
     ['whoever says nothing, by a name of the network', lan, 200],
     ['whoever says nothing, over TLS', tls, 200],
-  ])('asks before it lets in %s, and is good afterwards', async (_, headers, status) => {
+  ])('asks before it signs in %s, and stays valid until confirmed', async (_, headers, status) => {
     const { named, code, answer, text } = await opened(headers);
     expect([answer.status, answer.headers.get('set-cookie'), answer.headers.get('location')]).toEqual([
       status,
@@ -56,7 +56,7 @@ describe('a link to sign in', () => {
     expect(entered.headers.get('set-cookie')).toContain('interlude=ils_');
   });
 
-  test('asks in the same words whether it is good or made up, and says who would not be signed in any more', async () => {
+  test('asks with the same page whether valid or made up, and names the user who would be signed out', async () => {
     const headers = { ...PERSON, 'sec-fetch-site': 'cross-site' };
     const { named, code, text } = await opened(headers);
     const madeUp = `ilc_${'x'.repeat(43)}`;
@@ -76,7 +76,7 @@ describe('a link to sign in', () => {
     ['another site', { 'sec-fetch-site': 'cross-site' }, 403],
     ['another site, on plain http', { origin: 'http://elsewhere.example', ...lan }, 403],
     ['a page that hides its origin', { origin: 'null', ...lan }, 403],
-  ])('its form from %s', async (_, headers, status) => {
+  ])('accepts its form from %s', async (_, headers, status) => {
     const named = await AccessStage.start({ env: LAN });
     onTestFinished(() => named.close());
     const body = new TextEncoder().encode(`token=${await named.code()}`);

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { refusedStart } from '../support/refused-start';
 import { tempDir } from '../support/temp-dir';
 
-test('npm start names a file that is no database', async () => {
+test('npm start reports a file that is no database', async () => {
   const folder = await tempDir();
   await writeFile(join(folder, 'interlude.db'), 'Dear diary, this is a text and not a database at all.');
   expect(await refusedStart({ INTERLUDE_DATA_DIR: folder })).toMatch(
@@ -22,7 +22,7 @@ test('npm start refuses a database of a newer version', async () => {
   expect(await refusedStart({ INTERLUDE_DATA_DIR: folder })).toContain('was written by a newer Interlude');
 });
 
-test('npm start names an address that is no database', async () => {
+test('npm start reports an address that is no database', async () => {
   const env = { INTERLUDE_DATA_DIR: await tempDir(), INTERLUDE_DATABASE_URL: 'nonsense' };
   expect(await refusedStart(env)).toContain('INTERLUDE_DATABASE_URL isn’t the address of a database');
 });

@@ -7,7 +7,7 @@ import { FaultServer } from '../support/fault-server';
 import { HurriedClock } from '../support/hurried-clock';
 import { tempDir } from '../support/temp-dir';
 
-/** How a runner is, told into a real outbox that can't get rid of anything. */
+/** Status reports into a real outbox that can't send. */
 async function reporting() {
   const server = await FaultServer.start();
   const outbox = await Outbox.open(join(await tempDir(), 'outbox.db'), {
@@ -38,7 +38,7 @@ async function reporting() {
     server.ledger.records.flatMap((record: IngestRecord) =>
       record.kind === 'status' ? [(record.status as { turns: number }).turns] : [],
     );
-  /** A turn as its hooks tell of it: something happened, and how the runner is has changed by it. */
+  /** A turn as hooks report it: an event, with a changed status. */
   const turn = async () => {
     turns += 1;
     status.changed();
@@ -49,7 +49,7 @@ async function reporting() {
   return { server, outbox, status, turn, told, reported: () => reported, settled };
 }
 
-test('a long outage leaves one report of how a runner is, the newest, and none that is older comes behind it', async () => {
+test('a long outage leaves only the newest status report, and no older one follows it', async () => {
   const { server, outbox, turn, told, reported, settled } = await reporting();
   await settled(told).toEqual([0]);
   await server.close();
@@ -57,14 +57,14 @@ test('a long outage leaves one report of how a runner is, the newest, and none t
   await settled(() => outbox.status.trouble).not.toBeNull();
   await turn();
   await settled(reported).toBe(61);
-  // 61 events, and the one report
+  // 61 events and one report.
   await settled(() => outbox.status.waiting).toBe(62);
   await server.listen();
   await outbox.idle();
   expect(told()).toEqual([0, 61]);
 });
 
-test('a server that takes requests and never answers is told no older report behind a newer one', async () => {
+test('a server that accepts requests and never answers gets no older report after a newer one', async () => {
   const { server, outbox, turn, told, settled } = await reporting();
   await settled(told).toEqual([0]);
   server.script({ kind: 'taken-then-silence' });
@@ -77,13 +77,13 @@ test('a server that takes requests and never answers is told no older report beh
   expect(told().length).toBeLessThanOrEqual(4);
 });
 
-test('a change is told soon while everything gets through', async () => {
+test('a change is reported soon while requests succeed', async () => {
   const { turn, told, settled } = await reporting();
   await turn();
   await settled(told).toEqual([0, 1]);
 });
 
-test('how a runner ended is told however long nothing has got through', async () => {
+test('the end of a runner is reported after an outage of any length', async () => {
   const { server, outbox, status, turn, told, settled } = await reporting();
   await settled(told).toEqual([0]);
   await server.close();

@@ -5,7 +5,7 @@ import { readStorage } from '@/lib/server/queries/read-storage';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 
 describe.skipIf('missing' in ensureLibsqlServer())('the storage of a libSQL server', () => {
-  test('is measured to the byte, as that of a file', async () => {
+  test('is measured to the byte, like that of a file', async () => {
     const libsql = await startLibsqlServer();
     const remote = await openDatabase({ url: libsql.url, migrates: true });
     const storage = await readStorage(remote.reader, Date.now, new TtlCache());

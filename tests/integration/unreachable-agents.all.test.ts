@@ -18,9 +18,9 @@ import { OpencodeStandIn } from '../support/opencode-server';
 import { notices, Operator } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
 
-/** The servers are real and on this machine; what is shorter than in life is how long they may be away. */
+/** Real servers on this machine. Only the allowed outages are shorter than in production. */
 const REACH = { everyMs: 20, limitMs: 100 };
-/** A server that is just ending may still take a connection, only to close it. */
+/** A server that is exiting may still accept a connection and close it. */
 const GONE = /ECONNREFUSED|it closes each connection/;
 
 let dashboard: LocalDashboard;
@@ -32,7 +32,7 @@ afterAll(() => dashboard.close());
 let agents = 0;
 const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
 
-/** A runner of a source, whose sessions the dashboard shows. */
+/** A runner of a source, with its sessions in the dashboard. */
 async function running(open: (around: SourceContext) => Source | Promise<Source>, folder?: string) {
   const agentId = folder === undefined ? `attached-${++agents}` : `attached-${agents}`;
   const dataDir = folder ?? (await tempDir());
@@ -60,7 +60,7 @@ const items = async (agentId: string) => {
   return inbox.items.filter((item) => item.agentId === agentId).map(({ kind, sessionId }) => [kind, sessionId]);
 };
 
-/** What is shown of a session whose agent was lost: nothing in it is under way any more. */
+/** Expects the session of a lost agent to show nothing in progress. */
 async function expectLost(sessionId: string, agentId: string, reason: RegExp) {
   await settled(async () => (await session(sessionId)).away).toMatchObject({ isUnreachable: true });
   await settled(async () => (await session(sessionId)).openTurnId).toBeNull();
@@ -73,7 +73,7 @@ async function expectLost(sessionId: string, agentId: string, reason: RegExp) {
 }
 
 describe('an AG-UI server that is killed', () => {
-  test('while its task runs: the task is lost, the session says since when, and goes on once it is back', async () => {
+  test('loses its running task, shows since when, and continues when it returns', async () => {
     const server = await AmbientServer.start();
     const sessionId = 'agui-between';
     const { agentId, lines } = await running(
@@ -105,7 +105,7 @@ describe('an AG-UI server that is killed', () => {
     await settled(async () => (await session(sessionId)).state).toBe('idle');
   });
 
-  test('and comes back with its task still listed as running: the task runs on', async () => {
+  test('resumes a task that it still lists as running when it returns', async () => {
     const server = await AmbientServer.start();
     server.tasks = [{ task_id: 't1', description: 'Poll', status: 'running' }];
     const sessionId = 'agui-listed';
@@ -126,7 +126,7 @@ describe('an AG-UI server that is killed', () => {
     expect(await items(agentId)).toEqual([]);
   });
 
-  test('while nothing runs: one item about the agent, which the next runner neither repeats nor forgets', async () => {
+  test('creates one inbox item while idle, which the next runner neither repeats nor loses', async () => {
     const server = await AmbientServer.start();
     const sessionId = 'agui-idle';
     const open = (surroundings: SourceContext) =>
@@ -175,7 +175,7 @@ test('an AgentAPI server that is killed in a turn fails it, and is followed agai
   await settled(async () => (await session(sessionId)).state).toBe('idle');
 });
 
-test('an OpenCode server that is killed in a turn fails it, with its subagent, and is followed again', async () => {
+test('an OpenCode server that is killed in a turn fails it with its subagent, and is followed again', async () => {
   const server = new OpencodeStandIn();
   await server.start();
   onTestFinished(() => server.kill().catch(() => undefined));
@@ -201,7 +201,7 @@ test('an OpenCode server that is killed in a turn fails it, with its subagent, a
   await settled(async () => (await session(sessionId)).state).toBe('idle');
 });
 
-test('an app-server of Codex that is killed in a turn fails it, and is followed again', async () => {
+test('a Codex app-server that is killed in a turn fails it, and is followed again', async () => {
   const server = new CodexAppServer();
   const { path, stop } = await server.listen();
   const thread = server.newThread();
