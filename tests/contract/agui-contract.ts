@@ -613,7 +613,7 @@ export function describeAgUiContract(
       ['no runId', { threadId: 't' }],
       ['a message without text', { threadId: 't', runId: 'r', messages: [{ id: 'u', role: 'user', content: [] }] }],
       ['a resume without a status', { threadId: 't', runId: 'r', resume: [{ interruptId: 'i' }] }],
-      ['a bad follow', { threadId: 't', runId: 'r', forwardedProps: { interlude: { follow: 'yes' } } }],
+      ['an invalid follow', { threadId: 't', runId: 'r', forwardedProps: { interlude: { follow: 'yes' } } }],
     ])('refuses an input with %s before it opens a stream', async (_, body) => {
       const response = await post('/api/v1/agui/anybody', body);
       expect([response.status, response.headers.get('content-type')]).toEqual([400, 'application/json']);

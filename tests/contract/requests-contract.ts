@@ -181,10 +181,10 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test.each([
-      ['the turn that failed', [{ type: 'RUN_ERROR', message: 'it broke' }]],
-      ['the turn that another broke in on', [{ type: 'RUN_STARTED', threadId: 's', runId: 'r2' }]],
+      ['a failed turn', [{ type: 'RUN_ERROR', message: 'it broke' }]],
+      ['a turn that another one cut off', [{ type: 'RUN_STARTED', threadId: 's', runId: 'r2' }]],
       [
-        'the process that ended',
+        'a process that ended',
         [
           { type: 'CUSTOM', name: 'session:ended', value: {} },
           { type: 'RUN_STARTED', runId: 'r3' },
@@ -237,10 +237,10 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
 
     test.each([
       ['answers that are no object', { answers: ['A'] }, 'answers: '],
-      ['none at all', { answers: {} }, 'answers: name at least one question'],
+      ['no answer', { answers: {} }, 'answers: name at least one question'],
       ['an answer that is no text', { answers: { 'Which?': 1 } }, 'answers.Which?: '],
-      ['a text that is none, of several', { answers: { 'Which?': ['A', 1] } }, 'answers.Which?'],
-      ['more choices than there may be', { answers: { 'Which?': Array(65).fill('A') } }, 'answers.Which?: '],
+      ['a choice that is no text', { answers: { 'Which?': ['A', 1] } }, 'answers.Which?'],
+      ['too many choices', { answers: { 'Which?': Array(65).fill('A') } }, 'answers.Which?: '],
       ['an input that is no object', { behavior: 'allow', updatedInput: ['ls'] }, 'updatedInput: '],
     ])('are refused with the invalid field: %s', async (_, body, where) => {
       const { code, message } = await errorOf(await answer('q', body));
@@ -302,9 +302,9 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test.each([
-      ['a question of words only', { kind: 'question', tool_name: undefined, input: undefined }],
-      ['a question with an input that does not say it', { kind: 'question', input: {} }],
-      ['a permission that only its title tells of', { input: undefined }],
+      ['a question without input', { kind: 'question', tool_name: undefined, input: undefined }],
+      ['a question with an empty input', { kind: 'question', input: {} }],
+      ['a permission without input', { input: undefined }],
     ])('are bound to the title where that is the question: %s', async (_, asked) => {
       await send(starts, opens('p', '', { title: 'Deploy to staging?', ...asked }));
       const { digest } = await request();
@@ -526,8 +526,8 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       test.each([
         ['before the run ends', [own(), finishes()]],
         ['after the run has ended', [finishes(), own()]],
-        ['after it, under another id', [finishes(), own('q')]],
-        ['after it, with another input', [finishes(), { ...own(), value: { ...(own().value as object), input: {} } }]],
+        ['after the run, under another id', [finishes(), own('q')]],
+        ['after the run, with another input', [finishes(), { ...own(), value: { ...(own().value as object), input: {} } }]],
       ] as [string, AgUiEvent[]][])('are not duplicated by an agent that reports them %s', async (_, events) => {
         await send(starts, ...call, ...events.slice(0, -1));
         await send(...events.slice(-1));

@@ -22,7 +22,7 @@ afterAll(() => it.close());
 test.each([
   ['on the same site', 'sameSite', ''],
   ['sandboxed without an origin', 'crossSite', '&sandbox=allow-scripts'],
-  ['in a page that is isolated from other origins', 'crossSite', '&isolated'],
+  ['in a cross-origin isolated page', 'crossSite', '&isolated'],
 ] as const)('a frame %s shows a live session with only its token', async (_where, host, more) => {
   await expectLiveByTokenAlone(it, host, more);
 });

@@ -39,8 +39,8 @@ const PAGES: Record<string, Shown> = {
   'the start page': { path: '/' },
   'a session with tasks': { path: '/sessions/demo-test-run' },
   'a session with subagents': { path: '/sessions/demo-research' },
-  'a session that asks': { path: '/sessions/asks' },
-  'a session of wide content': { path: '/sessions/wide' },
+  'a session with a request': { path: '/sessions/asks' },
+  'a session with wide content': { path: '/sessions/wide' },
   agents: { path: '/agents' },
   'an agent': { path: '/agents/agent-demo-test-run' },
   'the log of an agent': {
@@ -52,7 +52,7 @@ const PAGES: Record<string, Shown> = {
     until: (page) => page.getByText('No log lines yet').waitFor(),
   },
   'the inbox': { path: '/inbox' },
-  'the page of the visitor': { path: '/settings' },
+  'the visitor’s settings page': { path: '/settings' },
   'the access page': { path: '/settings/access', until: (page) => press(page, 'Create a token') },
   'the members page': {
     path: '/settings/members',
@@ -71,7 +71,7 @@ const PAGES: Record<string, Shown> = {
   'the API page with types': { path: '/settings/api', until: unfold('Types') },
   'the signed-out page after a wrong token': { path: '/signed-out?reason=wrong-token' },
   'the signed-out page after an old link': { path: '/signed-out?reason=old-link' },
-  'a page that is missing': { path: '/nowhere' },
+  'a missing page': { path: '/nowhere' },
 };
 
 describe('the dashboard', () => {

@@ -28,7 +28,7 @@ afterAll(async () => {
 test.each([
   ['the start page', 1440],
   ['a busy session with its tasks', 1440],
-  ['a session that asks', 1024],
+  ['a session with a request', 1024],
   ['a session of 300 turns', 360],
   ['the log of an agent', 360],
 ])('%s clips no text, overlaps none and moves none at %i px', (name, width) => expectSoundLayout(it, name, [width]));

@@ -29,7 +29,7 @@ test.each([
   ['an escape', `${EVIL} #\u001b[2K\u001b[1Gls -la src/`, '⟨ESC⟩'],
   ['an operating system command', `\u001b]0;${EVIL}\u0007ls -la src/`, '⟨ESC⟩'],
   ['its 8-bit form', `\u009d${EVIL}\u009cls -la src/`, '⟨OSC⟩'],
-  ['marks of direction', `ls \u202e\u2066${EVIL}\u2069\u2066`, '⟨RLO⟩'],
+  ['direction marks', `ls \u202e\u2066${EVIL}\u2069\u2066`, '⟨RLO⟩'],
 ])('a command is shown as it runs when it has %s', async (what, command, sign) => {
   await expectShownAsRun(it, `shown-all-disguised by ${what}`, command, sign);
 });

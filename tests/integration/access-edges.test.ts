@@ -36,7 +36,7 @@ const revoke = (id: string) => stage.ask(`/credentials/${id}`, { method: 'DELETE
 
 describe('a request in progress when its credential ends', () => {
   test.each([
-    ['a token that would outlast it', '/tokens', { role: 'admin' }, { role: 'admin' }],
+    ['a new token that would outlast it', '/tokens', { role: 'admin' }, { role: 'admin' }],
     ['a message', 'messages', { text: 'Still here', clientId: 'late' }, { role: 'operator' }],
   ] as const)('is refused: %s', async (_what, path, body, who) => {
     const { id, ...as } = await stage.token(who);

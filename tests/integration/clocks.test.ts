@@ -43,8 +43,8 @@ test('an agent seen after the clock was set back has the current clock’s time'
 });
 
 test.each([
-  ['the beginning of time', 0],
-  ['the end of time', 8_640_000_000_000_000],
+  ['the earliest time', 0],
+  ['the latest time', 8_640_000_000_000_000],
 ])('a runner whose clock shows %s has its records in order', async (_when, occurredAt) => {
   await ingest(target, [...turn(1, 'r1', NOON), ...turn(3, 'r2', occurredAt), ...turn(5, 'r3', NOON)]);
   const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });

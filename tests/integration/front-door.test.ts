@@ -51,7 +51,7 @@ const begun = (path: string, headers: string) =>
 
 test.each([
   ['without a credential', ''],
-  ['with a wrong one', 'Authorization: Bearer guessed\r\n'],
+  ['with a wrong credential', 'Authorization: Bearer guessed\r\n'],
 ])('a body that never ends is cut off %s', async (_how, headers) => {
   const { bodies, send } = await open();
   const answer = await send(begun('/api/events', headers)).closed;
@@ -253,16 +253,16 @@ test.each([
   ['over TLS', { host: 'interlude.example.com', 'x-forwarded-proto': 'https' }, true],
   ['over TLS with a port', { host: 'interlude.example.com:8443', 'x-forwarded-proto': 'https, http' }, true],
   [
-    'over TLS, where it is refused',
+    'over TLS, when refused',
     { host: 'interlude.example.com', 'x-forwarded-proto': 'https', 'next-action': 'x' },
     true,
   ],
   ['without TLS', { host: 'interlude.example.com', 'x-forwarded-proto': 'http' }, false],
   ['without a proxy', { host: 'interlude.example.com' }, false],
   ['over TLS on loopback', { host: 'localhost:4319', 'x-forwarded-proto': 'https' }, false],
-  ['over TLS by a local name', { host: 'interlude-1.localhost:4319', 'x-forwarded-proto': 'https' }, false],
-  ['over TLS by a loopback address', { host: '127.0.0.1:4319', 'x-forwarded-proto': 'https' }, false],
-  ['over TLS by the one of IPv6', { host: '[::1]:4319', 'x-forwarded-proto': 'https' }, false],
+  ['over TLS with a local name', { host: 'interlude-1.localhost:4319', 'x-forwarded-proto': 'https' }, false],
+  ['over TLS with an IPv4 loopback address', { host: '127.0.0.1:4319', 'x-forwarded-proto': 'https' }, false],
+  ['over TLS with the IPv6 loopback address', { host: '[::1]:4319', 'x-forwarded-proto': 'https' }, false],
 ])('a response to a request %s has HSTS only over TLS on a public name', async (_, headers, isStrict) => {
   const { send } = await open();
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

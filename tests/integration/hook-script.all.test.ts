@@ -35,8 +35,8 @@ async function companion(): Promise<void> {
 
 describe('the hook exits in time', () => {
   test.each([
-    ['takes connections and never answers', undefined],
-    ['answers half and hangs', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
+    ['accepts connections and never answers', undefined],
+    ['hangs after half an answer', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
     ['trickles its answer', 'trickle'],
   ])('when its port %s', async (_, says) => {
     const { url } = await listenSaying(says);

@@ -68,7 +68,7 @@ describe('a hook with a companion', () => {
 
   test.each([
     ['counts seconds only', 'case $1 in +%s) echo 1795170167;; *) echo 1795170167N;; esac', 1_795_170_167_999],
-    ['can not be asked', 'exit 1', null],
+    ['fails', 'exit 1', null],
   ])('posts its input when date %s', async (_how, date, at) => {
     const PATH = await pathWith({ date: `#!/bin/sh\n${date}\n` });
     const { code, stdout } = await runHook('Stop', { env: { PATH } });
@@ -169,8 +169,8 @@ describe('a hook with a failing companion', () => {
   });
 
   test.each([
-    ['takes connections and never answers', undefined],
-    ['answers half and hangs', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
+    ['accepts connections and never answers', undefined],
+    ['hangs after half an answer', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
     ['trickles its answer', 'trickle'],
   ])('exits when its port %s', async (_what, says) => {
     await port.close();

@@ -200,10 +200,10 @@ describe('a sign-in', () => {
   test.each([
     ['a site', 'https://evil.example/'],
     ['a host', '//evil.example'],
-    ['a host by backslash', '/\\evil.example'],
-    ['a host behind a tab', '/\t/evil.example'],
+    ['a host after a backslash', '/\\evil.example'],
+    ['a host after a tab', '/\t/evil.example'],
     ['a script', 'javascript:alert(1)'],
-    ['more than a cookie holds', `/${'x'.repeat(2000)}`],
+    ['more than a cookie can hold', `/${'x'.repeat(2000)}`],
     ['nothing', null],
   ])('redirects only within this server when given %s', async (_, next) => {
     expect((await signIn('ada', next)).next).toBe('/');

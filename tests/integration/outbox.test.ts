@@ -170,14 +170,14 @@ describe('a failing server', () => {
   });
 
   test.each([
-    ['a cut connection', { kind: 'reset' }],
-    ['a cut connection after the records were taken', { kind: 'taken-then-reset' }],
-    ['half an answer', { kind: 'taken-then-half-an-answer' }],
-    ['no answer at all', { kind: 'taken-then-silence' }],
+    ['a reset connection', { kind: 'reset' }],
+    ['a reset after the server stored the records', { kind: 'taken-then-reset' }],
+    ['a truncated response', { kind: 'taken-then-half-an-answer' }],
+    ['no response', { kind: 'taken-then-silence' }],
     ['a 500', { kind: 'answer', status: 500 }],
-    ['a proxy that knows nothing', { kind: 'answer', status: 404, body: 'nothing here' }],
-    ['a proxy that says 400', { kind: 'answer', status: 400, body: 'the plain request was sent to a TLS port' }],
-    ['a page instead of an answer', { kind: 'answer', status: 200, body: 'Welcome!' }],
+    ['a 404 of a proxy', { kind: 'answer', status: 404, body: 'nothing here' }],
+    ['a 400 of a proxy', { kind: 'answer', status: 400, body: 'the plain request was sent to a TLS port' }],
+    ['a page instead of a response', { kind: 'answer', status: 200, body: 'Welcome!' }],
   ] as const)('causes no loss or duplicate: %s', async (_name, fault) => {
     server.script(fault, fault);
     const outbox = await open({ requestTimeoutMs: 150 });
@@ -484,8 +484,8 @@ describe('queued status records', () => {
   });
 
   test.each([
-    ['no longer say what was open where events of their session came meanwhile', 's1', false],
-    ['say what was open though events of another session came meanwhile', 's2', true],
+    ['omit open items after later events of their session', 's1', false],
+    ['keep open items after later events of another session', 's2', true],
   ])('that were held back %s', async (_what, sessionId, isSaid) => {
     server.script({ kind: 'slow', ms: 200 });
     const outbox = await open();

@@ -28,8 +28,8 @@ function inTime(how: Promise<string>): Promise<string> {
 }
 
 describe.each([
-  ['the same server', false],
-  ['another server on the same file', true],
+  ['on the same server', false],
+  ['on another server with the same file', true],
 ])('within two seconds, %s', (_, isSecond) => {
   test.each(Object.entries(ENDINGS_OF_PEOPLE))('refuses a credential once %s', async (_ending, ending) => {
     const { first, here } = await placeOf(isSecond);

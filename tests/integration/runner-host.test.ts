@@ -367,7 +367,7 @@ test('items left open by a killed runner are unconfirmed until the agent has ans
   onTestFinished(async () => void (await host.close(0, 2_000)));
   const sessions = [{ sessionId: id, attachments: [] }];
   const reach = async () => {
-    // a dead address may take its time
+    // A dead address may take its time.
     await pause(200);
     return answer;
   };
@@ -385,7 +385,7 @@ describe('a session that belongs to another agent', () => {
     return quarantine.filter(({ code }) => code === 'session_of_another_agent');
   };
 
-  test('ends a runner that has no other, in one sentence, and nothing is told again because it was rejected', async () => {
+  test('stops a runner without any other session with one sentence, and its rejection causes no report', async () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const { host, agentId, over, close } = await repeater(owner.sessionId);
@@ -395,12 +395,12 @@ describe('a session that belongs to another agent', () => {
     );
     await close();
     const kinds = (await refused(agentId)).map(({ record }) => (record as { kind: string }).kind);
-    // One as it starts, and perhaps one as its stream opens: the rejection causes none.
+    // One at the start, and perhaps one when its stream opens: the rejection causes none.
     expect(kinds.filter((kind) => kind === 'status').length).toBeLessThanOrEqual(2);
     expect(kinds.length).toBeLessThan(10);
   });
 
-  test('ends the command with exit code 1', async () => {
+  test('exits with 1 and that sentence', async () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const data = { INTERLUDE_DATA_DIR: join(await tempDir(), 'data'), INTERLUDE_TOKEN: dashboard.token };
@@ -413,7 +413,7 @@ describe('a session that belongs to another agent', () => {
     ]);
   });
 
-  test('is left alone by a runner that follows several', async () => {
+  test('is skipped by a runner that follows several', async () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const { agentId, outbox, over } = await repeater(owner.sessionId, {}, null);
@@ -421,7 +421,7 @@ describe('a session that belongs to another agent', () => {
     await settled(async () => (await summary(agentId)).connection).toBe('connected');
     await outbox.idle();
     const before = (await refused(agentId)).length;
-    // Two reports that the rejection has not caused.
+    // Two reports, neither caused by the rejection.
     for (const level of ['debug', 'info']) {
       await dashboard.request(`/agents/${agentId}/log-level`, { level }, 'PUT');
       await settled(async () => (await summary(agentId)).status?.logLevel).toBe(level);
@@ -430,7 +430,7 @@ describe('a session that belongs to another agent', () => {
     expect(over).toEqual([]);
   });
 
-  test('ends a runner that follows several where it has found none of its own for a while', async () => {
+  test('stops a runner that follows several when it has found no session of its own for a while', async () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const { agentId, host, over } = await repeater(owner.sessionId, {}, null);
@@ -450,13 +450,13 @@ describe('a session that belongs to another agent', () => {
   });
 });
 
-describe('what its tasks write', () => {
+describe('task output', () => {
   const kept = async (sessionId: string) => {
     const detail = await dashboard.request<TaskOutputDetail>(`/sessions/${sessionId}/tasks/t1/output`);
     return { ...detail, text: detail.output?.parts.map(({ text }) => text).join('') ?? '' };
   };
 
-  test('is on the server while they run, without secrets, and complete once the runner has ended', async () => {
+  test('reaches the server during the task, without secrets, and is complete once the runner has exited', async () => {
     const { emit, folder, sessionId, close } = await repeater();
     const file = join(folder, 't1.output');
     await emit([{ type: 'CUSTOM', name: 'task:updated', value: { task_id: 't1', output_file: file } }]);
@@ -491,7 +491,7 @@ describe('interlude runner', () => {
     [['claude', '--cwd', 'nowhere-at-all'], 1, 'nowhere-at-all is not a folder'],
     [['parrot'], 2, 'unknown kind "parrot"'],
     [[], 2, 'name a kind of agent'],
-  ])('%j exits with its code and one line that says what to do', async (args, exitCode, words) => {
+  ])('%j exits with its code and one line with what to do', async (args, exitCode, words) => {
     const end = await run(...args);
     expect(end.exitCode).toBe(exitCode);
     expect(end.stderr).toContain(words);

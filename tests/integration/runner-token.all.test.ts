@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-test('the runner’s token is made later when the start could not make it', async () => {
+test('the runner’s token is created later when the start could not create it', async () => {
   const dataDir = await tempDir();
   dashboard.cutsOff = (path) => path === '/api/v1/tokens';
   await keepRunnerToken(dataDir, { url: dashboard.url, token: dashboard.token });
@@ -23,7 +23,7 @@ test('the runner’s token is made later when the start could not make it', asyn
   await expect.poll(() => readdirSync(dataDir)).toEqual(['runner-token']);
 });
 
-test('a runner whose token is revoked says once what to do, and its agent goes on', async () => {
+test('a runner with a revoked token prints once what to do, and its agent continues', async () => {
   const dataDir = await tempDir();
   const { token, credential } = await dashboard.request<{ token: string; credential: { id: string } }>('/tokens', {
     agentPrefix: 'own-',

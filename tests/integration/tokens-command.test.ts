@@ -192,7 +192,7 @@ describe('the token of a command', () => {
   });
 
   test.each([
-    ['of which there is none', null, /can’t be read \(ENOENT\)/],
+    ['that does not exist', null, /can’t be read \(ENOENT\)/],
     ['that is empty', '', /must contain one token/],
     ['with more than a token', 'INTERLUDE_TOKEN=abc def', /must contain one token/],
   ])('refuses a file %s at once, also for a runner', async (_, content, says) => {

@@ -93,17 +93,17 @@ export interface Shown {
 
 export const PAGES: Record<string, Shown> = {
   'the start page': { path: '/', later: inboxCount },
-  'a session of wide content': {
+  'a session with wide content': {
     path: '/sessions/wide',
     until: (page) => transcriptOf(page).getByRole('table').first().waitFor(),
   },
   'a busy session with its tasks': { path: '/sessions/busy', until: showTasks },
   'a session with its log': { path: '/sessions/busy', until: showLog },
   // On a phone the first of its two requests is out of sight, and pinned above the composer.
-  'a session that asks': { path: '/sessions/asks', movesAt: 360 },
+  'a session with a request': { path: '/sessions/asks', movesAt: 360 },
   'a session of 300 turns': { path: '/sessions/large' },
   'a session with subagents': { path: '/sessions/demo-research' },
-  'a session that is not there': { path: '/sessions/nobody' },
+  'an unknown session': { path: '/sessions/nobody' },
   agents: { path: '/agents' },
   'an agent': { path: `/agents/${LONG_NAME}`, later: staysUnseen },
   'the log of an agent': {
@@ -111,7 +111,7 @@ export const PAGES: Record<string, Shown> = {
     until: (page) => page.getByText('the last line').waitFor(),
   },
   'the signed-out page': { path: '/signed-out?reason=wrong-token' },
-  'a page that is not there': { path: '/nowhere' },
+  'a missing page': { path: '/nowhere' },
 };
 
 async function inboxCount(page: Page): Promise<() => Promise<unknown>> {
