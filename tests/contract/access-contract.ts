@@ -230,7 +230,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         ];
         const page = { 'x-interlude-page': '1' };
         for (const [method, path] of requests) {
-          const isLetIn = (headers: Record<string, string>) => ask(method, path, headers);
+          const isAdmitted = (headers: Record<string, string>) => ask(method, path, headers);
           const isRead = method === 'GET';
           const table: [Record<string, string>, boolean][] = [
             [{ 'sec-fetch-site': 'same-origin' }, true],
@@ -254,7 +254,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
             [{ referer: `http://evil.example/${target.origin}` }, false],
           ];
           for (const [headers, expected] of table) {
-            expect([method, path, headers, await isLetIn(headers)]).toEqual([method, path, headers, expected]);
+            expect([method, path, headers, await isAdmitted(headers)]).toEqual([method, path, headers, expected]);
           }
         }
       });
@@ -298,8 +298,11 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
       });
 
       test('may be any loopback name with any port', async () => {
-        for (const good of ['localhost', 'LOCALHOST:1', '127.0.0.1:9', '[::1]:4319', 'localhost.']) {
-          expect([good, (await target.get('/api/v1/sessions', { host: good })).status]).toEqual([good, 200]);
+        for (const hostName of ['localhost', 'LOCALHOST:1', '127.0.0.1:9', '[::1]:4319', 'localhost.']) {
+          expect([hostName, (await target.get('/api/v1/sessions', { host: hostName })).status]).toEqual([
+            hostName,
+            200,
+          ]);
         }
       });
     });

@@ -63,9 +63,13 @@ export function describeAgUiContract(
       ...more,
     });
     const opens = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' });
-    const says = (messageId: string, delta: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta });
+    const writes = (messageId: string, delta: string): AgUiEvent => ({
+      type: 'TEXT_MESSAGE_CONTENT',
+      messageId,
+      delta,
+    });
     const closes = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_END', messageId });
-    const text = (messageId: string, whole: string) => [opens(messageId), says(messageId, whole), closes(messageId)];
+    const text = (messageId: string, whole: string) => [opens(messageId), writes(messageId, whole), closes(messageId)];
     const calls = (toolCallId: string): AgUiEvent[] => [
       { type: 'TOOL_CALL_START', toolCallId, toolCallName: 'Bash' },
       { type: 'TOOL_CALL_ARGS', toolCallId, delta: '{"command":"make"}' },
@@ -90,18 +94,19 @@ export function describeAgUiContract(
       if (response.status !== 200 || response.body === null) throw new Error(await response.text());
       const reader = new FrameReader(response.body);
       readers.push(reader);
-      const taken = new Set<string>();
+      const handled = new Set<string>();
       const all = () =>
         (reader.frames as unknown as CommandFrame[]).flatMap((frame) =>
           frame.event === 'command' ? [frame.data] : [],
         );
-      const fresh = (type: Command['type']) => all().find((command) => command.type === type && !taken.has(command.id));
+      const fresh = (type: Command['type']) =>
+        all().find((command) => command.type === type && !handled.has(command.id));
       return {
         all,
         async next<Type extends Command['type']>(type: Type): Promise<Extract<Command, { type: Type }>> {
           await reader.until(() => fresh(type) !== undefined);
           const command = fresh(type) as Extract<Command, { type: Type }>;
-          taken.add(command.id);
+          handled.add(command.id);
           await target.send(`/api/v1/agents/${id}/commands/${command.id}/ack`, {
             method: 'POST',
             headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
@@ -112,13 +117,13 @@ export function describeAgUiContract(
       };
     }
 
-    const begun = async () => {
+    const startSession = async () => {
       await send(custom('session:started', {}));
       return runner();
     };
 
     /** Sends through this target, or over the network like any client. */
-    const fetches: typeof fetch = (url, init) => {
+    const fetchFromTarget: typeof fetch = (url, init) => {
       const { pathname, search } = new URL(String(url));
       return target.send(
         `${pathname}${search}`,
@@ -130,11 +135,11 @@ export function describeAgUiContract(
         url: `${target.origin}${path}`,
         token: target.token,
         threadId,
-        ...(isLive ? {} : { fetch: fetches }),
+        ...(isLive ? {} : { fetch: fetchFromTarget }),
       });
 
     /** Events of a client's runs, accepted by both verifiers. */
-    function heard(dialect: Dialect) {
+    function recordEvents(dialect: Dialect) {
       const events: ClientEvent[] = [];
       const subscriber = { onEvent: ({ event }: { event: ClientEvent }) => void events.push(event) };
       return {
@@ -146,7 +151,7 @@ export function describeAgUiContract(
         expectStrict: () => expect([refusalOf(events, dialect), undeclaredIn(events)]).toEqual([null, null]),
       };
     }
-    const shown = ({ messages }: StrictClient) =>
+    const historyOf = ({ messages }: StrictClient) =>
       messages.map(({ role, content, toolCalls }) => [
         role,
         content ?? (toolCalls as { id: string }[]).map((one) => one.id),
@@ -171,7 +176,7 @@ export function describeAgUiContract(
       ...more,
     });
     /** All text of a stream, once it has ended. */
-    async function streamed(response: Response): Promise<ClientEvent[]> {
+    async function eventsOf(response: Response): Promise<ClientEvent[]> {
       expect([response.status, response.headers.get('content-type')]).toEqual([
         200,
         'text/event-stream; charset=utf-8',
@@ -185,15 +190,15 @@ export function describeAgUiContract(
 
     describe.each(DIALECTS)('a client of %s', (dialect) => {
       test('delivers its message to the agent, and gets the run that answers it', async () => {
-        const agent = await begun();
+        const agent = await startSession();
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Deploy it');
         const running = one.runAgent({ runId: 'asked' }, its.subscriber);
         const { body } = await agent.next('message');
         expect(body).toMatchObject({ text: 'Deploy it', from: { kind: 'person', id: 'operator' } });
-        await send(starts('r1', [body.messageId]), opens('m1'), says('m1', 'On '));
-        await send(says('m1', 'it.'), closes('m1'), ...calls('c1'));
+        await send(starts('r1', [body.messageId]), opens('m1'), writes('m1', 'On '));
+        await send(writes('m1', 'it.'), closes('m1'), ...calls('c1'));
         await send(
           { type: 'TOOL_CALL_RESULT', messageId: 'x', toolCallId: 'c1', content: 'ok' },
           ends('r1', [body.messageId]),
@@ -201,7 +206,7 @@ export function describeAgUiContract(
         await running;
         its.expectStrict();
         expect(its.runs()).toEqual(['asked']);
-        expect(shown(one)).toEqual([
+        expect(historyOf(one)).toEqual([
           ['user', 'Deploy it'],
           ['assistant', 'On it.'],
           ['assistant', ['c1']],
@@ -210,7 +215,7 @@ export function describeAgUiContract(
       });
 
       test('has a repeated message delivered once, and gets its answer again', async () => {
-        const agent = await begun();
+        const agent = await startSession();
         const first = client(dialect);
         ask(first, 'Once', 'u1');
         const running = first.runAgent({ runId: 'first' });
@@ -220,7 +225,7 @@ export function describeAgUiContract(
         const again = client(dialect);
         ask(again, 'Once', 'u1');
         await again.runAgent({ runId: 'again' });
-        expect(shown(again)).toEqual([
+        expect(historyOf(again)).toEqual([
           ['user', 'Once'],
           ['assistant', 'Done.'],
         ]);
@@ -228,38 +233,38 @@ export function describeAgUiContract(
       });
 
       test('gets only the answering turn when it writes during another turn', async () => {
-        const agent = await begun();
-        await send(starts('r1', ['other']), opens('m1'), says('m1', 'not '));
+        const agent = await startSession();
+        await send(starts('r1', ['other']), opens('m1'), writes('m1', 'not '));
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'And mine?');
         const running = one.runAgent({ runId: 'asked' }, its.subscriber);
         const { body } = await agent.next('message');
-        await send(says('m1', 'yours'), closes('m1'), ends('r1', ['other']));
+        await send(writes('m1', 'yours'), closes('m1'), ends('r1', ['other']));
         await send(starts('r2', [body.messageId]), ...text('m2', 'Yours.'), ends('r2', [body.messageId]));
         await running;
         its.expectStrict();
         expect(its.runs()).toEqual(['asked']);
-        expect(shown(one)).toEqual([
+        expect(historyOf(one)).toEqual([
           ['user', 'And mine?'],
           ['assistant', 'Yours.'],
         ]);
       });
 
       test('gets the whole current turn when that turn accepts its message', async () => {
-        const agent = await begun();
-        await send(starts('r1', ['other']), opens('m1'), says('m1', 'First '));
+        const agent = await startSession();
+        await send(starts('r1', ['other']), opens('m1'), writes('m1', 'First '));
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Faster');
         const running = one.runAgent({ runId: 'asked' }, its.subscriber);
         const { body } = await agent.next('message');
-        await send(says('m1', 'this.'), closes('m1'), ...text('m2', 'Then faster.'));
+        await send(writes('m1', 'this.'), closes('m1'), ...text('m2', 'Then faster.'));
         await send(ends('r1', ['other', body.messageId]));
         await running;
         its.expectStrict();
         expect(its.runs()).toEqual(['asked']);
-        expect(shown(one)).toEqual([
+        expect(historyOf(one)).toEqual([
           ['user', 'Faster'],
           ['assistant', 'First this.'],
           ['assistant', 'Then faster.'],
@@ -267,13 +272,19 @@ export function describeAgUiContract(
       });
 
       test('gets the agent’s request, answers it, and gets the rest of the turn', async () => {
-        const agent = await begun();
+        const agent = await startSession();
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Build');
         const running = one.runAgent({ runId: 'first' }, its.subscriber);
         const { body } = await agent.next('message');
-        await send(starts('r1', [body.messageId]), opens('m1'), says('m1', 'I need'), ...calls('c1'), permission('q1'));
+        await send(
+          starts('r1', [body.messageId]),
+          opens('m1'),
+          writes('m1', 'I need'),
+          ...calls('c1'),
+          permission('q1'),
+        );
         await running;
         its.expectStrict();
         const [interrupt] = one.pendingInterrupts;
@@ -282,12 +293,12 @@ export function describeAgUiContract(
         ]);
         expect(interrupt?.id).toMatch(/^q1@[0-9a-f]{16}$/);
         // The agent goes on while the person thinks.
-        await send(says('m1', ' make'));
+        await send(writes('m1', ' make'));
         const resume = [{ interruptId: interrupt?.id, status: 'resolved', payload: { approved: true } }];
         const resuming = one.runAgent({ runId: 'second', resume }, its.subscriber);
         const decision = await agent.next('permission.decision');
         expect(decision.body).toMatchObject({ requestId: 'q1', behavior: 'allow', digest: expect.any(String) });
-        await send(resolved('q1', 'allowed'), says('m1', ', and have it.'), closes('m1'), {
+        await send(resolved('q1', 'allowed'), writes('m1', ', and have it.'), closes('m1'), {
           type: 'TOOL_CALL_RESULT',
           messageId: 'x',
           toolCallId: 'c1',
@@ -300,7 +311,7 @@ export function describeAgUiContract(
         expect(its.customs('interlude:resumed')).toEqual([
           { interruptId: interrupt?.id, requestId: 'q1', state: 'given', outcome: null },
         ]);
-        expect(shown(one)).toEqual([
+        expect(historyOf(one)).toEqual([
           ['user', 'Build'],
           ['assistant', 'I need make, and have it.'],
           ['assistant', ['c1']],
@@ -310,9 +321,9 @@ export function describeAgUiContract(
       });
 
       test('gets a notice and changes nothing when someone else has answered the request', async () => {
-        const agent = await begun();
+        const agent = await startSession();
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Build');
         const running = one.runAgent({ runId: 'first' }, its.subscriber);
         const { body } = await agent.next('message');
@@ -330,9 +341,9 @@ export function describeAgUiContract(
       });
 
       test('gets tasks and the turns they start as runs of their own when it follows the session', async () => {
-        const agent = await begun();
+        const agent = await startSession();
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Poll');
         const forwardedProps = { interlude: { follow: { seconds: 60 } } };
         const running = one.runAgent({ runId: 'asked', forwardedProps }, its.subscriber);
@@ -362,35 +373,35 @@ export function describeAgUiContract(
           }),
         ]);
         expect(its.customs('task:completed')).toHaveLength(1);
-        expect(shown(one).filter(([role]) => role === 'assistant')).toEqual([
+        expect(historyOf(one).filter(([role]) => role === 'assistant')).toEqual([
           ['assistant', 'Polling.'],
           ['assistant', 'It ended with 3.'],
         ]);
       });
 
       test('gets a history that replaces its own, then the current turn and later events, when it reconnects', async () => {
-        await begun();
+        await startSession();
         await send(...text('u1', 'Hello').map((event) => ({ ...event, ...(event.role ? { role: 'user' } : {}) })));
         await send(starts('r1', ['u1']), ...text('m1', 'Hi.'), ...calls('c1'), ends('r1', ['u1']));
-        await send(starts('r2', []), opens('m2'), says('m2', 'Half'));
+        await send(starts('r2', []), opens('m2'), writes('m2', 'Half'));
         const one = client(dialect, `/api/v1/agui/${id}/connect`);
         one.setMessages([
           { id: 'u1', role: 'user', content: 'Hello' },
           { id: 'm1', role: 'assistant', content: 'H' },
         ]);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         const running = one.runAgent(
           { runId: 'back', forwardedProps: { interlude: { follow: { seconds: 3 } } } },
           its.subscriber,
         );
         await expect.poll(() => its.types()).toContain('MESSAGES_SNAPSHOT');
-        await send(says('m2', ' and half'), closes('m2'), ends('r2'));
+        await send(writes('m2', ' and half'), closes('m2'), ends('r2'));
         await expect.poll(() => its.types().filter((type) => type === 'RUN_FINISHED')).toHaveLength(2);
         await send(betweenRun('r3', 't'), ...text('m3', 'Later.'), ends('r3'));
         await running;
         its.expectStrict();
         expect(its.runs()).toEqual(['back', 'r2', 'r3']);
-        expect(shown(one)).toEqual([
+        expect(historyOf(one)).toEqual([
           ['user', 'Hello'],
           ['assistant', 'Hi.'],
           ['assistant', ['c1']],
@@ -400,9 +411,9 @@ export function describeAgUiContract(
       });
 
       test('gets the error of a failed and of an aborted turn', async () => {
-        const agent = await begun();
+        const agent = await startSession();
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Fail');
         const failing = one.runAgent({ runId: 'first' }, its.subscriber);
         const first = await agent.next('message');
@@ -416,7 +427,7 @@ export function describeAgUiContract(
         ask(one, 'Stop');
         const stopping = one.runAgent({ runId: 'second' }, its.subscriber);
         const second = await agent.next('message');
-        await send(starts('r2', [second.body.messageId]), opens('m2'), says('m2', 'x'));
+        await send(starts('r2', [second.body.messageId]), opens('m2'), writes('m2', 'x'));
         await send(ends('r2', [second.body.messageId], { outcome: { type: 'cancelled' } }));
         await stopping;
         its.expectStrict();
@@ -427,9 +438,9 @@ export function describeAgUiContract(
     });
 
     test('places another person’s message before its answer', async () => {
-      await begun();
+      await startSession();
       const one = client('1.0', `/api/v1/agui/${id}/connect`);
-      const its = heard('1.0');
+      const its = recordEvents('1.0');
       const running = one.runAgent({ forwardedProps: { interlude: { follow: { seconds: 2 } } } }, its.subscriber);
       await expect.poll(() => its.types()).toContain('MESSAGES_SNAPSHOT');
       const sent = await post(`/api/v1/sessions/${id}/messages`, { text: 'From the dashboard', clientId: 'd1' });
@@ -437,21 +448,21 @@ export function describeAgUiContract(
       await send(starts('r1', [messageId]), ...text('m1', 'To the dashboard.'), ends('r1', [messageId]));
       await running;
       its.expectStrict();
-      expect(shown(one)).toEqual([
+      expect(historyOf(one)).toEqual([
         ['user', 'From the dashboard'],
         ['assistant', 'To the dashboard.'],
       ]);
     });
 
     test('does not send another person’s unanswered message again', async () => {
-      const agent = await begun();
+      const agent = await startSession();
       const sent = await post(`/api/v1/sessions/${id}/messages`, { text: 'From the dashboard', clientId: 'd1' });
       const { messageId } = await sent.json();
       const messages = [
         { id: messageId, role: 'user', content: 'From the dashboard' },
         { id: 'u1', role: 'user', content: 'From the client' },
       ];
-      const answer = streamed(await post(`/api/v1/agui/${id}`, input({ messages })));
+      const answer = eventsOf(await post(`/api/v1/agui/${id}`, input({ messages })));
       const first = await agent.next('message');
       const { body } = await agent.next('message');
       expect([first.body.text, body.text]).toEqual(['From the dashboard', 'From the client']);
@@ -462,7 +473,7 @@ export function describeAgUiContract(
     });
 
     test('sends the agent’s open question to a client whose message waits behind it', async () => {
-      const agent = await begun();
+      const agent = await startSession();
       await send(
         starts('r1', ['other']),
         permission('q1', { kind: 'question', input: { questions: [{ question: 'Which?' }] } }),
@@ -479,7 +490,7 @@ export function describeAgUiContract(
       await send(resolved('q1', 'answered'), ...text('m1', 'Red.'), ends('r1', ['other']));
       await send(starts('r2', [message.body.messageId]), ...text('m2', 'Next.'), ends('r2', [message.body.messageId]));
       await running;
-      expect(shown(one)).toEqual([
+      expect(historyOf(one)).toEqual([
         ['user', 'Next'],
         ['assistant', 'Red.'],
         ['assistant', 'Next.'],
@@ -488,14 +499,14 @@ export function describeAgUiContract(
     });
 
     test('refuses an answer to an earlier request with the same id, and sends the current one', async () => {
-      const agent = await begun();
+      const agent = await startSession();
       await send(starts('r1'), permission('q1'));
       const one = client('1.0');
       await one.runAgent({ runId: 'first' });
       const [before] = one.pendingInterrupts;
       await send(permission('q1', { input: { command: 'rm -rf /' } }));
       const resume = [{ interruptId: before?.id, status: 'resolved', payload: { approved: true } }];
-      const its = heard('1.0');
+      const its = recordEvents('1.0');
       await one.runAgent({ runId: 'second', resume }, its.subscriber);
       its.expectStrict();
       expect(its.customs('interlude:resumed')).toEqual([expect.objectContaining({ state: 'too-late' })]);
@@ -509,7 +520,7 @@ export function describeAgUiContract(
     });
 
     test('ends a run that ends with a request as an interrupt', async () => {
-      const agent = await begun();
+      const agent = await startSession();
       const one = client('1.0');
       ask(one, 'Go');
       const running = one.runAgent({ runId: 'first' });
@@ -525,7 +536,7 @@ export function describeAgUiContract(
     });
 
     test('interrupts nothing when a client disconnects', async () => {
-      const agent = await begun();
+      const agent = await startSession();
       const messages = [{ id: 'u1', role: 'user', content: 'Go on' }];
       const response = await post(`/api/v1/agui/${id}`, input({ messages }));
       const { body } = await agent.next('message');
@@ -535,9 +546,9 @@ export function describeAgUiContract(
     });
 
     test('finishes the run at once when there is no new message', async () => {
-      await begun();
+      await startSession();
       await send(...text('m1', 'Hi.'));
-      const events = await streamed(await post(`/api/v1/agui/${id}`, input()));
+      const events = await eventsOf(await post(`/api/v1/agui/${id}`, input()));
       expect(events.map(({ type, runId }) => [type, runId])).toEqual([
         ['RUN_STARTED', 'asked'],
         ['RUN_FINISHED', 'asked'],
@@ -545,7 +556,7 @@ export function describeAgUiContract(
     });
 
     test('ends the run with the reason when a message can’t be delivered', async () => {
-      const agent = await begun();
+      const agent = await startSession();
       const messages = [{ id: 'u1', role: 'user', content: 'Go on' }];
       const response = await post(`/api/v1/agui/${id}`, input({ messages }));
       const command = await agent.next('message');
@@ -554,40 +565,40 @@ export function describeAgUiContract(
         headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
         body: JSON.stringify({ state: 'failed', reason: 'it is full' }),
       });
-      expect(await streamed(response)).toMatchObject([
+      expect(await eventsOf(response)).toMatchObject([
         { type: 'RUN_ERROR', code: 'message_failed', message: expect.stringContaining('it is full') },
       ]);
     });
 
     test('ends the run with an explanation when the process ends', async () => {
-      const agent = await begun();
+      const agent = await startSession();
       const messages = [{ id: 'u1', role: 'user', content: 'Go on' }];
       const response = await post(`/api/v1/agui/${id}`, input({ messages }));
       const { body } = await agent.next('message');
       await send(
         starts('r1', [body.messageId]),
         opens('m1'),
-        says('m1', 'x'),
+        writes('m1', 'x'),
         custom('session:ended', { reason: 'killed' }),
       );
-      const events = await streamed(response);
+      const events = await eventsOf(response);
       expect([refusalOf(events, '0.0.59'), undeclaredIn(events)]).toEqual([null, null]);
       expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'session_ended' });
     });
 
     describe('a thread', () => {
       test('is named by the address or by the client’s forwarded properties', async () => {
-        await begun();
+        await startSession();
         await send(...text('m1', 'Hi.'));
         const threadId = 'random';
-        const byAddress = await streamed(await post(`/api/v1/agui/${id}?session=${id}`, input({ threadId })));
+        const byAddress = await eventsOf(await post(`/api/v1/agui/${id}?session=${id}`, input({ threadId })));
         const forwardedProps = { interlude: { sessionId: id } };
-        const byProps = await streamed(await post(`/api/v1/agui/${id}`, input({ threadId, forwardedProps })));
+        const byProps = await eventsOf(await post(`/api/v1/agui/${id}`, input({ threadId, forwardedProps })));
         for (const [first] of [byAddress, byProps]) expect(first).toMatchObject({ type: 'RUN_STARTED', threadId });
       });
 
       test('is refused when it is no session of the agent, with the way to list them', async () => {
-        await begun();
+        await startSession();
         const unknown = await post(`/api/v1/agui/${id}`, input({ threadId: 'random' }));
         expect([unknown.status, (await errorOf(unknown)).message]).toEqual([
           404,
@@ -621,7 +632,7 @@ export function describeAgUiContract(
     });
 
     test('refuses an answer without a decision, and keeps the request open', async () => {
-      await begun();
+      await startSession();
       await send(starts('r1'), permission('q1'));
       const resume = [{ interruptId: 'q1', status: 'resolved', payload: { text: 'well' } }];
       const response = await post(`/api/v1/agui/${id}`, input({ resume }));

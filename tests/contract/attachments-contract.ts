@@ -149,10 +149,11 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
       ]);
       const commands = await target.get(`/api/v1/agents/${session}/commands?runner=r&startedAt=1`);
       const reader = commands.body?.getReader();
-      let told = '';
-      while (!told.includes('up-to-date')) told += new TextDecoder().decode((await reader?.read())?.value);
+      let commandText = '';
+      while (!commandText.includes('up-to-date'))
+        commandText += new TextDecoder().decode((await reader?.read())?.value);
       await reader?.cancel();
-      const data = told.split('\n').find((line) => line.includes(messageId)) ?? '';
+      const data = commandText.split('\n').find((line) => line.includes(messageId)) ?? '';
       expect(JSON.parse(data.replace('data:', '')).body.attachments).toEqual(named);
     });
 

@@ -40,18 +40,18 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       const own = events.map((event) => record(++seq, { agentId: id, sessionId: id, event }));
       await ingest(target, own, 1, id);
     }
-    const begun = () => send({ type: 'CUSTOM', name: 'marker', value: 0 });
+    const startSession = () => send({ type: 'CUSTOM', name: 'marker', value: 0 });
     const custom = (eventName: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name: eventName, value });
     const path = (rest: string) => `/api/v1/sessions/${id}${rest}`;
 
-    function call(method: string, where: string, body?: unknown): Promise<Response> {
-      return target.send(where, {
+    function call(method: string, at: string, body?: unknown): Promise<Response> {
+      return target.send(at, {
         method,
         headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
         body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
       });
     }
-    const post = (where: string, body?: unknown) => call('POST', where, body);
+    const post = (at: string, body?: unknown) => call('POST', at, body);
     async function say(text: string, clientId: string = crypto.randomUUID()): Promise<string> {
       const response = await post(path('/messages'), { text, clientId });
       expect(response.status).toBe(202);
@@ -86,7 +86,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     const agent = async () => (await (await target.get(`/api/v1/agents/${id}`)).json()).agent;
 
     test('delivers a message to the connected runner, and shows its progress', async () => {
-      await begun();
+      await startSession();
       const reader = await runner('?runner=r1&startedAt=1');
       await upToDate(reader);
       const messageId = await say('Hello 🌍');
@@ -121,7 +121,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('returns the same response for a repeated clientId, and sends the message once', async () => {
-      await begun();
+      await startSession();
       const first = await say('once', 'c1');
       expect(await say('once', 'c1')).toBe(first);
       const [a, b] = await Promise.all([say('two', 'c2'), say('two', 'c2')]);
@@ -149,7 +149,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       );
       const { digest } = (await items()).find((item) => item.id === 'p1') as RequestItem;
       /** One command of each kind, with variants that differ in one field. */
-      const asks: { where: string; body: object; others: [string, object][] }[] = [
+      const commands: { where: string; body: object; others: [string, object][] }[] = [
         {
           where: '/messages',
           body: { text: 'once' },
@@ -205,17 +205,19 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         { where: '/interrupt', body: { turnId: 'r' }, others: [['/interrupt', {}]] },
         { where: '/interrupt', body: {}, others: [['/interrupt', { turnId: 'r' }]] },
       ];
-      const asked = async (where: string, body: object, clientId: string) => {
-        const response = await post(path(where), { ...body, clientId });
+      const submit = async (at: string, body: object, clientId: string) => {
+        const response = await post(path(at), { ...body, clientId });
         return [response.status, await response.json()];
       };
-      for (const [at, { where, body, others }] of asks.entries()) {
-        const answer = await asked(where, body, `c${at}`);
+      for (const [at, { where, body, others }] of commands.entries()) {
+        const answer = await submit(where, body, `c${at}`);
         expect([where, answer[0]]).toEqual([where, where.startsWith('/obl') ? 200 : 202]);
         const before = JSON.stringify(await items());
-        const elsewhere = asks.filter((_, other) => other !== at).map((other) => [other.where, other.body] as const);
+        const elsewhere = commands
+          .filter((_, other) => other !== at)
+          .map((other) => [other.where, other.body] as const);
         for (const [otherWhere, otherBody] of [...others, ...elsewhere]) {
-          const [status, refusal] = await asked(otherWhere, otherBody, `c${at}`);
+          const [status, refusal] = await submit(otherWhere, otherBody, `c${at}`);
           expect([at, otherWhere, otherBody, status, refusal.error?.reason]).toEqual([
             at,
             otherWhere,
@@ -226,7 +228,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         }
         // The order of fields does not matter.
         const turned = Object.fromEntries(Object.entries(body).reverse());
-        expect(await asked(where, turned, `c${at}`)).toEqual(answer);
+        expect(await submit(where, turned, `c${at}`)).toEqual(answer);
         expect(JSON.stringify(await items())).toBe(before);
       }
       const reader = await runner();
@@ -255,8 +257,12 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('accepts a reply to an item of the session only', async () => {
-      const said = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' });
-      await send(said('m1'), { type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Bash' });
+      const assistantMessage = (messageId: string): AgUiEvent => ({
+        type: 'TEXT_MESSAGE_START',
+        messageId,
+        role: 'assistant',
+      });
+      await send(assistantMessage('m1'), { type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Bash' });
       const earlier = await say('Hello');
       for (const replyTo of ['m1', earlier]) {
         const response = await post(path('/messages'), { text: 'To that', clientId: `to-${replyTo}`, replyTo });
@@ -266,7 +272,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       const there = id;
       id = `${there}-other`;
       seq = 0;
-      await begun();
+      await startSession();
       for (const replyTo of ['m1', earlier, 'nowhere']) {
         const response = await post(path('/messages'), { text: 'To what?', clientId: `to-${replyTo}`, replyTo });
         expect([response.status, await errorOf(response)]).toMatchObject([404, { code: 'not_found' }]);
@@ -276,7 +282,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('keeps commands while the runner is away, and sends them in order when it connects', async () => {
-      await begun();
+      await startSession();
       expect(await agent()).toMatchObject({ connection: 'away', runnerId: null });
       const sent = [await say('one'), await say('two'), await say('three')];
       const reader = await runner('?runner=r1&startedAt=1');
@@ -294,7 +300,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('resumes after the runner’s last command, and sends everything to a new runner', async () => {
-      await begun();
+      await startSession();
       await say('one');
       const reader = await runner('?runner=r1&startedAt=1');
       await commands(reader, 1);
@@ -310,7 +316,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('fences the older of two runners, and refuses its acknowledgement', async () => {
-      await begun();
+      await startSession();
       const messageId = await say('whose?');
       const older = await runner('?runner=old&startedAt=1000');
       await commands(older, 1);
@@ -327,7 +333,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('shows that a runner has disconnected', async () => {
-      await begun();
+      await startSession();
       const reader = await runner('?runner=r1&startedAt=1');
       await upToDate(reader);
       const fleet = await target.stream(
@@ -342,7 +348,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('shows the reason of a failed message, and expects no reply to it', async () => {
-      await begun();
+      await startSession();
       const messageId = await say('too late');
       expect(await agent()).toMatchObject({ owedCount: 1 });
       await ack(messageId, { state: 'failed', reason: 'the agent refused it' });
@@ -407,8 +413,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         custom('task:completed', { task_id: 'over', status: 'completed' }),
       );
       const reader = await runner();
-      const asked = await post(path('/tasks/runs/stop'));
-      expect(asked.status).toBe(202);
+      const response = await post(path('/tasks/runs/stop'));
+      expect(response.status).toBe(202);
       expect((await commands(reader, 1))[0]).toMatchObject({
         type: 'task.stop',
         body: { taskId: 'runs', runId: 'run-1' },
@@ -416,7 +422,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       const refused = await post(path('/tasks/over/stop'));
       expect([refused.status, await errorOf(refused)]).toMatchObject([409, { code: 'conflict', status: 'completed' }]);
       expect((await post(path('/tasks/nowhere/stop'))).status).toBe(404);
-      const { commandId } = await asked.json();
+      const { commandId } = await response.json();
       const notices = async () => (await items()).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
       expect(await notices()).toEqual(['A task was asked to stop: sleep 9.']);
       await ack(commandId, { state: 'failed', reason: 'no such process' });
@@ -424,11 +430,11 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('ends a session once for repeated requests, and shows it', async () => {
-      await begun();
+      await startSession();
       const reader = await runner();
-      const asked = await post(path('/end'), { clientId: 'e' });
-      expect(asked.status).toBe(202);
-      const answer = await asked.json();
+      const response = await post(path('/end'), { clientId: 'e' });
+      expect(response.status).toBe(202);
+      const answer = await response.json();
       expect(answer).toEqual({ commandId: expect.any(String), state: 'queued' });
       const [command] = await commands(reader, 1);
       expect(command).toMatchObject({ id: answer.commandId, type: 'session.end', sessionId: id, body: {} });
@@ -457,9 +463,9 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         custom('task:completed', { task_id: 'over', run_id: 'run-1', status: 'completed' }),
       );
       const reader = await runner();
-      const asked = await post(path('/tasks/over/wake'), { clientId: 'w' });
-      expect(asked.status).toBe(202);
-      const answer = await asked.json();
+      const response = await post(path('/tasks/over/wake'), { clientId: 'w' });
+      expect(response.status).toBe(202);
+      const answer = await response.json();
       expect(answer).toMatchObject({ state: 'queued' });
       expect((await commands(reader, 1))[0]).toMatchObject({
         id: answer.commandId,
@@ -485,14 +491,14 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('stores a session’s wake rule, and sends it to the runner', async () => {
-      await begun();
+      await startSession();
       const ruleOf = async () => (await (await target.get(path(''))).json()).session.wakeRule;
       expect(await ruleOf()).toBeNull();
       const reader = await runner();
       const put = (body: object) => call('PUT', path('/wake-rule'), body);
-      const asked = await put({ when: 'command-ended', clientId: 'w' });
-      expect(asked.status).toBe(202);
-      const answer = await asked.json();
+      const response = await put({ when: 'command-ended', clientId: 'w' });
+      expect(response.status).toBe(202);
+      const answer = await response.json();
       expect(answer).toEqual({ commandId: expect.any(String), state: 'queued', when: 'command-ended' });
       expect((await commands(reader, 1))[0]).toMatchObject({
         id: answer.commandId,
@@ -518,10 +524,10 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         custom('task:started', { task_id: 'cut', description: 'deploy the thing \ud83d' }),
       );
       const reader = await runner();
-      const asked = await post(path('/tasks/cut/stop'));
-      expect(asked.status).toBe(202);
+      const response = await post(path('/tasks/cut/stop'));
+      expect(response.status).toBe(202);
       expect((await commands(reader, 1))[0]).toMatchObject({ body: { description: 'deploy the thing \ufffd' } });
-      const { commandId } = await asked.json();
+      const { commandId } = await response.json();
       expect(
         (await ack(commandId, { state: 'failed', reason: 'half \ude00', result: { 'a\ud83d': '\ud83d' } })).status,
       ).toBe(200);
@@ -537,9 +543,9 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       );
       const request = async () => (await items()).find((item) => item.kind === 'request') as RequestItem;
       const reader = await runner();
-      const asked = await post(path('/requests/q1'), { behavior: 'deny', message: 'not now' });
-      expect(asked.status).toBe(202);
-      const { commandId } = await asked.json();
+      const response = await post(path('/requests/q1'), { behavior: 'deny', message: 'not now' });
+      expect(response.status).toBe(202);
+      const { commandId } = await response.json();
       expect((await commands(reader, 1))[0]).toMatchObject({
         type: 'permission.decision',
         body: { requestId: 'q1', behavior: 'deny', message: 'not now' },
@@ -571,7 +577,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('refuses a malformed command, and lists the valid values', async () => {
-      await begun();
+      await startSession();
       const bad: unknown[] = [
         '',
         'not json',
@@ -604,7 +610,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('accepts a message of maximum size, and text that no column could hold', async () => {
-      await begun();
+      await startSession();
       const reader = await runner();
       const texts = ['x'.repeat(MAX_MESSAGE_BYTES), `half \ud83c a pair, and a \0 NUL`];
       for (const text of texts) await say(text);
@@ -617,19 +623,19 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('refuses text that no database stores', async () => {
-      await begun();
+      await startSession();
       await send(custom('request:opened', { request_id: 'q1', kind: 'permission', tool_name: 'Bash' }));
       const large = { behavior: 'allow', updatedInput: { text: 'x'.repeat(2 * MAX_RECORD_BYTES) } };
       const refused = await post(`/api/v1/sessions/${id}/requests/q1`, large);
       expect([refused.status, (await errorOf(refused)).maxBytes]).toEqual([413, MAX_RECORD_BYTES]);
-      const runnerSays = { state: 'done', result: 'x'.repeat(2 * MAX_RECORD_BYTES) };
+      const result = { state: 'done', result: 'x'.repeat(2 * MAX_RECORD_BYTES) };
       const command = (await (await post(`/api/v1/sessions/${id}/requests/q1`, { behavior: 'allow' })).json())
         .commandId;
-      expect((await ack(command, runnerSays)).status).toBe(200);
+      expect((await ack(command, result)).status).toBe(200);
     });
 
     test('answers 404 for unknown sessions, tasks and requests', async () => {
-      await begun();
+      await startSession();
       for (const where of ['/messages', '/interrupt', '/tasks/t/stop', '/requests/q']) {
         const body =
           where === '/messages' ? { text: 'hi', clientId: 'c' } : where.startsWith('/req') ? { behavior: 'deny' } : {};
@@ -659,7 +665,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('refuses acknowledgements by another agent’s runner', async () => {
-      await begun();
+      await startSession();
       const messageId = await say('mine');
       const other = await post(`/api/v1/agents/other-${id}/commands/${messageId}/ack`, { state: 'failed' });
       expect(other.status).toBe(404);
@@ -667,7 +673,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
     });
 
     test('delivers messages in order, each once, while more are sent', async () => {
-      await begun();
+      await startSession();
       const reader = await runner();
       await upToDate(reader);
       const typed: string[] = [];

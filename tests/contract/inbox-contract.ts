@@ -25,9 +25,9 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       seq = 0;
     });
 
-    const tell = (fields: object) => ingest(target, [record(++seq, { agentId: id, sessionId: id, ...fields })], 1, id);
+    const write = (fields: object) => ingest(target, [record(++seq, { agentId: id, sessionId: id, ...fields })], 1, id);
     const send = async (...events: AgUiEvent[]) => {
-      for (const event of events) await tell({ event });
+      for (const event of events) await write({ event });
     };
     const custom = (eventName: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name: eventName, value });
     const starts = (runId = 'r'): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's', runId });
@@ -38,7 +38,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
     const hookDies = (source: string) => {
       const insight = { signal: 'hook_fatal', source };
       const log = { level: 'fatal', component: `hook:${source}`, message: 'exit 3', insight };
-      return tell({ kind: 'log', sessionId: undefined, log });
+      return write({ kind: 'log', sessionId: undefined, log });
     };
 
     const read = async <Model>(path: string) => (await (await target.get(`/api/v1${path}`)).json()) as Model;
@@ -143,19 +143,19 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
 
     test('counts a session’s missing records, and returns when more are missing after it was seen', async () => {
       await send(starts());
-      await tell({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
       const item = await only();
       expect(item).toMatchObject({ kind: 'delivery-gap', count: 3, sessionId: id });
       await mark({ ids: [item.id], mark: 'seen' });
       expect(await inbox()).toEqual([]);
-      await tell({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
       expect(await only()).toMatchObject({ id: item.id, count: 4, seenAt: null });
     });
 
     test('hides a seen gap and does not announce an unseen one when its session leaves the archive', async () => {
       const archives = (archived: boolean) => post(`/sessions/${id}/arrangement`, { archived }, 'PUT');
       await send(starts());
-      await tell({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
       const { id: item, since } = await only();
       await mark({ ids: [item], mark: 'claimed' });
       await archives(true);
@@ -167,7 +167,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       await send(starts('r2'));
       expect(await inbox()).toEqual([]);
       await archives(true);
-      await tell({ kind: 'lost', lost: { count: 2, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 2, reason: 'outbox-full' } });
       expect(await inbox()).toEqual([]);
       await archives(false);
       expect(await only()).toMatchObject({ id: item, count: 5, seenAt: null, claim: null });
@@ -177,8 +177,8 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       await send(starts());
       for (const task of ['t', 'u']) {
         const began = custom('task:started', { task_id: task, description: task });
-        for (const sessionId of [`${id}/b`, `${id}/c`]) await tell({ event: began, sessionId });
-        await tell({ event: custom('task:completed', { task_id: task }) });
+        for (const sessionId of [`${id}/b`, `${id}/c`]) await write({ event: began, sessionId });
+        await write({ event: custom('task:completed', { task_id: task }) });
       }
       const item = (await inbox()).find(({ kind }) => kind === 'parked') as InboxItem;
       expect(item).toMatchObject({ sessionId: null, count: 2 });
@@ -192,9 +192,9 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       await post(`/agents/${id}/parked/${parked[1]?.position}/discard`, {});
       expect((await kinds()).filter(([kind]) => kind === 'parked')).toEqual([]);
       for (const sessionId of [`${id}/b`, `${id}/c`]) {
-        await tell({ event: custom('task:started', { task_id: 'v', description: 'v' }), sessionId });
+        await write({ event: custom('task:started', { task_id: 'v', description: 'v' }), sessionId });
       }
-      await tell({ event: custom('task:completed', { task_id: 'v' }) });
+      await write({ event: custom('task:completed', { task_id: 'v' }) });
       expect((await inbox()).find(({ kind }) => kind === 'parked')).toMatchObject({ count: 1, claim: null });
     });
 
@@ -204,9 +204,9 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
         return { id: item, updatedPosition };
       };
       await send(starts('a'), fails('a', 'one'));
-      await tell({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
       const [failure, gap] = [await shownOf('failure'), await shownOf('delivery-gap')];
-      await tell({ kind: 'lost', lost: { count: 5, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 5, reason: 'outbox-full' } });
       const marked = await mark({ items: [failure, gap], mark: 'seen' });
       expect(marked.changed).toEqual([gap.id]);
       expect(await inbox()).toMatchObject([{ kind: 'delivery-gap', count: 6, seenAt: null, doneAt: null }]);
@@ -274,18 +274,18 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
     test('streams each change once, and replays only the current items', async () => {
       const stream = await target.stream('topic=fleet');
       await stream.frame('up-to-date');
-      const told = () => stream.frames.flatMap((frame) => (frame.event === 'inbox' ? [frame.data] : []));
-      const mine = () => (told() as unknown as InboxItem[]).filter(({ agentId }) => agentId === id);
+      const updates = () => stream.frames.flatMap((frame) => (frame.event === 'inbox' ? [frame.data] : []));
+      const mine = () => (updates() as unknown as InboxItem[]).filter(({ agentId }) => agentId === id);
       // A slow reader gets only the latest version of a row.
-      const untilTold = (count: number) => stream.until(() => mine().length >= count);
+      const untilUpdates = (count: number) => stream.until(() => mine().length >= count);
       await send(starts(), opens('q', 'ls'));
-      await untilTold(1);
+      await untilUpdates(1);
       const { updatedPosition, id: item } = await only();
       await mark({ ids: [item], mark: 'seen' });
       await mark({ ids: [item], mark: 'seen' });
-      await untilTold(2);
+      await untilUpdates(2);
       await send(resolves('q'), opens('p', 'rm'));
-      await untilTold(4);
+      await untilUpdates(4);
       expect(mine().map(({ request, seenAt, doneAt }) => [request?.id, seenAt !== null, doneAt !== null])).toEqual([
         ['q', false, false],
         ['q', true, false],

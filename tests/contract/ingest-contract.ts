@@ -82,10 +82,10 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
         const deep = { 'k\ud83d': ['a\ud83d', { b: '\ude00c' }] };
         const novelty = record(2, own({ kind: 'novelty\ud83d', deep }));
         await ingest(target, [record(1, own({ event: { type: 'X\udfff', deep } })), novelty], 1, id);
-        const mended = { 'k\ufffd': ['a\ufffd', { b: '\ufffdc' }] };
-        expect(await stored()).toMatchObject([{ type: 'X\ufffd', deep: mended }, { name: 'interlude:quarantined' }]);
+        const repaired = { 'k\ufffd': ['a\ufffd', { b: '\ufffdc' }] };
+        expect(await stored()).toMatchObject([{ type: 'X\ufffd', deep: repaired }, { name: 'interlude:quarantined' }]);
         const [kept] = await rows('quarantine', 'producer_id');
-        expect(JSON.parse(String(kept?.record))).toMatchObject({ kind: 'novelty\ufffd', deep: mended });
+        expect(JSON.parse(String(kept?.record))).toMatchObject({ kind: 'novelty\ufffd', deep: repaired });
       });
 
       test('are acknowledged again when repeated, and stored once', async () => {

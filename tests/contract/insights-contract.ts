@@ -23,7 +23,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         await run();
       });
 
-    const says = (sessionId: string) => ingest(target, [marker(++seq, { agentId: id, sessionId })], 1, id);
+    const write = (sessionId: string) => ingest(target, [marker(++seq, { agentId: id, sessionId })], 1, id);
     const ends = (sessionId: string) => {
       const event = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'left' } };
       return ingest(target, [record(++seq, { agentId: id, sessionId, event })], 1, id);
@@ -42,7 +42,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
     const marks = async (sessionId: string) =>
       ((await (await target.get(`/api/v1/sessions/${encodeURIComponent(sessionId)}`)).json()) as SessionDetail).session
         .insightCount;
-    const see = (body: unknown, agentId = id) =>
+    const markSeen = (body: unknown, agentId = id) =>
       target.send(`/api/v1/agents/${agentId}/insights/seen`, {
         method: 'POST',
         headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
@@ -50,7 +50,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       });
 
     test('are detected in the log of a runner that reports only the death of its hook', async () => {
-      await says(`${id}/1`);
+      await write(`${id}/1`);
       await fails({}, { insight: undefined });
       await fails({}, { insight: undefined, level: 'error' });
       const { insights } = await agent();
@@ -59,8 +59,8 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
     });
 
     test('are listed with the agent, and mark the session they name', async () => {
-      await says(`${id}/1`);
-      await says(`${id}/2`);
+      await write(`${id}/1`);
+      await write(`${id}/2`);
       await fails({ sessionId: `${id}/1` });
       const { agent: row, insights } = await agent();
       expect(row.insightCount).toBe(1);
@@ -86,9 +86,9 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
 
     test('mark every open session of the agent when they name none', async () => {
       const other = `${id}-other`;
-      await says(`${id}/1`);
-      await says(`${id}/2`);
-      await says(`${id}/3`);
+      await write(`${id}/1`);
+      await write(`${id}/2`);
+      await write(`${id}/3`);
       await ends(`${id}/3`);
       await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
       await fails();
@@ -99,7 +99,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
 
     test('mark only the agent when they name an unknown session or another agent’s', async () => {
       const other = `${id}-other`;
-      await says(`${id}/1`);
+      await write(`${id}/1`);
       await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
       await fails({ sessionId: `${other}/1` });
       await fails({ sessionId: 'nobody knows' });
@@ -110,18 +110,18 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
     });
 
     /** Marks the session's only failure as seen after `others` caused more that nobody has seen. */
-    const seesTheFirst = async (others: () => Promise<unknown>) => {
-      await says(`${id}/1`);
+    const leftAfterFirstSeen = async (others: () => Promise<unknown>) => {
+      await write(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
       const upTo = (await agent()).insights[0]?.position;
       await others();
-      const { seen } = await (await see({ upTo })).json();
+      const { seen } = await (await markSeen({ upTo })).json();
       expect(seen).toBe(1);
       return [(await agent()).agent.insightCount, await marks(`${id}/1`)];
     };
 
     test('leave no mark on a session whose own are seen when later ones name unknown sessions', async () => {
-      const left = await seesTheFirst(async () => {
+      const left = await leftAfterFirstSeen(async () => {
         await fails({ sessionId: 'nobody knows' });
         await fails({ sessionId: 7 });
       });
@@ -131,16 +131,16 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
     test('leave no mark on a session whose own are seen when later ones name other agents’ sessions', async () => {
       const other = `${id}-other`;
       await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
-      const left = await seesTheFirst(() => fails({ sessionId: `${other}/1` }));
+      const left = await leftAfterFirstSeen(() => fails({ sessionId: `${other}/1` }));
       expect(left).toEqual([1, 0]);
       expect(await marks(`${other}/1`)).toBe(0);
     });
 
     test('leave no mark on a session that had ended when they occurred', async () => {
-      const left = await seesTheFirst(async () => {
+      const left = await leftAfterFirstSeen(async () => {
         await ends(`${id}/1`);
         await fails();
-        await says(`${id}/1`);
+        await write(`${id}/1`);
         const event = { type: 'CUSTOM', name: 'session:started', value: {} };
         await ingest(target, [record(++seq, { agentId: id, sessionId: `${id}/1`, event })], 1, id);
       });
@@ -148,29 +148,29 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
     });
 
     test('mark a session only from its first accepted record on', async () => {
-      const left = await seesTheFirst(async () => {
+      const left = await leftAfterFirstSeen(async () => {
         await fails({ sessionId: `${id}/2` });
         await ingest(target, [record(++seq, { kind: 'event', agentId: id, sessionId: `${id}/2`, event: 7 })], 1, id);
         await fails({ sessionId: `${id}/2` });
-        await says(`${id}/2`);
+        await write(`${id}/2`);
         await fails({ sessionId: `${id}/2` });
       });
       expect(left).toEqual([3, 0]);
       expect(await marks(`${id}/2`)).toBe(1);
-      await see({ upTo: (await agent()).insights[0]?.position });
+      await markSeen({ upTo: (await agent()).insights[0]?.position });
       expect([(await agent()).agent.insightCount, await marks(`${id}/2`)]).toEqual([0, 0]);
     });
 
     /** Sends a log line with this insight. */
-    const tells = async (insight: unknown, more: Record<string, unknown> = {}) => {
+    const storeInsight = async (insight: unknown, more: Record<string, unknown> = {}) => {
       await fails({}, { level: 'info', component: 'context', message: 'as it is', insight, ...more });
       const { agent: row, insights, quarantine } = await agent();
       return { row, insight: insights[0], quarantined: quarantine.length };
     };
 
     test('come from any signal with a failed outcome or on an error line', async () => {
-      await says(`${id}/1`);
-      const failed = await tells({
+      await write(`${id}/1`);
+      const failed = await storeInsight({
         signal: 'delivery',
         outcome: 'failed',
         source: 'outbox',
@@ -180,26 +180,26 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(failed.insight).toMatchObject({
         ...{ signal: 'delivery', outcome: 'failed', source: 'outbox', value: 3, detail: 'No room', isFailure: true },
       });
-      const grave = await tells({ signal: 'disk', source: 'disk' }, { level: 'error' });
+      const grave = await storeInsight({ signal: 'disk', source: 'disk' }, { level: 'error' });
       expect(grave.insight).toMatchObject({ signal: 'disk', value: null, outcome: null, isFailure: true });
       await fails({ sessionId: `${id}/1` });
       const { session } = (await (await target.get(`/api/v1/sessions/${id}%2F1`)).json()) as SessionDetail;
       expect(session).toMatchObject({ insightCount: 3, otherFailureCount: 2 });
       expect((await agent()).agent).toMatchObject({ insightCount: 3, otherFailureCount: 2 });
-      await see({ upTo: failed.insight?.position });
+      await markSeen({ upTo: failed.insight?.position });
       expect((await agent()).agent).toMatchObject({ insightCount: 2, otherFailureCount: 1 });
-      await see({ upTo: (await agent()).insights[0]?.position });
+      await markSeen({ upTo: (await agent()).insights[0]?.position });
       expect((await agent()).agent).toMatchObject({ insightCount: 0, otherFailureCount: 0 });
       expect(await marks(`${id}/1`)).toBe(0);
     });
 
     test('exclude other signals, which are stored and mark nothing', async () => {
-      await says(`${id}/1`);
-      const { row, insight } = await tells({ signal: 'context_ratio', value: 0.4, source: 'context' });
+      await write(`${id}/1`);
+      const { row, insight } = await storeInsight({ signal: 'context_ratio', value: 0.4, source: 'context' });
       expect(insight).toMatchObject({ signal: 'context_ratio', value: 0.4, detail: 'as it is', isFailure: false });
       expect(row.insightCount).toBe(0);
       expect(await marks(`${id}/1`)).toBe(0);
-      expect(await (await see({ upTo: insight?.position })).json()).toMatchObject({ seen: 0, unseen: 0 });
+      expect(await (await markSeen({ upTo: insight?.position })).json()).toMatchObject({ seen: 0, unseen: 0 });
     });
 
     test('are not displaced by other signals, of which the newest are kept', async () => {
@@ -230,7 +230,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         id,
       );
       const log = { level: 'error', component: 'c', message: 'it failed', insight: { signal: 'x' } };
-      const { insight: oldest } = await tells(log.insight, { level: 'error' });
+      const { insight: oldest } = await storeInsight(log.insight, { level: 'error' });
       for (let times = 0; times < 2; times += 1) {
         await ingest(
           target,
@@ -240,7 +240,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         );
       }
       const ended: string[] = [];
-      const looked = see({ upTo: oldest?.position }).then(async (response) => {
+      const marking = markSeen({ upTo: oldest?.position }).then(async (response) => {
         ended.push('looked');
         return await response.json();
       });
@@ -251,13 +251,13 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         id,
       );
       ended.push('written');
-      const seen = await looked;
+      const seen = await marking;
       expect(ended).toEqual(['written', 'looked']);
       expect(await marks(`${id}/7`)).toBe(seen.unseen);
     });
 
     test('are parsed from any value without quarantining their line', async () => {
-      await says(`${id}/1`);
+      await write(`${id}/1`);
       const some = { signal: 'x', source: 'context', value: null, outcome: null, detail: 'as it is' };
       const cases: [unknown, object][] = [
         [
@@ -291,11 +291,11 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         ],
       ];
       for (const [sent, kept] of cases) {
-        const { insight, quarantined } = await tells(sent);
+        const { insight, quarantined } = await storeInsight(sent);
         expect([sent, insight, quarantined]).toMatchObject([sent, kept, 0]);
       }
       const before = (await agent()).insights.length;
-      await tells(null);
+      await storeInsight(null);
       expect((await agent()).insights).toHaveLength(before);
       // No session can have a number as its id.
       await fails({ sessionId: 7 });
@@ -309,7 +309,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
     });
 
     test('are counted once when their record is repeated', async () => {
-      await says(`${id}/1`);
+      await write(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
       seq -= 1;
       await fails({ sessionId: `${id}/1` });
@@ -318,8 +318,8 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
     });
 
     test('update the fleet when they arrive and when they are seen', async () => {
-      await says(`${id}/1`);
-      const { position: before } = await says(`${id}/1`);
+      await write(`${id}/1`);
+      const { position: before } = await write(`${id}/1`);
       const reader = await target.stream(`topic=fleet&after=${before}`);
       const counts = () =>
         reader.frames.flatMap((frame) =>
@@ -330,23 +330,23 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         );
       await fails({ sessionId: `${id}/1` });
       await reader.until(() => counts().includes('agent 1') && counts().includes('session 1'));
-      await see({ upTo: (await agent()).insights[0]?.position });
+      await markSeen({ upTo: (await agent()).insights[0]?.position });
       await reader.until(() => counts().at(-1) === 'agent 0' && counts().includes('session 0'));
       await reader.cancel();
     });
 
     test('are marked as seen up to a position, once', async () => {
-      await says(`${id}/1`);
+      await write(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
       await fails();
       await fails({ source: 'SessionEnd' });
       const { insights } = await agent();
       const upTo = insights[1]?.position;
-      const answer = await see({ upTo });
+      const answer = await markSeen({ upTo });
       expect(answer.status).toBe(200);
       expect(answer.headers.get('cache-control')).toBe('no-store');
       expect(await answer.json()).toEqual({ seen: 2, unseen: 1, position: expect.any(String) });
-      expect(await (await see({ upTo })).json()).toMatchObject({ seen: 0, unseen: 1 });
+      expect(await (await markSeen({ upTo })).json()).toMatchObject({ seen: 0, unseen: 1 });
       expect((await agent()).insights.map(({ source, seenAt }) => [source, seenAt !== null])).toEqual([
         ['SessionEnd', false],
         ['Stop', true],
@@ -354,7 +354,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       ]);
       expect((await agent()).agent.insightCount).toBe(1);
       expect(await marks(`${id}/1`)).toBe(1);
-      expect(await (await see({ upTo: insights[0]?.position })).json()).toMatchObject({ seen: 1, unseen: 0 });
+      expect(await (await markSeen({ upTo: insights[0]?.position })).json()).toMatchObject({ seen: 1, unseen: 0 });
       expect(await marks(`${id}/1`)).toBe(0);
     });
 
@@ -365,7 +365,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
     });
 
     test('are marked as seen only for a known agent and a valid position', async () => {
-      await says(`${id}/1`);
+      await write(`${id}/1`);
       const refusals = [];
       for (const [body, agentId] of [
         [{ upTo: '5' }, 'nobody'],
@@ -373,7 +373,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         [{ upTo: -1 }, id],
         [{ upTo: '1', all: 1 }, id],
       ]) {
-        const response = await see(body, agentId as string);
+        const response = await markSeen(body, agentId as string);
         refusals.push([response.status, (await errorOf(response)).code]);
       }
       expect(refusals).toEqual([[404, 'not_found'], ...Array(3).fill([400, 'invalid_argument'])]);

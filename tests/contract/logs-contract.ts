@@ -94,8 +94,8 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
           true,
           true,
         ]);
-        const beginning = await read('limit=4&around=0');
-        expect([texts(beginning), beginning.hasMore, beginning.hasNewer]).toEqual([['line 0', 'line 1'], false, true]);
+        const first = await read('limit=4&around=0');
+        expect([texts(first), first.hasMore, first.hasNewer]).toEqual([['line 0', 'line 1'], false, true]);
         expect(await found(`limit=4&around=${lines[9]?.position}`)).toEqual(['line 6', 'line 7', 'line 8', 'line 9']);
         expect(await found('limit=2&around=9007199254740991')).toEqual(['line 8', 'line 9']);
         const even = await read(`limit=4&q=e&around=${lines[5]?.position}&regex=[02468]$`);

@@ -32,7 +32,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
         id,
       );
     const send = (...events: AgUiEvent[]) => sendTo(id, ...events);
-    const asks = (messageId: string, delta: string): AgUiEvent[] => [
+    const prompts = (messageId: string, delta: string): AgUiEvent[] => [
       { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
       { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
       { type: 'TEXT_MESSAGE_END', messageId },
@@ -51,7 +51,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
     ];
 
     test('lists pending replies oldest first until they are answered', async () => {
-      await send(...asks('u1', 'First?'), ...asks('u2', 'Second?'));
+      await send(...prompts('u1', 'First?'), ...prompts('u2', 'Second?'));
       const { position, obligations } = await owed();
       expect(obligations).toMatchObject([
         { messageId: 'u1', sessionId: id, from: { kind: 'person', id: 'Ada' }, text: 'First?' },
@@ -74,9 +74,9 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       });
 
     test('waives a reply once, and shows it in the transcript', async () => {
-      await send(...asks('u1', 'First?\nAnd more'), ...asks('u2', 'Second?'), ...turn('r0'));
-      const taken = await waive('u1', { reason: 'settled in person', clientId: 'c1' });
-      expect([taken.status, await taken.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
+      await send(...prompts('u1', 'First?\nAnd more'), ...prompts('u2', 'Second?'), ...turn('r0'));
+      const waived = await waive('u1', { reason: 'settled in person', clientId: 'c1' });
+      expect([waived.status, await waived.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
       const again = await waive('u1', { reason: 'settled in person', clientId: 'c1' });
       expect([again.status, await again.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
       expect(await idsOwed()).toEqual(['u2']);
@@ -97,7 +97,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
 
     test('waives a reply owed by a failed turn or an ended agent', async () => {
       const failed = { type: 'RUN_ERROR', message: 'No credit' };
-      await send(...asks('u1', 'Well?'), ...turn('r1', 'u1').slice(0, 1), failed);
+      await send(...prompts('u1', 'Well?'), ...turn('r1', 'u1').slice(0, 1), failed);
       await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
       expect(await idsOwed()).toEqual(['u1']);
       expect((await waive('u1')).status).toBe(200);
@@ -105,23 +105,23 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
     });
 
     test('refuses to waive an answered or unknown reply, or without a sign-in', async () => {
-      await send(...asks('u1', 'Well?'), ...turn('r1', 'u1'));
+      await send(...prompts('u1', 'Well?'), ...turn('r1', 'u1'));
       expect(await errorOf(await waive('u1'))).toMatchObject({ code: 'conflict', state: 'answered' });
       expect((await waive('u9')).status).toBe(404);
       expect((await waive('u1', { because: 'x' })).status).toBe(400);
       expect((await waive('u1', {}, {})).status).toBe(401);
     });
 
-    const says = (messageId: string, delta: string): AgUiEvent[] => [
+    const writes = (messageId: string, delta: string): AgUiEvent[] => [
       { type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' },
       { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
       { type: 'TEXT_MESSAGE_END', messageId },
     ];
-    const woken = (runId: string, ...said: AgUiEvent[]): AgUiEvent[] => {
+    const betweenRun = (runId: string, ...events: AgUiEvent[]): AgUiEvent[] => {
       const interlude = { turn: 'between-run' as const, trigger: { kind: 'task' as const, taskIds: ['t1'] } };
       return [
         { type: 'RUN_STARTED', threadId: id, runId, metadata: { interlude } },
-        ...said,
+        ...events,
         { type: 'RUN_FINISHED', threadId: id, runId },
       ];
     };
@@ -134,23 +134,23 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
 
     test('settles a reply with a text that the person was shown, and with no other', async () => {
       await send(
-        ...asks('u1', 'Which port?'),
-        ...asks('u2', 'And which host?'),
-        ...woken('r1', ...says('m1', 'Port 80.')),
+        ...prompts('u1', 'Which port?'),
+        ...prompts('u2', 'And which host?'),
+        ...betweenRun('r1', ...writes('m1', 'Port 80.')),
       );
       expect((await owed()).obligations).toMatchObject([
         { messageId: 'u1', candidate: { messageId: 'm1', turnId: 'r1', text: 'Port 80.' }, isOverdue: false },
         { messageId: 'u2', candidate: { messageId: 'm1' } },
       ]);
-      await send(...woken('r2', ...says('m2', 'Port 8080.')));
+      await send(...betweenRun('r2', ...writes('m2', 'Port 8080.')));
       const late = await accept('u1', { candidateId: 'm1' });
       expect([late.status, await errorOf(late)]).toMatchObject([
         409,
         { code: 'conflict', reason: 'candidate_changed', candidate: { messageId: 'm2' } },
       ]);
       for (let again = 0; again < 2; again++) {
-        const taken = await accept('u1', { candidateId: 'm2', clientId: 'c1' });
-        expect([taken.status, await taken.json()]).toEqual([200, { messageId: 'u1', state: 'answered' }]);
+        const accepted = await accept('u1', { candidateId: 'm2', clientId: 'c1' });
+        expect([accepted.status, await accepted.json()]).toEqual([200, { messageId: 'u1', state: 'answered' }]);
       }
       expect(await errorOf(await accept('u1', { candidateId: 'm2' }))).toMatchObject({ reason: 'obligation_settled' });
       expect(await idsOwed()).toEqual(['u2']);
@@ -166,22 +166,27 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
     });
 
     test('refuses a text that was replaced under the shown text’s id', async () => {
-      await send(...asks('u1', 'May I?'), ...woken('r1', ...says('m1', 'No.')));
-      const [shown] = (await owed()).obligations;
-      const candidatePosition = shown?.candidate?.position;
-      await send(...woken('r2', ...says('m1', 'Yes.')));
+      await send(...prompts('u1', 'May I?'), ...betweenRun('r1', ...writes('m1', 'No.')));
+      const [candidateOwner] = (await owed()).obligations;
+      const candidatePosition = candidateOwner?.candidate?.position;
+      await send(...betweenRun('r2', ...writes('m1', 'Yes.')));
       const late = await accept('u1', { candidateId: 'm1', candidatePosition });
       expect([late.status, await errorOf(late)]).toMatchObject([
         409,
         { reason: 'candidate_changed', candidate: { messageId: 'm1', text: 'Yes.' } },
       ]);
       const [now] = (await owed()).obligations;
-      const taken = await accept('u1', { candidateId: 'm1', candidatePosition: now?.candidate?.position });
-      expect(taken.status).toBe(200);
+      const accepted = await accept('u1', { candidateId: 'm1', candidatePosition: now?.candidate?.position });
+      expect(accepted.status).toBe(200);
     });
 
     test('lists what settled the replies of a session, newest first', async () => {
-      await send(...asks('u1', 'First?'), ...asks('u2', 'Second?'), ...asks('u3', 'Third?'), ...turn('r1', 'u1'));
+      await send(
+        ...prompts('u1', 'First?'),
+        ...prompts('u2', 'Second?'),
+        ...prompts('u3', 'Third?'),
+        ...turn('r1', 'u1'),
+      );
       await waive('u2', { reason: 'settled in person' });
       const all = (await read(`/sessions/${id}/obligations`)) as SessionObligations;
       expect(all.owed.map(({ messageId }) => messageId)).toEqual(['u3']);
@@ -199,25 +204,25 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
     test('updates the fleet when a reply becomes pending and when it is settled', async () => {
       const { position } = await owed();
       const reader = await target.stream(`topic=fleet&after=${position}`);
-      const told = () =>
+      const updates = () =>
         reader.frames.flatMap((frame) =>
           frame.event === 'obligation' && frame.data.agentId === id ? [[frame.data.messageId, frame.data.state]] : [],
         );
-      await send(...asks('u1', 'Well?'));
-      await reader.until(() => told().length === 1);
+      await send(...prompts('u1', 'Well?'));
+      await reader.until(() => updates().length === 1);
       await send(...turn('r1', 'u1'));
-      await reader.until(() => told().length === 2);
-      expect(told()).toEqual([
+      await reader.until(() => updates().length === 2);
+      expect(updates()).toEqual([
         ['u1', 'owed'],
         ['u1', 'answered'],
       ]);
     });
 
     test('counts a message repeated over many requests once', async () => {
-      for (const event of [...asks('u1', 'Well?'), ...asks('u1', 'Well?')]) await send(event);
+      for (const event of [...prompts('u1', 'Well?'), ...prompts('u1', 'Well?')]) await send(event);
       expect([await idsOwed(), await counts()]).toEqual([['u1'], [1, 1]]);
       await send(...turn('r1', 'u1'));
-      await send(...asks('u1', 'Well?'));
+      await send(...prompts('u1', 'Well?'));
       expect([await idsOwed(), await counts()]).toEqual([[], [0, 0]]);
     });
 

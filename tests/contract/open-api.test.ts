@@ -53,9 +53,9 @@ describe('the OpenAPI document', () => {
 
   test('documents the permission and parameters of each route', () => {
     for (const route of ROUTES) {
-      const { security, parameters, requestBody, ...said } = operationOf(route);
+      const { security, parameters, requestBody, ...documented } = operationOf(route);
       const about = [route.method, route.pattern];
-      expect([...about, said['x-permission'] ?? 'open']).toEqual([...about, route.access]);
+      expect([...about, documented['x-permission'] ?? 'open']).toEqual([...about, route.access]);
       expect([...about, security.length]).toEqual([...about, { open: 0, speak: 1 }[route.access as string] ?? 2]);
       const [query, bodies] = route.access === 'open' ? [] : [route.takes.query, route.takes.bodies];
       const inQuery = parameters.filter((one) => one.in === 'query').map(({ name }) => name);
@@ -154,22 +154,22 @@ describe('the server', () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     const inBrowser = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', accept: 'text/html' };
     const ours = { cookie, 'sec-fetch-site': 'same-origin', origin: 'http://127.0.0.1:4319' };
-    const words = (text: string) => new TextEncoder().encode(text);
-    const asks: [string, string, Record<string, string>, Uint8Array?][] = [
+    const bytes = (text: string) => new TextEncoder().encode(text);
+    const requests: [string, string, Record<string, string>, Uint8Array?][] = [
       ['GET', '/sign-in', {}],
       ['GET', `/sign-in?token=${await stage.code()}`, { ...inBrowser, 'sec-fetch-site': 'cross-site' }],
       ['GET', `/sign-in?token=${await stage.code()}`, { ...inBrowser, purpose: 'prefetch', 'sec-purpose': 'prefetch' }],
-      ['POST', '/sign-in', { ...form, ...ours }, words('token=wrong')],
-      ['POST', '/sign-in', { ...form, 'sec-fetch-site': 'cross-site' }, words('token=wrong')],
-      ['POST', '/sign-in', { ...form, ...ours }, words(`token=${'x'.repeat(20_000)}`)],
+      ['POST', '/sign-in', { ...form, ...ours }, bytes('token=wrong')],
+      ['POST', '/sign-in', { ...form, 'sec-fetch-site': 'cross-site' }, bytes('token=wrong')],
+      ['POST', '/sign-in', { ...form, ...ours }, bytes(`token=${'x'.repeat(20_000)}`)],
       ['GET', '/sign-in/provider', inBrowser],
       ['GET', '/sign-in/callback?state=x&code=y', inBrowser],
-      ['POST', '/sign-in/back-channel-logout', form, words('logout_token=x')],
+      ['POST', '/sign-in/back-channel-logout', form, bytes('logout_token=x')],
       ['POST', '/sign-out', {}],
       ['POST', '/sign-out', stage.owner],
       ['POST', '/sign-out', ours],
     ];
-    for (const [method, path, headers, body] of asks) {
+    for (const [method, path, headers, body] of requests) {
       const response = await stage.send(path, { method, as: {}, headers, body });
       const described = document.paths[path.replace(/\?.*/, '')]?.[method.toLowerCase()]?.responses[response.status];
       const ref = described?.$ref?.split('/').at(-1) ?? '';

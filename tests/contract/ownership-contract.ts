@@ -26,11 +26,11 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         await run();
       });
 
-    const told = (sessionId: string, event: AgUiEvent) => record(++seq, { agentId, sessionId, event });
+    const eventRecord = (sessionId: string, event: AgUiEvent) => record(++seq, { agentId, sessionId, event });
     const send = (sessionId: string, ...events: AgUiEvent[]) =>
       ingest(
         target,
-        events.map((event) => told(sessionId, event)),
+        events.map((event) => eventRecord(sessionId, event)),
         1,
         agentId,
       );
@@ -125,15 +125,15 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       const trigger = { kind: 'task' as const, taskIds: ['t1', 't2'], ofSessionIds: ['x', null] };
       await send(a, started('t1'));
       await send(b, started('t2'), run('RUN_STARTED', 'r1', { turn: 'between-run', trigger }));
-      const woken = async (sessionId: string) => (await turns(sessionId)).find(({ id }) => id === 'r1')?.trigger;
-      expect(await woken(b)).toMatchObject({ ofSessionIds: [a, null] });
+      const triggerIn = async (sessionId: string) => (await turns(sessionId)).find(({ id }) => id === 'r1')?.trigger;
+      expect(await triggerIn(b)).toMatchObject({ ofSessionIds: [a, null] });
       await send(a, run('RUN_STARTED', 'r1', { turn: 'between-run', trigger: { ...trigger, taskIds: ['t1'] } }));
-      expect(await woken(a)).toEqual({ kind: 'task', taskIds: ['t1'] });
+      expect(await triggerIn(a)).toEqual({ kind: 'task', taskIds: ['t1'] });
     });
 
     test('moves progress and subagent output to the owner, leaving no line in the reporting session', async () => {
       await send(a, started('t1', { task_type: 'local_agent' }));
-      const says = (type: string, more: object = {}): AgUiEvent => ({
+      const subagentEvent = (type: string, more: object = {}): AgUiEvent => ({
         type,
         messageId: 'm1',
         subagentRunId: 't1',
@@ -143,9 +143,9 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         b,
         custom('task:progress', { task_id: 't1', summary: 'Half way', last_tool_name: 'Read' }),
         custom('task:updated', { task_id: 't1', error: 'One failed' }),
-        says('TEXT_MESSAGE_START', { role: 'assistant' }),
-        says('TEXT_MESSAGE_CONTENT', { delta: 'I found it' }),
-        says('TEXT_MESSAGE_END'),
+        subagentEvent('TEXT_MESSAGE_START', { role: 'assistant' }),
+        subagentEvent('TEXT_MESSAGE_CONTENT', { delta: 'I found it' }),
+        subagentEvent('TEXT_MESSAGE_END'),
       );
       expect(await tasks(a)).toMatchObject([{ summary: 'Half way', lastToolName: 'Read', error: 'One failed' }]);
       const detail = await read(`/sessions/${a}/tasks/t1`);
@@ -185,9 +185,9 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       const own = { id: 't1', status: 'failed', exitCode: 3, error: null, reportedBy: null };
       expect(await tasks(a)).toMatchObject([own]);
       expect((await read(`/sessions/${a}`)).session).toMatchObject({ runningTaskCount: 0 });
-      const told = () => reader.frames.flatMap((frame) => (frame.event === 'task' ? [frame.data] : []));
-      await reader.until(() => told().some(({ status }) => status === 'failed'));
-      expect(told().at(-1)).toMatchObject(own);
+      const updates = () => reader.frames.flatMap((frame) => (frame.event === 'task' ? [frame.data] : []));
+      await reader.until(() => updates().some(({ status }) => status === 'failed'));
+      expect(updates().at(-1)).toMatchObject(own);
       await reader.cancel();
       await send(c, ended('t1', { status: 'completed', exit_code: 0 }));
       await send(c, custom('task:updated', { task_id: 't1', status: 'completed', error: 'Late' }));
@@ -235,12 +235,12 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
     });
 
     test('ignores a producer’s claims about reporters and assignments', async () => {
-      const says = (event: AgUiEvent): AgUiEvent => ({
+      const claiming = (event: AgUiEvent): AgUiEvent => ({
         ...event,
         metadata: { interlude: { reportedBy: 'x', assignedBy: 'operator' } },
       });
-      await send(a, started('t1'), started('t2'), says(ended('t1')));
-      await send(b, says(ended('t2')), says(ended('t3')));
+      await send(a, started('t1'), started('t2'), claiming(ended('t1')));
+      await send(b, claiming(ended('t2')), claiming(ended('t3')));
       expect(await tasks(a)).toMatchObject([
         { id: 't1', reportedBy: null, assignedBy: null },
         { id: 't2', reportedBy: b, assignedBy: null },
@@ -293,7 +293,12 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
     test('resolves the records of a batch in their order', async () => {
       const answer = await ingest(
         target,
-        [told(a, marker), told(b, ended('t1')), told(a, started('t1')), told(b, ended('t1'))],
+        [
+          eventRecord(a, marker),
+          eventRecord(b, ended('t1')),
+          eventRecord(a, started('t1')),
+          eventRecord(b, ended('t1')),
+        ],
         1,
         agentId,
       );
@@ -307,7 +312,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       const own = (sessionId: string, event: AgUiEvent) => record(++seq, { agentId: other, sessionId, event });
       const { rejected } = await ingest(
         target,
-        [own(`${other}-1`, marker), own(`${other}-2`, ended('t1')), told(b, ended('t1'))],
+        [own(`${other}-1`, marker), own(`${other}-2`, ended('t1')), eventRecord(b, ended('t1'))],
         1,
         agentId,
       );
@@ -320,9 +325,9 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       const { position } = await send(b, marker);
       const reader = await target.stream(`topic=fleet&topic=session:${a}&topic=session:${b}&after=${position}`);
       await send(b, ended('t1'), run('RUN_STARTED', 'r1', wokenBy('t1')));
-      const heard = () => reader.frames.flatMap((frame) => (frame.event === 'session-event' ? [frame.data] : []));
-      await reader.until(() => heard().length === 4);
-      expect(heard().map((data) => [data.sessionId, data.event.name ?? data.event.type])).toEqual([
+      const frames = () => reader.frames.flatMap((frame) => (frame.event === 'session-event' ? [frame.data] : []));
+      await reader.until(() => frames().length === 4);
+      expect(frames().map((data) => [data.sessionId, data.event.name ?? data.event.type])).toEqual([
         [a, 'task:completed'],
         [b, 'interlude:task-elsewhere'],
         [b, 'RUN_STARTED'],
@@ -382,10 +387,10 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         const { records } = await park();
         expect((await post(`${records[0]?.position}/assign`, { sessionId: b })).status).toBe(200);
         expect(await tasks(b)).toMatchObject([{ status: 'failed', reportedBy: null, assignedBy: 'operator' }]);
-        const said = (await items(b)).flatMap((item) =>
+        const assigned = (await items(b)).flatMap((item) =>
           item.kind === 'notice' && item.code === 'parked-assigned' ? [item] : [],
         );
-        expect(said.map(({ text, ofSessionId }) => [text, ofSessionId])).toEqual([
+        expect(assigned.map(({ text, ofSessionId }) => [text, ofSessionId])).toEqual([
           ['What was told here of the task “t9” was assigned to this session by operator.', undefined],
         ]);
         expect((await agent()).agent.parkedCount).toBe(1);
@@ -426,13 +431,13 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
 
       test('are not settled under a clientId that another command used', async () => {
         const { records } = await park();
-        const [of9, , of8] = records.map(({ position }) => position);
-        expect((await post(`${of9}/discard`, { reason: 'of an old run', clientId: 'k1' })).status).toBe(200);
+        const [newest, , third] = records.map(({ position }) => position);
+        expect((await post(`${newest}/discard`, { reason: 'of an old run', clientId: 'k1' })).status).toBe(200);
         for (const [path, body] of [
-          [`${of9}/discard`, { reason: 'another', clientId: 'k1' }],
-          [`${of9}/assign`, { sessionId: a, clientId: 'k1' }],
-          [`${of8}/discard`, { reason: 'of an old run', clientId: 'k1' }],
-          [`${of8}/assign`, { sessionId: a, clientId: 'k1' }],
+          [`${newest}/discard`, { reason: 'another', clientId: 'k1' }],
+          [`${newest}/assign`, { sessionId: a, clientId: 'k1' }],
+          [`${third}/discard`, { reason: 'of an old run', clientId: 'k1' }],
+          [`${third}/assign`, { sessionId: a, clientId: 'k1' }],
         ] as const) {
           const refused = await post(path, body);
           expect([refused.status, (await errorOf(refused)).reason]).toEqual([409, 'client_id_reused']);

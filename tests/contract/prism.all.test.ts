@@ -17,7 +17,7 @@ const shared = sharedServer(() => serverBehindPrism());
 const quiet = sharedServer(() => serverBehindPrism());
 /** The receiver of the webhook does not respond. */
 const SETTINGS = { INTERLUDE_EMBED_ORIGINS: CONSOLE, INTERLUDE_WEBHOOK_URL: 'http://127.0.0.1:9/' };
-const equipped = sharedServer(() => serverBehindPrism(SETTINGS));
+const withWebhook = sharedServer(() => serverBehindPrism(SETTINGS));
 
 /** Operations that are refused without an identity provider, which no server here has. */
 const REFUSED = ['POST /sign-in/back-channel-logout', 'PUT /api/v1/members/:memberId'];
@@ -26,7 +26,7 @@ const nameOf = ({ method, pattern }: Route) => `${method} ${pattern}`;
 
 suites('behind Prism', () => {
   afterEach(async () => {
-    for (const open of [shared, quiet, equipped]) expect((await open()).takeViolations()).toEqual([]);
+    for (const open of [shared, quiet, withWebhook]) expect((await open()).takeViolations()).toEqual([]);
   });
 
   describeContract('behind Prism', shared);
@@ -34,7 +34,7 @@ suites('behind Prism', () => {
   describeReadsContract('behind Prism', quiet);
 
   test('answers every route as documented', async () => {
-    const target = await equipped();
+    const target = await withWebhook();
     const send = (path: string, { method = 'GET', body, headers = {} }: Sent = {}) => {
       const isRaw = body === undefined || body instanceof Uint8Array;
       const type: Headers = isRaw ? {} : { 'content-type': 'application/json' };
@@ -65,14 +65,14 @@ suites('behind Prism', () => {
   });
 
   test('has validated a successful response of every operation', async () => {
-    const targets = await Promise.all([shared(), quiet(), equipped()]);
+    const targets = await Promise.all([shared(), quiet(), withWebhook()]);
     const statusesOf = (name: string) => targets.flatMap(({ validated }) => [...(validated.get(name) ?? [])]);
     const names = ROUTES.filter((route) => targets[0].passes(route)).map(nameOf);
     expect(names.filter((name) => !statusesOf(name).some((status) => status < 300))).toEqual(REFUSED);
   });
 
   test('reports an undocumented response of any operation', async () => {
-    const target = await equipped();
+    const target = await withWebhook();
     const unnoticed: string[] = [];
     for (const route of ROUTES.filter((one) => target.passes(one))) {
       const status = 'status' in route ? route.status : 200;

@@ -248,7 +248,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
       test('can be filtered and searched, with counts by state of all matches', async () => {
         const of = (name: string, ...events: object[]) =>
           events.map((one) => ({ ...event(one as AgUiEvent), sessionId: `${id}-${name}` }));
-        const says = (role: string, delta: string) => [
+        const writes = (role: string, delta: string) => [
           { type: 'TEXT_MESSAGE_START', messageId: `${role}-${delta}`, role },
           { type: 'TEXT_MESSAGE_CONTENT', messageId: `${role}-${delta}`, delta },
           { type: 'TEXT_MESSAGE_END', messageId: `${role}-${delta}` },
@@ -256,9 +256,9 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         const started = { type: 'RUN_STARTED', threadId: id, runId: 'r1' };
         const ended = { type: 'RUN_FINISHED', threadId: id, runId: 'r1' };
         await send(
-          ...of('one', ...says('user', `Mend the Zebra-${id}`), started),
-          ...of('two', ...says('user', `zebra-${id} again`), started, ended),
-          ...of('three', started, ...says('assistant', `It was zebra-${id}, ok`)),
+          ...of('one', ...writes('user', `Mend the Zebra-${id}`), started),
+          ...of('two', ...writes('user', `zebra-${id} again`), started, ended),
+          ...of('three', started, ...writes('assistant', `It was zebra-${id}, ok`)),
           ...of('four', started, { type: 'RUN_ERROR', threadId: id, runId: 'r1', message: `no ZEBRA-${id}` }),
           ...of('five', started, ended),
         );
@@ -293,9 +293,9 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect((await found({ q, agent: 'nobody' })).names).toEqual([]);
         expect((await found({ q: `"${q}" OR *` })).names).toEqual([]);
         // A replaced text is not found any more; the current text is, during the turn and after it.
-        await send(...of('two', { ...started, runId: 'r2' }, ...says('assistant', `A quagga-${id}`)));
+        await send(...of('two', { ...started, runId: 'r2' }, ...writes('assistant', `A quagga-${id}`)));
         expect((await found({ q: `quagga-${id}` })).names).toEqual(['two']);
-        await send(...of('two', { ...ended, runId: 'r2' }), ...of('three', ended, ...says('assistant', 'Nothing')));
+        await send(...of('two', { ...ended, runId: 'r2' }), ...of('three', ended, ...writes('assistant', 'Nothing')));
         expect((await found({ q: `quagga-${id}` })).names).toEqual(['two']);
         expect((await found({ q })).names).toEqual(['four', 'one', 'two']);
         for (const query of ['state=asleep', `q=${'x'.repeat(201)}`, `q=${q}&after=agent.1.x`]) {
@@ -405,11 +405,11 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
 
     describe('tasks', () => {
       test('are listed with running ones first, and the omitted are counted', async () => {
-        const told = (name: string, at: number) =>
+        const taskEvent = (name: string, at: number) =>
           event({ type: 'CUSTOM', name: `task:${name}`, value: { task_id: `t${at}`, description: `Task ${at}` } });
         const all = Array.from({ length: 1_200 }, (_, at) => at);
-        await send(...all.map((at) => told('started', at)));
-        await send(...all.filter((at) => at !== 3).map((at) => told('completed', at)));
+        await send(...all.map((at) => taskEvent('started', at)));
+        await send(...all.filter((at) => at !== 3).map((at) => taskEvent('completed', at)));
         const list = await read<TaskList>(`/sessions/${id}/tasks`);
         expect(list.omitted).toBe(200);
         expect(list.tasks.map((task) => task.id)).toEqual(['t3', ...all.slice(-999).map((at) => `t${at}`)]);
@@ -442,13 +442,13 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
       });
 
       test('include the output of their subagent, which is in no turn', async () => {
-        const said = { messageId: 'sub', subagentRunId: 't1' };
+        const subagentMessage = { messageId: 'sub', subagentRunId: 't1' };
         await send(
           event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
           event(started),
-          event({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...said }),
-          event({ type: 'TEXT_MESSAGE_CONTENT', delta: 'three findings', ...said }),
-          event({ type: 'TEXT_MESSAGE_END', ...said }),
+          event({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...subagentMessage }),
+          event({ type: 'TEXT_MESSAGE_CONTENT', delta: 'three findings', ...subagentMessage }),
+          event({ type: 'TEXT_MESSAGE_END', ...subagentMessage }),
         );
         const detail = await read<TaskDetail>(`/sessions/${id}/tasks/t1`);
         expect(detail.task.description).toBe('the build');
@@ -460,13 +460,13 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
 
       test('are kept apart by run when an agent reuses an id', async () => {
         for (const [index, runId] of ['x', 'y'].entries()) {
-          const said = { messageId: `sub-${runId}`, subagentRunId: 't1' };
+          const subagentMessage = { messageId: `sub-${runId}`, subagentRunId: 't1' };
           const value = { task_id: 't1', run_id: runId, description: `run ${runId}` };
           await send(
             event({ type: 'CUSTOM', name: 'task:started', value }),
-            event({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...said }),
-            event({ type: 'TEXT_MESSAGE_CONTENT', delta: `said in ${runId}`, ...said }),
-            event({ type: 'TEXT_MESSAGE_END', ...said }),
+            event({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...subagentMessage }),
+            event({ type: 'TEXT_MESSAGE_CONTENT', delta: `said in ${runId}`, ...subagentMessage }),
+            event({ type: 'TEXT_MESSAGE_END', ...subagentMessage }),
             event({
               type: 'CUSTOM',
               name: 'task:completed',

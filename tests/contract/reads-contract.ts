@@ -6,7 +6,7 @@ import { apiPaths, type ServerTarget } from '../support/server-target';
 
 const AGENT = 'reader';
 const SESSION = 'read';
-const THERE = { agentId: AGENT, sessionId: SESSION, taskId: 't1', requestId: 'q1', messageId: 'm1', commandId: 'c1' };
+const KNOWN = { agentId: AGENT, sessionId: SESSION, taskId: 't1', requestId: 'q1', messageId: 'm1', commandId: 'c1' };
 
 /** Queries of routes that require one. */
 const QUERIES: Record<string, string[]> = {
@@ -100,7 +100,7 @@ export function describeReadsContract(name: string, makeTarget: () => Promise<Se
         token: { authorization: `Bearer ${target.token}` },
       };
       for (const [caller, headers] of Object.entries(callers)) {
-        for (const ids of [THERE, {}]) {
+        for (const ids of [KNOWN, {}]) {
           for (const path of await readsOf(ids)) {
             const isOwnStream = caller === 'token' && path.endsWith('/commands');
             if (isOwnStream) continue;

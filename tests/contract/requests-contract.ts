@@ -47,7 +47,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         input: { command, timeout: 5 },
         ...more,
       });
-    const asks = (requestId: string, question: string) =>
+    const openQuestion = (requestId: string, question: string) =>
       opens(requestId, '', { kind: 'question', tool_name: 'AskUserQuestion', input: { questions: [{ question }] } });
     const resolves = (requestId: string, outcome: string) =>
       custom('request:resolved', { request_id: requestId, outcome });
@@ -145,10 +145,10 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     test('may carry an input as large as the request’s, with every other field', async () => {
       // JSON size on the wire: no text here needs escapes.
       const valuesIn = (value: unknown) => JSON.stringify(value).match(/[,[{]/g)?.length ?? 0;
-      const asking = (input: object) => custom('request:opened', { request_id: 'q', input });
-      const around = valuesIn(record(1, { agentId: id, sessionId: id, event: asking({}) }));
+      const requestOf = (input: object) => custom('request:opened', { request_id: 'q', input });
+      const around = valuesIn(record(1, { agentId: id, sessionId: id, event: requestOf({}) }));
       const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`${at}`, at]));
-      await send(starts, asking(wide(MAX_RECORD_VALUES - around + 1)));
+      await send(starts, requestOf(wide(MAX_RECORD_VALUES - around + 1)));
       const { input, digest } = await request();
       expect(valuesIn(input) + around - 1).toBe(MAX_RECORD_VALUES);
       const body = { behavior: 'allow', message: 'yes', updatedInput: input, remember: true, digest, clientId: 'c' };
@@ -206,7 +206,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test('carry the request’s digest and position to the runner, whether or not the sender named them', async () => {
-      await send(starts, opens('p', 'ls'), asks('q', 'Which?'));
+      await send(starts, opens('p', 'ls'), openQuestion('q', 'Which?'));
       const [permission, question] = await requests();
       expect((await answer('p', { behavior: 'allow' })).status).toBe(202);
       expect((await answer('q', { answers: { 'Which?': 'A' }, digest: question?.digest })).status).toBe(202);
@@ -218,7 +218,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
 
     test('carry every field, including `__proto__`, and differ when it differs', async () => {
       const own = (text: string): object => JSON.parse(text);
-      await send(starts, opens('p', 'ls'), asks('q', '__proto__'));
+      await send(starts, opens('p', 'ls'), openQuestion('q', '__proto__'));
       const decision = { behavior: 'allow', updatedInput: own('{"a":1,"__proto__":{"x":1}}'), clientId: 'c' };
       expect((await answer('p', decision)).status).toBe(202);
       expect((await answer('p', decision)).status).toBe(202);
@@ -249,9 +249,9 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test('are refused when the same id asks something else, with the current digest', async () => {
-      await send(starts, opens('p', 'ls'), asks('q', 'Which?'));
+      await send(starts, opens('p', 'ls'), openQuestion('q', 'Which?'));
       const [permission, question] = await requests();
-      await send(opens('p', 'rm -rf .'), asks('q', 'Really?'));
+      await send(opens('p', 'rm -rf .'), openQuestion('q', 'Really?'));
       const now = (await requests()).filter(({ outcome }) => outcome === null);
       expect(now.map(({ input }) => input)).toMatchObject([
         { command: 'rm -rf .' },
@@ -305,27 +305,27 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       ['a question without input', { kind: 'question', tool_name: undefined, input: undefined }],
       ['a question with an empty input', { kind: 'question', input: {} }],
       ['a permission without input', { input: undefined }],
-    ])('are bound to the title where that is the question: %s', async (_, asked) => {
-      await send(starts, opens('p', '', { title: 'Deploy to staging?', ...asked }));
+    ])('are bound to the title where that is the question: %s', async (_, fields) => {
+      await send(starts, opens('p', '', { title: 'Deploy to staging?', ...fields }));
       const { digest } = await request();
-      const body = 'kind' in asked ? { answers: { it: 'Yes' }, digest } : { behavior: 'allow', digest };
+      const body = 'kind' in fields ? { answers: { it: 'Yes' }, digest } : { behavior: 'allow', digest };
       expect((await answer('p', body)).status).toBe(202);
-      await send(opens('p', '', { title: 'Deploy to staging?', ...asked }));
+      await send(opens('p', '', { title: 'Deploy to staging?', ...fields }));
       expect((await request()).digest).toBe(digest);
-      await send(opens('p', '', { title: 'Deploy to production?', ...asked }));
+      await send(opens('p', '', { title: 'Deploy to production?', ...fields }));
       expect(await sent()).toEqual([]);
       expect(await request()).toMatchObject({ title: 'Deploy to production?', outcome: null, answer: null });
       expect(await refusal(await answer('p', body))).toEqual([409, 'request_changed']);
     });
 
     test('are bound to the whole text of a long question', async () => {
-      const asks = (end: string) =>
+      const questionEnding = (end: string) =>
         opens('p', '', { kind: 'question', input: {}, title: `${'x'.repeat(4_100)}${end}` });
-      await send(starts, asks('staging?'));
+      await send(starts, questionEnding('staging?'));
       const { digest } = await request();
       const body = { answers: { it: 'Yes' }, digest };
       expect((await answer('p', body)).status).toBe(202);
-      await send(asks('production?'));
+      await send(questionEnding('production?'));
       expect(await sent()).toEqual([]);
       expect((await request()).title).toMatch(/production\?$/);
       expect(await refusal(await answer('p', body))).toEqual([409, 'request_changed']);
@@ -365,12 +365,12 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test('are cancelled and shown as such when the agent asks something else under the same id', async () => {
-      await send(starts, opens('p', 'ls'), asks('q', 'Which?'), opens('other', 'id'));
+      await send(starts, opens('p', 'ls'), openQuestion('q', 'Which?'), opens('other', 'id'));
       const before = await requests();
       const allowed = await (await answer('p', { behavior: 'allow' })).json();
       await answer('q', { answers: { 'Which?': 'A' } });
       const kept = await (await answer('other', { behavior: 'allow' })).json();
-      await send(opens('p', 'rm -rf .'), asks('q', 'Really?'));
+      await send(opens('p', 'rm -rf .'), openQuestion('q', 'Really?'));
       expect((await sent()).map((command) => command.id)).toEqual([kept.commandId]);
       const because = 'the agent asked again under the same id: read the new request';
       expect(await notices()).toEqual([
@@ -421,7 +421,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     describe('to requests derived from the agent’s output', () => {
       const finishes = (more: object = {}): AgUiEvent => ({ type: 'RUN_FINISHED', threadId: 's', runId: 'r', ...more });
       const interrupted = (...interrupts: object[]) => finishes({ outcome: { type: 'interrupt', interrupts } });
-      const says = (messageId: string): AgUiEvent[] => [
+      const writes = (messageId: string): AgUiEvent[] => [
         { type: 'TEXT_MESSAGE_START', messageId, role: 'user' },
         { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: 'Blue' },
         { type: 'TEXT_MESSAGE_END', messageId },
@@ -481,7 +481,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
 
       test('are given by the next message, from anyone', async () => {
         await send(starts, ...call, interrupted({ id: 'i' }, { id: 'p', toolCallId: 'b' }));
-        await send(...says('m'));
+        await send(...writes('m'));
         expect((await requests()).map(({ outcome }) => outcome)).toEqual(['answered', 'answered', 'answered']);
         expect(await summary()).toMatchObject({ state: 'working', pendingRequestCount: 0 });
         expect(await refusal(await answer('c', { answers: { it: 'red' } }))).toEqual([409, 'request_resolved']);
@@ -527,7 +527,10 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         ['before the run ends', [own(), finishes()]],
         ['after the run has ended', [finishes(), own()]],
         ['after the run, under another id', [finishes(), own('q')]],
-        ['after the run, with another input', [finishes(), { ...own(), value: { ...(own().value as object), input: {} } }]],
+        [
+          'after the run, with another input',
+          [finishes(), { ...own(), value: { ...(own().value as object), input: {} } }],
+        ],
       ] as [string, AgUiEvent[]][])('are not duplicated by an agent that reports them %s', async (_, events) => {
         await send(starts, ...call, ...events.slice(0, -1));
         await send(...events.slice(-1));
@@ -535,7 +538,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         expect(others).toEqual([]);
         expect(item).toMatchObject({ toolCallId: 'c', outcome: null });
         expect(await summary()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
-        await send(...says('m'));
+        await send(...writes('m'));
         // The agent reports the outcome itself.
         expect((await request()).outcome).toBe(null);
         await send(resolves(item?.id ?? '', 'answered'));

@@ -63,9 +63,9 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
       const summary = async (): Promise<SessionSummary> => (await read(id)).session;
       const before = await summary();
       const turns = async () => ((await read(`${id}/transcript`)) as TranscriptPage).turns;
-      const said = JSON.stringify(await turns());
+      const text = JSON.stringify(await turns());
       await send([output({ text: 'noise\n', status: 'completed' })]);
-      expect(JSON.stringify(await turns())).toBe(said);
+      expect(JSON.stringify(await turns())).toBe(text);
       expect(await summary()).toMatchObject({ lastEventAt: before.lastEventAt, runningTaskCount: 1 });
     });
 
@@ -117,17 +117,17 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
       await send([started(), output({ text: 'x'.repeat(MAX_TASK_OUTPUT_BYTES) })]);
       await send(Array.from({ length: 2_000 }, () => output({ text: 'y' })));
       await send([output({ text: 'z' })]);
-      const told = text(await kept()) ?? '';
-      expect([told.length, told.slice(-3)]).toEqual([MAX_TASK_OUTPUT_BYTES, 'yyz']);
+      const keptText = text(await kept()) ?? '';
+      expect([keptText.length, keptText.slice(-3)]).toEqual([MAX_TASK_OUTPUT_BYTES, 'yyz']);
     });
 
     test('is truncated to the newest in few rows, equal live and reloaded from any position', async () => {
       const position = async () => String((await read(`${id}/transcript`)).position);
       await send([started()]);
-      const begin = await kept();
-      const reader = await target.stream(`topic=session:${id}&after=${begin.position}`);
+      const before = await kept();
+      const reader = await target.stream(`topic=session:${id}&after=${before.position}`);
       await reader.frame('up-to-date');
-      const snapshots: TaskOutputDetail[] = [begin];
+      const snapshots: TaskOutputDetail[] = [before];
       let at = 0;
       for (let piece = 0; piece < 150; piece++) {
         // Some pieces are skipped, and some repeated from an earlier offset.

@@ -90,7 +90,7 @@ function besideNewer(where: string, place: Place, suites: readonly ((name: strin
       await first.database.writes.run((transaction) =>
         transaction.execute({ sql: 'UPDATE compatibility SET oldest_writer = ?', args: [LATER] }),
       );
-      const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+      const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
       // A running server is refused, and so is a starting one.
       const late = await sendEvents(first, { producer: { id: 'beside', epoch: 1 }, records: [own(3)] });
       expect({ status: late.status, ...(await errorOf(late)) }).toMatchObject({
@@ -100,16 +100,16 @@ function besideNewer(where: string, place: Place, suites: readonly ((name: strin
       expect((await first.get('/readyz')).status).toBe(503);
       expect((await first.get('/api/v1/sessions/beside')).status).toBe(200);
       const third = serverFor({ INTERLUDE_DATABASE_URL: await place.url(), INTERLUDE_TOKEN: first.token });
-      const asked = new Request('http://127.0.0.1/api/v1/sessions', {
+      const request = new Request('http://127.0.0.1/api/v1/sessions', {
         headers: { authorization: `Bearer ${first.token}` },
       });
-      const refused = await third.handle(asked);
+      const refused = await third.handle(request);
       expect(refused.status).toBe(503);
       expect(refused.headers.get('retry-after')).toBe('5');
       expect((await errorOf(refused)).message).toMatch(/was written by a newer Interlude\. Update this one/);
       await third.close();
       // The first server's sweep fails as well, and is reported once.
-      await expect.poll(() => said.mock.calls.flat().join()).toContain('commands: delivery is delayed');
+      await expect.poll(() => logged.mock.calls.flat().join()).toContain('commands: delivery is delayed');
       vi.restoreAllMocks();
     });
   });

@@ -12,8 +12,8 @@ test('three tasks that fail in turn are each named on their card and by the turn
   await expect
     .poll(() => names(page.getByRole('group', { name: /^Task / })))
     .toEqual(['Task Poll 1: failed', 'Task Poll 2: failed', 'Task Poll 3: failed']);
-  const woken = (await names(page.getByRole('article', { name: /^Between-run turn: woken by / }))).join(', ');
-  for (const one of [1, 2, 3]) expect(woken).toContain(`Poll ${one} (failed, exit ${one})`);
+  const turnNames = (await names(page.getByRole('article', { name: /^Between-run turn: woken by / }))).join(', ');
+  for (const one of [1, 2, 3]) expect(turnNames).toContain(`Poll ${one} (failed, exit ${one})`);
   await it.leave(page);
 });
 

@@ -9,9 +9,9 @@ const it = perFile(visit);
 
 test('a message waits for its uploads, and is not sent when one failed', async () => {
   const { runner, page, composer, attached, close } = await takingAgent(it, 'attach-all-waiter');
-  let [isAway, letGo] = [true, () => {}];
+  let [isAway, letUploadsPass] = [true, () => {}];
   const held = new Promise<void>((resolve) => {
-    letGo = resolve;
+    letUploadsPass = resolve;
   });
   await page.route('**/api/v1/sessions/*/attachments?*', async (route) => {
     if (isAway) return route.abort();
@@ -30,7 +30,7 @@ test('a message waits for its uploads, and is not sent when one failed', async (
   await composer.press('Enter');
   await page.getByText('The message is sent once everything is attached.').waitFor();
   expect(runner.commands).toEqual([]);
-  letGo();
+  letUploadsPass();
   const command = await runner.next('message');
   expect(command.body).toMatchObject({ text: 'Read it', attachments: [{ name: 'a.txt' }] });
   expect(await composer.inputValue()).toBe('');

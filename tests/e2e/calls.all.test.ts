@@ -12,7 +12,7 @@ beforeAll(async () => {
   agent = new EventWriter(it.server, 'calls-all-editor');
 });
 
-const begun = (id: string, name: string, args: object): AgUiEvent[] => [
+const startedCall = (id: string, name: string, args: object): AgUiEvent[] => [
   { type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name },
   { type: 'TOOL_CALL_ARGS', toolCallId: id, delta: JSON.stringify(args) },
   { type: 'TOOL_CALL_END', toolCallId: id },
@@ -27,10 +27,10 @@ test('a call that waits for a person has neither spinner nor clock, and no butto
   const command = { command: 'rm -rf build' };
   await agent.write('calls-waits', [
     { type: 'RUN_STARTED', threadId: 's', runId: 'r' },
-    ...begun('no', 'Bash', command),
+    ...startedCall('no', 'Bash', command),
     request('opened', 'no', { title: 'Do one', input: command }),
     request('resolved', 'no', { outcome: 'denied' }),
-    ...begun('yes', 'Bash', { command: 'ls' }),
+    ...startedCall('yes', 'Bash', { command: 'ls' }),
     request('opened', 'yes', { title: 'Do two', input: { command: 'ls' } }),
   ]);
   const page = await it.open('/sessions/calls-waits');
@@ -69,13 +69,13 @@ test('a call with its request elsewhere has no spinner, and clocks are the serve
   const command = { command: 'ls' };
   await agent.write('calls-apart', [
     { type: 'RUN_STARTED', threadId: 's', runId: 'r1' },
-    ...begun('late', 'Bash', command),
+    ...startedCall('late', 'Bash', command),
     { type: 'RUN_FINISHED', threadId: 's', runId: 'r1' },
     request('opened', 'late', { title: 'Asked once the run is over', input: command }),
     { type: 'RUN_STARTED', threadId: 's', runId: 'r2' },
-    ...begun('t', 'Agent', { description: 'Look around' }),
+    ...startedCall('t', 'Agent', { description: 'Look around' }),
     taskStarted('t1', 'Look around', { task_type: 'local_agent', tool_use_id: 't' }),
-    ...begun('inner', 'Bash', { command: 'ls inner' }).map((event) => ({ ...event, ...ofTask })),
+    ...startedCall('inner', 'Bash', { command: 'ls inner' }).map((event) => ({ ...event, ...ofTask })),
     request('opened', 'inner', { title: 'Asked by the subagent', input: command }),
   ]);
   const page = await it.context.newPage();
@@ -91,7 +91,7 @@ test('a call with its request elsewhere has no spinner, and clocks are the serve
     await call.waitFor();
     expect(await call.locator('time, .animate-turn').count()).toBe(0);
   }
-  const asked = page.getByRole('region', { name: 'Permission: “Asked by the subagent”' });
-  expect(await asked.locator('time').allTextContents()).toEqual([expect.stringMatching(/^0:\d\d$/)]);
+  const pinned = page.getByRole('region', { name: 'Permission: “Asked by the subagent”' });
+  expect(await pinned.locator('time').allTextContents()).toEqual([expect.stringMatching(/^0:\d\d$/)]);
   await page.close();
 });

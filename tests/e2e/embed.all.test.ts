@@ -50,8 +50,8 @@ test('a frame with a revoked token requests another, says when none arrives, and
   await showsTranscript(frame);
   it.console.refuses = true;
   await it.front.revoke(it.front.tokens.at(-1) ?? '');
-  const words = frame.getByRole('alert').filter({ hasText: 'has given no new token' });
-  await words.waitFor();
+  const alert = frame.getByRole('alert').filter({ hasText: 'has given no new token' });
+  await alert.waitFor();
   await frame.getByText('Here I am').waitFor();
   expect(await embedStates(page)).toEqual(['connected', 'signed-out']);
   expect((await embedEvents(page)).find(({ type }) => type === 'token-error')).toMatchObject({
@@ -59,9 +59,9 @@ test('a frame with a revoked token requests another, says when none arrives, and
   });
   await agent.write(sessionId, userTurn('r2', 'Go on', 'Said meanwhile'));
   it.console.refuses = false;
-  await words.getByRole('button', { name: 'Try again' }).click();
+  await alert.getByRole('button', { name: 'Try again' }).click();
   await showsTranscript(frame, 'Said meanwhile');
-  await expect.poll(() => words.count()).toBe(0);
+  await expect.poll(() => alert.count()).toBe(0);
   await page.close();
 });
 
@@ -104,9 +104,9 @@ test('a frame loads pictures and files with its token', async () => {
     ({ path, method }) => path.includes('/attachments/') && method === 'GET',
   );
   expect(fetched.map(({ bearer, hasCookie }) => [bearer?.startsWith('ile_'), hasCookie])).toEqual([[true, false]]);
-  const saves = page.waitForEvent('download');
+  const download = page.waitForEvent('download');
   await frame.getByRole('link', { name: /a\.png/ }).click();
-  expect((await saves).suggestedFilename()).toBe('a.png');
+  expect((await download).suggestedFilename()).toBe('a.png');
   await page.close();
 
   const logs = await it.open('crossSite', `agentLogs=${agentId}`);
@@ -147,8 +147,8 @@ test('a frame refuses a token for another console’s pages, and names that cons
   expect(await frame.getByText('Here I am').count()).toBe(0);
   expect((await embedEvents(page)).at(-1)).toMatchObject({ type: 'state', state: 'error' });
   const used = it.front.tokens.at(-1);
-  const asked = it.front.passed.filter(({ bearer }) => bearer === used);
-  expect(asked.map(({ path }) => path)).toEqual(['/api/v1/me']);
+  const requests = it.front.passed.filter(({ bearer }) => bearer === used);
+  expect(requests.map(({ path }) => path)).toEqual(['/api/v1/me']);
   await page.close();
 });
 

@@ -44,7 +44,7 @@ test('the inbox, an open request in it, and its two panels have no axe violation
 });
 
 test('an overdue reply names who waits, and is settled with the agent’s text in its row or in its session', async () => {
-  const asksWho = (messageId: string, delta: string): AgUiEvent[] => [
+  const message = (messageId: string, delta: string): AgUiEvent[] => [
     { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Grace' },
     { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
     { type: 'TEXT_MESSAGE_END', messageId },
@@ -52,8 +52,8 @@ test('an overdue reply names who waits, and is settled with the agent’s text i
   const trigger = { kind: 'task' as const, taskIds: ['t1'] };
   await agent.write('owes', [
     ...userTurn('r1', 'Watch the deployment', 'Watching.'),
-    ...asksWho('w1', 'Which **port** is it?'),
-    ...asksWho('w2', 'Who deployed?'),
+    ...message('w1', 'Which **port** is it?'),
+    ...message('w2', 'Who deployed?'),
     { type: 'RUN_STARTED', threadId: 'owes', runId: 'r2', metadata: { interlude: { turn: 'between-run', trigger } } },
     { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm9', role: 'assistant', delta: 'It listens on port 8080.' },
     { type: 'RUN_FINISHED', threadId: 'owes', runId: 'r2' },

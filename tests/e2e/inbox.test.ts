@@ -36,22 +36,22 @@ async function otherWindow(): Promise<Page> {
 test('an item links to its subject, shows its claimant to everyone, and stays in place until the pointer leaves', async () => {
   const mine = await it.load('/inbox');
   await live(mine);
-  const asked = group(mine, 'Permissions').getByRole('link', { name: /List the files/ });
-  expect(await asked.textContent()).toContain('builder · List the files');
+  const requestLink = group(mine, 'Permissions').getByRole('link', { name: /List the files/ });
+  expect(await requestLink.textContent()).toContain('builder · List the files');
   await group(mine, 'Failures')
     .getByRole('link', { name: /“No credit left” builder · Mend the login test/ })
     .waitFor();
-  await asked.click();
+  await requestLink.click();
   await mine.getByRole('region', { name: 'Permission: “List the files”' }).waitFor();
   await mine.goBack();
 
   const theirs = await otherWindow();
   const owner = { authorization: `Bearer ${it.server.token}` };
-  const made = await mine.request.post(`${it.server.url}/api/v1/tokens`, {
+  const created = await mine.request.post(`${it.server.url}/api/v1/tokens`, {
     headers: owner,
     data: { role: 'operator', name: 'Ada' },
   });
-  const { token } = await made.json();
+  const { token } = await created.json();
   const [item] = (await it.read<InboxList>('/inbox?kind=permission')).items;
   await mine.request.post(`${it.server.url}/api/v1/inbox/marks`, {
     headers: { authorization: `Bearer ${token}` },
@@ -168,13 +168,13 @@ test('the desktop notifies once for all tabs, and the notification closes when t
   for (const page of it.context.pages()) await page.close();
   // Records the browser's notifications and their closing.
   await it.context.addInitScript(() => {
-    const made: { title: string; isClosed: boolean }[] = [];
+    const notices: { title: string; isClosed: boolean }[] = [];
     const Real = Notification;
     class Recorded extends Real {
       constructor(title: string, options?: NotificationOptions) {
         super(title, options);
         const one = { title, isClosed: false };
-        made.push(one);
+        notices.push(one);
         const close = this.close.bind(this);
         this.close = () => {
           one.isClosed = true;
@@ -182,7 +182,7 @@ test('the desktop notifies once for all tabs, and the notification closes when t
         };
       }
     }
-    Object.assign(window, { Notification: Recorded, made, asked: 0 });
+    Object.assign(window, { Notification: Recorded, made: notices, asked: 0 });
     // A headless browser may deny the permission granted below.
     const hasDesktop = Real.permission === 'granted';
     Object.defineProperty(Recorded, 'permission', { get: () => (hasDesktop ? Real.permission : 'granted') });
@@ -196,7 +196,7 @@ test('the desktop notifies once for all tabs, and the notification closes when t
   const [one, two] = [await it.load('/inbox'), await it.load('/agents')];
   for (const page of [one, two]) await live(page);
   const asked = (page: Page) => page.evaluate(() => (window as unknown as { asked: number }).asked);
-  const made = async () => {
+  const notices = async () => {
     const read = (page: Page) => page.evaluate(() => (window as unknown as { made: { title: string }[] }).made);
     return (await Promise.all([one, two].map(read))).flat();
   };
@@ -209,8 +209,8 @@ test('the desktop notifies once for all tabs, and the notification closes when t
     .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LOOK_KEY}`))
     .toBeTruthy();
   await agent.write('notified', [starts('n1'), asks('n1', 'Deploy to production')]);
-  await expect.poll(made).toEqual([{ title: 'Permission needed · builder', isClosed: false }]);
+  await expect.poll(notices).toEqual([{ title: 'Permission needed · builder', isClosed: false }]);
   await agent.write('notified', [requestResolved('n1', 'allowed')]);
-  await expect.poll(made).toEqual([{ title: 'Permission needed · builder', isClosed: true }]);
+  await expect.poll(notices).toEqual([{ title: 'Permission needed · builder', isClosed: true }]);
   for (const page of [one, two]) await page.close();
 });

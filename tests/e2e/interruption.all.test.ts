@@ -25,18 +25,18 @@ test('a page reloaded during a replayed message ends with the complete text, onc
   const replay = startReplay(it.server, recording, { session: 'cut-mid', agent: 'cut-agent', speed: 2 });
   try {
     const shown = () => wordsOf(page);
-    const [begin, end] = [wordsIn(text).slice(0, 4).join(' '), wordsIn(text).slice(-4).join(' ')];
-    await expect.poll(shown, { interval: 20 }).toContain(begin);
+    const [start, end] = [wordsIn(text).slice(0, 4).join(' '), wordsIn(text).slice(-4).join(' ')];
+    await expect.poll(shown, { interval: 20 }).toContain(start);
     // The replay stops in the middle, however long the page takes.
     replay.process.kill('SIGSTOP');
     expect(await shown()).not.toContain(end);
     await page.reload();
-    await expect.poll(shown, { interval: 20 }).toContain(begin);
+    await expect.poll(shown, { interval: 20 }).toContain(start);
     expect(await shown()).not.toContain(end);
     replay.process.kill('SIGCONT');
     await expect.poll(shown).toContain(end);
     expect((await shown()).split(wordsIn(text).join(' ')).length).toBe(2);
-    expect((await shown()).split(begin).length).toBe(2);
+    expect((await shown()).split(start).length).toBe(2);
     expect(
       textsOf(await it.read<TranscriptPage>('/sessions/cut-mid/transcript?limit=200')).filter((one) => one === text),
     ).toHaveLength(1);

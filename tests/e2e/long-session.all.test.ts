@@ -36,12 +36,12 @@ test('keeps in place the turn that a reader scrolled to before the transcript’
   await page.evaluate((id) => {
     const tops: (number | null)[] = [];
     Object.assign(window, { tops });
-    const look = () => {
+    const check = () => {
       const found = document.querySelector(`[role=log] [data-turn="${id}"]`)?.getBoundingClientRect();
       tops.push(found === undefined || found.height === 0 ? null : Math.round(found.top));
-      requestAnimationFrame(look);
+      requestAnimationFrame(check);
     };
-    look();
+    check();
   }, turn);
   expect(held.length).toBeGreaterThan(0);
   for (const go of held) go();

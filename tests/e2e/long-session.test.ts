@@ -47,7 +47,7 @@ test('reports that a link leads to no turn of the session, and opens it at its e
 });
 
 /** One painted frame of a turn. */
-interface Look {
+interface Frame {
   turn: string;
   inSight: boolean;
 }
@@ -55,25 +55,25 @@ interface Look {
 test('paints the end of a session first, and stays there while the page hydrates', async () => {
   const page = await it.context.newPage();
   await page.addInitScript(() => {
-    const looks: Look[] = [];
+    const frames: Frame[] = [];
     // An IntersectionObserver reports after the layout of each frame, before its paint.
     const observer = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries) {
         if (!target.isConnected) continue;
-        looks.push({ turn: (target as HTMLElement).dataset.turn ?? '', inSight: isIntersecting });
+        frames.push({ turn: (target as HTMLElement).dataset.turn ?? '', inSight: isIntersecting });
       }
     });
     const observe = () => {
       for (const turn of document.querySelectorAll('[role=log] [data-turn]')) observer.observe(turn);
     };
     new MutationObserver(observe).observe(document, { childList: true, subtree: true });
-    Object.assign(window, { looks });
+    Object.assign(window, { frames });
   });
   await page.goto(`${it.server.url}/sessions/${SESSION}`);
   await live(page);
-  const looks = await page.evaluate(() => (window as unknown as { looks: Look[] }).looks);
-  expect(looks).toContainEqual({ turn: `r${TURNS - 1}`, inSight: true });
-  expect(looks.filter(({ turn, inSight }) => inSight && Number(turn.slice(1)) < TURNS - 15)).toEqual([]);
+  const frames = await page.evaluate(() => (window as unknown as { frames: Frame[] }).frames);
+  expect(frames).toContainEqual({ turn: `r${TURNS - 1}`, inSight: true });
+  expect(frames.filter(({ turn, inSight }) => inSight && Number(turn.slice(1)) < TURNS - 15)).toEqual([]);
   await page.close();
 });
 
@@ -121,12 +121,12 @@ async function recordTops(page: Page, turnId: string): Promise<{ stop: () => Pro
   await page.evaluate((id) => {
     const tops: number[] = [];
     let isOver = false;
-    const look = () => {
+    const recordFrame = () => {
       const turn = document.querySelector(`[data-turn="${id}"]`);
       tops.push(turn === null ? Number.NaN : turn.getBoundingClientRect().top);
-      if (!isOver) requestAnimationFrame(look);
+      if (!isOver) requestAnimationFrame(recordFrame);
     };
-    requestAnimationFrame(look);
+    requestAnimationFrame(recordFrame);
     Object.assign(window, {
       stopLooking: () => {
         isOver = true;

@@ -26,8 +26,8 @@ test('a task of the demo ends within ten seconds and wakes its agent', async () 
   const page = await it.load('/');
   const nav = page.getByRole('navigation', { name: 'Sessions' });
 
-  const woken = nav.getByRole('link').filter({ hasText: 'Woke by itself' }).first();
-  await woken.click();
+  const wokenSession = nav.getByRole('link').filter({ hasText: 'Woke by itself' }).first();
+  await wokenSession.click();
   const turn = page.getByRole('article', { name: /^Between-run turn: woken by .+ \(\w+(, exit \d+)?\)/ }).last();
   await turn.waitFor();
   // By the demo's clock, which does not depend on the speed of the page.
@@ -90,8 +90,8 @@ test('the demo’s answering agent runs what it was allowed to, and wakes by its
     .getByRole('group', { name: /^Task Run the tests: running/ })
     .first()
     .waitFor();
-  const woken = page.getByRole('article', { name: /^Between-run turn: woken by Run the tests \(completed/ });
-  await woken.getByText('The tests are done, with exit code 0', { exact: false }).waitFor();
+  const wokenTurn = page.getByRole('article', { name: /^Between-run turn: woken by Run the tests \(completed/ });
+  await wokenTurn.getByText('The tests are done, with exit code 0', { exact: false }).waitFor();
   await page.close();
 });
 

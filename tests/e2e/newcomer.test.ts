@@ -96,10 +96,10 @@ test('a replayed demo session accepts no message, says so, and links to the answ
     });
     return { id: one?.id, status: response.status };
   };
-  let said = await say();
-  while (said.status === 409 || said.id === undefined) said = await say();
-  expect(said.status).toBe(202);
-  const page = await it.open(`/sessions/${said.id}`);
+  let notice = await say();
+  while (notice.status === 409 || notice.id === undefined) notice = await say();
+  expect(notice.status).toBe(202);
+  const page = await it.open(`/sessions/${notice.id}`);
   await live(page);
   const instead = page.getByRole('region', { name: 'Composer' });
   await instead.getByText('this agent replays a recording and can’t answer messages').waitFor();

@@ -149,7 +149,7 @@ test('a page resumes with correct clocks when the server’s clock was moved whi
     { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
   ]);
   const page = await it.open('/sessions/moved-session');
-  for (const said of ['Hours ahead', 'Hours back']) {
+  for (const title of ['Hours ahead', 'Hours back']) {
     await live(page);
     process.kill(it.server.pid, 'SIGSTOP');
     await comesWithin(NOTICED_MS, reconnecting(page));
@@ -157,8 +157,8 @@ test('a page resumes with correct clocks when the server’s clock was moved whi
     process.kill(it.server.pid, 'SIGUSR2');
     process.kill(it.server.pid, 'SIGCONT');
     await live(page);
-    await agent.write('moved-session', message(said, said));
-    await transcriptOf(page).getByText(said).waitFor();
+    await agent.write('moved-session', message(title, title));
+    await transcriptOf(page).getByText(title).waitFor();
     expect(await endlessAnimations(page)).toContain('breathe');
     expect(await page.locator('main header time').first().textContent()).toMatch(/^\d:\d\d$/);
   }

@@ -55,10 +55,10 @@ test('every page with a working session shows that its runner has gone, and that
     .getByText('Build it and watch the deploy')
     .waitFor();
   const clock = transcriptOf(page).locator('p', { hasText: 'Runner gone, worked' }).locator('time');
-  const stoodAt = await clock.textContent();
+  const frozenTime = await clock.textContent();
   await page.reload();
   await note.waitFor();
-  expect(await clock.textContent()).toBe(stoodAt);
+  expect(await clock.textContent()).toBe(frozenTime);
 
   await agent.write('gone-session', message('a3', 'Still at it.'));
   await footer.waitFor();
@@ -68,7 +68,7 @@ test('every page with a working session shows that its runner has gone, and that
 
 test('a reply owed by a failed turn is waived at its message or in the list, and the transcript says so', async () => {
   const agent = new EventWriter(it.server, 'gone-debtor');
-  const asks = (id: string, text: string, runId: string) => [
+  const question = (id: string, text: string, runId: string) => [
     ...message(id, text, 'user'),
     {
       type: 'RUN_STARTED',
@@ -78,17 +78,17 @@ test('a reply owed by a failed turn is waived at its message or in the list, and
     },
     { type: 'RUN_ERROR', message: 'No credit' },
   ];
-  await agent.write('gone-debtor-session', [...asks('u1', 'First?', 'r1'), ...asks('u2', 'Second?', 'r2')]);
+  await agent.write('gone-debtor-session', [...question('u1', 'First?', 'r1'), ...question('u2', 'Second?', 'r2')]);
   const page = await it.open('/sessions/gone-debtor-session');
-  const stood = transcriptOf(page).locator('[id="message-u1"]');
-  const drop = stood.getByRole('button', { name: 'No reply needed', exact: true });
+  const owedMessage = transcriptOf(page).locator('[id="message-u1"]');
+  const drop = owedMessage.getByRole('button', { name: 'No reply needed', exact: true });
   await drop.focus();
   await takesPresses(drop);
   await page.keyboard.press('Enter');
-  const sure = stood.getByRole('button', { name: 'Press again: no reply needed' });
-  await takesPresses(sure);
+  const confirm = owedMessage.getByRole('button', { name: 'Press again: no reply needed' });
+  await takesPresses(confirm);
   await page.keyboard.press('Enter');
-  await sure.waitFor({ state: 'hidden' });
+  await confirm.waitFor({ state: 'hidden' });
   await transcriptOf(page).getByText('The reply to “First?” was waived by operator.').waitFor();
 
   await page.getByRole('button', { name: 'owes 1 reply' }).click();

@@ -20,9 +20,9 @@ test('the settings page shows when an unused sign-in ends, and ends those of oth
   await live(page);
   await page.getByText('Ends after 8 hours without use').waitFor();
   await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
-  const sure = page.getByRole('button', { name: /^End \d+ sign-ins?\?$/ });
-  await expect.poll(() => sure.getAttribute('aria-disabled')).toBe('false');
-  await sure.click();
+  const confirm = page.getByRole('button', { name: /^End \d+ sign-ins?\?$/ });
+  await expect.poll(() => confirm.getAttribute('aria-disabled')).toBe('false');
+  await confirm.click();
   await page.getByText('this browser is the only one').waitFor();
   await page.reload();
   await live(page);
@@ -44,9 +44,9 @@ test('the audit page shows which entries were removed after their retention peri
 test('the API page offers its OpenAPI document as a download', async () => {
   const page = await it.open('/settings/api');
   await live(page);
-  const saves = page.waitForEvent('download');
+  const download = page.waitForEvent('download');
   await page.getByRole('link', { name: 'the OpenAPI 3.1 document' }).click();
-  const document = JSON.parse(await readFile(await (await saves).path(), 'utf8')) as OpenApiDocument;
+  const document = JSON.parse(await readFile(await (await download).path(), 'utf8')) as OpenApiDocument;
   expect(Object.keys(document.paths)).toContain('/api/v1/sessions/{sessionId}/messages');
   await it.leave(page);
 });

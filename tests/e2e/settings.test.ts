@@ -56,10 +56,10 @@ test('a token created on the page opens what its role may read, until it is revo
   await button(page, 'I have it').click();
   const row = page.getByRole('table', { name: 'Tokens', exact: true }).getByRole('row', { name: /^settings wall/ });
   await press(row.getByRole('button', { name: 'Revoke “settings wall”' }));
-  const sure = row.getByRole('button', { name: 'Revoke “settings wall”: sure?' });
-  await expect.poll(() => sure.getAttribute('aria-disabled')).toBe('false');
+  const confirm = row.getByRole('button', { name: 'Revoke “settings wall”: sure?' });
+  await expect.poll(() => confirm.getAttribute('aria-disabled')).toBe('false');
   expect(await statusOf(token, '/sessions')).toBe(200);
-  await sure.click();
+  await confirm.click();
   await row.waitFor({ state: 'detached' });
   expect(await statusOf(token, '/sessions')).toBe(401);
   await it.leave(page);
@@ -72,9 +72,9 @@ test('the audit page narrows to an action, exports what it shows, and verifies t
   await page.getByLabel('Action').selectOption('revoke credential');
   await expect.poll(() => entries.allInnerTexts()).toSatisfy(every(/revoke credential/));
   expect(new URL(page.url()).search).toBe('?action=revoke+credential');
-  const saves = page.waitForEvent('download');
+  const download = page.waitForEvent('download');
   await page.getByRole('link', { name: 'Export these as JSON lines' }).click();
-  const lines = (await readFile(await (await saves).path(), 'utf8')).trimEnd().split('\n');
+  const lines = (await readFile(await (await download).path(), 'utf8')).trimEnd().split('\n');
   const exported = lines.map((line) => (JSON.parse(line) as AuditEntry).action);
   expect(new Set(exported)).toEqual(new Set(['revoke credential']));
   await button(page, 'Check the chain').click();
@@ -89,8 +89,8 @@ test('the audit page narrows to an action, exports what it shows, and verifies t
 async function createAndRevoke(): Promise<void> {
   const headers = { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ role: 'viewer', name: 'settings audit' });
-  const made = await fetch(`${it.server.url}/api/v1/tokens`, { method: 'POST', headers, body });
-  const { credential } = (await made.json()) as NewToken;
+  const response = await fetch(`${it.server.url}/api/v1/tokens`, { method: 'POST', headers, body });
+  const { credential } = (await response.json()) as NewToken;
   await fetch(`${it.server.url}/api/v1/credentials/${credential.id}`, { method: 'DELETE', headers });
 }
 

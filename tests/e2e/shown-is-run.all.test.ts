@@ -67,11 +67,11 @@ describe('a request cannot be allowed by', () => {
     const cdp = await it.context.newCDPSession(page);
     await cdp.send('Emulation.setPageScaleFactor', { pageScaleFactor: 4 });
     await expect.poll(() => page.evaluate(() => visualViewport?.scale)).toBe(4);
-    const begun = performance.now();
+    const start = performance.now();
     await ask('far off', { command: 'rm -rf build' });
     const notice = page.getByText('Scroll through all of the input to allow it.');
     await notice.waitFor();
-    await expect.poll(() => performance.now() - begun).toBeGreaterThan(2 * SETTLE_MS);
+    await expect.poll(() => performance.now() - start).toBeGreaterThan(2 * SETTLE_MS);
     expect(await notice.isVisible()).toBe(true);
     await cdp.send('Emulation.setPageScaleFactor', { pageScaleFactor: 1 });
     await notice.waitFor({ state: 'hidden' });

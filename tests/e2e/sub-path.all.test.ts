@@ -181,10 +181,10 @@ test('no request, link or cookie of any page leaves the base path', async () => 
         (one) => one.getAttribute('href') ?? one.getAttribute('action') ?? one.getAttribute('src') ?? '',
       ),
     );
-    const astray = leading.filter(
+    const outside = leading.filter(
       (address) => /^(\/|http:)/.test(address) && !new URL(address, pages).href.startsWith(pages),
     );
-    expect([path, astray]).toEqual([path, []]);
+    expect([path, outside]).toEqual([path, []]);
   }
   await page.goto(`${pages}/settings/audit`);
   const [download] = await Promise.all([
@@ -248,11 +248,11 @@ test('an embed shows a session below the base path, and reports links with it', 
   const list = await stage.open('crossSite', 'fleet');
   const fleet = await embedIn(list, stage.origin);
   await fleet.getByRole('link', { name: /shown/ }).first().click();
-  const told = () =>
+  const reported = () =>
     list.evaluate(() =>
       (window as unknown as { events: { type: string }[] }).events.filter(({ type }) => type === 'navigate'),
     );
-  await expect.poll(told).toEqual([
+  await expect.poll(reported).toEqual([
     {
       type: 'navigate',
       to: { session: 'e1', anchor: null },
@@ -260,8 +260,8 @@ test('an embed shows a session below the base path, and reports links with it', 
       url: `${stage.origin}/sessions/e1`,
     },
   ]);
-  const astray = stage.front.passed.filter(({ path }) => !path.startsWith(`${BASE}/`));
-  expect(astray).toEqual([]);
+  const outside = stage.front.passed.filter(({ path }) => !path.startsWith(`${BASE}/`));
+  expect(outside).toEqual([]);
 });
 
 test('a sign-in with the identity provider returns below the base path', async () => {

@@ -29,12 +29,12 @@ async function open(session: string): Promise<Page> {
 test('shades and shows the lines of a chosen turn or task until it is dismissed', async () => {
   const { turns } = await it.read<{ turns: Turn[] }>(`/sessions/${RECORDED}/transcript`);
   const { tasks } = await it.read<{ tasks: Task[] }>(`/sessions/${RECORDED}/tasks`);
-  const woken = turns.findLast(({ kind }) => kind === 'between-run') as Turn;
+  const betweenRun = turns.findLast(({ kind }) => kind === 'between-run') as Turn;
   const watch = tasks.find(({ description }) => description === 'Watch the rollout') as Task;
   const page = await open(RECORDED);
-  const turn = page.locator(`[data-turn="${woken.id}"]`);
+  const turn = page.locator(`[data-turn="${betweenRun.id}"]`);
   await showInLog(turn).click();
-  await expectShaded(page, woken.startedAt, woken.endedAt ?? 0);
+  await expectShaded(page, betweenRun.startedAt, betweenRun.endedAt ?? 0);
   expect(await showInLog(turn).getAttribute('aria-pressed')).toBe('true');
   await panelOf(page).getByRole('link', { name: 'Between-run turn: woken by Watch the rollout (completed)' }).waitFor();
 
@@ -49,7 +49,7 @@ test('shades and shows the lines of a chosen turn or task until it is dismissed'
   // A click on the turn chooses it as well, and a second one changes nothing.
   await transcriptOf(page).press('End');
   await turn.getByRole('paragraph').first().click();
-  await expectShaded(page, woken.startedAt, woken.endedAt ?? 0);
+  await expectShaded(page, betweenRun.startedAt, betweenRun.endedAt ?? 0);
   await turn.getByRole('paragraph').first().click();
   expect(await showInLog(turn).getAttribute('aria-pressed')).toBe('true');
   await it.leave(page);

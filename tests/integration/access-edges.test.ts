@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 /** Sends a request whose body arrives only after `letGo`. */
-function held(path: string, body: object, as: Headers) {
+function heldRequest(path: string, body: object, as: Headers) {
   let letGo = () => {};
   const bytes = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -41,7 +41,7 @@ describe('a request in progress when its credential ends', () => {
   ] as const)('is refused: %s', async (_what, path, body, who) => {
     const { id, ...as } = await stage.token(who);
     const to = path === 'messages' ? `/sessions/${agent.sessionId}/messages` : path;
-    const request = held(to, body, as);
+    const request = heldRequest(to, body, as);
     await revoke(id);
     request.letGo();
     expect((await request.answer).status).toBe(401);
@@ -51,7 +51,7 @@ describe('a request in progress when its credential ends', () => {
     const { id, ...as } = await stage.token({ agent: 'late' });
     const event = { type: 'CUSTOM', name: 'marker', value: 1 };
     const records = [{ seq: 1, kind: 'event', agentId: 'late', sessionId: 'late', occurredAt: 1, event }];
-    const request = held('/events', { producer: { id: 'late', epoch: 1 }, records }, as);
+    const request = heldRequest('/events', { producer: { id: 'late', epoch: 1 }, records }, as);
     await revoke(id);
     request.letGo();
     expect((await request.answer).status).toBe(401);
@@ -115,8 +115,8 @@ describe('an embed', () => {
   test('ends with the credential that created it', async () => {
     const expiresAt = Date.now() + 60_000;
     const { id: _, ...issuer } = await stage.token({ role: 'issuer', expiresAt });
-    const made = (await (await embed({ fleet: true, ttlSeconds: 900 }, issuer)).json()) as NewEmbed;
-    expect(made.expiresAt).toBe(expiresAt);
+    const embedded = (await (await embed({ fleet: true, ttlSeconds: 900 }, issuer)).json()) as NewEmbed;
+    expect(embedded.expiresAt).toBe(expiresAt);
   });
 
   test('writes to one session at most', async () => {
@@ -165,8 +165,8 @@ describe('a stranger', () => {
     const named = await AccessStage.start({ env: { INTERLUDE_LOCAL_NAME: 'interlude-k3v9' } });
     const browser = { 'sec-fetch-mode': 'navigate', 'user-agent': 'Mozilla/5.0 Chrome/156.0 Safari/537.36' };
     const visit = (token: string) => named.send(`/sign-in?token=${token}`, { as: {}, headers: browser });
-    const made = await visit(`ilc_${'x'.repeat(43)}`);
-    expect(JSON.stringify([...made.headers]) + (await made.text())).not.toContain('k3v9');
+    const response = await visit(`ilc_${'x'.repeat(43)}`);
+    expect(JSON.stringify([...response.headers]) + (await response.text())).not.toContain('k3v9');
     const { code } = await named.ask<{ code: string }>('/sign-in-codes', { method: 'POST' });
     expect((await visit(code)).headers.get('location')).toContain(
       'http://interlude-k3v9.localhost:4319/sign-in?token=',

@@ -17,12 +17,12 @@ test('text after the turn of an ACP agent joins its message, or stays outside tu
   agent.answerPrompt();
   agent.say('done.', 'a');
   agent.say('Task stopped by user.');
-  const shown = async () =>
+  const texts = async () =>
     (await turns()).map(({ kind, state, items }) => [
       ...[kind, state],
       ...items.flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : [])),
     ]);
-  await until(shown).toEqual([
+  await until(texts).toEqual([
     ['user', 'finished', 'It is done.'],
     ['none', 'finished', 'Task stopped by user.'],
   ]);

@@ -130,9 +130,9 @@ test('two runners that start together install once, and both start', async () =>
   const first = startCli(claude('--yes', '--agent', 'one'), { ...env, NPM_DOES: 'waits' }, base);
   await expect.poll(async () => (await calls()).length).toBe(1);
   const second = startCli(claude('--yes', '--agent', 'two'), env, base);
-  const said: string[] = [];
-  second.process.stderr?.on('data', (chunk) => said.push(String(chunk)));
-  await expect.poll(() => said.join('')).toContain('waiting for process ');
+  const printed: string[] = [];
+  second.process.stderr?.on('data', (chunk) => printed.push(String(chunk)));
+  await expect.poll(() => printed.join('')).toContain('waiting for process ');
   await writeFile(env.NPM_GO ?? '', '');
   for (const { ended } of [first, second]) expect(await ended).toMatchObject({ exitCode: 0, stdout: `${RUNS}\n` });
   expect(await calls()).toHaveLength(1);

@@ -27,9 +27,9 @@ test('report_status is accepted outside a turn, and refused with the reason when
 });
 
 test('interlude mcp and the control port refuse tools to a process without a runner', async () => {
-  const lonely = await call(await overStdio(await tempDir()), 'list_obligations');
-  expect(lonely.isError).toBe(true);
-  expect(lonely.text).toContain('not running');
+  const refusal = await call(await overStdio(await tempDir()), 'list_obligations');
+  expect(refusal.isError).toBe(true);
+  expect(refusal.text).toContain('not running');
   const { folder } = await toolUser(dashboard);
   const control = await readControlFile(controlPath(folder, 'hooks'));
   const port = async (path: string, secret = control?.secret) => {
@@ -37,9 +37,9 @@ test('interlude mcp and the control port refuse tools to a process without a run
     const response = await fetch(`${control?.url}${path}`, { method: 'POST', headers, body: '{}' });
     return [response.status, await response.json()];
   };
-  const nobody = { error: 'no session of this agent is followed here', at: null };
-  expect(await port('/tools/list_obligations?pid=1,2147483000')).toEqual([404, nobody]);
-  expect(await port('/tools/list_obligations')).toEqual([404, nobody]);
+  const notFollowed = { error: 'no session of this agent is followed here', at: null };
+  expect(await port('/tools/list_obligations?pid=1,2147483000')).toEqual([404, notFollowed]);
+  expect(await port('/tools/list_obligations')).toEqual([404, notFollowed]);
   expect(await port(`/tools/nothing?pid=${process.pid}`)).toEqual([404, { error: 'unknown tool nothing' }]);
   expect(await port(`/tools/list_obligations?pid=2147483000,${process.pid}`)).toEqual([
     200,

@@ -11,10 +11,10 @@ beforeAll(async () => {
 afterAll(() => target.close());
 
 /** The texts of a recording as its transcript shows them. */
-async function shown(name: string, perRequest: number): Promise<string[]> {
+async function textsOf(name: string, perRequest: number): Promise<string[]> {
   const id = `${name}-${perRequest}`;
-  const told = playRecorded('agui', recordedLines('agui', name), null);
-  const records = told.map(({ occurredAt, event }, at) =>
+  const recorded = playRecorded('agui', recordedLines('agui', name), null);
+  const records = recorded.map(({ occurredAt, event }, at) =>
     record(at + 1, { agentId: id, sessionId: id, occurredAt, event }),
   );
   for (let at = 0; at < records.length; at += perRequest)
@@ -28,6 +28,6 @@ describe.each([
   ['snapshot-with-other-ids', ['go r1', 'Streamed answer.']],
 ])('the AG-UI recording %s', (name, texts) => {
   test.each([1, 1_000])('shows each message once, %i records per request', async (perRequest) => {
-    expect(await shown(name, perRequest)).toEqual(texts);
+    expect(await textsOf(name, perRequest)).toEqual(texts);
   });
 });

@@ -10,11 +10,11 @@ test('checkAudit verifies 10,000 entries within 5 s without blocking requests', 
   await lengthenAudit(stage, 10_000);
   const since = performance.now();
   const checking = checkAudit(stage.parts.database);
-  const asked = performance.now();
+  const start = performance.now();
   expect(await stage.status('/sessions')).toBe(200);
-  const askedMs = performance.now() - asked;
+  const elapsedMs = performance.now() - start;
   expect(await checking).toMatchObject({ entries: 10_000, brokenAt: null });
   const checkedMs = performance.now() - since;
   expectWithin(checkedMs, 5_000);
-  expectWithin(askedMs, 1_000);
+  expectWithin(elapsedMs, 1_000);
 });

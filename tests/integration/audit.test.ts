@@ -108,11 +108,11 @@ describe('the audit', () => {
       const before = (await check(stage)).entries;
       const response = await act(stage, action, ids, operator);
       await response.body?.cancel();
-      const made = (await entries(stage)).filter(({ number }) => number > before);
+      const added = (await entries(stage)).filter(({ number }) => number > before);
       // Once, for any number of undone attempts and transactions.
-      expect.soft([action, response.status, made.length]).toEqual([action, response.status, 1]);
+      expect.soft([action, response.status, added.length]).toEqual([action, response.status, 1]);
       const path = ACTS[action]?.(ids).path.replace(/\?.*/, '') ?? '';
-      for (const entry of made) {
+      for (const entry of added) {
         expect(entry).toMatchObject({
           actor: 'Ada’s script',
           actorKind: 'human',
@@ -159,8 +159,8 @@ describe('the audit', () => {
     expect(await stage.status(`/sessions/${ids.sessionId}/messages`, { method: 'POST', as, body: { text: 1 } })).toBe(
       400,
     );
-    const made = (await entries(stage)).filter(({ number }) => number > before);
-    expect(made).toMatchObject([
+    const added = (await entries(stage)).filter(({ number }) => number > before);
+    expect(added).toMatchObject([
       { credentialId: id, actorKind: 'embed', action: 'interrupt', sessionId: 'session-b', result: 'not_found' },
     ]);
   });
@@ -221,18 +221,18 @@ describe('a transaction', () => {
     const stage = await stageOf();
     const { sessionId } = await busyAgent(stage, 'a');
     const before = (await check(stage)).entries;
-    const asked = Array.from({ length: 30 }, (_, at) =>
+    const requests = Array.from({ length: 30 }, (_, at) =>
       at % 3 === 0
         ? stage.status(`/sessions/${sessionId}/tasks/none-${at}/stop`, { method: 'POST', body: {} })
         : stage.status(`/sessions/${sessionId}/messages`, { method: 'POST', body: { text: 'x', clientId: `c${at}` } }),
     );
-    const statuses = await Promise.all(asked);
-    const made = (await entries(stage)).filter(({ number }) => number > before);
-    expect(made.filter(({ result }) => result === 'done')).toHaveLength(statuses.filter((one) => one === 202).length);
+    const statuses = await Promise.all(requests);
+    const added = (await entries(stage)).filter(({ number }) => number > before);
+    expect(added.filter(({ result }) => result === 'done')).toHaveLength(statuses.filter((one) => one === 202).length);
     // The first failure; the others are counted.
     expect(statuses.filter((one) => one === 404).length).toBeGreaterThan(1);
-    expect(made.filter(({ result }) => result !== 'done')).toHaveLength(1);
-    expect(made.map(({ number }) => number)).toEqual(made.map((_, at) => before + made.length - at));
+    expect(added.filter(({ result }) => result !== 'done')).toHaveLength(1);
+    expect(added.map(({ number }) => number)).toEqual(added.map((_, at) => before + added.length - at));
     expect((await check(stage)).brokenAt).toBeNull();
   });
 });
@@ -391,7 +391,7 @@ describe('the audit API', () => {
       ["actor=x'+OR+1=1+--", () => false],
     ];
     for (const [query, passes] of filters) {
-      const wanted = all.filter(passes);
+      const expected = all.filter(passes);
       const paged: AuditEntry[] = [];
       for (let before: number | null = null; ; ) {
         const place: string = before === null ? '' : `&before=${before}`;
@@ -400,7 +400,7 @@ describe('the audit API', () => {
         before = page.next;
         if (before === null) break;
       }
-      expect([query, paged]).toEqual([query, wanted]);
+      expect([query, paged]).toEqual([query, expected]);
       const text = await (await stage.send(`/api/v1/audit/export?${query}`)).text();
       expect([
         query,
@@ -408,7 +408,7 @@ describe('the audit API', () => {
           .split('\n')
           .filter(Boolean)
           .map((line) => JSON.parse(line)),
-      ]).toEqual([query, wanted.toReversed()]);
+      ]).toEqual([query, expected.toReversed()]);
     }
     expect(await stage.status('/audit?actr=Grace')).toBe(400);
   });

@@ -51,9 +51,9 @@ async function running(how: 'fails' | 'waits'): Promise<{ bench: ChildProcess; u
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   onTestFinished(() => void bench.kill('SIGKILL'));
-  const [said] = (await once(bench, 'message')) as [{ url: string; folder: string }];
-  expect((await fetch(`${said.url}/health`)).ok).toBe(true);
-  return { bench, ...said };
+  const [server] = (await once(bench, 'message')) as [{ url: string; folder: string }];
+  expect((await fetch(`${server.url}/health`)).ok).toBe(true);
+  return { bench, ...server };
 }
 
 async function expectGone(url: string, folder: string): Promise<void> {

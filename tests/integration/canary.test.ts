@@ -15,7 +15,7 @@ const AGENT = 'canary-agent';
 const TOKEN_FILES = /(^|\/)(token|runner-token)$/;
 
 /** A raw response. */
-interface Heard {
+interface Exchange {
   asked: string;
   /** The requested address, which a history or log may keep. */
   url: string;
@@ -29,7 +29,7 @@ interface Heard {
  */
 let server: LiveServer;
 const secrets: Record<string, string> = { 'the owner’s token': 'canary-owner-0a1b2c3d4e5f6g7h' };
-const heard: Heard[] = [];
+const exchanges: Exchange[] = [];
 /** The command lines of all processes of this machine, sampled repeatedly. */
 const commandLines = new Set<string>();
 let replayed: CliEnd;
@@ -51,7 +51,7 @@ async function ask(path: string, init: RequestInit = {}, asked = path): Promise<
   const body = isStream ? '' : await response.clone().text();
   if (isStream) await response.body?.cancel();
   const head = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
-  heard.push({ asked, url, status: response.status, text: `${head}\n\n${body}` });
+  exchanges.push({ asked, url, status: response.status, text: `${head}\n\n${body}` });
   return response;
 }
 
@@ -148,8 +148,8 @@ test('the runner’s own token permits every request of a runner', () => {
 test('there were responses, files and command lines to search', () => {
   for (const [name, secret] of Object.entries(secrets)) expect([name, secret.length > 20]).toEqual([name, true]);
   expect(new Set(Object.values(secrets)).size).toBe(Object.keys(secrets).length);
-  expect(heard.filter(({ status }) => status === 200).length).toBeGreaterThan(40);
-  expect(heard.filter(({ status }) => status === 401).length).toBeGreaterThan(40);
+  expect(exchanges.filter(({ status }) => status === 200).length).toBeGreaterThan(40);
+  expect(exchanges.filter(({ status }) => status === 401).length).toBeGreaterThan(40);
   expect([...commandLines].some((line) => line.includes('replay') && line.includes(AGENT))).toBe(true);
 });
 
@@ -159,11 +159,11 @@ describe('no secret appears', () => {
   });
 
   test('in the headers, body or location of any response', () => {
-    expect(heard.flatMap(({ asked, text }) => found(text, asked))).toEqual([]);
+    expect(exchanges.flatMap(({ asked, text }) => found(text, asked))).toEqual([]);
   });
 
   test('in any address, except that of the spent sign-in link', () => {
-    expect(heard.flatMap(({ asked, url }) => found(url, asked))).toEqual([]);
+    expect(exchanges.flatMap(({ asked, url }) => found(url, asked))).toEqual([]);
   });
 
   test('in the output of the command line', () => {

@@ -72,7 +72,7 @@ async function runner(options: Partial<CommandClientOptions> = {}) {
 const nameOf = (command: Command) => (command.type === 'message' ? command.body.text : command.type);
 
 let sent = 0;
-async function say(text: string): Promise<string> {
+async function message(text: string): Promise<string> {
   sent += 1;
   const body = { text, clientId: `client-${sent}` };
   return (await dashboard.request<{ messageId: string }>(`/sessions/${sessionId}/messages`, body)).messageId;
@@ -83,40 +83,40 @@ async function deliveries(): Promise<(string | null)[]> {
   return messages(turns, 'user').map(({ delivery }) => delivery);
 }
 
-const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
+const eventually = (look: () => unknown) => expect.poll(look, { interval: 10 });
 
 describe('commands', () => {
   test('arrive in order, queued before the runner connected or sent later, and show as delivered', async () => {
-    await say('first');
-    await say('second');
+    await message('first');
+    await message('second');
     const { acted } = await runner();
-    await settled(() => acted).toEqual(['first', 'second']);
-    await say('third');
-    await settled(() => acted).toEqual(['first', 'second', 'third']);
-    await settled(deliveries).toEqual(['delivered', 'delivered', 'delivered']);
+    await eventually(() => acted).toEqual(['first', 'second']);
+    await message('third');
+    await eventually(() => acted).toEqual(['first', 'second', 'third']);
+    await eventually(deliveries).toEqual(['delivered', 'delivered', 'delivered']);
   });
 
   test('are acknowledged by the next process, and not handled again, when an acknowledgement was lost', async () => {
     dashboard.cutsOff = (path) => path.endsWith('/ack');
     const before = await runner();
-    await say('once');
-    await settled(() => before.acted).toEqual(['once']);
+    await message('once');
+    await eventually(() => before.acted).toEqual(['once']);
     await before.stop();
     expect(await deliveries()).toEqual(['queued']);
     dashboard.cutsOff = () => false;
     const after = await runner();
-    await settled(deliveries).toEqual(['delivered']);
+    await eventually(deliveries).toEqual(['delivered']);
     expect(after.acted).toEqual([]);
   });
 
   test('are resumed at once by the next process, marked as started', async () => {
     const before = await runner({ act: () => new Promise(() => {}) });
-    await say('cut off');
-    await settled(() => before.acted).toEqual(['cut off']);
+    await message('cut off');
+    await eventually(() => before.acted).toEqual(['cut off']);
     await before.stop();
     const after = await runner();
-    await settled(() => after.acted).toEqual(['cut off*']);
-    await settled(deliveries).toEqual(['delivered']);
+    await eventually(() => after.acted).toEqual(['cut off*']);
+    await eventually(deliveries).toEqual(['delivered']);
   });
 
   test('don’t wait for a slow one', async () => {
@@ -127,11 +127,11 @@ describe('commands', () => {
           ? new Promise((resolve) => (finish = resolve))
           : Promise.resolve({ state: 'delivered' }),
     });
-    await say('slow');
-    await say('quick');
-    await settled(deliveries).toEqual(['queued', 'delivered']);
+    await message('slow');
+    await message('quick');
+    await eventually(deliveries).toEqual(['queued', 'delivered']);
     finish({ state: 'delivered' });
-    await settled(deliveries).toEqual(['delivered', 'delivered']);
+    await eventually(deliveries).toEqual(['delivered', 'delivered']);
     expect(acted).toEqual(['slow', 'quick']);
   });
 
@@ -142,11 +142,11 @@ describe('commands', () => {
         return { state: 'delivered' };
       },
     });
-    await say('refused');
-    const taken = await say('taken');
-    await settled(deliveries).toEqual(['failed', 'delivered']);
-    await client.report(taken, { state: 'failed', reason: 'it was discarded' });
-    await settled(deliveries).toEqual(['failed', 'failed']);
+    await message('refused');
+    const accepted = await message('taken');
+    await eventually(deliveries).toEqual(['failed', 'delivered']);
+    await client.report(accepted, { state: 'failed', reason: 'it was discarded' });
+    await eventually(deliveries).toEqual(['failed', 'failed']);
     const { turns } = await dashboard.request<TranscriptPage>(`/sessions/${sessionId}/transcript`);
     const reasons = messages(turns, 'user').map(({ deliveryReason }) => deliveryReason);
     expect(reasons).toEqual(['the agent has ended', 'it was discarded']);
@@ -156,29 +156,29 @@ describe('commands', () => {
     const links: string[] = [];
     const { acted } = await runner({
       onLink: ({ state }) => void links.push(state),
-      clock: { now: Date.now, random: () => 0, after: quickly },
+      clock: { now: Date.now, random: () => 0, after: afterAHundredth },
     });
-    await settled(() => links).toEqual(['connected']);
+    await eventually(() => links).toEqual(['connected']);
     await dashboard.down();
-    await settled(() => links).toContain('waiting');
+    await eventually(() => links).toContain('waiting');
     await dashboard.up();
-    await settled(() => links.at(-1)).toBe('connected');
-    await say('after');
-    await settled(() => acted).toEqual(['after']);
+    await eventually(() => links.at(-1)).toBe('connected');
+    await message('after');
+    await eventually(() => acted).toEqual(['after']);
   });
 
   test('are fenced from the older runner when a newer one of the same agent connects', async () => {
     let finish: (outcome: CommandOutcome) => void = () => {};
     const older = await runner({ startedAt: 1_000, act: () => new Promise((resolve) => (finish = resolve)) });
-    await say('taken by the older');
-    await settled(() => older.acted).toEqual(['taken by the older']);
+    await message('taken by the older');
+    await eventually(() => older.acted).toEqual(['taken by the older']);
     const file2 = join(await tempDir(), 'outbox.db');
     file = file2;
     const newer = await runner({ startedAt: 2_000 });
-    await settled(() => older.fenced).toHaveLength(1);
+    await eventually(() => older.fenced).toHaveLength(1);
     expect(older.fenced[0]).toContain('has taken over');
     finish({ state: 'failed', reason: 'said by the one that was fenced' });
-    await settled(deliveries).toEqual(['delivered']);
+    await eventually(deliveries).toEqual(['delivered']);
     expect(newer.acted).toEqual(['taken by the older']);
     expect(older.client.link.state).toBe('fenced');
   });
@@ -189,13 +189,13 @@ describe('commands', () => {
     const { acted } = await runner({
       endpoint: async () => ({ url: dashboard.url, token }),
       onLink: (link) => void links.push(link),
-      clock: { now: Date.now, random: () => 0, after: quickly },
+      clock: { now: Date.now, random: () => 0, after: afterAHundredth },
     });
-    await settled(() => links[0]).toMatchObject({ state: 'waiting', cause: 'unauthorized' });
-    await say('meanwhile');
+    await eventually(() => links[0]).toMatchObject({ state: 'waiting', cause: 'unauthorized' });
+    await message('meanwhile');
     expect(acted).toEqual([]);
     token = dashboard.token;
-    await settled(() => acted).toEqual(['meanwhile']);
+    await eventually(() => acted).toEqual(['meanwhile']);
   });
 });
 
@@ -230,13 +230,13 @@ describe('the token of a runner', () => {
   test('closes its stream when it is revoked, is retried once, and then left alone', async () => {
     const own = await tokenOf({ agent: agentId });
     const { links, acted, waits, requests } = await withToken(() => own.token);
-    await settled(() => links.at(-1)?.state).toBe('connected');
-    await say('before');
-    await settled(() => acted).toEqual(['before']);
-    await settled(deliveries).toEqual(['delivered']);
+    await eventually(() => links.at(-1)?.state).toBe('connected');
+    await message('before');
+    await eventually(() => acted).toEqual(['before']);
+    await eventually(deliveries).toEqual(['delivered']);
     const before = requests();
     await revoke(own);
-    await settled(() => links.at(-1)).toMatchObject({
+    await eventually(() => links.at(-1)).toMatchObject({
       state: 'waiting',
       cause: 'unauthorized',
       message: expect.stringMatching(/revoked/),
@@ -250,19 +250,19 @@ describe('the token of a runner', () => {
     const next = await tokenOf({ agentPrefix: 'agent-' });
     let token = old.token;
     const { links, acted } = await withToken(() => token);
-    await settled(() => links.at(-1)?.state).toBe('connected');
+    await eventually(() => links.at(-1)?.state).toBe('connected');
     token = next.token;
     await revoke(old);
-    await settled(() => links.filter(({ state }) => state === 'connected')).toHaveLength(2);
-    await say('after');
-    await settled(() => acted).toEqual(['after']);
+    await eventually(() => links.filter(({ state }) => state === 'connected')).toHaveLength(2);
+    await message('after');
+    await eventually(() => acted).toEqual(['after']);
     expect(links.some(({ state }) => state === 'waiting')).toBe(false);
   });
 
   test('is reported as another agent’s, and not retried', async () => {
     const foreign = await tokenOf({ agent: 'somebody-else' });
     const { links, waits } = await withToken(() => foreign.token);
-    await settled(() => links.at(-1)).toEqual({
+    await eventually(() => links.at(-1)).toEqual({
       state: 'waiting',
       cause: 'unauthorized',
       message: `the token is not for the agent "${agentId}"`,
@@ -273,7 +273,7 @@ describe('the token of a runner', () => {
   test('is refused with what to do when it only permits reading', async () => {
     const viewer = await tokenOf({ role: 'viewer' });
     const { links } = await withToken(() => viewer.token);
-    await settled(() => links.at(-1)).toMatchObject({
+    await eventually(() => links.at(-1)).toMatchObject({
       cause: 'unauthorized',
       message: expect.stringContaining('interlude tokens create --agent'),
     });
@@ -281,7 +281,7 @@ describe('the token of a runner', () => {
 });
 
 /** Waits a hundredth of the time, without making a stream look silent. */
-function quickly(ms: number, run: () => void): () => void {
+function afterAHundredth(ms: number, run: () => void): () => void {
   const timer = setTimeout(run, ms > 40_000 ? ms : ms / 100);
   return () => clearTimeout(timer);
 }

@@ -65,13 +65,13 @@ test('a runner exits with the npm that started it, which forwards no signal', as
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   onTestFinished(() => void npm.kill('SIGKILL'));
-  let said = '';
+  let printed = '';
   npm.stderr.on('data', (chunk) => {
-    said += chunk;
+    printed += chunk;
   });
   // The runner, even orphaned, keeps stderr open while it runs.
   const closed = once(npm.stderr, 'close');
-  await expect.poll(() => said).toContain('follows the terminals');
+  await expect.poll(() => printed).toContain('follows the terminals');
   npm.kill('SIGTERM');
   await closed;
 });

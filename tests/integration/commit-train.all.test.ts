@@ -195,14 +195,14 @@ suites('commits of an instance', () => {
 
 /** Opens for good after this many arrivals. */
 function gate(count: number): () => Promise<void> {
-  let come = 0;
+  let arrived = 0;
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
     open = resolve;
   });
   return () => {
-    come += 1;
-    if (come === count) open();
+    arrived += 1;
+    if (arrived === count) open();
     return opened;
   };
 }

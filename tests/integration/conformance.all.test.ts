@@ -47,12 +47,12 @@ describe.concurrent('every conformance check passes', () => {
       for (const { id, retiredAt } of agents) expect([id, retiredAt]).toEqual([id, expect.any(Number)]);
       expect((await read('/inbox')).counts).toMatchObject({ failure: 0, permission: 0, question: 0 });
 
-      const told = await runCli(['conformance', 'server', '--only', 'outbox', '--json'], {
+      const result = await runCli(['conformance', 'server', '--only', 'outbox', '--json'], {
         INTERLUDE_URL: server.url,
         INTERLUDE_TOKEN: server.token,
       });
-      expect(told.exitCode).toBe(0);
-      const report = JSON.parse(told.stdout) as ConformanceReport;
+      expect(result.exitCode).toBe(0);
+      const report = JSON.parse(result.stdout) as ConformanceReport;
       expect(report).toMatchObject({ mode: 'server', target: server.url, protocol: '1', failed: 0, skipped: 0 });
       expect(report.passed).toBe(report.checks.length);
       expect(new Set(report.checks.map(({ group }) => group))).toEqual(new Set(['outbox']));

@@ -45,10 +45,10 @@ describe('the command', () => {
     [['conformance', 'runner', '--ours', '--', 'x'], /give a command or --ours/],
     [['conformance', 'server', '--only', 'manners'], /--only must be one of outbox, answers/],
     [['conformance', 'server', '--timeout', '0'], /--timeout must be a number of seconds/],
-  ])('refuses %j with what to do', async (args, says) => {
+  ])('refuses %j with what to do', async (args, message) => {
     const { exitCode, stderr } = await callCli(args);
     expect([exitCode, stderr.trim().split('\n').length]).toEqual([2, 1]);
-    expect(stderr).toMatch(says);
+    expect(stderr).toMatch(message);
   });
 
   test('reports an unreachable server on one line', async () => {

@@ -10,30 +10,30 @@ import { tempDir } from '../support/temp-dir';
 
 let file: string;
 let port: ControlPort;
-let told: unknown[][];
+let calls: unknown[][];
 let failures: string[];
-const OWED = [{ messageId: 'm1', sessionId: 's1', from: { kind: 'person', id: 'mara' }, text: 'Done?', sentAt: 1 }];
+const PENDING = [{ messageId: 'm1', sessionId: 's1', from: { kind: 'person', id: 'mara' }, text: 'Done?', sentAt: 1 }];
 
 beforeEach(async () => {
   file = controlPath(await tempDir(), 'agent/1');
-  told = [];
+  calls = [];
   failures = [];
-  const tell =
+  const recordCall =
     (name: string) =>
     (...about: unknown[]) =>
-      void told.push([name, ...about]);
+      void calls.push([name, ...about]);
   const handlers: ControlHandlers = {
     hook: ({ event, input, pid }) => {
       if (event === 'Stumble') throw new Error('a handler failed');
-      told.push(['hook', event, input, pid]);
+      calls.push(['hook', event, input, pid]);
       return event === 'Stop' ? '{"decision":"block"}' : '';
     },
-    status: tell('status'),
-    obligations: () => OWED,
-    sessionTurn: tell('session-turn'),
-    userPrompt: tell('user-prompt'),
-    sessionEnd: tell('session-end'),
-    hookFatal: tell('hook-fatal'),
+    status: recordCall('status'),
+    obligations: () => PENDING,
+    sessionTurn: recordCall('session-turn'),
+    userPrompt: recordCall('user-prompt'),
+    sessionEnd: recordCall('session-end'),
+    hookFatal: recordCall('hook-fatal'),
     logLevel: new LevelSwitch('info'),
     toolOwner: async (caller) =>
       caller.ticketOf === null ? { at: null, refusal: NOT_FOLLOWED } : { at: 0, tools: toolsOf(caller.ticketOf) },
@@ -44,7 +44,7 @@ beforeEach(async () => {
 });
 
 const toolsOf = (sessionId: string): SessionTools => ({
-  report: async (report) => void told.push(['report', sessionId, report]),
+  report: async (report) => void calls.push(['report', sessionId, report]),
   owed: () => [],
   reply: async () => null,
 });
@@ -80,7 +80,7 @@ describe('the control port', () => {
         expect((await call(path, { secret })).status).toBe(401);
       }
       expect((await call('/hook-fatal', { method: 'POST', body: { hook: 'x', error: 'y' }, secret })).status).toBe(401);
-      expect(told).toEqual([]);
+      expect(calls).toEqual([]);
     },
   );
 
@@ -88,7 +88,7 @@ describe('the control port', () => {
     const input = { state: 'idle', summary: 'I wait.' };
     const report = { method: 'POST', body: input, secret: 'of-s1' };
     expect(await call('/tools/report_status?pid=1', report)).toMatchObject({ status: 200, body: { isError: false } });
-    expect(told).toEqual([['report', 's1', { ...input, link: null }]]);
+    expect(calls).toEqual([['report', 's1', { ...input, link: null }]]);
     const others = [
       '/reply-obligations',
       '/log-level',
@@ -105,7 +105,7 @@ describe('the control port', () => {
         { error: 'a ticket is valid for the tools of its session only' },
       ]);
     }
-    expect(told).toHaveLength(1);
+    expect(calls).toHaveLength(1);
   });
 
   test('refuses an unknown host name', async () => {
@@ -120,7 +120,7 @@ describe('the control port', () => {
 
   test('refuses an oversized body, and keeps serving', async () => {
     expect((await call('/user-prompt', { method: 'POST', body: 'x'.repeat(5 * 1024 * 1024) })).status).toBe(413);
-    expect(told).toEqual([]);
+    expect(calls).toEqual([]);
     expect((await call('/log-level')).status).toBe(200);
   });
 
@@ -146,14 +146,14 @@ describe('the control port', () => {
       status: 200,
       body: '',
     });
-    expect(told).toEqual([
+    expect(calls).toEqual([
       ['hook', 'Stop', { session_id: 's1' }, 4711],
       ['hook', 'Notification', {}, null],
     ]);
   });
 
   test('returns pending replies from memory', async () => {
-    expect(await call('/reply-obligations')).toEqual({ status: 200, body: OWED });
+    expect(await call('/reply-obligations')).toEqual({ status: 200, body: PENDING });
   });
 
   test('accepts the agent’s report about itself', async () => {
@@ -164,7 +164,7 @@ describe('the control port', () => {
     await call('/session-turn', { method: 'POST', body: about });
     await call('/user-prompt', { method: 'POST', body: about });
     await call('/session-end', { method: 'POST', body: about });
-    expect(told).toEqual([
+    expect(calls).toEqual([
       ['status', 'idle', about, 1_795_170_167_743],
       ['status', 'busy', { state: 'busy', ...about }, null],
       ['session-turn', about],
@@ -182,7 +182,7 @@ describe('the control port', () => {
       ok: true,
     });
     expect((await call('/hook-fatal', { method: 'POST', body: 'nonsense' })).body).toEqual({ ok: true });
-    expect(told.map(([, failure]) => failure)).toEqual([
+    expect(calls.map(([, failure]) => failure)).toEqual([
       { hook: 'Stop', error: 'exit 1: x' },
       { hook: 'Stop', error: 'exit 2: ask' },
       { hook: 'unknown', error: '(no detail)' },

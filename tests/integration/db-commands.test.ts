@@ -185,10 +185,10 @@ describe('copy between files', () => {
 
   test('is refused by a dashboard when it was interrupted, and restarted by the next one', async () => {
     const file = join(await tempDir(), 'copy.db');
-    const spoilt = join(await tempDir(), 'spoilt.db');
-    await cli('backup', spoilt);
-    await run(spoilt, SPOILS_A_ROW);
-    expect((await cli('copy', spoilt, file)).exitCode).toBe(1);
+    const partial = join(await tempDir(), 'spoilt.db');
+    await cli('backup', partial);
+    await run(partial, SPOILS_A_ROW);
+    expect((await cli('copy', partial, file)).exitCode).toBe(1);
     await expect(openDatabase({ url: pathToFileURL(file).href })).rejects.toThrow(/holds an incomplete copy/);
     expect(await cli('check', '--database', file)).toMatchObject({
       exitCode: 1,

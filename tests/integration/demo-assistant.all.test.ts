@@ -53,9 +53,9 @@ test('the demo resumes its agent’s session after a kill in mid-turn, and shows
   onTestFinished(() => void second.process.kill('SIGKILL'));
   await operator.until('a notice', (turns) => notices(turns).some((text) => text.includes('was restarted')));
   // A late report may resolve the request as unknown; the next one reopens it, and then it is cancelled.
-  const asked = requests(await operator.turns());
-  expect(asked.at(-1)).toMatchObject({ outcome: 'cancelled' });
-  expect(asked.slice(0, -1).every(({ outcome }) => outcome === 'unknown')).toBe(true);
+  const shown = requests(await operator.turns());
+  expect(shown.at(-1)).toMatchObject({ outcome: 'cancelled' });
+  expect(shown.slice(0, -1).every(({ outcome }) => outcome === 'unknown')).toBe(true);
   expect((await operator.session())?.state).not.toMatch(/working|waiting/);
   await operator.send('Hello?');
   await operator.until('an answer', (turns) =>

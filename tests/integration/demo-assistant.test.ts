@@ -26,10 +26,10 @@ test('the demo’s agent asks before it runs the tests, runs them when allowed, 
 test('the demo’s agent runs nothing when denied, and says so', async () => {
   const stage = await assistantStage(dashboard);
   const { operator } = stage;
-  const asked = await askForTests(stage);
+  const request = await askForTests(stage);
   const kinds = (await operator.turns()).at(-1)?.items.map(({ kind }) => kind);
   expect(kinds).toEqual(['message', 'message', 'tool-call', 'request']);
-  await operator.answer(asked.id, { behavior: 'deny', digest: asked.digest });
+  await operator.answer(request.id, { behavior: 'deny', digest: request.digest });
   const turns = await operator.finished(1);
   expect(said(turns[0])).toContain('You said no, so I have not run anything.');
   expect(requests(turns)).toMatchObject([{ outcome: 'denied' }]);
@@ -51,9 +51,11 @@ test('the demo’s agent runs only the command that it asked for, for any allowe
 test('the demo’s agent accepts the answer to a question, and answers anything else with its abilities', async () => {
   const { operator } = await assistantStage(dashboard);
   await operator.send('Ask me a question');
-  const asked = await operator.until('a question', (turns) => requests(turns).find(({ outcome }) => outcome === null));
-  expect(asked.requestKind).toBe('question');
-  await operator.answer(asked.id, { answers: { Colour: 'Blue' }, digest: asked.digest });
+  const question = await operator.until('a question', (turns) =>
+    requests(turns).find(({ outcome }) => outcome === null),
+  );
+  expect(question.requestKind).toBe('question');
+  await operator.answer(question.id, { answers: { Colour: 'Blue' }, digest: question.digest });
   await operator.finished(1);
   await operator.send('<img src=x onerror=alert(1)> What is the meaning of life?');
   const turns = await operator.finished(2);

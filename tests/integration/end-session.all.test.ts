@@ -14,10 +14,10 @@ test('a session ended from the dashboard has 5 seconds to finish its turn, which
   await agent.prompted(1);
   agent.say('Building.');
   await until(async () => (await turns()).at(-1)?.state).toBe('open');
-  const asked = performance.now();
+  const requestedAt = performance.now();
   await post('end');
   expect(await ended).toMatchObject({ exitCode: 0 });
-  expect(performance.now() - asked).toBeGreaterThan(4_500);
+  expect(performance.now() - requestedAt).toBeGreaterThan(4_500);
   expect((await session()).stateReason).toBe('ended from the dashboard');
   expect((await turns()).find(({ kind }) => kind === 'user')).toMatchObject({ state: 'interrupted' });
 });

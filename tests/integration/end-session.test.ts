@@ -16,7 +16,7 @@ test('a session ended from the dashboard ends its agent and runner, which exits 
   const end = await ended;
   expect([end.exitCode, end.stderr]).toEqual([0, 'interlude: ended from the dashboard\n']);
   expect(await session()).toMatchObject({ state: 'exited', stateReason: 'ended from the dashboard' });
-  const said = (await turns()).flatMap(({ items }) => items.map((item) => ('text' in item ? item.text : item.kind)));
-  expect(said).toEqual(['The runner ends the session.', expect.stringContaining('ended from the dashboard')]);
+  const texts = (await turns()).flatMap(({ items }) => items.map((item) => ('text' in item ? item.text : item.kind)));
+  expect(texts).toEqual(['The runner ends the session.', expect.stringContaining('ended from the dashboard')]);
   await expect(post('end')).rejects.toThrow('session_ended');
 });

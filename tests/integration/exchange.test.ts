@@ -100,7 +100,7 @@ test('every response has headers against framing, sniffing and referrers', async
 });
 
 test('a body arrives byte for byte, also in pieces', async () => {
-  const ask = await serving(async (asked) => new Response(await new Response(asked.body).text()));
+  const ask = await serving(async (request) => new Response(await new Response(request.body).text()));
   const sent = ask({ method: 'POST' });
   const pieces = Array.from({ length: 50 }, (_, at) => `${at}ü`.repeat(1_000));
   for (const piece of pieces) sent.write(piece);
@@ -121,17 +121,17 @@ test('a body that its handler abandons leaves the connection usable for the next
 });
 
 test('a client that disconnects aborts the request, fails its body and cancels its stream', async () => {
-  const told: string[] = [];
-  const ask = await serving(async (asked) => {
-    asked.signal.addEventListener('abort', () => told.push('aborted'));
-    if (asked.body !== null) {
-      const text = await new Response(asked.body).text().catch(() => 'cut off');
-      told.push(text);
+  const events: string[] = [];
+  const ask = await serving(async (request) => {
+    request.signal.addEventListener('abort', () => events.push('aborted'));
+    if (request.body !== null) {
+      const text = await new Response(request.body).text().catch(() => 'cut off');
+      events.push(text);
       return new Response(text);
     }
     const body = new ReadableStream({
       start: (to) => to.enqueue(new Uint8Array(1)),
-      cancel: () => void told.push('cancelled'),
+      cancel: () => void events.push('cancelled'),
     });
     return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
   });
@@ -139,16 +139,16 @@ test('a client that disconnects aborts the request, fails its body and cancels i
   watching.end();
   await once(watching, 'response');
   watching.destroy();
-  await vi.waitFor(() => expect(told.sort()).toEqual(['aborted', 'cancelled']));
+  await vi.waitFor(() => expect(events.sort()).toEqual(['aborted', 'cancelled']));
   const sending = ask({ method: 'POST', headers: { 'content-length': '10' } });
   sending.on('error', () => {}).write('half');
   await vi.waitFor(() => expect(sending.socket?.bytesWritten).toBeGreaterThan(0));
   sending.destroy();
-  await vi.waitFor(() => expect(told.sort()).toEqual(['aborted', 'aborted', 'cancelled', 'cut off']));
+  await vi.waitFor(() => expect(events.sort()).toEqual(['aborted', 'aborted', 'cancelled', 'cut off']));
 });
 
 test('a stream that fails breaks the connection, so no client takes the part for the whole', async () => {
-  const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+  const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
   const ask = await serving(async () => {
     let count = 0;
     const pull = (to: ReadableStreamDefaultController) => {
@@ -160,6 +160,6 @@ test('a stream that fails breaks the connection, so no client takes the part for
   });
   await expect(answerTo(ask())).rejects.toMatchObject({ code: 'ECONNRESET' });
   // The abort signal is delivered to its source.
-  expect(said).not.toHaveBeenCalled();
-  said.mockRestore();
+  expect(logged).not.toHaveBeenCalled();
+  logged.mockRestore();
 });

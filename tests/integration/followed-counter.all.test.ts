@@ -7,7 +7,7 @@ import { type InProcessServer, inProcessServer } from '../support/server-target'
 
 /** Queries of instances at a libSQL server without a feed, and the latency between instances. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
-const LOOKED_FOR_MS = 2_000;
+const PERIOD_MS = 2_000;
 /** Four a second, and a few more on a slow machine that catches up. */
 const AT_MOST = 10;
 /** Writes read it as well, among other tables. */
@@ -40,11 +40,11 @@ async function listener(target: InProcessServer, agentId: string): Promise<Frame
 }
 
 /** Counts queries for the counter alone during a period. */
-async function looks(): Promise<number> {
-  const asked = () => line.asked(COUNTER_ALONE);
-  const before = asked();
-  await new Promise((resolve) => setTimeout(resolve, LOOKED_FOR_MS));
-  return asked() - before;
+async function countQueries(): Promise<number> {
+  const queries = () => line.asked(COUNTER_ALONE);
+  const before = queries();
+  await new Promise((resolve) => setTimeout(resolve, PERIOD_MS));
+  return queries() - before;
 }
 
 const marker = record(1, { agentId: 'a1', sessionId: 's1', event: { type: 'CUSTOM', name: 'marker', value: 0 } });
@@ -59,18 +59,18 @@ suites('the counter of a libSQL server without a feed', () => {
   test('is polled only while something listens, once for all listeners', async () => {
     const target = await instance();
     await ingest(target, [marker], 1, 'a1');
-    expect(await looks()).toBe(0);
+    expect(await countQueries()).toBe(0);
     const runners = [await listener(target, 'a1'), await listener(target, 'a2')];
     const pages = [await target.stream('topic=fleet'), await target.stream('topic=session:s1')];
     for (const page of pages) await page.frame('up-to-date');
-    const shared = await looks();
+    const shared = await countQueries();
     expect(shared).toBeGreaterThan(1);
     expect(shared).toBeLessThanOrEqual(AT_MOST);
     for (const runner of runners) await runner.cancel();
-    expect(await looks()).toBeGreaterThan(1);
+    expect(await countQueries()).toBeGreaterThan(1);
     for (const page of pages) await page.cancel();
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(await looks()).toBe(0);
+    expect(await countQueries()).toBe(0);
   });
 
   test('delivers a command posted at another instance to a runner, also after an open page has gone', async () => {
@@ -94,7 +94,7 @@ suites('the counter of a libSQL server without a feed', () => {
     const target = await instance({ INTERLUDE_CONTEXT: 'per-request' });
     const page = await target.stream('topic=fleet');
     await page.frame('up-to-date');
-    const shared = await looks();
+    const shared = await countQueries();
     expect(shared).toBeGreaterThan(1);
     expect(shared).toBeLessThanOrEqual(AT_MOST);
     // History, logs and refusals are left to the host's own schedule.

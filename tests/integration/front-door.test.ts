@@ -37,16 +37,16 @@ interface Half {
 /** A connection with a partial request. */
 function halfOf(port: number, request: string): Half {
   const socket = connect(port, '127.0.0.1');
-  let came = '';
+  let received = '';
   socket.on('data', (chunk) => {
-    came += chunk;
+    received += chunk;
   });
   socket.on('error', () => undefined);
   socket.write(request);
-  return { socket, closed: new Promise((resolve) => socket.once('close', () => resolve(came))) };
+  return { socket, closed: new Promise((resolve) => socket.once('close', () => resolve(received))) };
 }
 
-const begun = (path: string, headers: string) =>
+const partialRequest = (path: string, headers: string) =>
   `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Length: 10\r\n\r\nhalf`;
 
 test.each([
@@ -54,7 +54,7 @@ test.each([
   ['with a wrong credential', 'Authorization: Bearer guessed\r\n'],
 ])('a body that never ends is cut off %s', async (_how, headers) => {
   const { bodies, send } = await open();
-  const answer = await send(begun('/api/events', headers)).closed;
+  const answer = await send(partialRequest('/api/events', headers)).closed;
   expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   expect(answer).toContain('"code":"malformed"');
   await expect.poll(() => bodies).toEqual(['cut off']);
@@ -71,7 +71,7 @@ test('an endless chunked body is cut off', async () => {
 test('the connection of a request answered without its body does not stay open for the body', async () => {
   const { send } = await open();
   for (const headers of ['', 'Authorization: Bearer known\r\n']) {
-    expect(await send(begun('/api/refused', headers)).closed).toContain('not without a sign-in');
+    expect(await send(partialRequest('/api/refused', headers)).closed).toContain('not without a sign-in');
   }
 });
 
@@ -127,10 +127,12 @@ test('a failed handler is logged without query and secrets', async () => {
 
 test('a request with a credential gets more time for its body', async () => {
   const { bodies, send } = await open();
-  const { socket, closed } = send(begun('/api/events', 'Connection: close\r\nAuthorization: Bearer known\r\n'));
+  const { socket, closed } = send(
+    partialRequest('/api/events', 'Connection: close\r\nAuthorization: Bearer known\r\n'),
+  );
   // As long as an anonymous request that arrived together with it.
-  await send(begun('/api/events', '')).closed;
-  await send(begun('/api/events', '')).closed;
+  await send(partialRequest('/api/events', '')).closed;
+  await send(partialRequest('/api/events', '')).closed;
   await expect.poll(() => bodies).toEqual(['cut off', 'cut off']);
   socket.write(' body!');
   expect(await closed).toMatch(/^HTTP\/1\.1 200 [\s\S]*taken/);
@@ -155,7 +157,7 @@ test.each([
 test('a page refuses a request body before reading it', async () => {
   const { bodies, send } = await open();
   for (const path of ['/', '/sessions/s1', '/apiary', '/sign-inx']) {
-    expect(await send(begun(path, '')).closed).toMatch(
+    expect(await send(partialRequest(path, '')).closed).toMatch(
       /^HTTP\/1\.1 405 [\s\S]*"Pages accept GET and HEAD without a body\./,
     );
   }
@@ -192,9 +194,9 @@ test.each([
   ['/tools/il?q=/tools/il', '/?q=/tools/il'],
   ['/tools/il/tools/il', '/tools/il'],
   ['/tools/./x/../il/settings', '/settings'],
-])('under a base path, %j maps to %j', async (asked, inside) => {
+])('under a base path, %j maps to %j', async (path, inside) => {
   const { send } = await open('/tools/il');
-  const answer = await send(`GET ${asked} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`).closed;
+  const answer = await send(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`).closed;
   expect(answer.endsWith(`\r\n\r\ntaken: ${inside}`)).toBe(true);
 });
 
@@ -252,11 +254,7 @@ test.each([
 test.each([
   ['over TLS', { host: 'interlude.example.com', 'x-forwarded-proto': 'https' }, true],
   ['over TLS with a port', { host: 'interlude.example.com:8443', 'x-forwarded-proto': 'https, http' }, true],
-  [
-    'over TLS, when refused',
-    { host: 'interlude.example.com', 'x-forwarded-proto': 'https', 'next-action': 'x' },
-    true,
-  ],
+  ['over TLS, when refused', { host: 'interlude.example.com', 'x-forwarded-proto': 'https', 'next-action': 'x' }, true],
   ['without TLS', { host: 'interlude.example.com', 'x-forwarded-proto': 'http' }, false],
   ['without a proxy', { host: 'interlude.example.com' }, false],
   ['over TLS on loopback', { host: 'localhost:4319', 'x-forwarded-proto': 'https' }, false],

@@ -38,8 +38,8 @@ describe('the hook exits in time', () => {
     ['accepts connections and never answers', undefined],
     ['hangs after half an answer', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
     ['trickles its answer', 'trickle'],
-  ])('when its port %s', async (_, says) => {
-    const { url } = await listenSaying(says);
+  ])('when its port %s', async (_, reply) => {
+    const { url } = await listenSaying(reply);
     await writeControlFile(controlPath(dataDir, 'hooks'), { url, secret: 'x', pid: 1 });
     expect(await endOf(startHook(dataDir, 'Stop'))).toMatchObject(SILENT);
   });

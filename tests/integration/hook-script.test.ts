@@ -10,17 +10,17 @@ import { HOOK_INPUT, HOOK_SCRIPT, listenSaying, pathWith, startHook } from '../s
 import { tempDir } from '../support/temp-dir';
 
 let dataDir: string;
-let told: [string, ...unknown[]][];
+let calls: [string, ...unknown[]][];
 let answer: string;
 /** The start options of the hooks' agents. */
 let from: unknown[];
 /** The waiting hook. */
-let answerLate: (output: string) => void;
+let answerWaiting: (output: string) => void;
 let port: ControlPort;
 
 beforeEach(async () => {
   dataDir = await tempDir();
-  told = [];
+  calls = [];
   from = [];
   answer = '';
   port = await openPort();
@@ -28,26 +28,26 @@ beforeEach(async () => {
 afterEach(() => port.close());
 
 function openPort(): Promise<ControlPort> {
-  const tell =
+  const recordCall =
     (name: string) =>
     (...about: unknown[]) =>
-      void told.push([name, ...about]);
+      void calls.push([name, ...about]);
   const handlers: ControlHandlers = {
     hook: async ({ event, input, pid, at, from: by, withinMs, signal }: HookCall) => {
       from.push(by);
-      told.push(['hook', event, input, pid, at, ...(withinMs === null ? [] : [withinMs])]);
+      calls.push(['hook', event, input, pid, at, ...(withinMs === null ? [] : [withinMs])]);
       if (withinMs === null) return answer;
       return await new Promise<string>((resolve) => {
-        answerLate = resolve;
-        signal.addEventListener('abort', () => told.push(['gone']));
+        answerWaiting = resolve;
+        signal.addEventListener('abort', () => calls.push(['gone']));
       });
     },
-    status: tell('status'),
+    status: recordCall('status'),
     obligations: () => [],
-    sessionTurn: tell('session-turn'),
-    userPrompt: tell('user-prompt'),
-    sessionEnd: tell('session-end'),
-    hookFatal: tell('hook-fatal'),
+    sessionTurn: recordCall('session-turn'),
+    userPrompt: recordCall('user-prompt'),
+    sessionEnd: recordCall('session-end'),
+    hookFatal: recordCall('hook-fatal'),
     logLevel: new LevelSwitch(undefined),
     toolOwner: async () => ({ at: null, refusal: NOT_FOLLOWED }),
   };
@@ -61,9 +61,9 @@ describe('a hook with a companion', () => {
   test.each(HOOK_EVENTS)('posts the input of %s unchanged, and prints nothing', async (event) => {
     const { code, stdout, stderr } = await runHook(event);
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' });
-    const ran = told[0]?.[4];
-    expect(told[0]).toEqual(['hook', event, HOOK_INPUT, process.pid, expect.any(Number)]);
-    expect(told.slice(1)).toEqual(event === 'Stop' ? [['status', 'idle', HOOK_INPUT, ran]] : []);
+    const ran = calls[0]?.[4];
+    expect(calls[0]).toEqual(['hook', event, HOOK_INPUT, process.pid, expect.any(Number)]);
+    expect(calls.slice(1)).toEqual(event === 'Stop' ? [['status', 'idle', HOOK_INPUT, ran]] : []);
   });
 
   test.each([
@@ -73,26 +73,26 @@ describe('a hook with a companion', () => {
     const PATH = await pathWith({ date: `#!/bin/sh\n${date}\n` });
     const { code, stdout } = await runHook('Stop', { env: { PATH } });
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-    expect(told[0]).toEqual(['hook', 'Stop', HOOK_INPUT, process.pid, at]);
+    expect(calls[0]).toEqual(['hook', 'Stop', HOOK_INPUT, process.pid, at]);
   });
 
   test('prints the companion’s answer, and stays busy when it holds the agent', async () => {
     answer = '{"decision":"block","reason":"Mara waits: \\"done?\\" \\\\ %s $HOME"}';
     const { code, stdout } = await runHook('Stop');
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${answer}\n` });
-    expect(told.map(([name]) => name)).toEqual(['hook']);
+    expect(calls.map(([name]) => name)).toEqual(['hook']);
   });
 
   test('stays busy when the answer adds context at the end of a turn', async () => {
     answer = '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"You can listen."}}';
     expect((await runHook('Stop')).stdout).toBe(`${answer}\n`);
-    expect(told.map(([name]) => name)).toEqual(['hook']);
+    expect(calls.map(([name]) => name)).toEqual(['hook']);
   });
 
   test('posts an input of a megabyte', async () => {
     const prompt = 'x'.repeat(1_000_000);
     await runHook('UserPromptSubmit', { input: JSON.stringify({ ...HOOK_INPUT, prompt }) });
-    expect(told[0]?.[2]).toMatchObject({ prompt });
+    expect(calls[0]?.[2]).toMatchObject({ prompt });
   });
 
   test('reports how the agent was started when that is a plain word', async () => {
@@ -105,7 +105,7 @@ describe('a hook with a companion', () => {
   test('ignores a proxy in the environment', async () => {
     const proxy = 'http://127.0.0.1:9';
     await runHook('SessionStart', { env: { http_proxy: proxy, HTTP_PROXY: proxy, ALL_PROXY: proxy } });
-    expect(told).toHaveLength(1);
+    expect(calls).toHaveLength(1);
   });
 
   test('passes no secret to a command line', () => {
@@ -118,15 +118,15 @@ describe('a hook that waits for an answer', () => {
   const waiting = async (options = {}) => {
     const run = startOwn('PermissionRequest', { withinS: 30, ...options });
     onTestFinished(() => void run.child.kill('SIGKILL'));
-    await expect.poll(() => told.length).toBe(1);
+    await expect.poll(() => calls.length).toBe(1);
     return run;
   };
 
   test('announces its timeout, and prints the answer when it arrives', async () => {
     const { ended } = await waiting();
-    expect(told[0]).toEqual(['hook', 'PermissionRequest', HOOK_INPUT, process.pid, expect.any(Number), 30_000]);
+    expect(calls[0]).toEqual(['hook', 'PermissionRequest', HOOK_INPUT, process.pid, expect.any(Number), 30_000]);
     const decision = '{"hookSpecificOutput":{"decision":{"behavior":"allow"}}}';
-    answerLate(decision);
+    answerWaiting(decision);
     expect(await ended).toMatchObject({ code: 0, stdout: decision, stderr: '' });
   });
 
@@ -140,7 +140,7 @@ describe('a hook that waits for an answer', () => {
     const { child, ended } = await waiting();
     child.kill('SIGTERM');
     expect(await ended).toMatchObject({ code: 0, stdout: '' });
-    await expect.poll(() => told.at(-1)).toEqual(['gone']);
+    await expect.poll(() => calls.at(-1)).toEqual(['gone']);
   });
 
   test('exits at its deadline, whatever its companion does', async () => {
@@ -172,9 +172,9 @@ describe('a hook with a failing companion', () => {
     ['accepts connections and never answers', undefined],
     ['hangs after half an answer', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
     ['trickles its answer', 'trickle'],
-  ])('exits when its port %s', async (_what, says) => {
+  ])('exits when its port %s', async (_what, reply) => {
     await port.close();
-    const hanging = await listenSaying(says);
+    const hanging = await listenSaying(reply);
     await writeControlFile(controlPath(dataDir, 'hooks'), { url: hanging.url, secret: 'x', pid: 1 });
     const end = await runHook('Stop');
     expect(end).toMatchObject(silent);
@@ -194,13 +194,13 @@ describe('a hook with a failing companion', () => {
     async (text) => {
       writeFileSync(controlPath(dataDir, 'hooks'), text);
       expect(await runHook('Stop')).toMatchObject(silent);
-      expect(told).toEqual([]);
+      expect(calls).toEqual([]);
     },
   );
 
   test('does nothing when the script is missing', async () => {
-    const gone = hookCommand('/nowhere/hook.sh', 'Stop', dataDir);
-    expect(spawnSync('/bin/sh', ['-c', gone], { encoding: 'utf8', input: '{}' })).toMatchObject({
+    const missing = hookCommand('/nowhere/hook.sh', 'Stop', dataDir);
+    expect(spawnSync('/bin/sh', ['-c', missing], { encoding: 'utf8', input: '{}' })).toMatchObject({
       status: 0,
       stdout: '',
       stderr: '',
@@ -212,19 +212,19 @@ describe('a hook on a minimal machine', () => {
   test('does nothing without curl', async () => {
     const PATH = await pathWith({}, ['curl']);
     expect(await runHook('Stop', { env: { PATH } })).toMatchObject({ code: 0, stdout: '', stderr: '' });
-    expect(told).toEqual([]);
+    expect(calls).toEqual([]);
   });
 
   test('works without jq and with one that fails', async () => {
     const PATH = await pathWith({ jq: '#!/bin/sh\nexit 5\n' });
     await runHook('Stop', { env: { PATH } });
-    expect(told.map(([name]) => name)).toEqual(['hook', 'status']);
+    expect(calls.map(([name]) => name)).toEqual(['hook', 'status']);
   });
 
   test('works without timeout', async () => {
     const PATH = await pathWith({}, ['timeout']);
     await runHook('Stop', { env: { PATH } });
-    expect(told.map(([name]) => name)).toEqual(['hook', 'status']);
+    expect(calls.map(([name]) => name)).toEqual(['hook', 'status']);
   });
 
   test('ends a hanging curl', async () => {
@@ -241,13 +241,13 @@ describe('a hook on a minimal machine', () => {
   test('reports its own death when it can’t read its input', async () => {
     const PATH = await pathWith({ cat: '#!/bin/sh\nexit 3\n' });
     expect(await runHook('SubagentStop', { env: { PATH } })).toMatchObject({ code: 0, stdout: '', stderr: '' });
-    expect(told).toEqual([['hook-fatal', { hook: 'SubagentStop', error: 'exit 3: read the input' }, {}]]);
+    expect(calls).toEqual([['hook-fatal', { hook: 'SubagentStop', error: 'exit 3: read the input' }, {}]]);
   });
 
   test('posts idle from its trap after any failure', async () => {
     const PATH = await pathWith({ cat: '#!/bin/sh\nexit 3\n' });
     await runHook('Stop', { env: { PATH } });
-    expect(told.map(([name]) => name)).toEqual(['hook-fatal', 'status']);
+    expect(calls.map(([name]) => name)).toEqual(['hook-fatal', 'status']);
   });
 
   test('exits when its input never arrives', async () => {
@@ -266,7 +266,7 @@ describe('a hook that is killed', () => {
     await expect.poll(() => existsSync(reading)).toBe(true);
     process.kill(-(child.pid as number), 'SIGTERM');
     expect(await ended).toMatchObject({ code: 0, stdout: '' });
-    expect(told.map(([name]) => name)).toContain('status');
+    expect(calls.map(([name]) => name)).toContain('status');
   });
 });
 
@@ -275,9 +275,9 @@ test('the hook finds the control file of its agent through the environment', asy
   mkdirSync(join(elsewhere, '..'), { recursive: true });
   await writeControlFile(elsewhere, { url: port.url, secret: port.secret, pid: 1 });
   await runHook('SessionStart', { env: { INTERLUDE_DATA_DIR: '/nowhere', INTERLUDE_CONTROL: elsewhere } });
-  expect(told).toHaveLength(1);
+  expect(calls).toHaveLength(1);
   await runHook('SessionStart', { env: { INTERLUDE_CONTROL: '/dev/null' } });
-  expect(told).toHaveLength(1);
+  expect(calls).toHaveLength(1);
   expect(existsSync(elsewhere)).toBe(true);
   expect(elsewhere).not.toContain(delimiter);
 });

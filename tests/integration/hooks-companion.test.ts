@@ -83,13 +83,13 @@ describe('a message from the dashboard', () => {
     const { sessionId, hook, say, assistant } = await atWork(agentId);
     const { messageId } = await post(`/sessions/${sessionId}/messages`, { text: 'Is it\ndone?', clientId: 'c1' });
     assistant('It is built.');
-    const held = await eventually(async () => {
+    const output = await eventually(async () => {
       const answer = await hook('Stop', { stop_hook_active: false });
       return answer.includes('"decision":"block"') && (JSON.parse(answer) as { reason: string });
     });
-    expect(held.reason).toMatch(/Message from operator, \d{4}-\d\d-\d\d \d\d:\d\d UTC:\nIs it\ndone\?/);
-    expect(held.reason).toContain('Reply in your next message');
-    say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${held.reason}` } });
+    expect(output.reason).toMatch(/Message from operator, \d{4}-\d\d-\d\d \d\d:\d\d UTC:\nIs it\ndone\?/);
+    expect(output.reason).toContain('Reply in your next message');
+    say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${output.reason}` } });
     assistant('Yes, Mara.');
     expect(await hook('Stop', { stop_hook_active: true })).toBe('');
     say({ type: 'system', subtype: 'turn_duration', durationMs: 9 });
@@ -112,12 +112,12 @@ describe('a message from the dashboard', () => {
     const { sessionId, hook, say, assistant, disconnect, connect } = await atWork();
     const { messageId } = await post(`/sessions/${sessionId}/messages`, { text: '2+2?', clientId: 'c1' });
     assistant('It is built.', 'end_turn');
-    const held = await eventually(async () => {
+    const output = await eventually(async () => {
       const answer = await hook('Stop', { stop_hook_active: false });
       return answer.includes('"decision":"block"') && (JSON.parse(answer) as { reason: string });
     });
     await disconnect();
-    say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${held.reason}` } });
+    say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${output.reason}` } });
     await connect();
     const message = async () =>
       (await turnsOf(sessionId)).flatMap(({ items }) => items as MessageItem[]).find(({ id }) => id === messageId);
@@ -167,30 +167,30 @@ describe('a message from the dashboard', () => {
     await post(`/sessions/${sessionId}/messages`, { text: 'Well?', clientId: 'c1' });
     await eventually(async () => JSON.stringify(await owed()).includes('Well?'));
     expect(await hook('Stop', { stop_hook_active: true })).toBe('');
-    const held = await hook('Stop', { stop_hook_active: false });
-    expect(held).toContain('Well?');
-    expect(held).not.toContain('Build it');
+    const output = await hook('Stop', { stop_hook_active: false });
+    expect(output).toContain('Well?');
+    expect(output).not.toContain('Build it');
     expect(await hook('SubagentStop', { stop_hook_active: false, agent_id: 'a' })).toBe('');
   });
 
   test('holds the agent for a pending reply, and not for one that a person waived', async () => {
     const agentId = randomUUID();
     const { sessionId, hook, owed } = await atWork(agentId);
-    const asks = (messageId: string, delta: string) => [
+    const prompts = (messageId: string, delta: string) => [
       { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
       { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
       { type: 'TEXT_MESSAGE_END', messageId },
     ];
-    const events = [...asks('m1', 'Is it waived?'), ...asks('m2', 'Is it owed?')];
+    const events = [...prompts('m1', 'Is it waived?'), ...prompts('m2', 'Is it owed?')];
     const records = events.map((event, at) => record(at + 1, { agentId, sessionId, event }));
     await ingest(server(), records, 1, `peer of ${agentId}`);
     await post(`/sessions/${sessionId}/obligations/m1/waive`, {}, 200);
     // A command for the agent makes its runner fetch pending replies.
     await post(`/sessions/${sessionId}/messages`, { text: 'Well?', clientId: 'c1' });
     await eventually(async () => JSON.stringify(await owed()).includes('Is it owed?'));
-    const held = await hook('Stop', { stop_hook_active: false });
-    expect(held).toContain('Is it owed?');
-    expect(held).not.toContain('Is it waived?');
+    const output = await hook('Stop', { stop_hook_active: false });
+    expect(output).toContain('Is it owed?');
+    expect(output).not.toContain('Is it waived?');
   });
 
   test('is refused with the reason when the terminal is idle, and when its turn ends without it', async () => {
@@ -220,11 +220,11 @@ describe('a message from the dashboard', () => {
   test('never asks a terminal for an action that needs its person', async () => {
     const { sessionId } = await atWork();
     const { commandId } = await post(`/sessions/${sessionId}/interrupt`, {});
-    const said = await eventually(async () => {
+    const refusals = await eventually(async () => {
       const all = JSON.stringify(await turnsOf(sessionId));
       return all.includes('press Esc there') && all;
     });
-    expect(said).toContain('runs in a terminal');
+    expect(refusals).toContain('runs in a terminal');
     expect(commandId).toBeTruthy();
   });
 });
@@ -280,9 +280,9 @@ test('the log level of a companion can be set while it runs, and survives a rest
   const agentId = randomUUID();
   const one = await terminal(agentId);
   const level = async () => (await read(`/agents/${agentId}/log-level`)) as AgentLogLevel;
-  const isWritten = async (wanted: string) => {
+  const isWritten = async (expected: string) => {
     const { level: written, desired } = await level();
-    return written === wanted && desired?.state === 'confirmed';
+    return written === expected && desired?.state === 'confirmed';
   };
   const hookLines = async () =>
     ((await read(`/agents/${agentId}/logs?level=debug`)) as LogPage).lines.filter(

@@ -7,7 +7,7 @@ import { callCli } from '../support/cli-in-process';
 import { tempDir } from '../support/temp-dir';
 
 const entries = hookEntries('/opt/interlude/hook.sh', '/data');
-const ODD = '{ "model" : "opus",\n\n\t"hooks": { "Stop": [ ] } , "x": [1,2 , 3]}';
+const UNUSUAL = '{ "model" : "opus",\n\n\t"hooks": { "Stop": [ ] } , "x": [1,2 , 3]}';
 
 let folder: string;
 let file: string;
@@ -18,13 +18,13 @@ beforeEach(async () => {
 
 describe('a settings file', () => {
   test('is restored byte for byte after install and uninstall', async () => {
-    await writeFile(file, ODD, { mode: 0o640 });
+    await writeFile(file, UNUSUAL, { mode: 0o640 });
     expect(await installHooks(file, entries)).toBe('changed');
     expect(await installHooks(file, entries)).toBe('unchanged');
     expect((await stat(file)).mode & 0o777).toBe(0o640);
-    expect(await readFile(`${file}.interlude-backup`, 'utf8')).toBe(ODD);
+    expect(await readFile(`${file}.interlude-backup`, 'utf8')).toBe(UNUSUAL);
     expect(await uninstallHooks(file, entries)).toBe('changed');
-    expect(await readFile(file, 'utf8')).toBe(ODD);
+    expect(await readFile(file, 'utf8')).toBe(UNUSUAL);
     expect(await readdir(folder)).toEqual(['settings.json']);
     expect(await uninstallHooks(file, entries)).toBe('unchanged');
   });
@@ -38,23 +38,23 @@ describe('a settings file', () => {
   });
 
   test('keeps later changes', async () => {
-    await writeFile(file, ODD);
+    await writeFile(file, UNUSUAL);
     await installHooks(file, entries);
     await writeFile(file, (await readFile(file, 'utf8')).replace('"opus"', '"sonnet"'));
     await uninstallHooks(file, entries);
-    expect(await readFile(file, 'utf8')).toBe(ODD.replace('"opus"', '"sonnet"'));
+    expect(await readFile(file, 'utf8')).toBe(UNUSUAL.replace('"opus"', '"sonnet"'));
   });
 
   test('stays a link, and keeps its first backup across installs of other agents', async () => {
     const target = join(folder, 'dotfiles.json');
-    await writeFile(target, ODD);
+    await writeFile(target, UNUSUAL);
     await symlink(target, file);
     await installHooks(file, entries);
     await installHooks(file, hookEntries('/elsewhere/hook.sh', '/data'));
     expect((await lstat(file)).isSymbolicLink()).toBe(true);
-    expect(await readFile(`${target}.interlude-backup`, 'utf8')).toBe(ODD);
+    expect(await readFile(`${target}.interlude-backup`, 'utf8')).toBe(UNUSUAL);
     await uninstallHooks(file, entries);
-    expect(await readFile(target, 'utf8')).toBe(ODD);
+    expect(await readFile(target, 'utf8')).toBe(UNUSUAL);
   });
 
   test.each(['', ' \n\t\n'])('counts as empty when it contains %j', async (text) => {
@@ -88,10 +88,10 @@ describe('a settings file', () => {
   });
 
   test('is left unchanged when it can’t be replaced', async () => {
-    const taken = join(folder, 'a-folder');
-    await mkdir(taken);
-    await chmod(taken, 0o700);
-    await expect(installHooks(taken, entries)).rejects.toThrow("can't be changed (EISDIR)");
+    const folderInPlace = join(folder, 'a-folder');
+    await mkdir(folderInPlace);
+    await chmod(folderInPlace, 0o700);
+    await expect(installHooks(folderInPlace, entries)).rejects.toThrow("can't be changed (EISDIR)");
   });
 });
 

@@ -37,8 +37,8 @@ describe('a listening agent', () => {
     await eventually(async () => !(await isWakeable()));
     const messageId = await send('Anybody?');
     const { deliveryReason } = await eventually(async () => {
-      const said = await message(messageId);
-      return said?.delivery === 'failed' && said;
+      const delivered = await message(messageId);
+      return delivered?.delivery === 'failed' && delivered;
     });
     expect(deliveryReason).toMatch(/is idle\. Type there.*only if it listens/);
   });

@@ -22,9 +22,9 @@ describe('a listening agent', () => {
       const all = await turnsOf(sessionId);
       return all.some((turn) => turn.state === 'finished' && turn.userMessageIds.includes(messageId)) && all;
     });
-    const woken = turns.filter(({ userMessageIds }) => userMessageIds.includes(messageId));
-    expect(woken).toMatchObject([{ kind: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] } }]);
-    expect(texts(woken)).toEqual(['Is it\nwarm?', 'Quite warm.', 'It is built.']);
+    const answering = turns.filter(({ userMessageIds }) => userMessageIds.includes(messageId));
+    expect(answering).toMatchObject([{ kind: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] } }]);
+    expect(texts(answering)).toEqual(['Is it\nwarm?', 'Quite warm.', 'It is built.']);
     expect(messagesOf(turns).find(({ text }) => text === 'Quite warm.')?.replyTo).toEqual([messageId]);
     expect((await message(messageId))?.delivery).toBe('seen');
   });
@@ -35,11 +35,11 @@ describe('a listening agent', () => {
     await hook('UserPromptSubmit', { prompt: 'More' });
     prompt('More');
     await send('How far?');
-    const held = await eventually(async () => {
+    const output = await eventually(async () => {
       const answer = await hook('Stop', { stop_hook_active: false });
       return answer.includes('How far?') && answer;
     });
-    expect(held).toContain('"decision":"block"');
+    expect(output).toContain('"decision":"block"');
     expect([wait.exitCode, await isWakeable()]).toEqual([null, true]);
   });
 
@@ -73,8 +73,8 @@ describe('a listening agent', () => {
 describe('an idle agent', () => {
   test('is told once that it can listen, without being blocked', async () => {
     const one = await atRest();
-    const said = JSON.parse(await endTurn(one));
-    expect(said).toEqual({
+    const output = JSON.parse(await endTurn(one));
+    expect(output).toEqual({
       hookSpecificOutput: {
         hookEventName: 'Stop',
         additionalContext: expect.stringMatching(/node \S+interlude\.mjs wait/),

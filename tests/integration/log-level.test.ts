@@ -17,7 +17,7 @@ afterAll(() => dashboard.close());
 
 let agents = 0;
 
-async function agentAtHome() {
+async function runnerWithLog() {
   agents += 1;
   const agentId = `quiet-${agents}`;
   const folder = await tempDir();
@@ -41,117 +41,117 @@ async function agentAtHome() {
   };
 }
 
-const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
+const eventually = (look: () => unknown) => expect.poll(look, { interval: 10 });
 const CONFIRMED = { level: 'debug', by: 'operator', base: 'info', desired: { level: 'debug', state: 'confirmed' } };
 
 describe('a requested level', () => {
   test('is applied to a running runner: confirmed, marked in the log, with debug lines', async () => {
-    const agent = await agentAtHome();
+    const agent = await runnerWithLog();
     const { logger } = await agent.start();
     const log = logger.child('test');
     log.debug('too fine');
     log.info('before');
-    await settled(agent.log).toEqual(['before']);
+    await eventually(agent.log).toEqual(['before']);
     await agent.put({ level: 'debug' });
-    await settled(() => logger.level.get()).toBe('debug');
+    await eventually(() => logger.level.get()).toBe('debug');
     log.debug('fine');
-    await settled(agent.log).toEqual(['before', 'info → debug (operator)', 'fine']);
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.log).toEqual(['before', 'info → debug (operator)', 'fine']);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     await agent.put({ level: null });
-    await settled(() => logger.level.get()).toBe('info');
+    await eventually(() => logger.level.get()).toBe('info');
   });
 
   test('reverts by itself, which the log marks', async () => {
-    const agent = await agentAtHome();
+    const agent = await runnerWithLog();
     const { logger } = await agent.start();
     await agent.put({ level: 'debug', ttlSeconds: 25 });
-    await settled(() => logger.level.get()).toBe('debug');
+    await eventually(() => logger.level.get()).toBe('debug');
     agent.clock.fire();
     logger.child('test').debug('too late');
-    await settled(agent.log).toEqual(['info → debug (operator)', 'debug → info (time-limit)']);
-    await settled(agent.level).toMatchObject({ level: 'info', by: null, until: null });
+    await eventually(agent.log).toEqual(['info → debug (operator)', 'debug → info (time-limit)']);
+    await eventually(agent.level).toMatchObject({ level: 'info', by: null, until: null });
   });
 
   test('shows the level in use when it was changed at the control port', async () => {
-    const agent = await agentAtHome();
+    const agent = await runnerWithLog();
     await agent.start();
     await agent.put({ level: 'debug' });
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     const control = await readControlFile(controlPath(agent.folder, agent.agentId));
     await fetch(`${control?.url}/log-level`, {
       method: 'POST',
       headers: { authorization: `Bearer ${control?.secret}` },
       body: JSON.stringify({ level: 'error' }),
     });
-    await settled(agent.level).toMatchObject({ level: 'error', by: 'control-port', desired: CONFIRMED.desired });
-    await settled(agent.log).toEqual(['info → debug (operator)', 'debug → error (control-port)']);
+    await eventually(agent.level).toMatchObject({ level: 'error', by: 'control-port', desired: CONFIRMED.desired });
+    await eventually(agent.log).toEqual(['info → debug (operator)', 'debug → error (control-port)']);
   });
 
   test('reaches an absent agent when it returns, and only the newest does', async () => {
-    const agent = await agentAtHome();
+    const agent = await runnerWithLog();
     const first = await agent.start();
-    await settled(agent.connection).toBe('connected');
+    await eventually(agent.connection).toBe('connected');
     await first.close();
-    await settled(agent.connection).toBe('away');
+    await eventually(agent.connection).toBe('away');
     await agent.put({ level: 'error' });
     await agent.put({ level: 'debug' });
     expect(await agent.level()).toMatchObject({ level: 'info', desired: { level: 'debug', state: 'requested' } });
     await agent.start();
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     expect(await agent.log()).toEqual(['info → debug (operator)']);
   });
 
   test('reaches the runner through an outage of the dashboard', async () => {
-    const agent = await agentAtHome();
+    const agent = await runnerWithLog();
     await agent.start();
-    await settled(agent.connection).toBe('connected');
+    await eventually(agent.connection).toBe('connected');
     await dashboard.down();
     await dashboard.up();
     await agent.put({ level: 'debug' });
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
   });
 
   test('is no longer requested after it is reset', async () => {
-    const agent = await agentAtHome();
+    const agent = await runnerWithLog();
     await agent.start();
     await agent.put({ level: 'warn' });
-    await settled(agent.level).toMatchObject({ level: 'warn' });
+    await eventually(agent.level).toMatchObject({ level: 'warn' });
     await agent.put({ level: null });
-    await settled(agent.level).toMatchObject({ level: 'info', by: null, desired: null });
-    await settled(agent.log).toEqual(['info → warn (operator)', 'warn → info (operator)']);
+    await eventually(agent.level).toMatchObject({ level: 'info', by: null, desired: null });
+    await eventually(agent.log).toEqual(['info → warn (operator)', 'warn → info (operator)']);
   });
 });
 
 describe('a level with a time limit', () => {
   test('survives a restart of the runner without being extended', async () => {
-    const agent = await agentAtHome();
+    const agent = await runnerWithLog();
     const first = await agent.start();
     await agent.put({ level: 'debug' });
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     await first.close();
     agent.clock.time += 10 * MINUTE;
     const { logger } = await agent.start();
     logger.child('test').debug('still fine');
     // The new process receives the request as well, applies it and confirms.
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     const restartedAt = agent.clock.time;
     while (logger.level.get() === 'debug') agent.clock.fire();
     expect(agent.clock.time - restartedAt).toBe(5 * MINUTE);
-    await settled(agent.log).toEqual(['info → debug (operator)', 'still fine', 'debug → info (time-limit)']);
+    await eventually(agent.log).toEqual(['info → debug (operator)', 'still fine', 'debug → info (time-limit)']);
   });
 
   test('that expired during the runner’s absence is reset on its return, which the log marks', async () => {
-    const agent = await agentAtHome();
+    const agent = await runnerWithLog();
     const first = await agent.start();
     await agent.put({ level: 'debug', ttlSeconds: 60 });
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     first.logger.child('test').info('last words');
     await first.close();
     agent.clock.time += 2 * MINUTE;
     const { logger } = await agent.start();
     expect(logger.level.get()).toBe('info');
     logger.child('test').info('first words');
-    await settled(agent.log).toEqual([
+    await eventually(agent.log).toEqual([
       'info → debug (operator)',
       'last words',
       'debug → info (time-limit)',
@@ -162,10 +162,10 @@ describe('a level with a time limit', () => {
 
 describe('the newer of two runners of an agent', () => {
   test('receives the level, and the older confirms nothing', async () => {
-    const agent = await agentAtHome();
+    const agent = await runnerWithLog();
     const older = await agent.start({ startedAt: 1_000 });
     await agent.put({ level: 'debug', ttlSeconds: null });
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     const elsewhere = { ...agent, folder: await tempDir() };
     const newer = await startQuietRunner({
       agentId: agent.agentId,
@@ -173,8 +173,8 @@ describe('the newer of two runners of an agent', () => {
       endpoint: dashboard.endpoint,
       clock: agent.clock,
     });
-    await settled(() => older.over).toHaveLength(1);
-    await settled(() => newer.logger.level.get()).toBe('debug');
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(() => older.over).toHaveLength(1);
+    await eventually(() => newer.logger.level.get()).toBe('debug');
+    await eventually(agent.level).toMatchObject(CONFIRMED);
   });
 });

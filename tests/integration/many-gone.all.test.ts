@@ -57,7 +57,7 @@ suites('many lost runners', () => {
   };
   const count = async (sql: string) => Number((await near.reader.execute(sql)).rows[0]?.count);
   const working = () => count(`SELECT count(*) AS count FROM sessions WHERE state = 'working'`);
-  const told = () => count(`SELECT count(*) AS count FROM events WHERE name = '${CUSTOM.runnerAway}'`);
+  const recorded = () => count(`SELECT count(*) AS count FROM events WHERE name = '${CUSTOM.runnerAway}'`);
 
   test('are recorded in about the time of one', async () => {
     await leave(100);
@@ -66,7 +66,7 @@ suites('many lost runners', () => {
     const since = performance.now();
     await hub.sweep();
     expectWithin(performance.now() - since, 15_000);
-    expect([await working(), await told()]).toEqual([0, 100]);
+    expect([await working(), await recorded()]).toEqual([0, 100]);
   });
 
   test('are recorded by one of several concurrent requests, while the others wait', async () => {
@@ -81,7 +81,7 @@ suites('many lost runners', () => {
     const left: number[] = [];
     await Promise.all(hubs.map((hub) => hub.sweepDue().then(async () => left.push(await working()))));
     expect(left).toEqual(hubs.map(() => 0));
-    expect(await told()).toBe(130);
+    expect(await recorded()).toBe(130);
     // The rest are mostly checks for completion.
     expect(line.requests - before).toBeLessThan((hubs.length / 2) * ofOne);
   });
@@ -91,13 +91,13 @@ suites('many lost runners', () => {
     await near.writes.run((transaction) =>
       transaction.execute(`UPDATE sessions SET body = '{' WHERE id = 'session of agent-${round}-1'`),
     );
-    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
     const hubs = await Promise.all(Array.from({ length: 12 }, () => instance('perRequest')));
     await Promise.all(hubs.map((hub) => hub.sweepDue()));
-    const tries = said.mock.calls.flat().filter((line) => /of the missing agent .* is skipped/.test(String(line)));
-    said.mockRestore();
+    const tries = logged.mock.calls.flat().filter((line) => /of the missing agent .* is skipped/.test(String(line)));
+    logged.mockRestore();
     expect(tries.length).toBeGreaterThan(0);
     expect(tries.length).toBeLessThan(4);
-    expect(await told()).toBe(132);
+    expect(await recorded()).toBe(132);
   });
 });

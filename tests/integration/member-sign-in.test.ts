@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => stage.stop());
 
 const HOUR_MS = 3_600_000;
-const vera = (...groups: string[]) => {
+const identity = (...groups: string[]) => {
   stage.identity.accounts.vera = { name: 'Vera', groups };
 };
 
@@ -41,7 +41,7 @@ async function newest() {
 }
 
 beforeEach(() => {
-  vera('staff');
+  identity('staff');
   stage.identity.givesRefreshTokens = true;
 });
 
@@ -96,7 +96,7 @@ test('the sign-in of a member deletes the refresh token when it ends', async () 
 test('the sign-in of a member has its new role an hour later, before the next response', async () => {
   const { browser } = await stage.signIn('vera');
   const { browser: beside } = await stage.signIn('vera');
-  vera('admins');
+  identity('admins');
   expect(await stage.me(browser)).toMatchObject({ role: 'viewer' });
   await passAnHour();
   expect(await stage.me(browser)).toMatchObject({ role: 'admin' });
@@ -107,7 +107,7 @@ test('the sign-in of a member has its new role an hour later, before the next re
 test('the sign-in of a member ends with all others of that person when no group admits them', async () => {
   const { browser } = await stage.signIn('vera');
   const { browser: beside } = await stage.signIn('vera');
-  vera('elsewhere');
+  identity('elsewhere');
   await passAnHour();
   expect((await stage.ask(browser, '/api/v1/sessions')).status).toBe(401);
   expect((await stage.ask(beside, '/api/v1/sessions')).status).toBe(401);
@@ -128,14 +128,14 @@ test('the sign-in of a member ends during an open stream', async () => {
     (await stage.ask(browser, '/api/v1/stream?topic=fleet')).body as ReadableStream<Uint8Array>,
   );
   await stream.frame('up-to-date');
-  vera('elsewhere');
+  identity('elsewhere');
   await passAnHour();
   expect((await stream.frame('bye')).data).toEqual({ reason: 'unauthorized' });
 });
 
 test('the sign-in of a member continues while the provider is away, with increasing delays', async () => {
   const { browser } = await stage.signIn('vera');
-  vera('admins');
+  identity('admins');
   const waits: number[] = [];
   const minutesUntilDue = async () => Math.round((Number((await newest())?.role_due_at) - Date.now()) / 60_000);
   vi.spyOn(console, 'error').mockImplementation(() => {});
@@ -169,7 +169,7 @@ test('the sign-in of a member keeps its role and name when the provider returns 
 
 test('the sign-in of a member uses a new refresh token even if the rest of that refresh failed', async () => {
   const { browser } = await stage.signIn('vera');
-  vera('admins');
+  identity('admins');
   stage.identity.hidesPeople = true;
   await passAnHour();
   expect(await stage.me(browser)).toMatchObject({ role: 'viewer' });
@@ -218,7 +218,7 @@ test('the sign-in of a member without a refresh token is checked at the next sig
   stage.identity.givesRefreshTokens = false;
   const { browser } = await stage.signIn('vera');
   expect(await newest()).toMatchObject({ refresh_token: null, role_due_at: null });
-  vera('admins');
+  identity('admins');
   await passAnHour();
   expect(await stage.me(browser)).toMatchObject({ role: 'viewer' });
   await stage.signIn('vera');

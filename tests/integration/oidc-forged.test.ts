@@ -17,7 +17,7 @@ const KEY = new Uint8Array(32).fill(7);
 let interlude: OidcSignIn;
 let strangersKey: CryptoKey;
 
-function signInWith(env: Record<string, string> = {}, asksTogether = true): OidcSignIn {
+function signInWith(env: Record<string, string> = {}, sharesDiscovery = true): OidcSignIn {
   const settings = oidcSettings({
     INTERLUDE_OIDC_ISSUER: provider.issuer,
     INTERLUDE_OIDC_CLIENT_ID: 'interlude',
@@ -28,7 +28,7 @@ function signInWith(env: Record<string, string> = {}, asksTogether = true): Oidc
     ...env,
   });
   if (settings === null) throw new Error('no settings');
-  return new OidcSignIn(settings, Date.now, asksTogether);
+  return new OidcSignIn(settings, Date.now, sharesDiscovery);
 }
 
 const seconds = () => Math.floor(Date.now() / 1000);
@@ -46,13 +46,13 @@ async function signIn(idTokenFor: (nonce: string) => Promise<string>, at = inter
   const browser = new CookieBrowser();
   const answer = await at.begin(new Request(PUBLIC_URL), '/', KEY);
   browser.keep(new URL(CALLBACK), answer.headers);
-  const asked = new URL(answer.headers.get('location') ?? '').searchParams;
+  const query = new URL(answer.headers.get('location') ?? '').searchParams;
   provider.token = async () => ({
     access_token: 'for userinfo',
     token_type: 'Bearer',
-    id_token: await idTokenFor(asked.get('nonce') ?? ''),
+    id_token: await idTokenFor(query.get('nonce') ?? ''),
   });
-  return at.finish(browser.request(`${CALLBACK}?code=c&state=${asked.get('state')}`), KEY);
+  return at.finish(browser.request(`${CALLBACK}?code=c&state=${query.get('state')}`), KEY);
 }
 
 const claiming = (more: JWTPayload) => (nonce: string) => provider.sign({ claims: { ...idClaims(nonce), ...more } });
@@ -354,16 +354,16 @@ describe('a logout token', () => {
   });
 
   test('is not verified with keys fetched without TLS from another machine', async () => {
-    const asked: string[] = [];
+    const requests: string[] = [];
     vi.stubGlobal('fetch', async (url: string | URL) => {
-      asked.push(String(url));
+      requests.push(String(url));
       return Response.json({ issuer: 'https://id.example.com', jwks_uri: 'http://id.example.com/keys' });
     });
     try {
       const at = signInWith({ INTERLUDE_OIDC_ISSUER: 'https://id.example.com' });
       const token = await provider.sign({ claims: logoutClaims({ iss: 'https://id.example.com' }), header: typed });
       await expect(send(token, at)).rejects.toSatisfy(refusedAs('unavailable'));
-      expect(asked).toEqual(['https://id.example.com/.well-known/openid-configuration']);
+      expect(requests).toEqual(['https://id.example.com/.well-known/openid-configuration']);
     } finally {
       vi.unstubAllGlobals();
     }

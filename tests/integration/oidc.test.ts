@@ -15,18 +15,18 @@ const MINUTE = 60_000;
 const ADA = { subject: 'ada', email: null };
 
 /** Sign-outs this server was notified of, or the error it returned. */
-const told: (ProviderLogout | Response)[] = [];
+const notified: (ProviderLogout | Response)[] = [];
 /** Holds the server that the provider calls back. */
 const backChannel = createServer(async (request, response) => {
   let body = '';
   for await (const chunk of request) body += chunk;
   const answer = await interlude
     .backChannelLogout(new Request(PUBLIC_URL, { method: 'POST', body }), async (logout) => {
-      told.push(logout);
+      notified.push(logout);
       return new Response(null);
     })
     .catch(toResponse);
-  if (!answer.ok) told.push(answer);
+  if (!answer.ok) notified.push(answer);
   lastToken = new URLSearchParams(body).get('logout_token') ?? '';
   response.writeHead(answer.status).end();
 });
@@ -53,7 +53,7 @@ function signInWith(env: Record<string, string> = {}): OidcSignIn {
 }
 
 /** Starts a sign-in in a browser, and completes the provider's part. */
-async function comeBack(browser: CookieBrowser, next: string | null = '/sessions/s1', at = interlude): Promise<URL> {
+async function returnFrom(browser: CookieBrowser, next: string | null = '/sessions/s1', at = interlude): Promise<URL> {
   const address = new URL('/sign-in/provider', PUBLIC_URL);
   const answer = await at.begin(browser.request(address), next, KEY);
   expect(answer.status).toBe(303);
@@ -67,7 +67,7 @@ const finish = (browser: CookieBrowser, callback: URL, at = interlude, key = KEY
 async function signIn(visitor: string | null, next: string | null = '/', at = interlude) {
   identity.visitor = visitor;
   const browser = new CookieBrowser();
-  return finish(browser, await comeBack(browser, next, at), at);
+  return finish(browser, await returnFrom(browser, next, at), at);
 }
 
 function refusal(code: string, message: RegExp) {
@@ -95,7 +95,7 @@ beforeEach(() => {
   Object.assign(identity.accounts, accounts);
   now = Date.now();
   interlude = signInWith();
-  told.length = 0;
+  notified.length = 0;
   log.mockClear();
 });
 
@@ -109,7 +109,7 @@ describe('a sign-in', () => {
   test('returns the person, their role and their destination', async () => {
     identity.visitor = 'ada';
     const browser = new CookieBrowser();
-    const callback = await comeBack(browser, '/sessions/s1?tab=tasks');
+    const callback = await returnFrom(browser, '/sessions/s1?tab=tasks');
     expect(callback.origin + callback.pathname).toBe(`${PUBLIC_URL}/sign-in/callback`);
     const person = await finish(browser, callback);
     expect(person).toEqual({
@@ -148,8 +148,8 @@ describe('a sign-in', () => {
 
   test('sends a code challenge, state and nonce, and exposes none of their secrets', async () => {
     const answer = await interlude.begin(new Request(PUBLIC_URL), '/', KEY);
-    const asked = new URL(answer.headers.get('location') ?? '').searchParams;
-    expect(Object.fromEntries(asked)).toMatchObject({
+    const query = new URL(answer.headers.get('location') ?? '').searchParams;
+    expect(Object.fromEntries(query)).toMatchObject({
       response_type: 'code',
       client_id: 'interlude',
       code_challenge_method: 'S256',
@@ -161,15 +161,15 @@ describe('a sign-in', () => {
     expect(cookie).toMatch(
       /^__Secure-interlude-oidc-[\w-]{43}=\S+; Path=\/sign-in; HttpOnly; SameSite=Lax; Secure; Max-Age=600$/,
     );
-    expect(cookie).not.toContain(asked.get('nonce'));
-    expect(asked.get('nonce')).toMatch(/^[\w-]{43}$/);
+    expect(cookie).not.toContain(query.get('nonce'));
+    expect(query.get('nonce')).toMatch(/^[\w-]{43}$/);
   });
 
   test('works in a second tab without breaking the first', async () => {
     identity.visitor = 'ada';
     const browser = new CookieBrowser();
-    const first = await comeBack(browser, '/first');
-    const second = await comeBack(browser, '/second');
+    const first = await returnFrom(browser, '/first');
+    const second = await returnFrom(browser, '/second');
     expect((await finish(browser, second)).next).toBe('/second');
     expect((await finish(browser, first)).next).toBe('/first');
   });
@@ -179,7 +179,7 @@ describe('a sign-in', () => {
     const browser = new CookieBrowser();
     const callbacks: URL[] = [];
     for (let tab = 0; tab < 7; tab++) {
-      callbacks.push(await comeBack(browser, `/${tab}`));
+      callbacks.push(await returnFrom(browser, `/${tab}`));
       now += 1000;
     }
     const last = callbacks[6] as URL;
@@ -193,7 +193,7 @@ describe('a sign-in', () => {
   test('completes on an instance that did not start it', async () => {
     identity.visitor = 'ada';
     const browser = new CookieBrowser();
-    const callback = await comeBack(browser);
+    const callback = await returnFrom(browser);
     expect((await finish(browser, callback, signInWith())).subject).toBe('ada');
   });
 
@@ -240,7 +240,7 @@ describe('an invalid callback', () => {
   beforeEach(async () => {
     identity.visitor = 'ada';
     browser = new CookieBrowser();
-    callback = await comeBack(browser);
+    callback = await returnFrom(browser);
   });
 
   const changed = (change: (query: URLSearchParams) => void) => {
@@ -287,7 +287,7 @@ describe('an invalid callback', () => {
   });
 
   test('is refused without a code, with a made-up one or with that of another sign-in', async () => {
-    const other = await comeBack(new CookieBrowser());
+    const other = await returnFrom(new CookieBrowser());
     const code = other.searchParams.get('code') ?? '';
     await expect(
       finish(
@@ -319,13 +319,13 @@ describe('an invalid callback', () => {
       refusal('malformed', /no such sign-in in progress/),
     );
     const another = new CookieBrowser();
-    await comeBack(another);
+    await returnFrom(another);
     await expect(finish(another, callback)).rejects.toSatisfy(refusal('malformed', /no such sign-in in progress/));
   });
 
   test('is refused with another sign-in’s cookie under its own name', async () => {
     const another = new CookieBrowser();
-    const theirs = await comeBack(another);
+    const theirs = await returnFrom(another);
     const value = another.cookiesFor(theirs).split('=')[1];
     const name = browser.cookiesFor(callback).split('=')[0];
     const request = new Request(callback, { headers: { cookie: `${name}=${value}` } });
@@ -372,11 +372,11 @@ describe('a provider', () => {
   test('is reported when away, and required only when it returns', async () => {
     identity.visitor = 'ada';
     const browser = new CookieBrowser();
-    const callback = await comeBack(browser);
+    const callback = await returnFrom(browser);
     await identity.stop();
     try {
-      const afresh = signInWith();
-      await expect(afresh.begin(new Request(PUBLIC_URL), '/', KEY)).rejects.toSatisfy(
+      const restarted = signInWith();
+      await expect(restarted.begin(new Request(PUBLIC_URL), '/', KEY)).rejects.toSatisfy(
         refusal('unavailable', /Try again/),
       );
       await expect(finish(browser, callback)).rejects.toSatisfy(refusal('unavailable', /Try again/));
@@ -403,7 +403,7 @@ describe('a sign-out', () => {
   async function signedIn(visitor: string) {
     identity.visitor = visitor;
     const browser = new CookieBrowser();
-    const person = await finish(browser, await comeBack(browser));
+    const person = await finish(browser, await returnFrom(browser));
     return { browser, person };
   }
 
@@ -422,31 +422,31 @@ describe('a sign-out', () => {
     const address = await interlude.endSessionUrl('/signed-out', person.idToken);
     const end = await signOut(browser, address ?? '');
     expect(end.href).toBe(`${PUBLIC_URL}/signed-out`);
-    expect(told).toEqual([
+    expect(notified).toEqual([
       { subject: 'ada', providerSessionId: person.providerSessionId, issuedAt: expect.closeTo(now, -4) },
     ]);
   });
 
   test('stays local while the provider is away', async () => {
-    const afresh = signInWith();
+    const restarted = signInWith();
     await identity.stop();
-    expect(await afresh.endSessionUrl('/signed-out')).toBeNull();
+    expect(await restarted.endSessionUrl('/signed-out')).toBeNull();
     await identity.startAgain();
-    expect(await afresh.endSessionUrl('/signed-out')).toContain(identity.issuer);
+    expect(await restarted.endSessionUrl('/signed-out')).toContain(identity.issuer);
   });
 
   test('is accepted once, while fresh and for its audience only', async () => {
     const { browser } = await signedIn('grace');
     await signOut(browser, (await interlude.endSessionUrl('/signed-out')) ?? '');
-    expect(told).toHaveLength(1);
+    expect(notified).toHaveLength(1);
     const post = (at: OidcSignIn, end = async (_: ProviderLogout) => 'ended') =>
       at.backChannelLogout(new Request(PUBLIC_URL, { method: 'POST', body: `logout_token=${lastToken}` }), end);
     await expect(post(interlude)).rejects.toSatisfy(refusal('malformed', /already used/));
     const another = signInWith({ INTERLUDE_OIDC_CLIENT_ID: 'another' });
     await expect(post(another)).rejects.toSatisfy(refusal('malformed', /"aud"/));
-    const afresh = signInWith();
-    await expect(post(afresh, () => Promise.reject(new Error('the disk is full')))).rejects.toThrow('disk is full');
-    expect(await post(afresh)).toBe('ended');
+    const restarted = signInWith();
+    await expect(post(restarted, () => Promise.reject(new Error('the disk is full')))).rejects.toThrow('disk is full');
+    expect(await post(restarted)).toBe('ended');
     now += 6 * MINUTE;
     await expect(post(signInWith())).rejects.toSatisfy(refusal('malformed', /"exp"|"iat"/));
   });

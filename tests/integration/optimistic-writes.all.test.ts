@@ -53,7 +53,7 @@ async function all(sql: string): Promise<Record<string, unknown>[]> {
   return (await direct.execute(sql)).rows.map((row) => ({ ...row }));
 }
 
-async function take(transaction: WriteTransaction): Promise<number> {
+async function nextSerial(transaction: WriteTransaction): Promise<number> {
   const position = (await transaction.position()) + 1;
   await transaction.moveTo(position);
   return position;
@@ -70,7 +70,7 @@ async function addOne(transaction: WriteTransaction, key: WriteKey, who: string)
   });
   await transaction.execute({
     sql: 'INSERT INTO notes (position, who, body) VALUES (?, ?, ?)',
-    args: [await take(transaction), who, JSON.stringify({ key, sum })],
+    args: [await nextSerial(transaction), who, JSON.stringify({ key, sum })],
   });
 }
 
@@ -252,22 +252,22 @@ suites('jobs of several instances', () => {
 suites('the positions of a job', () => {
   test('replace placeholders anywhere, and are returned as committed', async () => {
     const given = await instance().run(async (transaction) => {
-      const position = await take(transaction);
-      const next = await take(transaction);
-      const told = { id: `turn:${position}`, at: String(next), list: [position, { next }] };
+      const position = await nextSerial(transaction);
+      const next = await nextSerial(transaction);
+      const expected = { id: `turn:${position}`, at: String(next), list: [position, { next }] };
       await transaction.execute({
         sql: 'INSERT INTO notes (position, who, body) VALUES (?, ?, ?)',
-        args: [position, `turn:${position} \u0001 and what people type`, JSON.stringify(told)],
+        args: [position, `turn:${position} \u0001 and what people type`, JSON.stringify(expected)],
       });
-      return { ...told, places: new Map([['a', position]]) };
+      return { ...expected, places: new Map([['a', position]]) };
     });
     const [note] = await all('SELECT * FROM notes');
     const position = Number(note?.position);
     expect(position).toBeLessThan(1e9);
-    const told = { id: `turn:${position}`, at: String(position + 1), list: [position, { next: position + 1 }] };
-    expect(JSON.parse(String(note?.body))).toEqual(told);
+    const expected = { id: `turn:${position}`, at: String(position + 1), list: [position, { next: position + 1 }] };
+    expect(JSON.parse(String(note?.body))).toEqual(expected);
     expect(note?.who).toBe(`turn:${position} \u0001 and what people type`);
-    expect(given).toEqual({ ...told, places: new Map([['a', position]]) });
+    expect(given).toEqual({ ...expected, places: new Map([['a', position]]) });
   });
 
   test('follow all earlier commits, also for more than one commit’s worth', async () => {
@@ -311,7 +311,7 @@ suites('the positions of a job', () => {
     let runs = 0;
     const fixed = await one.run(async (transaction) => {
       runs += 1;
-      const position = await take(transaction);
+      const position = await nextSerial(transaction);
       // Other jobs commit meanwhile.
       await other.run((second) => addOne(second, 'agent:b', `other ${runs}`));
       transaction.fixPositions();

@@ -17,7 +17,7 @@ test('keeps each record once when the runner is killed at random moments', async
   const file = join(await tempDir(), 'outbox.db');
   let killed = 0;
   for (;;) {
-    const end = await life(file, server, killed < KILLS);
+    const end = await runOnce(file, server, killed < KILLS);
     if (end === 0) break;
     expect(end, 'it ends by the kill or because all is done').toBe('SIGKILL');
     killed += 1;
@@ -28,7 +28,7 @@ test('keeps each record once when the runner is killed at random moments', async
 });
 
 /** One run of the runner, killed at some moment after its records started to arrive. */
-function life(file: string, server: FaultServer, toBeKilled: boolean): Promise<number | string | null> {
+function runOnce(file: string, server: FaultServer, toBeKilled: boolean): Promise<number | string | null> {
   const child = startBundled('tests/support/outbox-writer.ts', [file, server.url, String(RECORDS)], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });

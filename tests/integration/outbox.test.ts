@@ -31,7 +31,7 @@ const log = (message: string): OutgoingRecord => ({
   log: { level: 'info', component: 'test', message },
 });
 
-const said = (sessionId: string, delta: string): OutgoingRecord => ({
+const message = (sessionId: string, delta: string): OutgoingRecord => ({
   kind: 'event',
   agentId: 'agent-1',
   sessionId,
@@ -53,7 +53,7 @@ async function open(options: Partial<OutboxOptions> = {}): Promise<Outbox> {
   return outbox;
 }
 
-async function reaches(outbox: Outbox, condition: () => boolean): Promise<void> {
+async function until(outbox: Outbox, condition: () => boolean): Promise<void> {
   await expect.poll(() => condition() || JSON.stringify(outbox.status), { interval: 5 }).toBe(true);
 }
 
@@ -201,7 +201,7 @@ describe('a failing server', () => {
     server.script({ kind: 'answer', status: 503, headers: { 'retry-after': '3600' } });
     const outbox = await open({ clock });
     await outbox.enqueue(log('kicked'));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await until(outbox, () => outbox.status.state === 'waiting');
     expect(clock.armed.map((timer) => timer.ms)).toEqual([3_600_000]);
     outbox.kick();
     await outbox.idle();
@@ -218,7 +218,7 @@ describe('a failing server', () => {
         : { kind: 'answer', ...refusal(401, 'unauthenticated', {}) };
     const outbox = await open({ clock, endpoint: async () => ({ url: server.url, token }) });
     await outbox.enqueue(log('1'));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await until(outbox, () => outbox.status.state === 'waiting');
     await outbox.enqueue(log('2'));
     expect(outbox.status).toMatchObject({ waiting: 2, trouble: { kind: 'unauthorized', tries: 1 } });
     expect(clock.armed.map((timer) => timer.ms)).toEqual([22_500]);
@@ -247,11 +247,11 @@ describe('a failing server', () => {
   test('learns what is missing when it lost its database, and gets the rest', async () => {
     const notices: OutboxNotice[] = [];
     const outbox = await open({ onNotice: (notice) => notices.push(notice) });
-    await outbox.enqueue([said('s1', '1'), said('s1', '2'), said('s1', '3')]);
+    await outbox.enqueue([message('s1', '1'), message('s1', '2'), message('s1', '3')]);
     await outbox.idle();
     server.ledger.forget();
     const { epoch } = outbox.status.producer;
-    await outbox.enqueue([said('s1', '4'), said('s1', '5')]);
+    await outbox.enqueue([message('s1', '4'), message('s1', '5')]);
     await outbox.idle();
     expect(server.ledger.records.slice(3)).toMatchObject([
       { seq: 1, kind: 'lost', agentId: 'agent-1', sessionId: 's1', lost: { count: 3, reason: 'lost-by-server' } },
@@ -356,21 +356,21 @@ describe('rejected records', () => {
     server.behaviour = () => ({ kind: 'answer', ...refusal(413, 'too_large', {}) });
     const outbox = await open({ clock });
     await outbox.enqueue(numbered(1, 50).map(log));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await until(outbox, () => outbox.status.state === 'waiting');
     expect(outbox.status).toMatchObject({ waiting: 50, trouble: { kind: 'refused' } });
     expect(await poisonedIn(file)).toHaveLength(1);
   });
 
   test('are kept and declared at their place when no request can hold them', async () => {
     const outbox = await open();
-    await outbox.enqueue([said('s1', 'before'), said('s1', 'x'.repeat(9_000_000)), said('s1', 'after')]);
+    await outbox.enqueue([message('s1', 'before'), message('s1', 'x'.repeat(9_000_000)), message('s1', 'after')]);
     await outbox.idle();
     expect(server.ledger.records).toMatchObject([
       { event: { delta: 'before' } },
       { kind: 'lost', sessionId: 's1', lost: { count: 1, reason: 'record-too-large' } },
       { event: { delta: 'after' } },
     ]);
-    expect((await poisonedIn(file))[0]?.body).toHaveLength(JSON.stringify(said('s1', 'x'.repeat(9_000_000))).length);
+    expect((await poisonedIn(file))[0]?.body).toHaveLength(JSON.stringify(message('s1', 'x'.repeat(9_000_000))).length);
   });
 
   test('are acknowledged and logged when the server quarantined them', async () => {
@@ -384,7 +384,7 @@ describe('rejected records', () => {
   });
 });
 
-const OF_THE_MOMENT = {
+const LISTS = {
   process: { state: 'running', pid: 1, exitCode: null },
   ...{ openTurnId: null, state: 'still', tasks: [], requests: [] },
 };
@@ -397,7 +397,7 @@ describe('queued status records', () => {
     occurredAt: at,
     status: { at },
   });
-  const told = () =>
+  const reports = () =>
     server.ledger.records.map((record) =>
       record.kind === 'status' ? `${record.sessionId} ${record.occurredAt}` : record.kind,
     );
@@ -409,12 +409,12 @@ describe('queued status records', () => {
       await outbox.enqueue([status('s1', at * 10), log(`${at}`), status('s2', at * 10 + 1)]);
     }
     await outbox.enqueue(status('s1', 40));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await until(outbox, () => outbox.status.state === 'waiting');
     expect(outbox.status.waiting).toBe(5);
     await server.listen();
     outbox.kick();
     await outbox.idle();
-    expect(told()).toEqual(['s2 31', 'log', 's1 40', 'log', 'log']);
+    expect(reports()).toEqual(['s2 31', 'log', 's1 40', 'log', 'log']);
   });
 
   test('are replaced by those of the next process', async () => {
@@ -427,7 +427,7 @@ describe('queued status records', () => {
     await server.listen();
     second.kick();
     await second.idle();
-    expect(told()).toEqual(['s2 2', 'log', 's1 3']);
+    expect(reports()).toEqual(['s2 2', 'log', 's1 3']);
   });
 
   test('are replaced during a request that carries them only if it fails', async () => {
@@ -438,16 +438,16 @@ describe('queued status records', () => {
     for (const at of [2, 3, 4]) await outbox.enqueue(status('s1', at));
     expect(outbox.status.waiting).toBe(2);
     await outbox.idle();
-    expect(told()).toEqual(['s1 1', 's1 4']);
+    expect(reports()).toEqual(['s1 1', 's1 4']);
 
     server.behaviour = () => ({ kind: 'answer', status: 503 });
     await outbox.enqueue(status('s1', 5));
     await outbox.enqueue([log('x'), status('s1', 6)]);
-    await reaches(outbox, () => (outbox.status.trouble?.tries ?? 0) > 2);
+    await until(outbox, () => (outbox.status.trouble?.tries ?? 0) > 2);
     await outbox.enqueue(status('s1', 7));
     server.behaviour = () => ({ kind: 'none' });
     await outbox.idle();
-    expect(told().slice(2)).toEqual(['s1 7', 'log']);
+    expect(reports().slice(2)).toEqual(['s1 7', 'log']);
   });
 
   test('replace those of a request whose response was lost, and are sent again when the server has it', async () => {
@@ -455,13 +455,13 @@ describe('queued status records', () => {
     const clock = new StoppedClock();
     const outbox = await open({ clock });
     await outbox.enqueue(status('s1', 1));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await until(outbox, () => outbox.status.state === 'waiting');
     await outbox.enqueue(status('s1', 2));
     outbox.kick();
-    await reaches(outbox, () => outbox.status.trouble?.tries === 2);
+    await until(outbox, () => outbox.status.trouble?.tries === 2);
     outbox.kick();
     await outbox.idle();
-    expect(told()).toEqual(['s1 1', 's1 2']);
+    expect(reports()).toEqual(['s1 1', 's1 2']);
     expect(server.ledger.records.map(({ seq }) => seq)).toEqual([1, 2]);
   });
 
@@ -486,16 +486,16 @@ describe('queued status records', () => {
   test.each([
     ['omit open items after later events of their session', 's1', false],
     ['keep open items after later events of another session', 's2', true],
-  ])('that were held back %s', async (_what, sessionId, isSaid) => {
+  ])('that were held back %s', async (_what, sessionId, isKept) => {
     server.script({ kind: 'slow', ms: 200 });
     const outbox = await open();
-    const says = (at: number): OutgoingRecord => {
-      const lists = OF_THE_MOMENT;
+    const report = (at: number): OutgoingRecord => {
+      const lists = LISTS;
       return { kind: 'status', agentId: 'agent-1', sessionId: 's1', occurredAt: at, status: { at, ...lists } };
     };
-    await outbox.enqueue(says(1));
+    await outbox.enqueue(report(1));
     await server.until(() => server.requests.length === 1);
-    await outbox.enqueue(says(2));
+    await outbox.enqueue(report(2));
     const event = { type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q' } };
     await outbox.enqueue({ kind: 'event', agentId: 'agent-1', sessionId, occurredAt: 3, event });
     await outbox.idle();
@@ -503,7 +503,7 @@ describe('queued status records', () => {
     expect(last?.occurredAt).toBe(2);
     expect(last?.status).toEqual({
       at: 2,
-      ...(isSaid && OF_THE_MOMENT),
+      ...(isKept && LISTS),
     });
   });
 
@@ -511,12 +511,12 @@ describe('queued status records', () => {
     server.script({ kind: 'taken-then-reset' });
     const first = await open({ clock: new StoppedClock() });
     await first.enqueue(status('s1', 1));
-    await reaches(first, () => first.status.state === 'waiting');
+    await until(first, () => first.status.state === 'waiting');
     await first.enqueue(status('s1', 2));
     await first.stop();
     const second = await open();
     await second.idle();
-    expect(told()).toEqual(['s1 1', 's1 2']);
+    expect(reports()).toEqual(['s1 1', 's1 2']);
   });
 
   test('exclude reports of the outbox’s own delay', async () => {
@@ -535,13 +535,13 @@ describe('queued status records', () => {
     server.ledger.forget();
     await server.close();
     await outbox.enqueue([log('b'), status('s1', 2), log('c')]);
-    await reaches(outbox, () => (outbox.status.trouble?.tries ?? 0) > 0);
+    await until(outbox, () => (outbox.status.trouble?.tries ?? 0) > 0);
     await outbox.enqueue(status('s1', 3));
     await server.listen();
     await outbox.idle();
     await outbox.enqueue(status('s1', 4));
     await outbox.idle();
-    expect(told()).toEqual(['log', 's1 1', 'lost', 'log', 's1 3', 'log', 's1 4']);
+    expect(reports()).toEqual(['log', 's1 1', 'lost', 'log', 's1 3', 'log', 's1 4']);
   });
 });
 
@@ -550,12 +550,12 @@ describe('a full outbox', () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
     for (const text of numbered(1, 12)) await outbox.enqueue(log(text));
-    await outbox.enqueue(said('s1', 'still fits'));
-    for (let at = 0; at < 5; at += 1) await outbox.enqueue(said(`s${at % 2}`, 'too late'));
+    await outbox.enqueue(message('s1', 'still fits'));
+    for (let at = 0; at < 5; at += 1) await outbox.enqueue(message(`s${at % 2}`, 'too late'));
     await server.listen();
     outbox.kick();
     await outbox.idle();
-    await outbox.enqueue(said('s1', 'room again'));
+    await outbox.enqueue(message('s1', 'room again'));
     await outbox.idle();
     expect(server.ledger.messages).toEqual(numbered(1, 9));
     expect(server.ledger.records.slice(9)).toMatchObject([
@@ -569,15 +569,15 @@ describe('a full outbox', () => {
   test('has room for logged failures, and not for other signals', async () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
-    await outbox.enqueue(numbered(1, 9).map((text) => said('s1', text)));
-    const telling = (message: string, insight: object): OutgoingRecord => ({
+    await outbox.enqueue(numbered(1, 9).map((text) => message('s1', text)));
+    const logLine = (message: string, insight: object): OutgoingRecord => ({
       kind: 'log',
       agentId: 'agent-1',
       occurredAt: 1_795_000_000_000,
       log: { level: 'info', component: 'test', message, insight },
     });
-    await outbox.enqueue(telling('failed', { signal: 'disk', outcome: 'failed', source: 'disk' }));
-    await outbox.enqueue(telling('as it is', { signal: 'context_ratio', value: 0.4, source: 'context' }));
+    await outbox.enqueue(logLine('failed', { signal: 'disk', outcome: 'failed', source: 'disk' }));
+    await outbox.enqueue(logLine('as it is', { signal: 'context_ratio', value: 0.4, source: 'context' }));
     await server.listen();
     outbox.kick();
     await outbox.idle();
@@ -590,12 +590,12 @@ describe('a full outbox', () => {
     const outbox = await open({ clock, bound: { maxRows: 2, maxBytes: 1_000_000 } });
     server.script({ kind: 'taken-then-reset' });
     await server.close();
-    await outbox.enqueue([said('s1', '1'), said('s1', '2'), said('s1', 'dropped')]);
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await outbox.enqueue([message('s1', '1'), message('s1', '2'), message('s1', 'dropped')]);
+    await until(outbox, () => outbox.status.state === 'waiting');
     await server.listen();
     outbox.kick();
-    await reaches(outbox, () => outbox.status.trouble?.tries === 2);
-    await outbox.enqueue(said('s1', 'dropped as well'));
+    await until(outbox, () => outbox.status.trouble?.tries === 2);
+    await outbox.enqueue(message('s1', 'dropped as well'));
     outbox.kick();
     await outbox.idle();
     expect(server.ledger.lost).toBe(2);
@@ -605,15 +605,15 @@ describe('a full outbox', () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock(), maxBatchRows: 1, bound: { maxRows: 9, maxBytes: 1_000 } });
     const tooLarge = 'x'.repeat(2_000);
-    await outbox.enqueue([said('s1', 'fits'), said('s1', tooLarge)]);
-    await reaches(outbox, () => outbox.status.state === 'waiting');
-    const records = [1, 2].map((seq) => ({ seq, ...said('s1', 'from a newer copy of the file') }) as never);
+    await outbox.enqueue([message('s1', 'fits'), message('s1', tooLarge)]);
+    await until(outbox, () => outbox.status.state === 'waiting');
+    const records = [1, 2].map((seq) => ({ seq, ...message('s1', 'from a newer copy of the file') }) as never);
     await server.ledger.take({ producer: outbox.status.producer, records });
     server.script({ kind: 'answer', ...refusal(409, 'sequence_gap', { expectedSeq: 3 }) });
     await server.listen();
     outbox.kick();
     await outbox.idle();
-    await outbox.enqueue(said('s1', tooLarge));
+    await outbox.enqueue(message('s1', tooLarge));
     await outbox.idle();
     expect(server.ledger.records.slice(2)).toMatchObject([
       { seq: 3, kind: 'lost', sessionId: 's1', lost: { count: 1, reason: 'outbox-full' } },
@@ -632,7 +632,7 @@ test('the size of a record is that of its JSON in bytes after any change', async
     expect(rows.map(({ bytes }) => bytes)).toEqual(rows.map(({ real }) => real));
     return rows.length;
   };
-  const of = (delta: string) => candidateOf(JSON.stringify({ ...said('сеанс', delta), agentId: 'агент' }));
+  const of = (delta: string) => candidateOf(JSON.stringify({ ...message('сеанс', delta), agentId: 'агент' }));
   await store.append([{ candidates: ['1', '2', '3', '4', '5'].map(of) }], now);
   expect(await sizes()).toBe(4);
   await store.append([{ candidates: Array.from({ length: 9 }, () => of('dropped')) }], now);
@@ -663,8 +663,8 @@ describe('a damaged file', () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock() });
     // More than SQLite caches, so it must read the damaged pages.
-    await outbox.enqueue(numbered(1, 40).map((text) => said('s1', text.repeat(300_000))));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await outbox.enqueue(numbered(1, 40).map((text) => message('s1', text.repeat(300_000))));
+    await until(outbox, () => outbox.status.state === 'waiting');
     for (const name of [file, `${file}-wal`]) {
       const size = statSync(name).size;
       writeFileSync(name, Buffer.alloc(Math.max(size - 4_096, 0), 0xff), { flag: 'r+' });
@@ -672,7 +672,7 @@ describe('a damaged file', () => {
     await server.listen();
     outbox.kick();
     await outbox.idle();
-    await outbox.enqueue(said('s1', 'goes on'));
+    await outbox.enqueue(message('s1', 'goes on'));
     await outbox.idle();
     expect(server.ledger.records).toMatchObject([
       { seq: 1, kind: 'lost', lost: { reason: 'outbox-corrupt' } },

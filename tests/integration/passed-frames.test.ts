@@ -22,13 +22,13 @@ beforeEach(async () => {
   database = await temporaryDatabase();
   fanOut = new FanOut(database);
   server = frontDoor(async (incoming, response) => {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
+    const disconnect = new AbortController();
+    response.once('close', () => disconnect.abort());
     const open = await fanOut.subscribe({
       topics: [{ kind: 'session', sessionId: 's1' }],
       scope: EVERYTHING,
       after: null,
-      signal: gone.signal,
+      signal: disconnect.signal,
     });
     await carry(new StreamedResponse(open, SSE_HEADERS), incoming, response);
   });

@@ -37,26 +37,26 @@ async function replay(file: string): Promise<Replayed> {
 }
 
 /** One line per turn: its cause or prompt, and its texts and reported tasks. */
-function story({ turns, tasks }: { turns: Turn[]; tasks: Task[] }): string[] {
+function outline({ turns, tasks }: { turns: Turn[]; tasks: Task[] }): string[] {
   const name = (id: string) => tasks.find((task) => task.id === id)?.description ?? id;
   return turns.map((turn) => {
-    const told = turn.items.flatMap((item) => {
+    const ended = turn.items.flatMap((item) => {
       if (item.kind === 'message') return [`${item.role === 'user' ? '> ' : ''}${item.text}`];
       if (item.kind === 'task') return [`[${name(item.id)} ${item.phase}]`];
       return item.kind === 'request' ? [`(${item.outcome})`] : [];
     });
-    const woken = turn.trigger === null ? '' : ` by ${turn.trigger.taskIds.map(name).join(', ')}`;
-    return `${turn.kind} ${turn.state}${woken}: ${told.join(' ')}`;
+    const cause = turn.trigger === null ? '' : ` by ${turn.trigger.taskIds.map(name).join(', ')}`;
+    return `${turn.kind} ${turn.state}${cause}: ${ended.join(' ')}`;
   });
 }
 
-const facts = (tasks: Task[]) => tasks.map((task) => [task.description, task.status, task.exitCode]);
+const taskFacts = (tasks: Task[]) => tasks.map((task) => [task.description, task.status, task.exitCode]);
 
 const END = 'none finished: ';
 const STARTED = 'user finished: > START [Poll started] Started the poll in the background.';
 const WOKEN = 'between-run finished by Poll: [Poll failed] Poll exited with code 3';
 
-const GIVEN: [file: string, story: string[], tasks: unknown[]][] = [
+const EXPECTED: [file: string, story: string[], tasks: unknown[]][] = [
   ['bash-bg', [STARTED, WOKEN, END], [['Poll', 'failed', 3]]],
   ['bash-bg-min', [STARTED, WOKEN, END], [['Poll', 'failed', 3]]],
   ['hooks-bash', [STARTED, WOKEN, END], [['Poll', 'failed', 3]]],
@@ -138,28 +138,28 @@ const DEMO = [
 ].map((name) => `demo/${name}`);
 
 describe('a recording', () => {
-  it.each(GIVEN)('%s reads as it happened', async (file, expected, tasks) => {
+  it.each(EXPECTED)('%s reads as it happened', async (file, expected, tasks) => {
     const found = await replayed(file);
-    expect(story(found)).toEqual(expected);
-    expect(facts(found.tasks)).toEqual(tasks);
+    expect(outline(found)).toEqual(expected);
+    expect(taskFacts(found.tasks)).toEqual(tasks);
     for (const task of found.tasks) expect(task.summary).not.toBeNull();
   });
 
-  it.each([...GIVEN.map(([file]) => file), ...DEMO])(
+  it.each([...EXPECTED.map(([file]) => file), ...DEMO])(
     '%s has each assistant text exactly once, in order',
     async (file) => {
       const { turns } = await replayed(file);
-      const said = turns.flatMap((turn) =>
+      const texts = turns.flatMap((turn) =>
         turn.items.flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : [])),
       );
-      expect(said).toEqual(assistantTexts(file));
+      expect(texts).toEqual(assistantTexts(file));
       expect(
         turns.filter((turn) => turn.kind === 'none').flatMap((turn) => turn.items.map((item) => item.kind)),
       ).not.toContain('message');
     },
   );
 
-  it.each([...GIVEN.map(([file]) => file), ...DEMO])(
+  it.each([...EXPECTED.map(([file]) => file), ...DEMO])(
     '%s leaves nothing open, and links every task end to the turn that answered it',
     async (file) => {
       const { turns, tasks } = await replayed(file);

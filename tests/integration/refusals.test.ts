@@ -44,7 +44,7 @@ async function interrupts(
   );
 }
 
-const told = (entries: AuditEntry[]) => entries.map(({ action, result, times }) => [action, result, times]);
+const summaries = (entries: AuditEntry[]) => entries.map(({ action, result, times }) => [action, result, times]);
 
 describe('a repeated refusal', () => {
   test('adds one entry at once, and one with the count ten minutes later', async () => {
@@ -52,7 +52,7 @@ describe('a repeated refusal', () => {
     const stage = await stageOf();
     const viewer = await stage.token({ role: 'viewer' });
     await interrupts(stage, viewer, 300);
-    expect(told(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
+    expect(summaries(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
     time.passes(WINDOW_MS - 1);
     await stage.parts.refusals.flushDue();
     expect(await entriesOf(stage, viewer)).toHaveLength(1);
@@ -61,7 +61,7 @@ describe('a repeated refusal', () => {
     time.passes(1);
     await stage.parts.refusals.flushDue();
     const all = await entriesOf(stage, viewer);
-    expect(told(all)).toEqual([
+    expect(summaries(all)).toEqual([
       ['interrupt', 'forbidden', 1],
       ['interrupt', 'forbidden', 300],
     ]);
@@ -93,12 +93,12 @@ describe('a repeated refusal', () => {
     await interrupts(stage, other, 3);
     await interrupts(stage, operator, 3);
     for (let times = 0; times < 3; times += 1) await stage.ask('/tokens', { method: 'POST', body: { role: 'viewer' } });
-    expect(told(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
-    expect(told(await entriesOf(stage, other))).toEqual([['interrupt', 'forbidden', 1]]);
-    expect(told(await entriesOf(stage, operator))).toEqual([['interrupt', 'not_found', 1]]);
-    const made = (await entriesOf(stage, { id: 'owner' })).filter(({ action }) => action === 'create token');
-    expect(made).toHaveLength(6);
-    expect(made.every(({ times }) => times === 1)).toBe(true);
+    expect(summaries(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
+    expect(summaries(await entriesOf(stage, other))).toEqual([['interrupt', 'forbidden', 1]]);
+    expect(summaries(await entriesOf(stage, operator))).toEqual([['interrupt', 'not_found', 1]]);
+    const created = (await entriesOf(stage, { id: 'owner' })).filter(({ action }) => action === 'create token');
+    expect(created).toHaveLength(6);
+    expect(created.every(({ times }) => times === 1)).toBe(true);
   });
 
   test('is flushed by the next request after the server exited, and once by two', async () => {
@@ -110,7 +110,7 @@ describe('a repeated refusal', () => {
     const [second, third] = await Promise.all([stageOf(first.dataDir), stageOf(first.dataDir)]);
     await vi.waitFor(async () => expect(await entriesOf(second, viewer)).toHaveLength(2));
     await third.parts.refusals.flushDue();
-    expect(told(await entriesOf(third, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
+    expect(summaries(await entriesOf(third, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
     expect(await entriesOf(third, viewer)).toHaveLength(2);
   });
 
@@ -121,7 +121,7 @@ describe('a repeated refusal', () => {
     await interrupts(stage, viewer, 20);
     time.passes(-100 * WINDOW_MS);
     await interrupts(stage, viewer, 1);
-    expect(told(await entriesOf(stage, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
+    expect(summaries(await entriesOf(stage, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
   });
 
   test('is flushed by a timer that keeps no process alive', async () => {
@@ -168,7 +168,7 @@ test('requests to revoke unknown credentials don’t fill the audit', async () =
   for (let times = 0; times < 5; times += 1) {
     expect(await stage.status('/me/sign-ins', { method: 'DELETE', as: person })).toBe(409);
   }
-  expect(told((await entriesOf(stage, { id })).slice(before))).toEqual([['sign out elsewhere', 'conflict', 1]]);
+  expect(summaries((await entriesOf(stage, { id })).slice(before))).toEqual([['sign out elsewhere', 'conflict', 1]]);
   await stage.browser();
   expect(await stage.status('/me/sign-ins', { method: 'DELETE', as: person })).toBe(200);
 });

@@ -185,8 +185,10 @@ describe('replay', () => {
   test('replay waits for a late server, and says so', async () => {
     await server.close();
     const run = startCli(['replay', recording, '--url', server.url, '--speed', 'max'], env);
-    const told = new Promise<string>((resolve) => run.process.stderr?.once('data', (chunk) => resolve(String(chunk))));
-    expect(await told).toMatch(/can't be reached \(ECONNREFUSED\); unsent records follow/);
+    const warning = new Promise<string>((resolve) =>
+      run.process.stderr?.once('data', (chunk) => resolve(String(chunk))),
+    );
+    expect(await warning).toMatch(/can't be reached \(ECONNREFUSED\); unsent records follow/);
     await server.listen();
     expect((await run.ended).exitCode).toBe(0);
   });

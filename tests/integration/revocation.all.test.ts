@@ -78,7 +78,7 @@ test('credentials are answered with 503 during a database outage, and accepted a
 
 describe('among very many credentials', () => {
   /** Inserts credentials directly into the database. */
-  async function many(stage: AccessStage, count: number): Promise<Headers[]> {
+  async function addCredentials(stage: AccessStage, count: number): Promise<Headers[]> {
     const { database } = stage.parts;
     const secrets = Array.from({ length: count }, () => makeSecret('token'));
     const rows = secrets.map((secret, at) => [`token-${at}`, secretHash(secret)]);
@@ -95,7 +95,7 @@ describe('among very many credentials', () => {
 
   test('each of 10,000 is known, and revoked within two seconds', async () => {
     const stage = await stageOf();
-    const all = await many(stage, 10_000);
+    const all = await addCredentials(stage, 10_000);
     for (const headers of all) expect(await stage.status('/me', { as: headers })).toBe(200);
     const stream = await stage.stream('/stream?topic=fleet', all[5_000] as Headers);
     await stream.frame('up-to-date');

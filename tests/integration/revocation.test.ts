@@ -90,7 +90,7 @@ describe('a person demoted to viewer', () => {
 describe('expiry', () => {
   const HOUR_MS = 3_600_000;
   /** The wall clock, which these tests move, and the monotonic one. */
-  function movable(): { by(ms: number): void; passes(ms: number): void } {
+  function movableClock(): { by(ms: number): void; passes(ms: number): void } {
     const [wall, steady] = [Date.now.bind(Date), performance.now.bind(performance)];
     let [moved, passed] = [0, 0];
     vi.spyOn(Date, 'now').mockImplementation(() => wall() + moved);
@@ -107,7 +107,7 @@ describe('expiry', () => {
   }
 
   test('ends an unused sign-in after its time, and keeps a used one', async () => {
-    const clock = movable();
+    const clock = movableClock();
     const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
     const second = await stageOf({ dataDir: stage.dataDir, env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
     const [browser, unused] = [await stage.browser(), await stage.browser()];
@@ -123,7 +123,7 @@ describe('expiry', () => {
   });
 
   test('ends a sign-in, with its stream, when its page is unused', async () => {
-    const clock = movable();
+    const clock = movableClock();
     const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
@@ -143,7 +143,7 @@ describe('expiry', () => {
   });
 
   test('keeps a stream open while its sign-in is used at another server', async () => {
-    const clock = movable();
+    const clock = movableClock();
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
     const stage = await stageOf({ env });
     const second = await stageOf({ dataDir: stage.dataDir, env });
@@ -152,13 +152,13 @@ describe('expiry', () => {
     await stream.frame('up-to-date');
     clock.passes(HOUR_MS * 0.7);
     expect(await second.status('/me', { as: { ...person, 'x-interlude-page': 'used' } })).toBe(200);
-    await noted(second, clock);
+    await untilUseStored(second, clock);
     clock.passes(HOUR_MS * 0.7);
     await expectOpen(stage, stream);
   });
 
   test('ends a sign-in on this machine after 30 days, used or not', async () => {
-    const clock = movable();
+    const clock = movableClock();
     const stage = await stageOf();
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
@@ -173,7 +173,7 @@ describe('expiry', () => {
   });
 
   test('neither locks out nor readmits anyone when the clock is set back', async () => {
-    const clock = movable();
+    const clock = movableClock();
     const stage = await stageOf();
     const person = await stage.browser();
     const embed = bearer((await stage.credential({ kind: 'embed', expiresAt: Date.now() + HOUR_MS })).secret);
@@ -188,7 +188,7 @@ describe('expiry', () => {
   });
 
   test('ends no sign-in permanently because of a clock that was briefly ahead', async () => {
-    const clock = movable();
+    const clock = movableClock();
     const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     expect(await stage.status('/me', { as: person })).toBe(200);
@@ -199,7 +199,7 @@ describe('expiry', () => {
   });
 
   test('accepts a sign-in last used at another server', async () => {
-    const clock = movable();
+    const clock = movableClock();
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
     const stage = await stageOf({ env });
     const second = await stageOf({ dataDir: stage.dataDir, env });
@@ -211,18 +211,18 @@ describe('expiry', () => {
     expect(await stage.status('/me', { as: person })).toBe(200);
     // Refused here at most until the other server has stored the use.
     await second.status('/me', { as: person });
-    await noted(stage, clock);
+    await untilUseStored(stage, clock);
     expect(await second.status('/me', { as: person })).toBe(200);
   });
 
   /** Resolves once a server has stored each last use, which it does once a minute. */
-  async function noted(stage: AccessStage, clock: ReturnType<typeof movable>): Promise<void> {
+  async function untilUseStored(stage: AccessStage, clock: ReturnType<typeof movableClock>): Promise<void> {
     clock.passes(61_000);
     await stage.parts.credentials.invalidate();
   }
 
   test('ends a code after five minutes', async () => {
-    const clock = movable();
+    const clock = movableClock();
     const stage = await stageOf();
     const [soon, late] = [await stage.code(), await stage.code()];
     clock.passes(4 * 60_000);

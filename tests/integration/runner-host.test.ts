@@ -86,7 +86,7 @@ async function repeater(
     },
     ...verbs,
     refusals: { interrupt: 'it only repeats' },
-    end: async (...asked) => (around === null ? NOT_BEGUN : await endSessionHandler(around)(...asked)),
+    end: async (...args) => (around === null ? NOT_BEGUN : await endSessionHandler(around)(...args)),
     close: async (deadlineMs, reason) => {
       closedWith = deadlineMs;
       closedFor = reason;
@@ -112,8 +112,8 @@ async function repeater(
   };
   onTestFinished(async () => void (await close()));
   await host.start(
-    (surroundings) => {
-      around = surroundings;
+    (context) => {
+      around = context;
       return source;
     },
     only === null ? null : session,
@@ -134,7 +134,7 @@ async function repeater(
   };
 }
 
-const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
+const eventually = (look: () => unknown) => expect.poll(look, { interval: 20 });
 const summary = async (agentId: string) =>
   (await dashboard.request<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent;
 const session = async (id: string) => (await dashboard.request<SessionDetail>(`/sessions/${id}`)).session;
@@ -173,13 +173,13 @@ describe('a status report', () => {
       return closed;
     };
     onTestFinished(async () => void (await close()));
-    await host.start((surroundings) => {
-      around = surroundings;
+    await host.start((context) => {
+      around = context;
       return source;
     });
     [hasChanged, isEnding] = [true, true];
     (around as SourceContext | null)?.changed();
-    await settled(() => isOver).toBe(true);
+    await eventually(() => isOver).toBe(true);
     // One more report, and all of it sent.
     await close();
     expect((await session(id)).state).toBe('exited');
@@ -191,8 +191,8 @@ describe('a runner', () => {
     const { agentId, sessionId, outbox, close, closedWith, closedFor } = await repeater();
     await outbox.idle();
     expect(await session(sessionId)).toMatchObject({ agentId, turnCount: 0, title: null });
-    await settled(async () => (await summary(agentId)).connection).toBe('connected');
-    await settled(async () => (await summary(agentId)).status).toMatchObject({
+    await eventually(async () => (await summary(agentId)).connection).toBe('connected');
+    await eventually(async () => (await summary(agentId)).status).toMatchObject({
       kind: 'repeater',
       cwd: '/project',
       versions: { runner: RUNNER_VERSION, protocol: '1', provider: 'Repeater 2.0' },
@@ -204,20 +204,20 @@ describe('a runner', () => {
     expect(await close()).toEqual({ waiting: 0 });
     expect([closedWith(), closedFor()]).toEqual([0, 'the runner was stopped']);
     expect(await session(sessionId)).toMatchObject({ state: 'exited', stateReason: 'it was closed' });
-    await settled(async () => (await summary(agentId)).connection).toBe('away');
+    await eventually(async () => (await summary(agentId)).connection).toBe('away');
   });
 
   test('delivers a message to its agent and the reply back, through an outage of the dashboard', async () => {
     const { sessionId, outbox } = await repeater();
     await outbox.idle();
     await dashboard.request(`/sessions/${sessionId}/messages`, { text: 'one', clientId: 'a' });
-    await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
+    await eventually(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
       'You said: one',
     ]);
     await dashboard.down();
     await dashboard.up();
     await dashboard.request(`/sessions/${sessionId}/messages`, { text: 'two', clientId: 'b' });
-    await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
+    await eventually(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
       'You said: one',
       'You said: two',
     ]);
@@ -234,14 +234,14 @@ describe('a runner', () => {
       (await dashboard.request<{ lines: { component: string; message: string }[] }>(`/agents/${agentId}/logs`)).lines
         .filter(({ component }) => component === 'test')
         .map(({ message }) => message);
-    await settled(lines).toEqual(['worth telling']);
+    await eventually(lines).toEqual(['worth telling']);
     const headers = { authorization: `Bearer ${dashboard.token}`, 'content-type': 'application/json' };
     const address = `${dashboard.url}/api/v1/agents/${agentId}/log-level`;
     await fetch(address, { method: 'PUT', headers, body: JSON.stringify({ level: 'debug' }) });
-    await settled(() => logger.level.get()).toBe('debug');
+    await eventually(() => logger.level.get()).toBe('debug');
     logger.child('test').debug('fine, and told');
-    await settled(lines).toEqual(['worth telling', 'fine, and told']);
-    await settled(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
+    await eventually(lines).toEqual(['worth telling', 'fine, and told']);
+    await eventually(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
   });
 
   test.each(['info', 'error'])(
@@ -274,13 +274,13 @@ describe('a runner', () => {
     await host.sayFirst({ sessionId, text: 'Begin.' });
     expect(commands).toHaveLength(1);
     await dashboard.up();
-    await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
+    await eventually(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
       'You said: Begin.',
     ]);
     expect(messages(await transcript(sessionId), 'user').map(({ text, name }) => [text, name])).toEqual([
       ['Begin.', 'operator'],
     ]);
-    await settled(async () => (await session(sessionId)).owedCount).toBe(0);
+    await eventually(async () => (await session(sessionId)).owedCount).toBe(0);
   });
 
   test('names the session in each log line when it has several', async () => {
@@ -292,7 +292,7 @@ describe('a runner', () => {
       (await dashboard.request<{ lines: { component: string; message: string }[] }>(`/agents/${agentId}/logs`)).lines
         .filter(({ component }) => component === 'turns' || component === 'tasks')
         .map(({ message }) => message.replace(/after [\d.]+ s/, 'after a while'));
-    await settled(lines).toEqual([
+    await eventually(lines).toEqual([
       `task t1 “Poll” started [session ${sessionId}]`,
       `turn started: answers a message [session ${sessionId}]`,
       `turn ended after a while [session ${sessionId}]`,
@@ -302,15 +302,15 @@ describe('a runner', () => {
   test('exits cleanly when a person ends its session, after reporting it', async () => {
     const { host, agentId, sessionId, outbox, over, close, closedFor } = await repeater();
     await outbox.idle();
-    await settled(async () => (await summary(agentId)).status?.takes).toContain('session.end');
+    await eventually(async () => (await summary(agentId)).status?.takes).toContain('session.end');
     const { commandId } = await dashboard.request<CommandAnswer>(`/sessions/${sessionId}/end`, {});
-    await settled(() => over).toEqual(['ended from the dashboard']);
+    await eventually(() => over).toEqual(['ended from the dashboard']);
     expect(host.failure).toBeNull();
     expect(await close()).toEqual({ waiting: 0 });
     expect(closedFor()).toBe('ended from the dashboard');
     expect(await session(sessionId)).toMatchObject({ state: 'exited' });
-    const said = (await transcript(sessionId)).flatMap(({ items }) => items);
-    expect(said).toContainEqual(
+    const items = (await transcript(sessionId)).flatMap(({ items }) => items);
+    expect(items).toContainEqual(
       expect.objectContaining({ id: `command:${commandId}`, text: 'The runner ends the session.' }),
     );
   });
@@ -318,12 +318,12 @@ describe('a runner', () => {
   test('exits when a newer runner of its agent takes over', async () => {
     const { agentId, over, outbox, close, closedFor } = await repeater();
     await outbox.idle();
-    await settled(async () => (await summary(agentId)).connection).toBe('connected');
+    await eventually(async () => (await summary(agentId)).connection).toBe('connected');
     const query = new URLSearchParams({ runner: 'newer', startedAt: String(Date.now() + 60_000) });
     const newer = await fetch(`${dashboard.url}/api/v1/agents/${agentId}/commands?${query}`, {
       headers: { authorization: `Bearer ${dashboard.token}` },
     });
-    await settled(() => over).toEqual([expect.stringContaining('has taken over')]);
+    await eventually(() => over).toEqual([expect.stringContaining('has taken over')]);
     await close();
     expect(closedFor()).toBe('another runner of this agent has taken over');
     await newer.body?.cancel();
@@ -338,14 +338,14 @@ test('a session is unknown with its task lost while its agent is unreachable, an
     lost: async (reason) => void lost.push(reason),
   });
   const tasks = async () => (await dashboard.request<TaskList>(`/sessions/${sessionId}/tasks`)).tasks;
-  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
+  await eventually(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
   answer = 'no answer at there';
-  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['lost']);
+  await eventually(async () => (await tasks()).map(({ status }) => status)).toEqual(['lost']);
   const away = { isUnreachable: true, reason: 'no answer at there', last: 'waiting-on-background' };
   expect(await session(sessionId)).toMatchObject({ state: 'unknown', away });
-  await settled(() => lost).toEqual(['no answer at there']);
+  await eventually(() => lost).toEqual(['no answer at there']);
   answer = null;
-  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
+  await eventually(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
   expect(await session(sessionId)).toMatchObject({ away: null });
 });
 
@@ -376,7 +376,11 @@ test('items left open by a killed runner are unconfirmed until the agent has ans
   const away = { isUnreachable: true, last: 'waiting-on-background' };
   expect(await session(id)).toMatchObject({ state: 'unknown', away, runningTaskCount: 0 });
   answer = null;
-  await settled(() => session(id)).toMatchObject({ state: 'waiting-on-background', away: null, runningTaskCount: 1 });
+  await eventually(() => session(id)).toMatchObject({
+    state: 'waiting-on-background',
+    away: null,
+    runningTaskCount: 1,
+  });
 });
 
 describe('a session that belongs to another agent', () => {
@@ -389,7 +393,7 @@ describe('a session that belongs to another agent', () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const { host, agentId, over, close } = await repeater(owner.sessionId);
-    await settled(() => over).toHaveLength(1);
+    await eventually(() => over).toHaveLength(1);
     expect(host.failure).toBe(
       `session ${owner.sessionId} belongs to another agent; choose another with --session, or name its agent with --agent`,
     );
@@ -417,14 +421,14 @@ describe('a session that belongs to another agent', () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const { agentId, outbox, over } = await repeater(owner.sessionId, {}, null);
-    await settled(async () => (await refused(agentId)).length).toBeGreaterThan(0);
-    await settled(async () => (await summary(agentId)).connection).toBe('connected');
+    await eventually(async () => (await refused(agentId)).length).toBeGreaterThan(0);
+    await eventually(async () => (await summary(agentId)).connection).toBe('connected');
     await outbox.idle();
     const before = (await refused(agentId)).length;
     // Two reports, neither caused by the rejection.
     for (const level of ['debug', 'info']) {
       await dashboard.request(`/agents/${agentId}/log-level`, { level }, 'PUT');
-      await settled(async () => (await summary(agentId)).status?.logLevel).toBe(level);
+      await eventually(async () => (await summary(agentId)).status?.logLevel).toBe(level);
     }
     expect((await refused(agentId)).length).toBe(before);
     expect(over).toEqual([]);
@@ -434,16 +438,16 @@ describe('a session that belongs to another agent', () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const { agentId, host, over } = await repeater(owner.sessionId, {}, null);
-    await settled(async () => (await refused(agentId)).length).toBeGreaterThan(0);
+    await eventually(async () => (await refused(agentId)).length).toBeGreaterThan(0);
     const level = (to: string) => dashboard.request(`/agents/${agentId}/log-level`, { level: to }, 'PUT');
     await level('debug');
-    await settled(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
+    await eventually(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
     expect(over).toEqual([]);
     const now = performance.now.bind(performance);
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 20_000);
     onTestFinished(() => clock.mockRestore());
     await level('info');
-    await settled(() => over).toHaveLength(1);
+    await eventually(() => over).toHaveLength(1);
     expect(host.failure).toBe(
       'all of its sessions belong to other agents; stop their runner first, or name its agent with --agent',
     );
@@ -461,7 +465,7 @@ describe('task output', () => {
     const file = join(folder, 't1.output');
     await emit([{ type: 'CUSTOM', name: 'task:updated', value: { task_id: 't1', output_file: file } }]);
     await writeFile(file, `begins\npassword=${'hunter2'.repeat(3)}\n`);
-    await settled(async () => (await kept(sessionId)).text).toContain('begins');
+    await eventually(async () => (await kept(sessionId)).text).toContain('begins');
     expect((await kept(sessionId)).text).toMatch(/password=\[redacted: .+\]\n$/);
     expect(await kept(sessionId)).toMatchObject({ output: { redacted: 1, hasEnded: false } });
     await appendFile(file, 'never ended a line');

@@ -18,8 +18,8 @@ const marker = (fields: object) => ({ event: { type: 'CUSTOM', name: 'marker', v
 const json = (token: string) => ({ authorization: `Bearer ${token}`, 'content-type': 'application/json' });
 
 async function tokenFor(body: object): Promise<string> {
-  const asked = { method: 'POST', headers: json(server.token), body: JSON.stringify(body) };
-  const answer = await server.send('/api/v1/tokens', asked);
+  const request = { method: 'POST', headers: json(server.token), body: JSON.stringify(body) };
+  const answer = await server.send('/api/v1/tokens', request);
   expect(answer.status).toBe(201);
   return ((await answer.json()) as NewToken).token;
 }
@@ -102,9 +102,9 @@ describe('a runner’s token', () => {
     await send(server.token, 'mine/of-theirs', [marker({ agentId: 'theirs', sessionId: 'their-session' })]);
     expect((await send(mine, 'mine/of-theirs', [marker({ agentId: 'mine' })], 9_000_000)).status).toBe(403);
     const fleet = await tokenFor({ agentPrefix: 'fleet-', producerPrefix: 'box-' });
-    const said = [marker({ agentId: 'fleet-1', sessionId: 'f1' })];
-    expect((await send(fleet, 'fleet-1', said)).status).toBe(403);
-    expect(await (await send(fleet, 'box-1', said)).json()).toMatchObject({ accepted: 1 });
+    const records = [marker({ agentId: 'fleet-1', sessionId: 'f1' })];
+    expect((await send(fleet, 'fleet-1', records)).status).toBe(403);
+    expect(await (await send(fleet, 'box-1', records)).json()).toMatchObject({ accepted: 1 });
   });
 
   test('is refused an epoch far ahead of the clock, like any credential, because it would fence the outbox forever', async () => {

@@ -37,9 +37,9 @@ test('a runner with a revoked token prints once what to do, and its agent contin
     INTERLUDE_URL: dashboard.url,
   });
   onTestFinished(() => void started.kill('SIGKILL'));
-  let said = '';
+  let printed = '';
   started.stderr?.on('data', (chunk) => {
-    said += chunk;
+    printed += chunk;
   });
   const connection = async () => {
     const { agents } = await dashboard.request<{ agents: { id: string; connection: string }[] }>('/agents');
@@ -47,7 +47,7 @@ test('a runner with a revoked token prints once what to do, and its agent contin
   };
   await expect.poll(connection).toBe('connected');
   await dashboard.request(`/credentials/${credential.id}`, undefined, 'DELETE');
-  await expect.poll(() => said).toMatch(/refuses the token/);
+  await expect.poll(() => printed).toMatch(/refuses the token/);
   expect(started.exitCode).toBe(null);
   started.kill('SIGINT');
   const { stderr } = await ended;

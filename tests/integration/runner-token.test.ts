@@ -77,9 +77,9 @@ describe('the token of this machine’s runners', () => {
     const before = await count();
     const real = globalThis.fetch;
     // Between the other server's request for a token and its response.
-    vi.stubGlobal('fetch', async (...asked: Parameters<typeof fetch>) => {
-      const response = await real(...asked);
-      if (String(asked[0]).endsWith('/tokens')) {
+    vi.stubGlobal('fetch', async (...args: Parameters<typeof fetch>) => {
+      const response = await real(...args);
+      if (String(args[0]).endsWith('/tokens')) {
         vi.unstubAllGlobals();
         expect(await ensureRunnerToken(file, own())).toBe('made');
       }
@@ -102,24 +102,24 @@ describe('the token of this machine’s runners', () => {
 
 describe('the sign-in lines of the terminal', () => {
   test('print a single-use link and how to get another, never the owner’s token', async () => {
-    const said = await signInLines(own(), true);
-    expect(said).not.toContain(dashboard.token);
-    expect(said).toMatch(
+    const lines = await signInLines(own(), true);
+    expect(lines).not.toContain(dashboard.token);
+    expect(lines).toMatch(
       /\n {2}The link works once, within 5 minutes. Print another with:\n {4}.*interlude -- sign-in$/,
     );
-    const link = /Sign in: {2}(\S+)/.exec(said)?.[1] ?? '';
+    const link = /Sign in: {2}(\S+)/.exec(lines)?.[1] ?? '';
     const open = () => fetch(link, { redirect: 'manual' });
     expect((await open()).headers.get('set-cookie')).toContain('interlude=ils_');
     expect((await open()).headers.get('set-cookie')).toBe(null);
   });
 
   test('print the command for a link, without creating a code, when a log would keep them', async () => {
-    const asked: string[] = [];
-    dashboard.cutsOff = (path) => asked.push(path) < 0;
+    const requests: string[] = [];
+    dashboard.cutsOff = (path) => requests.push(path) < 0;
     expect(await signInLines(own(), false)).toMatch(
       /^ {2}Sign in: {2}get a single-use link with\n {4}.*interlude -- sign-in$/,
     );
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
   test.each([

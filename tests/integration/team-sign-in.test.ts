@@ -29,23 +29,23 @@ describe('the cookie of a sign-in in progress', () => {
   test('opens on every instance of a database, with any token', async () => {
     const beside = stage.serverWith('another-token-for-tests-9876543210');
     stage.identity.visitor = 'ada';
-    for (const [begins, ends] of [
+    for (const [starter, ends] of [
       [stage.server, beside],
       [beside, stage.server],
     ] as const) {
       const browser = new CookieBrowser();
       const address = new URL('/sign-in/provider', PUBLIC_URL);
-      const begun = await begins.handle(browser.request(address));
-      browser.keep(address, begun.headers);
-      const { url } = await browser.follow(begun.headers.get('location') ?? '');
+      const redirect = await starter.handle(browser.request(address));
+      browser.keep(address, redirect.headers);
+      const { url } = await browser.follow(redirect.headers.get('location') ?? '');
       expect((await ends.handle(browser.request(url))).status).toBe(303);
     }
     await beside.close();
   });
 
   test('can’t be decrypted with a key derived from the token', async () => {
-    const begun = await stage.server.handle(new CookieBrowser().request(new URL('/sign-in/provider', PUBLIC_URL)));
-    const [cookie = ''] = begun.headers.getSetCookie();
+    const redirect = await stage.server.handle(new CookieBrowser().request(new URL('/sign-in/provider', PUBLIC_URL)));
+    const [cookie = ''] = redirect.headers.getSetCookie();
     const sealed = /=([^;]+)/.exec(cookie)?.[1] ?? '';
     const token = new TextEncoder().encode(TOKEN);
     const material = await crypto.subtle.importKey('raw', token, 'HKDF', false, ['deriveBits']);
@@ -190,8 +190,8 @@ test('sign-in without a provider says so, and the link works', async () => {
 test('the provider’s secret may be in a file, and a missing file is reported at the start', () => {
   const file = join(stage.folder, 'client-secret');
   writeFileSync(file, 'from a file\n');
-  const asked = { INTERLUDE_OIDC_CLIENT_SECRET_FILE: file };
-  expect(secretsFromFiles(asked)).toEqual({ INTERLUDE_OIDC_CLIENT_SECRET: 'from a file' });
-  expect(secretsFromFiles({ ...asked, INTERLUDE_OIDC_CLIENT_SECRET: 'set' })).toEqual({});
+  const settings = { INTERLUDE_OIDC_CLIENT_SECRET_FILE: file };
+  expect(secretsFromFiles(settings)).toEqual({ INTERLUDE_OIDC_CLIENT_SECRET: 'from a file' });
+  expect(secretsFromFiles({ ...settings, INTERLUDE_OIDC_CLIENT_SECRET: 'set' })).toEqual({});
   expect(() => secretsFromFiles({ INTERLUDE_OIDC_CLIENT_SECRET_FILE: `${file}-gone` })).toThrow('(ENOENT)');
 });

@@ -34,8 +34,9 @@ async function asking(within = 30, { tool, input, asked } = CLEAN) {
       .flatMap(({ items }) => items)
       .find((item): item is RequestItem => item.kind === 'request' && item.id === id);
   const opened = await eventually(request);
-  const takes = async () => ((await read(`/agents/${agentId}`)) as AgentDetail).agent.status?.takes as string[];
-  if (within > 0) await eventually(async () => (await takes()).includes('permission.decision'));
+  const supportedCommands = async () =>
+    ((await read(`/agents/${agentId}`)) as AgentDetail).agent.status?.supportedCommands as string[];
+  if (within > 0) await eventually(async () => (await supportedCommands()).includes('permission.decision'));
   /** The tool call's result. */
   const returned = (isDenied = false) => {
     const content = [{ type: 'tool_result', tool_use_id: id, content: 'ok', is_error: isDenied }];
@@ -44,20 +45,20 @@ async function asking(within = 30, { tool, input, asked } = CLEAN) {
   };
   const answer = (more: object, status?: number) =>
     post(`/sessions/${sessionId}/requests/${id}`, { clientId: randomUUID(), ...more }, status);
-  return { ...one, id, suggestions, printed, request, opened, takes, returned, answer };
+  return { ...one, id, suggestions, printed, request, opened, supportedCommands, returned, answer };
 }
 
 const decisionIn = (printed: string) => JSON.parse(printed).hookSpecificOutput;
 
 describe('a permission with a waiting hook', () => {
   test('is allowed in the dashboard, which is recorded before the tool runs', async () => {
-    const { answer, printed, request, opened, takes } = await asking();
+    const { answer, printed, request, opened, supportedCommands } = await asking();
     expect(opened).toMatchObject({ outcome: null, title: 'Use Bash' });
     expect(opened.expiresAt).toBeGreaterThan(Date.now() + 20_000);
     await answer({ behavior: 'allow', digest: opened.digest });
     expect(decisionIn(await printed)).toEqual({ hookEventName: 'PermissionRequest', decision: { behavior: 'allow' } });
     await eventually(async () => (await request())?.outcome === 'allowed');
-    await eventually(async () => !(await takes()).includes('permission.decision'));
+    await eventually(async () => !(await supportedCommands()).includes('permission.decision'));
   });
 
   test('keeps the person’s reason for denying it when the terminal reports the denial as well', async () => {
@@ -86,14 +87,14 @@ describe('a permission with a waiting hook', () => {
   });
 
   test('falls back to the terminal only when nobody answered in time, and stays open there', async () => {
-    const { printed, request, takes, returned } = await asking(1);
+    const { printed, request, supportedCommands, returned } = await asking(1);
     expect(await printed).toBe('');
     const left = await eventually(async () => {
       const now = await request();
       return now?.expiresAt === null && now;
     });
     expect(left.outcome).toBeNull();
-    await eventually(async () => !(await takes()).includes('permission.decision'));
+    await eventually(async () => !(await supportedCommands()).includes('permission.decision'));
     returned();
     await eventually(async () => (await request())?.outcome === 'allowed');
   });
@@ -122,10 +123,10 @@ describe('a permission with a waiting hook', () => {
 });
 
 test('a permission without a waiting hook is answered in the terminal only', async () => {
-  const { printed, opened, takes } = await asking(0);
+  const { printed, opened, supportedCommands } = await asking(0);
   expect(await printed).toBe('');
   expect(opened).toMatchObject({ expiresAt: null, title: 'Use Bash: answer it in the terminal' });
-  expect(await takes()).not.toContain('permission.decision');
+  expect(await supportedCommands()).not.toContain('permission.decision');
 });
 
 const QUESTION: AskedCall = {
@@ -141,9 +142,9 @@ const QUESTION: AskedCall = {
 
 describe('a question with a waiting hook', () => {
   test('is answered in the dashboard, in the format of the terminal', async () => {
-    const { opened, answer, printed, request, takes } = await asking(30, QUESTION);
+    const { opened, answer, printed, request, supportedCommands } = await asking(30, QUESTION);
     expect(opened).toMatchObject({ requestKind: 'question', title: 'Which database?', outcome: null });
-    expect(await takes()).toContain('question.answer');
+    expect(await supportedCommands()).toContain('question.answer');
     await answer({ answers: { 'Which database?': 'Postgres' }, digest: opened.digest });
     const updatedInput = { ...QUESTION.asked, answers: { 'Which database?': 'Postgres' } };
     expect(decisionIn(await printed).decision).toEqual({ behavior: 'allow', updatedInput });

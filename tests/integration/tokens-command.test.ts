@@ -86,10 +86,10 @@ describe('tokens create', () => {
     [['create', 'a'], /"create" has options only/],
     [['revoke'], /name the ids of the tokens/],
     [[], /use create, list or revoke/],
-  ])('refuses %j as a usage error with what to do', async (args, says) => {
+  ])('refuses %j as a usage error with what to do', async (args, message) => {
     const { exitCode, stdout, stderr } = await callCli(['tokens', ...args], env);
     expect([exitCode, stdout, stderr.trim().split('\n').length]).toEqual([2, '', 1]);
-    expect(stderr).toMatch(says);
+    expect(stderr).toMatch(message);
   });
 
   test('accepts a token argument of an old script, and recommends where to put it', async () => {
@@ -125,8 +125,8 @@ describe('tokens list and revoke', () => {
     expect((await ask('/me', token)).status).toBe(401);
     expect(await listed()).not.toContain(id);
     const all = (await listed('--all', '--json')).trim().split('\n');
-    const told = all.map((line) => JSON.parse(line) as CredentialSummary).find((one) => one.id === id);
-    expect(told?.revokedAt).toEqual(expect.any(Number));
+    const credential = all.map((line) => JSON.parse(line) as CredentialSummary).find((one) => one.id === id);
+    expect(credential?.revokedAt).toEqual(expect.any(Number));
   });
 
   test('revoke valid ids, report unknown ones, and fail', async () => {
@@ -161,14 +161,14 @@ describe('sign-in', () => {
 
   test('says what to do without a token, with a wrong one, or without a server', async () => {
     const { INTERLUDE_TOKEN: _, ...without } = env;
-    const said = async (more: Record<string, string>) => {
+    const output = async (more: Record<string, string>) => {
       const { exitCode, stdout, stderr } = await callCli(['sign-in'], { ...without, ...more });
       expect([exitCode, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
       return stderr;
     };
-    expect(await said({})).toMatch(/no token for http\S+; pass its owner’s/);
-    expect(await said({ INTERLUDE_TOKEN: 'wrong-wrong-wrong' })).toMatch(/refuses the token; pass its owner’s/);
-    expect(await said({ INTERLUDE_TOKEN: 'x'.repeat(20), INTERLUDE_URL: 'http://127.0.0.1:9' })).toMatch(
+    expect(await output({})).toMatch(/no token for http\S+; pass its owner’s/);
+    expect(await output({ INTERLUDE_TOKEN: 'wrong-wrong-wrong' })).toMatch(/refuses the token; pass its owner’s/);
+    expect(await output({ INTERLUDE_TOKEN: 'x'.repeat(20), INTERLUDE_URL: 'http://127.0.0.1:9' })).toMatch(
       /http:\/\/127.0.0.1:9 does not answer \(.+\); start Interlude/,
     );
   });
@@ -195,21 +195,21 @@ describe('the token of a command', () => {
     ['that does not exist', null, /can’t be read \(ENOENT\)/],
     ['that is empty', '', /must contain one token/],
     ['with more than a token', 'INTERLUDE_TOKEN=abc def', /must contain one token/],
-  ])('refuses a file %s at once, also for a runner', async (_, content, says) => {
+  ])('refuses a file %s at once, also for a runner', async (_, content, message) => {
     const file = join(await tempDir(), 'token');
     if (content !== null) await writeFile(file, content);
     for (const args of [['sign-in'], ['demo']]) {
       const { exitCode, stderr } = await callCli([...args, '--token-file', file], env);
       expect([exitCode, stderr.trim().split('\n').length]).toEqual([1, 1]);
-      expect(stderr).toMatch(says);
+      expect(stderr).toMatch(message);
     }
   });
 });
 
 test('a token for any agent is limited to runners, and names none', async () => {
-  const made = await dashboard.request<NewToken>('/tokens', { anyAgent: true });
-  expect(await meOf(made.token)).toMatchObject({ role: 'runner', scope: { kind: 'everything' } });
-  expect((await ask('/sessions', made.token)).status).toBe(403);
+  const created = await dashboard.request<NewToken>('/tokens', { anyAgent: true });
+  expect(await meOf(created.token)).toMatchObject({ role: 'runner', scope: { kind: 'everything' } });
+  expect((await ask('/sessions', created.token)).status).toBe(403);
   for (const body of [{ anyAgent: true, role: 'viewer' }, { anyAgent: true, agent: 'a' }, {}]) {
     await expect(dashboard.request('/tokens', body)).rejects.toThrow('answered 400');
   }

@@ -110,8 +110,8 @@ suites('a libSQL server with responses spoiled by a gateway', () => {
   });
 
   test('quarantines a record that it refuses, and not the request beside it', async () => {
-    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
-    onTestFinished(() => said.mockRestore());
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
+    onTestFinished(() => logged.mockRestore());
     await target.database.writes.run((transaction) =>
       transaction.execute(
         `CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.payload LIKE '%poison%' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
@@ -130,6 +130,6 @@ suites('a libSQL server with responses spoiled by a gateway', () => {
       'asks',
     );
     expect(answer).toMatchObject({ ackedSeq: 3, accepted: 2, rejected: [{ seq: 2, code: 'not_storable' }] });
-    expect(said.mock.calls.flat().join()).toContain('the database refused a record');
+    expect(logged.mock.calls.flat().join()).toContain('the database refused a record');
   });
 });
