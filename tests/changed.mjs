@@ -95,7 +95,7 @@ const PROGRAMS = [
   [['docs/grafana/'], 'unit/telemetry/metrics'],
   [
     ['db/migrations/'],
-    'unit/db/client unit/db/state-migration contract/ingest contract/read-models property/ingest-read-models',
+    'unit/db/client unit/db/state-migration contract/in-process property/ingest-read-models',
   ],
   [
     ['lib/launch/'],
