@@ -19,7 +19,7 @@ import { describeTaskOutputContract } from './task-output-contract';
 import { describeTurnAtContract } from './turn-at-contract';
 
 /** Every suite of reads and writes, against one server. Each suite uses its own sessions. */
-export function describeContract(name: string, shared: () => Promise<ServerTarget>): void {
+export function describeContract(name: string, shared: () => Promise<ServerTarget>, { isBulk = false } = {}): void {
   // First, because it looks at all rows.
   describeIngestContract(name, shared);
   describeStreamContract(name, shared);
@@ -27,7 +27,7 @@ export function describeContract(name: string, shared: () => Promise<ServerTarge
   describeCommandsContract(name, shared);
   describeRequestsContract(name, shared);
   describeLogLevelContract(name, shared);
-  describeInsightsContract(name, shared);
+  describeInsightsContract(name, shared, { isBulk });
   describeMessagesContract(name, shared);
   describeAttachmentsContract(name, shared);
   describeObligationsContract(name, shared);

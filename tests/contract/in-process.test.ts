@@ -27,7 +27,7 @@ describeReadModelsContract(name, shared);
 describeCommandsContract(name, shared);
 describeRequestsContract(name, shared);
 describeLogLevelContract(name, shared);
-describeInsightsContract(name, shared);
+describeInsightsContract(name, shared, { isBulk: true });
 describeAttachmentsContract(name, shared);
 describeObligationsContract(name, shared);
 describeOwnershipContract(name, shared);

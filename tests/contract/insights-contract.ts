@@ -3,8 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, marker, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** Failures around an agent: listed with it and marked on its sessions until a person has seen them. */
-export function describeInsightsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+/**
+ * Failures around an agent: listed with it and marked on its sessions until a person has seen them. `isBulk` adds a test
+ * with 10,000 of them, which only the database makes slow.
+ */
+export function describeInsightsContract(
+  name: string,
+  makeTarget: () => Promise<ServerTarget>,
+  { isBulk = false } = {},
+): void {
   describe(`failures around an agent, ${name}`, () => {
     let target: ServerTarget;
     let serial = 0;
@@ -219,7 +226,8 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       );
     });
 
-    test('don’t block ingest while they are marked as seen, for any number of failures and sessions', async () => {
+    const bulkTest = isBulk ? test : () => {};
+    bulkTest('don’t block ingest while they are marked as seen, for any number of failures and sessions', async () => {
       const many = (count: number, fields: (at: number) => object) =>
         Array.from({ length: count }, (_, at) => record(++seq, { agentId: id, ...fields(at) }));
       const event = { type: 'CUSTOM', name: 'x' };

@@ -20,7 +20,7 @@ const shared = sharedServer(async (): Promise<InProcessServer> => {
 });
 
 suites('over a libSQL server', () => {
-  describeContract('libSQL server', shared);
+  describeContract('libSQL server', shared, { isBulk: true });
   describeRunnerAwayContract('libSQL server', shared);
 });
 

@@ -1,13 +1,25 @@
 import { describe, expect, test } from 'vitest';
 import { nextServer } from '../support/server-target';
 import { describeAccessContract } from './access-contract';
-import { describeContract, sharedServer } from './contract';
+import { describeAttachmentsContract } from './attachments-contract';
+import { describeCommandsContract } from './commands-contract';
+import { sharedServer } from './contract';
+import { describeIngestContract } from './ingest-contract';
+import { describeLogsContract } from './logs-contract';
 import { describeReadsContract } from './reads-contract';
+import { describeStreamContract } from './stream-contract';
 
-/** The contract without the front door: failures here only are failures of Next. */
+/**
+ * The contract without the front door: failures here only are failures of Next. Only the suites that depend on how bodies,
+ * headers and streams are carried: all routes share one handler.
+ */
 const shared = sharedServer(nextServer);
 
-describeContract('next start', shared);
+describeIngestContract('next start', shared);
+describeStreamContract('next start', shared);
+describeCommandsContract('next start', shared);
+describeAttachmentsContract('next start', shared);
+describeLogsContract('next start', shared);
 describeAccessContract('next start', shared);
 describeReadsContract('next start', nextServer);
 
