@@ -25,11 +25,11 @@ const EVERYTHING = [
 const PARTS = [
   [
     ['layout', 'globals', 'page-nonce', 'is-embed', 'not-found', 'global-error', 'icon'].map((name) => `app/${name}`),
-    'layout words hostile keyboard widths-and-themes hover accessible-names',
+    'layout hostile keyboard widths-and-themes hover accessible-names',
   ],
   [
     ['layout', 'shell', 'top-', 'page-frame', 'error', 'read-in-turn', 'when-idle-part'].map(inConsole),
-    'layout words keyboard widths-and-themes',
+    'layout keyboard widths-and-themes',
   ],
   [
     [
@@ -41,7 +41,7 @@ const PARTS = [
       'postcss.config',
       'public/',
     ],
-    'layout words hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover browser-state',
+    'layout hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover browser-state',
   ],
   [
     [...['page.tsx', 'welcome', 'ways-to-begin', 'fleet-summary'].map(inConsole), 'app/provider-name'],
@@ -53,10 +53,10 @@ const PARTS = [
   ],
   [
     ['components/transcript/', 'components/obligations/', inConsole('sessions/')],
-    'live-is-reloaded follow-tail long-session large-transcript words other-kinds head-is-shown ownership',
+    'live-is-reloaded follow-tail long-session large-transcript widths-and-themes other-kinds head-is-shown ownership',
   ],
   [['components/requests/', inConsole('render-request')], 'shown-is-run not-meant head-is-shown other-kinds calls'],
-  [['components/composer/'], 'composer attachments interruption not-meant offline'],
+  [['components/composer/'], 'composer attachments live-is-reloaded not-meant offline'],
   [['components/inbox/', inConsole('inbox')], 'inbox failures'],
   [['components/agents/', inConsole('agents/')], 'board failures ownership accessible-names'],
   [
@@ -74,7 +74,10 @@ const PARTS = [
     ['app/api/', 'app/healthz', 'app/metrics', 'app/readyz', 'lib/protocol/', 'lib/server/', 'db/'],
     'live-is-reloaded session-state inbox one-connection',
   ],
-  [['lib/server/commands/', 'lib/server/log-store/', 'lib/server/webhook/'], 'composer interruption log-level inbox'],
+  [
+    ['lib/server/commands/', 'lib/server/log-store/', 'lib/server/webhook/'],
+    'composer live-is-reloaded log-level inbox',
+  ],
   [['lib/server/retention/', 'lib/server/maintenance/'], 'settings'],
   [['lib/launch/', 'lib/runner/', 'lib/server/agui/'], 'first-commands newcomer'],
   [['README.md', 'docs/'], 'first-commands'],
@@ -93,14 +96,8 @@ const PROGRAMS = [
   [['docs/conformance', 'docs/kinds/'], 'unit/runner/conformance-doc unit/runner/kinds-table'],
   [['docs/', 'SECURITY.md', 'README.md', 'CONTRIBUTING.md', 'lib/'], 'unit/pages-of-docs unit/security-page'],
   [['docs/grafana/'], 'unit/telemetry/metrics'],
-  [
-    ['db/migrations/'],
-    'unit/db/client unit/db/state-migration contract/in-process property/ingest-read-models',
-  ],
-  [
-    ['lib/launch/'],
-    'integration/launch integration/server-file integration/start-database integration/data-folder contract/live',
-  ],
+  [['db/migrations/'], 'unit/db/client unit/db/state-migration contract/in-process property/ingest-read-models'],
+  [['lib/launch/'], 'integration/launch integration/server-file integration/data-folder contract/live'],
   [
     [...['cli', 'hooks', 'logger', 'outbox'].map((room) => `lib/runner/${room}/`), 'lib/conformance/'],
     'integration/command-line integration/hook-script integration/hooks-companion integration/outbox-operations integration/conformance',

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/stillness';
+import { expectPinnedUntilSeen } from '../support/asked-out-of-view';
 import {
   allowOf,
   askingAgent,
@@ -13,14 +14,17 @@ import { barriersInBothThemes } from '../support/barriers';
 import { LogWriter } from '../support/log-writer';
 import { pressUntil } from '../support/press';
 import { EVIL, expectShownAsRun } from '../support/shown-as-run';
+import { live } from '../support/transcript-page';
 import { message } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 import { requestResolved } from '../support/wire-runner';
 
 const it = perFile(visit);
+
 beforeAll(async () => {
   await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
 });
+
 afterAll(async () => {
   await it.context.clearPermissions();
 });
@@ -143,3 +147,25 @@ for (const [width, height] of [
     await close();
   });
 }
+
+test.each([
+  [740, 360],
+  [800, 300],
+])(
+  'pins a request whose head is out of view, and enables Allow only once its head was seen, at %i × %i',
+  (width, height) => expectPinnedUntilSeen(it, width, height, null),
+);
+
+test('a request shows every key of its input, live and reloaded', async () => {
+  const { page, ask, close } = await askingAgent(it, 'asked-whole');
+  await ask('q', JSON.parse('{"command":"ls","__proto__":{"command":"evil"},"nested":{"__proto__":{"a":1}}}'));
+  const box = cardOf(page, 'Ask q').getByRole('group', { name: 'Input' });
+  await box.waitFor();
+  const shown = await box.textContent();
+  expect(shown).toContain('evil');
+  expect(shown?.match(/__proto__/g)).toHaveLength(2);
+  await page.reload();
+  await live(page);
+  expect(await box.textContent()).toBe(shown);
+  await close();
+});

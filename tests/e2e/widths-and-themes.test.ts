@@ -1,14 +1,18 @@
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { sidewaysScrollers, WIDE } from '../support/sideways-scrollers';
+import { expectTableScrolls, writeTables } from '../support/tables';
 import { live, transcriptOf } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
 import { forgetChoices, perFile, visit } from '../support/visit';
 
 const AGENT = `widths-${'w'.repeat(190)}`;
+const TABLES = 'words-tables';
 
 const it = perFile(visit);
+
 beforeAll(async () => {
+  await writeTables(it.server, TABLES);
   const agent = new EventWriter(it.server, AGENT);
   await agent.write('widths-wide', userTurn('r1', `${'w'.repeat(200)} and on`, WIDE));
   await agent.write(
@@ -66,4 +70,24 @@ test('a chosen theme survives a reload, whatever the system prefers', async () =
   await page.locator('html.light').waitFor();
   await page.evaluate(forgetChoices);
   await page.close();
+});
+
+test('a wide table scrolls in its own box and breaks no word', async () => {
+  const page = await it.open(`/sessions/${TABLES}`);
+  await page.setViewportSize({ width: 360, height: 900 });
+  await expectTableScrolls(page);
+  await it.leave(page);
+});
+
+test('right-to-left text starts at the right', async () => {
+  const page = await it.open(`/sessions/${TABLES}`);
+  await transcriptOf(page).getByText('lint').waitFor();
+  const directions = await transcriptOf(page).evaluate((log) =>
+    [...log.querySelectorAll('p, li, td, blockquote, ul')]
+      .filter((element) => /^[^a-z]*[\u0590-\u06ff]/i.test(element.textContent ?? ''))
+      .map((element) => getComputedStyle(element).direction),
+  );
+  expect(directions.length).toBeGreaterThan(6);
+  expect(new Set(directions)).toEqual(new Set(['rtl']));
+  await it.leave(page);
 });

@@ -3,9 +3,11 @@ import { acpRunner, until } from '../support/acp-runner';
 import { LocalDashboard } from '../support/local-dashboard';
 
 let dashboard: LocalDashboard;
+
 beforeAll(async () => {
   dashboard = await LocalDashboard.start();
 });
+
 afterAll(() => dashboard.close());
 
 test('text after the turn of an ACP agent joins its message, or stays outside turns', async () => {
@@ -35,4 +37,17 @@ test('the runner refuses an agent with another ACP version in one sentence, and 
   const { exitCode, stderr } = await ended;
   expect(exitCode).toBe(1);
   expect(stderr).toContain('the agent speaks ACP version 2; install a version');
+});
+
+test('a session ended from the dashboard ends its agent and runner, which exits with 0', async () => {
+  const { agent, ended, post, session, turns, summary } = await acpRunner(dashboard, 'idle');
+  await until(() => agent.of('session/new').length).toBe(1);
+  expect((await summary()).status?.takes).toContain('session.end');
+  await post('end');
+  const end = await ended;
+  expect([end.exitCode, end.stderr]).toEqual([0, 'interlude: ended from the dashboard\n']);
+  expect(await session()).toMatchObject({ state: 'exited', stateReason: 'ended from the dashboard' });
+  const texts = (await turns()).flatMap(({ items }) => items.map((item) => ('text' in item ? item.text : item.kind)));
+  expect(texts).toEqual(['The runner ends the session.', expect.stringContaining('ended from the dashboard')]);
+  await expect(post('end')).rejects.toThrow('session_ended');
 });

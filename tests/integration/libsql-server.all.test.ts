@@ -1,16 +1,99 @@
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { RUNNER_GRACE_MS } from '@interlude/protocol/limits';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
+import { TtlCache } from '@/db/ttl-cache';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner, disconnectRunner } from '@/lib/server/commands/runner-connection';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
+import { readStorage } from '@/lib/server/queries/read-storage';
+import { ingest, record } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LongLine, longLine } from '../support/long-line';
+import { sessionsOf, stepOf } from '../support/numbered-work';
 import { expectWithin } from '../support/pace';
+import { type InProcessServer, inProcessServer, type ServerTarget } from '../support/server-target';
 
-/** Many runners that disconnect together, on a libSQL server 30 ms away. */
+/** Several instances on one libSQL server, and pages and sweeps with a distant one. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
+
+suites('two dashboards on one libSQL server', () => {
+  test('apply concurrent actions, each with its own place in the audit', async () => {
+    const libsql = await startLibsqlServer();
+    onTestFinished(() => libsql.stop());
+    const both: ServerTarget[] = [await inProcessServer(libsql.url), await inProcessServer(libsql.url)];
+    onTestFinished(async () => void (await Promise.all(both.map((target) => target.close()))));
+    const ids = Array.from({ length: 8 }, (_, at) => `s${at}`);
+    const [first] = both as [ServerTarget, ServerTarget];
+    for (const id of ids)
+      await ingest(
+        first,
+        [record(1, { agentId: id, sessionId: id, event: { type: 'RUN_STARTED', threadId: id, runId: 'r' } })],
+        1,
+        id,
+      );
+    const answers = await Promise.all(
+      both.flatMap((target, which) =>
+        ids.map((id) =>
+          target.send(`/api/v1/sessions/${id}/messages`, {
+            method: 'POST',
+            headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
+            body: JSON.stringify({ text: 'Go on', clientId: `${which}-${id}` }),
+          }),
+        ),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202));
+    const { entries } = await (await first.get('/api/v1/audit?limit=100')).json();
+    expect(entries.map(({ number }: { number: number }) => number).sort((a: number, b: number) => a - b)).toEqual(
+      answers.map((_, at) => at + 1),
+    );
+    expect(await (await first.get('/api/v1/audit/check')).json()).toMatchObject({ brokenAt: null });
+  });
+});
+
+suites('the storage of a libSQL server', () => {
+  test('is measured to the byte, like that of a file', async () => {
+    const libsql = await startLibsqlServer();
+    const remote = await openDatabase({ url: libsql.url, migrates: true });
+    const storage = await readStorage(remote.reader, Date.now, new TtlCache());
+    expect(storage.method).toBe('measured');
+    expect(storage.parts.reduce((sum, { bytes }) => sum + bytes, storage.freeBytes)).toBe(storage.bytes);
+    await remote.close();
+    await libsql.stop();
+  });
+});
+
+const STEPS = 240;
+
+suites('pages from a distant database', () => {
+  let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
+  let line: LongLine;
+  let target: InProcessServer;
+
+  beforeAll(async () => {
+    libsql = await startLibsqlServer();
+    line = await longLine(libsql.url, 0);
+    target = await inProcessServer(line.origin);
+    const records = Array.from({ length: STEPS }, (_, at) => stepOf('far', at + 1).records).flat();
+    const numbered = records.map((record, at) => ({ seq: at + 1, ...record }));
+    for (let at = 0; at < numbered.length; at += 500) await ingest(target, numbered.slice(at, at + 500), 1, 'far');
+  });
+  afterAll(async () => {
+    await target?.close();
+    await line?.close();
+    await libsql?.stop();
+  });
+
+  test.each([20, 200])('load a transcript of %i turns in few queries', async (limit) => {
+    const before = line.requests;
+    const page = await (await target.get(`/api/v1/sessions/${sessionsOf('far')[0]}/transcript?limit=${limit}`)).json();
+    expect(page.turns).toHaveLength(limit);
+    expect(line.requests - before).toBeLessThan(25);
+  });
+});
+
+/** Latency of a distant server. */
 const ONE_WAY_MS = 15;
 const RUNNER = { id: 'r1', startedAt: 1_000 };
 
