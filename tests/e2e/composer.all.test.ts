@@ -101,8 +101,7 @@ test('a task is stopped with two presses, and again after a failure', async () =
 
 for (const [width, height] of [
   [360, 740],
-  [1024, 800],
-  [1680, 1000],
+  [1280, 800],
 ] as const) {
   test(`session page with requests has no axe violation and fits at ${width} px, in light and dark`, async () => {
     const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, `compose-all-wide-${width}`);

@@ -122,8 +122,7 @@ test('a permission of 300 kB can be allowed once every page of its input was ope
 
 for (const [width, height] of [
   [360, 740],
-  [1024, 800],
-  [1680, 1000],
+  [1280, 800],
 ] as const) {
   test(`request cards have no axe violation and fit at ${width} px, in light and dark`, async () => {
     const { page, ask, agent, runner, sessionId, close } = await askingAgent(it, `shown-all-width-${width}`);
