@@ -71,7 +71,7 @@ describe('a listening agent', () => {
 });
 
 describe('an idle agent', () => {
-  test('is told once that it can listen, without being blocked', async () => {
+  test('is notified once that it can listen, without being blocked', async () => {
     const one = await atRest();
     const output = JSON.parse(await endTurn(one));
     expect(output).toEqual({

@@ -150,7 +150,7 @@ describe('sign-in', () => {
     expect((await open()).headers.get('location')).toBe('/signed-out?reason=old-link');
   });
 
-  test('and the tokens are refused to a runner’s token, which is told who may use them', async () => {
+  test('refuses a runner’s token, like the tokens commands, and names who may use it', async () => {
     const { token } = await created('--agent', 'x');
     for (const args of [['sign-in'], ['tokens', 'list'], ['tokens', 'create', '--agent', 'y']]) {
       const end = await callCli(args, { ...env, INTERLUDE_TOKEN: token });
