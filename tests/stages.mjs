@@ -90,7 +90,7 @@ export const STAGES = [
     why: 'the real Claude Code, and the other real agents where they are installed',
   },
   {
-    ...{ name: 'properties', tier: 'second', lane: 'compute', again: true, workers: 1, soaks: true },
+    ...{ name: 'properties', tier: 'second', lane: 'compute', again: true, workers: 2, soaks: true },
     why: 'every property with all of its runs and a fresh seed',
   },
   {
