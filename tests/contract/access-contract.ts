@@ -286,7 +286,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         'evil.example:80',
       ];
 
-      test('is refused with 421 before credentials are checked when its name is unknown', async () => {
+      test('a request for an unknown host is refused with 421 before credentials are checked', async () => {
         for (const wrong of hosts) {
           for (const path of ['/api/v1/sessions', '/api/v1/stream?topic=fleet', `/sign-in?token=${target.token}`]) {
             const response = await target.get(path, { host: wrong });

@@ -180,7 +180,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
         });
       }
 
-      test('a record for a session of another agent', async () => {
+      test('a record for another agent’s session is quarantined', async () => {
         await ingest(target, [mark(1)], 1, id);
         const stranger = await ingest(target, [mark(1, { agentId: 'stranger' })], 1, `${id}-stranger`);
         expect(stranger.rejected).toMatchObject([{ seq: 1, code: 'session_of_another_agent' }]);

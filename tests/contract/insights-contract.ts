@@ -91,7 +91,7 @@ export function describeInsightsContract(
       expect([await marks(`${id}/1`), await marks(`${id}/2`)]).toEqual([1, 0]);
     });
 
-    test('mark every open session of the agent when they name none', async () => {
+    test('failures mark every open session of the agent when they name none', async () => {
       const other = `${id}-other`;
       await write(`${id}/1`);
       await write(`${id}/2`);
@@ -127,7 +127,7 @@ export function describeInsightsContract(
       return [(await agent()).agent.insightCount, await marks(`${id}/1`)];
     };
 
-    test('leave no mark on a session whose own are seen when later ones name unknown sessions', async () => {
+    test('failures leave no mark on a session whose own are seen when later ones name unknown sessions', async () => {
       const left = await leftAfterFirstSeen(async () => {
         await fails({ sessionId: 'nobody knows' });
         await fails({ sessionId: 7 });
@@ -175,7 +175,7 @@ export function describeInsightsContract(
       return { row, insight: insights[0], quarantined: quarantine.length };
     };
 
-    test('come from any signal with a failed outcome or on an error line', async () => {
+    test('failures come from any signal with a failed outcome or on an error line', async () => {
       await write(`${id}/1`);
       const failed = await storeInsight({
         signal: 'delivery',
@@ -264,7 +264,7 @@ export function describeInsightsContract(
       expect(await marks(`${id}/7`)).toBe(seen.unseen);
     });
 
-    test('are parsed from any value without quarantining their line', async () => {
+    test('insights are parsed from any value without quarantining their line', async () => {
       await write(`${id}/1`);
       const some = { signal: 'x', source: 'context', value: null, outcome: null, detail: 'as it is' };
       const cases: [unknown, object][] = [

@@ -339,7 +339,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       await reader.cancel();
     });
 
-    describe('parked records', () => {
+    describe('settling', () => {
       const park = async () => {
         await send(a, marker);
         await send(
@@ -351,7 +351,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         return listed();
       };
 
-      test('are assigned to a session with everything known of their task, and appear there', async () => {
+      test('parked records are assigned to a session with everything known of their task, and appear there', async () => {
         const { records } = await park();
         const before = (await agent()).agent.updatedPosition;
         const answer = await post(`${records[1]?.position}/assign`, { sessionId: a, clientId: 'k1' });
@@ -383,7 +383,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect(await tasks(a)).toMatchObject([{ error: 'Late' }]);
       });
 
-      test('can be assigned to the session that reported them', async () => {
+      test('parked records can be assigned to the session that reported them', async () => {
         const { records } = await park();
         expect((await post(`${records[0]?.position}/assign`, { sessionId: b })).status).toBe(200);
         expect(await tasks(b)).toMatchObject([{ status: 'failed', reportedBy: null, assignedBy: 'operator' }]);
@@ -396,7 +396,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect((await agent()).agent.parkedCount).toBe(1);
       });
 
-      test('are discarded with a line in the session, and can be looked up', async () => {
+      test('parked records are discarded with a line in the session, and can be looked up', async () => {
         const { records } = await park();
         const answer = await post(`${records[2]?.position}/discard`, { reason: 'of an old run', clientId: 'k1' });
         expect(await answer.json()).toEqual({ taskId: 't8', state: 'discarded', sessionId: null, settled: 1, left: 0 });
@@ -410,7 +410,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect((await agent()).agent).toMatchObject({ parkedCount: 2, quarantinedCount: 2 });
       });
 
-      test('are settled once: a repeated request gets the same response, another one is refused', async () => {
+      test('parked records are settled once: a repeated request gets the same response, another one is refused', async () => {
         const { records } = await park();
         const path = `${records[0]?.position}/assign`;
         const first = await (await post(path, { sessionId: a, clientId: 'k1' })).json();
@@ -429,7 +429,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect((await items(a)).filter(({ kind }) => kind === 'task')).toHaveLength(1);
       });
 
-      test('are not settled under a clientId that another command used', async () => {
+      test('parked records are not settled under a clientId that another command used', async () => {
         const { records } = await park();
         const [newest, , third] = records.map(({ position }) => position);
         expect((await post(`${newest}/discard`, { reason: 'of an old run', clientId: 'k1' })).status).toBe(200);
@@ -445,7 +445,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect((await listed()).records).toMatchObject([{ parked: { taskId: 't8' } }]);
       });
 
-      test('are not assigned to another agent’s session or an unknown one, nor without a sign-in', async () => {
+      test('parked records are not assigned to another agent’s session or an unknown one, nor without a sign-in', async () => {
         const { records } = await park();
         const path = `${records[0]?.position}/assign`;
         const other = `${agentId}-other`;
@@ -465,7 +465,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect((await listed()).records).toHaveLength(3);
       });
 
-      test('are listed in pages', async () => {
+      test('parked records are listed in pages', async () => {
         const { records } = await park();
         const first = await listed('?limit=2');
         expect([first.hasMore, first.records]).toEqual([true, records.slice(0, 2)]);

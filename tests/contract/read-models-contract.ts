@@ -380,7 +380,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(refused).toMatchObject({ status: 400, code: 'invalid_argument', before: 'nowhere' });
       });
 
-      test('continues in the stream from its position, without gaps or duplicates', async () => {
+      test('a transcript continues in the stream from its position, without gaps or duplicates', async () => {
         const content = (delta: string) => event({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta });
         await send(
           ...turn('r1', 'one'),
@@ -441,7 +441,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         ]);
       });
 
-      test('include the output of their subagent, which is in no turn', async () => {
+      test('a task includes the output of its subagent, which is in no turn', async () => {
         const subagentMessage = { messageId: 'sub', subagentRunId: 't1' };
         await send(
           event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
@@ -485,7 +485,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
     });
 
     describe('agents', () => {
-      test('list their producers, sessions and quarantined records', async () => {
+      test('an agent lists its producers, sessions and quarantined records', async () => {
         await send(
           event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
           { kind: 'status', status: { kind: 'claude', state: 'working' } },

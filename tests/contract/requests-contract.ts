@@ -82,7 +82,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       return frames().flatMap((frame) => (frame.event === 'command' ? [frame.data] : []));
     }
 
-    test('name a digest of the request, live and reloaded alike, ignoring the producer’s own', async () => {
+    test('answers name a digest of the request, live and reloaded alike, ignoring the producer’s own', async () => {
       const stream = await target.stream(`topic=session:${id}&after=0`);
       await send(starts, opens('q', 'ls', { digest: 'forged', opened_position: '1' }));
       const item = await request();
@@ -104,7 +104,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         { id: 'no', label: 'No', kind: 'deny' },
       ];
 
-      test('choose an option by its id, and none that the request lacks', async () => {
+      test('answers choose an option by its id, and none that the request lacks', async () => {
         await send(starts, opens('q', 'ls', { options }), opens('plain', 'ls'));
         const [{ digest }] = (await requests()) as [RequestItem & { digest: string }];
         const refused = async (requestId: string, body: object) => {
@@ -122,7 +122,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         expect((await requests())[0]).toMatchObject({ options, answer: { optionId: 'always', state: 'queued' } });
       });
 
-      test('are refused when an option has changed', async () => {
+      test('answers are refused when an option has changed', async () => {
         await send(starts, opens('q', 'ls', { options }));
         const { digest, openedPosition } = await request();
         await send(opens('q', 'ls', { options }));
@@ -142,7 +142,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('may carry an input as large as the request’s, with every other field', async () => {
+    test('answers may carry an input as large as the request’s, with every other field', async () => {
       // JSON size on the wire: no text here needs escapes.
       const valuesIn = (value: unknown) => JSON.stringify(value).match(/[,[{]/g)?.length ?? 0;
       const requestOf = (input: object) => custom('request:opened', { request_id: 'q', input });
@@ -248,7 +248,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(message.startsWith(where)).toBe(true);
     });
 
-    test('are refused when the same id asks something else, with the current digest', async () => {
+    test('answers are refused when the same id asks something else, with the current digest', async () => {
       await send(starts, opens('p', 'ls'), openQuestion('q', 'Which?'));
       const [permission, question] = await requests();
       await send(opens('p', 'rm -rf .'), openQuestion('q', 'Really?'));
@@ -364,7 +364,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(await sent()).toMatchObject([{ body: { requestId: 'long' } }]);
     });
 
-    test('are cancelled and shown as such when the agent asks something else under the same id', async () => {
+    test('answers are cancelled and shown as such when the agent asks something else under the same id', async () => {
       await send(starts, opens('p', 'ls'), openQuestion('q', 'Which?'), opens('other', 'id'));
       const before = await requests();
       const allowed = await (await answer('p', { behavior: 'allow' })).json();

@@ -30,7 +30,7 @@ export function describeRunnerAwayContract(name: string, makeTarget: () => Promi
       return connected;
     }
 
-    test('makes its turn unknown within 30 s, and working again when it returns', async () => {
+    test('a lost runner makes its turn unknown within 30 s, and working again when it returns', async () => {
       const session = async () => (await (await target.get(`/api/v1/sessions/${id}`)).json()).session as SessionSummary;
       const event = { type: 'RUN_STARTED', threadId: id, runId: 'r1' };
       await ingest(target, [record(1, { agentId: id, sessionId: id, event })], 1, id);

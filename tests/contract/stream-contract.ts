@@ -195,7 +195,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(marks(await reader.until((all) => marks(all).length > 0))).toEqual([2]);
     });
 
-    test('can be resumed repeatedly at any position without gaps or duplicates', async () => {
+    test('a stream can be resumed repeatedly at any position without gaps or duplicates', async () => {
       const after = await position();
       const read: number[] = [];
       let resumeAt = String(after);

@@ -75,7 +75,7 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
       expect((await target.get(`/api/v1/sessions/${id}/tasks/t/output`)).status).toBe(404);
     });
 
-    test('belongs to the session that started the task, whoever reports it', async () => {
+    test('output belongs to the session that started the task, whoever reports it', async () => {
       await send([started()]);
       await send([output({ text: 'mine\n' })], `${id}-other`);
       expect(text(await kept())).toBe('mine\n');
@@ -121,7 +121,7 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
       expect([keptText.length, keptText.slice(-3)]).toEqual([MAX_TASK_OUTPUT_BYTES, 'yyz']);
     });
 
-    test('is truncated to the newest in few rows, equal live and reloaded from any position', async () => {
+    test('output is truncated to the newest in few rows, equal live and reloaded from any position', async () => {
       const position = async () => String((await read(`${id}/transcript`)).position);
       await send([started()]);
       const before = await kept();

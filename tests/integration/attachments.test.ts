@@ -9,8 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-describe('an attachment', () => {
-  test('reaches the agent once when the runner is killed before the prompt, and is fetched once', async () => {
+describe('attachments', () => {
+  test('an attachment reaches the agent once when the runner is killed before the prompt, and is fetched once', async () => {
     const { open, start, kill, prompts, kept, fetches, isThere, send, delivery, takes } = await attachmentStage(
       dashboard,
       'early',

@@ -153,24 +153,24 @@ test('there were responses, files and command lines to search', () => {
   expect([...commandLines].some((line) => line.includes('replay') && line.includes(AGENT))).toBe(true);
 });
 
-describe('no secret appears', () => {
-  test('in the arguments of any process', () => {
+describe('secrets', () => {
+  test('no secret appears in the arguments of any process', () => {
     expect([...commandLines].flatMap((line) => found(line, line.slice(0, 60)))).toEqual([]);
   });
 
-  test('in the headers, body or location of any response', () => {
+  test('no secret appears in the headers, body or location of any response', () => {
     expect(exchanges.flatMap(({ asked, text }) => found(text, asked))).toEqual([]);
   });
 
-  test('in any address, except that of the spent sign-in link', () => {
+  test('no secret appears in any address, except that of the spent sign-in link', () => {
     expect(exchanges.flatMap(({ asked, url }) => found(url, asked))).toEqual([]);
   });
 
-  test('in the output of the command line', () => {
+  test('no secret appears in the output of the command line', () => {
     expect(found(replayed.stdout + replayed.stderr, 'the output')).toEqual([]);
   });
 
-  test('in any file of the data folder, except those that hold it', async () => {
+  test('no secret appears in any file of the data folder, except those that hold it', async () => {
     const files = (await filesBelow(server.dataDir)).filter((file) => !TOKEN_FILES.test(file));
     expect(files.some((file) => file.endsWith('interlude.db'))).toBe(true);
     expect(files.some((file) => file.endsWith('-wal'))).toBe(true);
@@ -180,7 +180,7 @@ describe('no secret appears', () => {
     }
   });
 
-  test('in the server’s output', () => {
+  test('no secret appears in the server’s output', () => {
     expect(found(server.output, 'the output')).toEqual([]);
   });
 });

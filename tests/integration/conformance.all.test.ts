@@ -6,8 +6,8 @@ import { startLiveServer } from '../support/live-server';
 
 const skipped = (results: readonly CheckResult[]) => results.filter(({ verdict }) => verdict === 'skipped');
 
-describe.concurrent('every conformance check passes', () => {
-  test('for our own runner, skipping none', async () => {
+describe.concurrent('conformance', () => {
+  test('every check passes for our own runner, skipping none', async () => {
     const results = await checkRunnerInLanes(OURS);
     expectFailed(results, []);
     expect(skipped(results)).toEqual([]);
@@ -16,7 +16,7 @@ describe.concurrent('every conformance check passes', () => {
   test.each([
     ['in Python', PYTHON],
     ['in TypeScript', TYPESCRIPT],
-  ])('for the small runner %s, skipping what that refuses', async (_, command) => {
+  ])('every check passes for the small runner %s, skipping what that refuses', async (_, command) => {
     const results = await checkRunnerInLanes(command);
     expectFailed(results, []);
     expect([...new Set(skipped(results).map(({ detail }) => detail))]).toEqual([
@@ -25,7 +25,7 @@ describe.concurrent('every conformance check passes', () => {
     expect(results.filter(({ verdict }) => verdict === 'passed').length).toBeGreaterThanOrEqual(40);
   });
 
-  test('for npm start, which archives the check’s sessions', async () => {
+  test('every check passes for npm start, which archives the check’s sessions', async () => {
     const server = await startLiveServer();
     try {
       const { results, left, prefix } = await checkServer(server);

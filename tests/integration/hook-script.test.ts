@@ -143,7 +143,7 @@ describe('a hook that waits for an answer', () => {
     await expect.poll(() => calls.at(-1)).toEqual(['gone']);
   });
 
-  test('exits at its deadline, whatever its companion does', async () => {
+  test('a hook exits at its deadline, whatever its companion does', async () => {
     await port.close();
     const hanging = await listenSaying(undefined);
     await writeControlFile(controlPath(dataDir, 'hooks'), { url: hanging.url, secret: 'x', pid: 1 });

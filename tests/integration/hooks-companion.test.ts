@@ -60,8 +60,8 @@ describe('a day in a terminal', () => {
   });
 });
 
-describe('the last message of a turn', () => {
-  test('belongs to it and answers its prompt when the stop hook arrives a second earlier', async () => {
+describe('late messages', () => {
+  test('the last message of a turn belongs to it and answers its prompt when the stop hook arrives a second earlier', async () => {
     const { sessionId, hook, assistant } = await atWork();
     const text = 'It is built.\n\nAll of it.';
     expect(await hook('Stop', { stop_hook_active: false, last_assistant_message: text })).toBe('');
@@ -108,7 +108,7 @@ describe('a message from the dashboard', () => {
     expect(owed).toMatchObject({ obligations: [] });
   });
 
-  test('is delivered and answered when another companion reads that the agent was held with it', async () => {
+  test('a message is delivered and answered when another companion reads that the agent was held with it', async () => {
     const { sessionId, hook, say, assistant, disconnect, connect } = await atWork();
     const { messageId } = await post(`/sessions/${sessionId}/messages`, { text: '2+2?', clientId: 'c1' });
     assistant('It is built.', 'end_turn');
@@ -246,18 +246,21 @@ describe('a companion that missed the end of a turn', () => {
   test.each([
     ['finished', 'exited', 'had said its last word', 'end_turn'],
     ['failed', 'exited', 'was in the middle of something', 'tool_use'],
-  ])('reports its turn %s and its session %s when the agent %s and exited', async (turnState, state, _, reason) => {
-    const { pid, kill } = await process();
-    const { sessionId, assistant, disconnect, connect } = await atWork(undefined, pid);
-    await disconnect();
-    assistant('It is built.', reason);
-    await kill();
-    await connect();
-    await eventually(async () => (await session(sessionId)).state === state);
-    const turns = await turnsOf(sessionId);
-    expect(turns.filter(({ kind }) => kind === 'user').map((turn) => turn.state)).toEqual([turnState]);
-    expect(texts(turns)).toEqual(['Build it', 'It is built.']);
-  });
+  ])(
+    'a restarted companion reports its turn %s and its session %s when the agent %s and exited',
+    async (turnState, state, _, reason) => {
+      const { pid, kill } = await process();
+      const { sessionId, assistant, disconnect, connect } = await atWork(undefined, pid);
+      await disconnect();
+      assistant('It is built.', reason);
+      await kill();
+      await connect();
+      await eventually(async () => (await session(sessionId)).state === state);
+      const turns = await turnsOf(sessionId);
+      expect(turns.filter(({ kind }) => kind === 'user').map((turn) => turn.state)).toEqual([turnState]);
+      expect(texts(turns)).toEqual(['Build it', 'It is built.']);
+    },
+  );
 });
 
 test('a terminal that exits during its stop hook ends its turn with its last message', async () => {

@@ -6,7 +6,7 @@ import { tempDir } from '../support/temp-dir';
 const { atRest, endTurn, turnsOf, texts, eventually } = idleTerminals();
 
 describe('a listening agent', () => {
-  test('is woken by a message, which its next turn answers', async () => {
+  test('a listening agent is woken by a message, which its next turn answers', async () => {
     const { sessionId, send, message, listen, wakes, assistant, rest, isWakeable } = await atRest();
     const { ended, call } = await listen();
     const messageId = await send('Is it\nwarm?');
@@ -29,7 +29,7 @@ describe('a listening agent', () => {
     expect((await message(messageId))?.delivery).toBe('seen');
   });
 
-  test('receives messages sent during its turn at the turn’s end, and not again from its wait', async () => {
+  test('a listening agent receives messages sent during its turn at the turn’s end, and not again from its wait', async () => {
     const { send, listen, hook, prompt, isWakeable } = await atRest();
     const { process: wait } = await listen();
     await hook('UserPromptSubmit', { prompt: 'More' });

@@ -114,7 +114,7 @@ describe('rejected records', () => {
     });
   });
 
-  test('are not sent again after fresher ones when they report agent status', async () => {
+  test('rejected records are not sent again after fresher ones when they report agent status', async () => {
     const outbox = await open();
     const status = (state: string): OutgoingRecord => ({
       kind: 'status',

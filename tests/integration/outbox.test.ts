@@ -402,7 +402,7 @@ describe('queued status records', () => {
       record.kind === 'status' ? `${record.sessionId} ${record.occurredAt}` : record.kind,
     );
 
-  test('are the newest of each session, with the newest of all last', async () => {
+  test('queued statuses are the newest of each session, with the newest of all last', async () => {
     await server.close();
     const outbox = await open({ clock: new StoppedClock() });
     for (const at of [1, 2, 3]) {
@@ -430,7 +430,7 @@ describe('queued status records', () => {
     expect(reports()).toEqual(['s2 2', 'log', 's1 3']);
   });
 
-  test('are replaced during a request that carries them only if it fails', async () => {
+  test('queued statuses are replaced during a request that carries them only if it fails', async () => {
     server.script({ kind: 'slow', ms: 200 });
     const outbox = await open();
     await outbox.enqueue(status('s1', 1));
@@ -450,7 +450,7 @@ describe('queued status records', () => {
     expect(reports().slice(2)).toEqual(['s1 7', 'log']);
   });
 
-  test('replace those of a request whose response was lost, and are sent again when the server has it', async () => {
+  test('queued statuses replace those of a request whose response was lost, and are sent again when the server has it', async () => {
     server.script({ kind: 'taken-then-reset' }, { kind: 'answer', status: 503 });
     const clock = new StoppedClock();
     const outbox = await open({ clock });
@@ -486,7 +486,7 @@ describe('queued status records', () => {
   test.each([
     ['omit open items after later events of their session', 's1', false],
     ['keep open items after later events of another session', 's2', true],
-  ])('that were held back %s', async (_what, sessionId, isKept) => {
+  ])('held-back statuses %s', async (_what, sessionId, isKept) => {
     server.script({ kind: 'slow', ms: 200 });
     const outbox = await open();
     const report = (at: number): OutgoingRecord => {

@@ -46,8 +46,8 @@ async function interrupts(
 
 const summaries = (entries: AuditEntry[]) => entries.map(({ action, result, times }) => [action, result, times]);
 
-describe('a repeated refusal', () => {
-  test('adds one entry at once, and one with the count ten minutes later', async () => {
+describe('repeated refusals', () => {
+  test('a repeated refusal adds one entry at once, and one with the count ten minutes later', async () => {
     const time = clock();
     const stage = await stageOf();
     const viewer = await stage.token({ role: 'viewer' });

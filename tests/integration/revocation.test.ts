@@ -53,9 +53,12 @@ describe('a credential', () => {
     ['operator', 'the same server', false],
     ['operator', 'another server on the same file', true],
     ['runner', 'another server on the same file', true],
-  ] as const)('of the role %s closes its connections at %s when it is revoked', async (holder, _, isSecond) => {
-    expect(await endConnections(await placeOf(isSecond), revoked, holder)).toEqual(endsOf(holder));
-  });
+  ] as const)(
+    'a credential of the role %s closes its connections at %s when it is revoked',
+    async (holder, _, isSecond) => {
+      expect(await endConnections(await placeOf(isSecond), revoked, holder)).toEqual(endsOf(holder));
+    },
+  );
 });
 
 describe('a person demoted to viewer', () => {

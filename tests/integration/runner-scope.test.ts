@@ -92,7 +92,7 @@ describe('a runner’s token', () => {
     expect(items.find(({ id }: { id: string }) => id === 'forged')).toMatchObject({ delivery: null, clientId: null });
   });
 
-  test('opens no other outbox: neither by its name, nor one that another agent writes from', async () => {
+  test('a runner’s token opens no other outbox: neither by its name, nor one that another agent writes from', async () => {
     const mine = await tokenFor({ agent: 'mine' });
     for (const id of ['theirs', 'min', 'mineral', 'mine-2', 'x-mine']) {
       const answer = await send(mine, id, [marker({ agentId: 'mine' })], 9_000_000);

@@ -148,7 +148,7 @@ describe('a member of the team', () => {
     stage.identity.accounts.vera = { name: 'Vera', groups: ['staff'] };
   });
 
-  test('loses requests and streams when the provider signs them out', async () => {
+  test('a member loses requests and streams when the provider signs them out', async () => {
     const { browser } = await stage.signIn('ada');
     const stream = new FrameReader(
       (await stage.ask(browser, '/api/v1/stream?topic=fleet')).body as ReadableStream<Uint8Array>,

@@ -86,7 +86,7 @@ describe('a permission with a waiting hook', () => {
     await answer({ behavior: 'deny' }, 409);
   });
 
-  test('falls back to the terminal only when nobody answered in time, and stays open there', async () => {
+  test('a permission falls back to the terminal only when nobody answered in time, and stays open there', async () => {
     const { printed, request, supportedCommands, returned } = await asking(1);
     expect(await printed).toBe('');
     const left = await eventually(async () => {

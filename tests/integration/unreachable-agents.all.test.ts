@@ -73,7 +73,7 @@ async function expectLost(sessionId: string, agentId: string, reason: RegExp) {
 }
 
 describe('an AG-UI server that is killed', () => {
-  test('loses its running task, shows since when, and continues when it returns', async () => {
+  test('a killed AG-UI server loses its running task, shows since when, and continues when it returns', async () => {
     const server = await AmbientServer.start();
     const sessionId = 'agui-between';
     const { agentId, lines } = await running(

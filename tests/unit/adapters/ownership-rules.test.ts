@@ -59,7 +59,7 @@ const RULES: readonly Rule[] = [
     rule: 'what has no owner is parked where people see it',
     keptBy: [
       'tests/contract/ownership-contract.ts: resolves a task id of two other sessions by its run, and parks it without one',
-      'tests/contract/ownership-contract.ts: are listed in pages',
+      'tests/contract/ownership-contract.ts: parked records are listed in pages',
     ],
   },
   {
@@ -128,7 +128,7 @@ const RULES: readonly Rule[] = [
   },
   {
     rule: 'what a person drops is recorded, and can be looked up',
-    keptBy: ['tests/contract/ownership-contract.ts: are discarded with a line in the session, and can be looked up'],
+    keptBy: ['tests/contract/ownership-contract.ts: parked records are discarded with a line in the session, and can be looked up'],
   },
 ];
 
