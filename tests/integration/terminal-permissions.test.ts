@@ -35,7 +35,7 @@ async function asking(within = 30, { tool, input, asked } = CLEAN) {
       .find((item): item is RequestItem => item.kind === 'request' && item.id === id);
   const opened = await eventually(request);
   const supportedCommands = async () =>
-    ((await read(`/agents/${agentId}`)) as AgentDetail).agent.status?.supportedCommands as string[];
+    ((await read(`/agents/${agentId}`)) as AgentDetail).agent.status?.takes as string[];
   if (within > 0) await eventually(async () => (await supportedCommands()).includes('permission.decision'));
   /** The tool call's result. */
   const returned = (isDenied = false) => {
