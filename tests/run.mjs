@@ -13,9 +13,8 @@ import { INSTALLS, install, isInstalled } from './installs.mjs';
 import { endAll } from './run-script.mjs';
 import { failure, PASSED, runFor, runVitest } from './run-stage.mjs';
 import { filesOf, misplacedHere, STAGES } from './stages.mjs';
-import { sdkFolder } from './support/agent-sdk.mjs';
 import { firstLoad } from './support/first-load.mjs';
-import { agentsFolder, ensureRealAgents, installedAgents, REAL_AGENTS } from './support/real-agents.mjs';
+import { agentsFolder, ensureRealAgents, installedAgents, REAL_AGENTS, sdkFolder } from './support/real-agents.mjs';
 
 /**
  * @typedef {import('./stages.mjs').Stage} Stage

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { TEST_MS, WAIT_MS } from './support/patience.ts';
+import { TEST_MS, WAIT_MS } from './support/timeouts.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -15,7 +15,7 @@ export default defineConfig({
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
     globalSetup: 'tests/support/shared-dashboards.ts',
-    setupFiles: ['tests/support/patient-waits.ts'],
+    setupFiles: ['tests/support/setup.ts'],
     maxWorkers: 2,
   },
 });

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { TEST_MS, WAIT_MS } from './support/patience.ts';
+import { TEST_MS, WAIT_MS } from './support/timeouts.ts';
 
 /** `npm test -- changed` runs one folder at a time. */
 const folder = process.env.INTERLUDE_TEST_FOLDER;
@@ -16,7 +16,7 @@ export default defineConfig({
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
-    setupFiles: ['tests/support/patient-waits.ts'],
+    setupFiles: ['tests/support/setup.ts'],
     maxWorkers: 2,
   },
 });

@@ -9,7 +9,7 @@ import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ModelContext, type ModelStep, startAcpModel } from '../support/acp-model';
 import { homeOf, missingAgent, REAL_ACP_AGENTS } from '../support/acp-real-agents';
-import { MemorySurroundings } from '../support/source-surroundings';
+import { MemorySourceContext } from '../support/source-contract';
 
 /** The source in front of real ACP agents. Only the model behind them is scripted. */
 const agents = process.env.INTERLUDE_TEST_AGENTS_DIR;
@@ -30,7 +30,7 @@ async function stage(name: Name) {
     return { text: word === undefined ? 'The poll came back.' : `Reply to ${word}.` };
   };
   const { cwd, command, env } = await homeOf(agents ?? '', agent, await startAcpModel(script));
-  const around = new MemorySurroundings();
+  const around = new MemorySourceContext();
   const source = new AcpSource({
     context: around,
     memory: { sessionId: ID, nativeId: null, note: null, cwd, pid: null, running: false },

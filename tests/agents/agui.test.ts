@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { listening, settled } from '../support/agui-stage';
+import { settled, startAgUiSource } from '../support/agui-stage';
 import { agentsFolder, installedAgents } from '../support/real-agents.mjs';
 
 /** The source in front of a real AG-UI server: CopilotKit's BuiltInAgent. Only the model behind it is scripted. */
@@ -22,7 +22,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
     server.stdin?.end();
     if (server.exitCode === null) await once(server, 'exit');
   });
-  const stage = () => listening({ url, sessionId: `s${++sessions}` });
+  const stage = () => startAgUiSource({ url, sessionId: `s${++sessions}` });
 
   test('answers with the conversation in mind, and runs its tools', async () => {
     const { say, turns, lines } = await stage();
@@ -30,7 +30,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
     await say('LIST the files');
     await say('again');
     await settled(() => turns()[2]?.end).toBe('success');
-    expect(turns().map(({ asked, said }) => [asked, said.join('')])).toEqual([
+    expect(turns().map(({ asked, ambientText }) => [asked, ambientText.join('')])).toEqual([
       [['m1'], 'You said: hello.'],
       [['m2'], 'I look.The tool said ["/src/a.txt","/src/b.txt"].'],
       [['m3'], 'You said: hello, LIST the files, again.'],
@@ -46,7 +46,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
     expect(await allow(requests()[0] ?? '')).toEqual({ state: 'done' });
     expect(await waiting).toEqual({ state: 'delivered' });
     await settled(() => turns()[2]?.end).toBe('success');
-    expect(turns().map(({ said }) => said.join(''))).toEqual([
+    expect(turns().map(({ ambientText }) => ambientText.join(''))).toEqual([
       '',
       'The tool said {"approved":true}.',
       'You said: DEPLOY it, And then?.',
@@ -57,7 +57,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
   test('is interrupted, and can be written to again at once', async () => {
     const { say, turns, turn, interrupt } = await stage();
     await say('LONG one');
-    await settled(() => turns()[0]?.said.length).toBeGreaterThan(3);
+    await settled(() => turns()[0]?.ambientText.length).toBeGreaterThan(3);
     expect(await interrupt(turn()?.runId)).toEqual({ state: 'done' });
     await say('still there?');
     await settled(() => turns()[1]?.end).toBe('success');

@@ -7,10 +7,8 @@ import { fieldsOf, listOf, parseJson } from '@interlude/protocol/fields';
 import { say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { bytesOf, PNG } from '../support/attachments';
-import { claudeHome } from '../support/claude-home';
-import { quick } from '../support/claude-stage';
+import { claudeHome, killSession, quick } from '../support/claude-stage';
 import { startCli } from '../support/cli';
-import { killMarked } from '../support/kill-marked';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, Operator } from '../support/operator';
 
@@ -57,7 +55,7 @@ test('the model behind Claude Code is given the image and the text that a messag
     run.process.kill('SIGINT');
     run.process.kill('SIGINT');
     await run.ended;
-    await killMarked(sessionId);
+    await killSession(sessionId);
     await remove();
   });
   const operator = new Operator(server, sessionId);

@@ -6,11 +6,10 @@ import { RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import type { Turn } from '@interlude/protocol/read-models';
 import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claudeStage, quick } from '../support/claude-stage';
-import { HOLD, letGo } from '../support/held-task';
+import { claudeStage, quick, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
-import { expectWithin } from '../support/pace';
+import { expectWithin } from '../support/timing';
 
 /** The real Claude Code, the real runner, the real dashboard. Only the model behind Claude Code is scripted. */
 
@@ -47,7 +46,7 @@ function expectAnswered(turns: readonly Turn[], messageId: string, reply: string
 /** One that ends before its turn has would be told in that turn. */
 async function endPolls({ operator, cwd }: Awaited<ReturnType<typeof claudeStage>>): Promise<void> {
   await operator.finished(1);
-  await letGo(cwd);
+  await releaseTask(cwd);
 }
 
 describe('a live Claude Code', () => {
@@ -56,7 +55,7 @@ describe('a live Claude Code', () => {
       turns: [
         turn(
           /START/,
-          quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]),
+          quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
           quick([say('Started the poll.')]),
         ),
         turn(/"Poll" failed/, report),
@@ -128,7 +127,7 @@ describe('a live Claude Code', () => {
   });
 
   test('three tasks that end together are each told once, in the turn that speaks of them', async () => {
-    const polls = [1, 2, 3].map((at) => background(`${HOLD}exit ${at}`, `Poll ${at}`));
+    const polls = [1, 2, 3].map((at) => background(`${WAIT_FOR_RELEASE}exit ${at}`, `Poll ${at}`));
     const stage = await claudeStage(server, {
       turns: [
         turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
@@ -158,7 +157,7 @@ describe('a live Claude Code', () => {
   test('a message typed while it reports on a task is answered by the turn after it, not one late', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
         turn(
           /"Poll" failed/,
           quick([say('Poll exited with code 3, and here is what I make of it.')], { wait: 300, pace: 12 }),
@@ -205,7 +204,7 @@ describe('a live Claude Code', () => {
   test('asks for permission between turns, is answered from the dashboard, and is told when nobody answers', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
         turn(
           /"Poll" failed/,
           quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),

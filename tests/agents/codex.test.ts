@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { Turn } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CodexAsked, CodexReply } from '../support/codex-model';
+import type { CodexAsked, CodexReply } from '../support/acp-model';
+import { releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { CODEX, codexStage } from '../support/codex-stage';
-import { HOLD, letGo } from '../support/held-task';
 import { LocalDashboard } from '../support/local-dashboard';
 import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
 
@@ -23,7 +23,8 @@ function poll({ said: text, results }: CodexAsked): CodexReply {
   if (text.includes('ended with exit code')) return { text: /ended with exit code \d+/.exec(text)?.[0] ?? '' };
   if (text.includes('there?')) return { text: 'I am.' };
   if (results.length > 0) return { text: 'Started the poll.' };
-  if (text.includes('HOLD')) return { text: 'Starting.', run: { cmd: `${HOLD}echo went; exit 3`, yield_time_ms: 300 } };
+  if (text.includes('HOLD'))
+    return { text: 'Starting.', run: { cmd: `${WAIT_FOR_RELEASE}echo went; exit 3`, yield_time_ms: 300 } };
   const run = { cmd: 'echo begin; sleep 2; echo end; exit 3', yield_time_ms: 300 };
   if (text.includes('START')) return { text: 'Starting.', run };
   if (text.includes('WAIT')) return { text: 'Waiting.', run: { cmd: 'sleep 300', yield_time_ms: 30_000 } };
@@ -167,7 +168,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await expect.poll(() => operator.tasks()).toMatchObject([{ status: 'running' }]);
     first.process.kill('SIGKILL');
     await first.ended;
-    await letGo(stage.cwd);
+    await releaseTask(stage.cwd);
     await stage.runner('--socket', socket);
     await operator.until('the end of the poll', (turns) => taskEnds(turns)[0]);
     const id = await operator.send('Are you there?');

@@ -1,8 +1,7 @@
 import { background, type Context, say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claudeStage, quick } from '../support/claude-stage';
-import { HOLD, letGo } from '../support/held-task';
+import { claudeStage, quick, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { messages, said, taskEnds } from '../support/operator';
 import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
@@ -24,7 +23,11 @@ test('what is typed reaches the agent, and what it does by itself is on the page
   });
   const stage = await claudeStage(it.server, {
     turns: [
-      turn(/START/, quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+      turn(
+        /START/,
+        quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+        quick([say('Started the poll.')]),
+      ),
       turn(/"Poll" failed/, (context) => {
         wake();
         return quick([say(`Poll exited with code ${exitOf(context)}`)]);
@@ -50,7 +53,7 @@ test('what is typed reaches the agent, and what it does by itself is on the page
 
   await it.server.kill9();
   await badgeOf(page).getByText('Reconnecting').waitFor();
-  await letGo(stage.cwd);
+  await releaseTask(stage.cwd);
   await woken;
   await it.server.restart();
   await live(page);

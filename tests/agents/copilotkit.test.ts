@@ -6,8 +6,8 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { ownPort } from '../support/own-port.mjs';
 import { agentsFolder, installedAgents } from '../support/real-agents.mjs';
+import { reservePort } from '../support/reserve-port.mjs';
 import { type StrictClient, strictClient } from '../support/strict-clients';
 import { answer, requestOpened, requestResolved, turnOf, WireRunner } from '../support/wire-runner';
 
@@ -31,7 +31,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s runti
     const program = /```js\n(\/\/ server\.mjs.*?)```/s.exec(page)?.[1] ?? '';
     writeFileSync(join(folder, 'server.mjs'), program);
     symlinkSync(modules, join(folder, 'node_modules'));
-    const port = await ownPort();
+    const port = await reservePort();
     runtime = spawn(process.execPath, ['server.mjs'], {
       cwd: folder,
       stdio: ['ignore', 'ignore', 'inherit'],

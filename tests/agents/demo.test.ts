@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type InstalledSdk, loadClaudeSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askForTests, assistantStage, expectTakesPart } from '../support/assistant-stage';
-import { killMarked } from '../support/kill-marked';
+import { killSession } from '../support/claude-stage';
 import { LocalDashboard } from '../support/local-dashboard';
 import { requests, said } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
@@ -40,7 +40,7 @@ test('the demo’s agent is the real Claude Code where that is installed, asks, 
   expect(await operator.tasks()).toHaveLength(1);
   await stage.close();
   expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
-  await killMarked(assistant.sessionId);
+  await killSession(assistant.sessionId);
 });
 
 test('its first word to a first message is about that message, not about what Claude Code tells its model of itself', async () => {
@@ -56,5 +56,5 @@ test('its first word to a first message is about that message, not about what Cl
   const turns = await operator.finished(1);
   expect(said(turns.find(({ kind }) => kind !== 'none'))).toContain('I have read that.');
   expect(await operator.tasks()).toEqual([]);
-  await killMarked(assistant.sessionId);
+  await killSession(assistant.sessionId);
 });

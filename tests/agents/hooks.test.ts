@@ -5,15 +5,12 @@ import { join } from 'node:path';
 import type { AgentDetail, Turn } from '@interlude/protocol/read-models';
 import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { claudeHome } from '../support/claude-home';
-import { claudeInTerminal, prompt } from '../support/claude-in-terminal';
-import { quick } from '../support/claude-stage';
+import { claudeHome, claudeInTerminal, prompt, quick, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { runCli, startCli } from '../support/cli';
-import { HOLD, letGo } from '../support/held-task';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, Operator, requests, said, taskEnds } from '../support/operator';
-import { expectWithin } from '../support/pace';
 import { type TerminalStage, terminalStage } from '../support/terminal-stage';
+import { expectWithin } from '../support/timing';
 
 /** The real Claude Code, run by somebody else: the dashboard sees what its hooks and its transcript tell. */
 
@@ -42,14 +39,18 @@ const prompts = (turns: readonly Turn[]) => turns.map((one) => messages([one], '
 /** One that ends before its turn has would be told in that turn. */
 async function endPolls(stage: Awaited<ReturnType<typeof terminalStage>>): Promise<void> {
   await stage.turnsEnded(1);
-  await letGo(stage.cwd);
+  await releaseTask(stage.cwd);
 }
 
 describe('a Claude Code with our hooks', () => {
   test('is seen to wake by itself when its background task ends', async () => {
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started.')])),
+        turn(
+          /START/,
+          quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quick([say('Started.')]),
+        ),
         turn(/"Poll" failed/, report),
       ],
     });
@@ -71,7 +72,7 @@ describe('a Claude Code with our hooks', () => {
   });
 
   test('tells each of three tasks that end together once, in the turn that speaks of it', async () => {
-    const polls = [1, 2, 3].map((at) => background(`echo from ${at}; ${HOLD}exit ${at}`, `Poll ${at}`));
+    const polls = [1, 2, 3].map((at) => background(`echo from ${at}; ${WAIT_FOR_RELEASE}exit ${at}`, `Poll ${at}`));
     const stage = await terminalStage(server, {
       turns: [
         turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
@@ -103,7 +104,7 @@ describe('a Claude Code with our hooks', () => {
     const long = 'Poll exited with code 3, and here is what I make of it.';
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
         turn(/"Poll" failed/, () => {
           stage.type('SECOND');
           return quick([say(long)], { wait: 300, pace: 12 });
@@ -184,7 +185,7 @@ describe('a Claude Code with our hooks', () => {
       server,
       {
         turns: [
-          turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+          turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
           turn(
             /"Poll" failed/,
             quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
@@ -491,7 +492,7 @@ test('a companion killed in mid-run goes on where it was: what happened meanwhil
     turns: [
       turn(
         /START/,
-        quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]),
+        quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
         quick([say('Looking.'), bash('sleep 1', 'Look')]),
         quick([say('Started the poll.')]),
       ),

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ClaudeStage, claudeStage, quick } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { said } from '../support/operator';
-import { scaled } from '../support/scale';
+import { scaled } from '../support/timeouts';
 
 /** Real Claude Codes beside each other, each on a runner of its own, at one dashboard. */
 const AGENTS = scaled(2, 8);

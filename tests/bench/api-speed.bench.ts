@@ -1,6 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { startLiveServer } from '../support/live-server';
-import { startNextServer } from '../support/next-server';
+import { startLiveServer, startNextServer } from '../support/live-server';
 import { startBareServer } from './bare-server';
 import { note, report } from './report';
 

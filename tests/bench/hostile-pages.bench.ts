@@ -1,6 +1,6 @@
 import { EventWriter } from '../support/event-writer';
-import { probeHealth } from '../support/health-probe';
 import { hostileSessions } from '../support/hostile-sessions';
+import { probeHealth } from '../support/latency-probes';
 import { type OwnVisit, visitOwn } from '../support/visit';
 import { traceMainThread } from './main-thread';
 import { note, report } from './report';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ownPort } from '../support/own-port.mjs';
+import { reservePort } from '../support/reserve-port.mjs';
 
 /** Debian's libnginx-mod-nchan. */
 const MODULE = '/usr/lib/nginx/modules/ngx_nchan_module.so';
@@ -17,7 +17,7 @@ const MODULE = '/usr/lib/nginx/modules/ngx_nchan_module.so';
 export async function startNchanServer(): Promise<{ url: string; token: string; stop(): Promise<void> } | null> {
   if (!existsSync(MODULE) || spawnSync('nginx', ['-v']).status !== 0) return null;
   const folder = await mkdtemp(join(tmpdir(), 'interlude-nchan-'));
-  const port = await ownPort();
+  const port = await reservePort();
   const config = join(folder, 'nginx.conf');
   await writeFile(
     config,

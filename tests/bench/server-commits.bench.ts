@@ -1,7 +1,7 @@
 import { ingest, record } from '../support/ingest-target';
 import { startLibsqlServer } from '../support/libsql-server.mjs';
-import { longLine } from '../support/long-line';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
+import { unreliableProxy } from '../support/test-proxies';
 import { note, report } from './report';
 
 /**
@@ -12,7 +12,7 @@ const ONE_WAY_MS = 15;
 const SECONDS = 10;
 
 const libsql = await startLibsqlServer();
-const line = await longLine(libsql.url, ONE_WAY_MS);
+const line = await unreliableProxy(libsql.url, ONE_WAY_MS);
 const servers = [await inProcessServer(libsql.url), await inProcessServer(line.origin)];
 await servers.shift()?.close();
 servers.push(await inProcessServer(line.origin));

@@ -1,6 +1,55 @@
-import { Guesser } from '../support/guesser';
+import { Agent, get } from 'node:http';
 import { startLiveServer } from '../support/live-server';
 import { note, report } from './report';
+
+/** Status and latency (ms) of one request to the session list. */
+interface Tried {
+  status: number;
+  tookMs: number;
+}
+
+/** Keeps requests with a wrong token in flight from one address. */
+class Guesser {
+  readonly #agent = new Agent({ keepAlive: true });
+  readonly #url: string;
+  readonly #guesses: Promise<void>[];
+  #isOver = false;
+
+  /** @param inFlight number of concurrent requests */
+  constructor(url: string, inFlight: number) {
+    this.#url = `${url}/api/v1/sessions?limit=1`;
+    this.#guesses = Array.from({ length: inFlight }, () => this.#guess());
+  }
+
+  /** Sends sequential requests with a valid token from the same address. */
+  async try(token: string, count: number): Promise<Tried[]> {
+    const tried: Tried[] = [];
+    while (tried.length < count) tried.push(await this.#send(token));
+    return tried;
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#guesses);
+    this.#agent.destroy();
+  }
+
+  async #guess(): Promise<void> {
+    while (!this.#isOver) await this.#send('a-token-that-is-wrong-0123456789');
+  }
+
+  #send(token: string): Promise<Tried> {
+    const since = performance.now();
+    const headers = { authorization: `Bearer ${token}` };
+    return new Promise((resolve, reject) => {
+      get(this.#url, { agent: this.#agent, headers }, (response) => {
+        response.resume().once('end', () => {
+          resolve({ status: response.statusCode ?? 0, tookMs: performance.now() - since });
+        });
+      }).once('error', reject);
+    });
+  }
+}
 
 /**
  * How long requests with a right token take while 260 with a wrong one are in flight from the same address: the 11th

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { askingAgent, cardOf } from '../support/asking-agent';
+import { askingAgent, cardOf } from '../support/agent-pages';
 import { live } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 

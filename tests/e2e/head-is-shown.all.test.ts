@@ -1,5 +1,5 @@
 import { test } from 'vitest';
-import { expectPinnedUntilSeen } from '../support/asked-out-of-view';
+import { expectPinnedUntilRead } from '../support/permission-card';
 import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
@@ -9,5 +9,5 @@ test.each([
   [800, 300],
 ])(
   'pins a request of which only the end is in view, and allows it only once its head was seen, at %i × %i',
-  (width, height) => expectPinnedUntilSeen(it, width, height, null),
+  (width, height) => expectPinnedUntilRead(it, width, height, null),
 );

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectLiveIsReloaded, FEW_RECORDINGS, HIGH, RECORDINGS } from '../support/play-recording';
 import { type OwnVisit, visitOwn } from '../support/visit';
-import { expectLiveIsReloaded, FEW_RECORDINGS, HIGH, RECORDINGS } from '../support/watched-recording';
 
 let it: OwnVisit;
 let watched: Page;

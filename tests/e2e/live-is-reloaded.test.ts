@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, test } from 'vitest';
+import { expectLiveIsReloaded, FEW_RECORDINGS, HIGH } from '../support/play-recording';
 import { perFile, visit } from '../support/visit';
-import { expectLiveIsReloaded, FEW_RECORDINGS, HIGH } from '../support/watched-recording';
 
 const it = perFile(visit);
 let watched: Page;

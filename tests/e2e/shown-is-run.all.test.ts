@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/stillness';
+import { violationsInBothThemes } from '../support/accessibility';
 import {
   allowOf,
   askingAgent,
@@ -8,11 +9,10 @@ import {
   expectNotAllowedWhileCovered,
   LONG_TEXT,
   pinnedOf,
-} from '../support/asking-agent';
-import { barriersInBothThemes } from '../support/barriers';
+} from '../support/agent-pages';
 import { LogWriter } from '../support/log-writer';
+import { EVIL, expectShownVerbatim } from '../support/permission-card';
 import { pressUntil } from '../support/press';
-import { EVIL, expectShownAsRun } from '../support/shown-as-run';
 import { message } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 import { requestResolved } from '../support/wire-runner';
@@ -31,7 +31,7 @@ test.each([
   ['its 8-bit form', `\u009d${EVIL}\u009cls -la src/`, '⟨OSC⟩'],
   ['marks of direction', `ls \u202e\u2066${EVIL}\u2069\u2066`, '⟨RLO⟩'],
 ])('command is shown as it runs when it has %s', async (what, command, sign) => {
-  await expectShownAsRun(it, `shown-all-disguised by ${what}`, command, sign);
+  await expectShownVerbatim(it, `shown-all-disguised by ${what}`, command, sign);
 });
 
 describe('request cannot be allowed by', () => {
@@ -132,13 +132,13 @@ for (const [width, height] of [
     });
     await ask('p', { file_path: '/a', old_string: 'x\u00a0y', new_string: 'שלום\nworld' });
     await expect.poll(() => cardOf(page, 'Ask p').count()).toBe(1);
-    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await violationsInBothThemes(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
     await agent.write(sessionId, message('long', LONG_TEXT));
     await pinnedOf(page).waitFor();
     await agent.write(sessionId, [requestResolved('q', 'cancelled')]);
     await pinnedOf(page).getByText('Withdrawn. Nothing was sent.').waitFor();
-    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await violationsInBothThemes(page)).toEqual([]);
     expect(runner.commands).toEqual([]);
     await close();
   });

@@ -9,13 +9,11 @@ import { MAX_RECORD_BYTES, MAX_REQUEST_BYTES } from '@interlude/protocol/limits'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { audit } from '../support/audit';
-import { ensureDebianProgram } from '../support/debian-program.mjs';
 import { FrameReader } from '../support/frames';
 import { marker } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { ownPort } from '../support/own-port.mjs';
-import { expectWithin } from '../support/pace';
+import { ensureDebianProgram } from '../support/programs.mjs';
 import {
   type Certificate,
   ownCertificate,
@@ -24,7 +22,9 @@ import {
   startCaddy,
   startNginx,
 } from '../support/real-proxies';
-import { pause, setUp, untilUnderLoad } from '../support/scene';
+import { reservePort } from '../support/reserve-port.mjs';
+import { pause, startScene, untilUnderLoad } from '../support/scene';
+import { expectWithin } from '../support/timing';
 
 /** Two instances on one libSQL server, behind real proxies with TLS that run the files of deploy/. */
 const TOKEN = 'a-token-for-tests-0123456789';
@@ -68,7 +68,7 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
   const bearer = { authorization: `Bearer ${TOKEN}` };
 
   beforeAll(async () => {
-    port = await ownPort();
+    port = await reservePort();
     url = `https://127.0.0.1:${port}`;
     const behind = instances.map((instance) => new URL(instance.url).host) as [string, string];
     proxy = await start('program' in found ? found.program : '', { port, behind, certificate });
@@ -184,7 +184,7 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
   test('while two versions run, a page has its scripts, whichever instance has them', async () => {
     const own = /\/_next\/static\/[^"]+\.js/.exec((await ask('/signed-out')).text)?.[0] ?? 'none';
     const others = '/_next/static/chunks/of-another-version.js';
-    const otherPort = await ownPort();
+    const otherPort = await reservePort();
     // an instance that has this one script, and none of the first one's
     const other = createServer(({ url: path }, response) => {
       response.writeHead(path === others || path === '/readyz' ? 200 : 404).end(path);
@@ -193,7 +193,7 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     onTestFinished(() => void other.close());
     const hosts = [new URL(instances[0].url).host, `127.0.0.1:${otherPort}`] as [string, string];
     for (const behind of [hosts, hosts.toReversed() as [string, string]]) {
-      const at = await ownPort();
+      const at = await reservePort();
       const between = await start('program' in found ? found.program : '', { port: at, behind, certificate });
       try {
         for (let turn = 0; turn < 4; turn += 1) {
@@ -210,7 +210,7 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
 
   test('a restart of one instance after the other loses nothing, and nobody is refused', async () => {
     const front = { ...instances[0], url, token: TOKEN };
-    const scene = await setUp(`behind ${name}`, front, [`${name}-agent`]);
+    const scene = await startScene(`behind ${name}`, front, [`${name}-agent`]);
     const refused: string[] = [];
     let isAsking = true;
     const asks = (async () => {

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ensureDebianProgram } from '../support/debian-program.mjs';
 import { marker } from '../support/ingest-target';
-import { ownPort } from '../support/own-port.mjs';
-import { WAIT_MS } from '../support/patience';
+import { ensureDebianProgram } from '../support/programs.mjs';
+import { reservePort } from '../support/reserve-port.mjs';
 import { pause } from '../support/scene';
+import { WAIT_MS } from '../support/timeouts';
 
 /** The container, built and run as the Dockerfile says, where there is buildah and an image with Node. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -53,7 +53,7 @@ describe.skipIf(why !== null)('the container', () => {
       maxBuffer: 64 * 1024 * 1024,
     });
     container = (await run(buildah, ['from', image], { env })).stdout.trim();
-    port = await ownPort();
+    port = await reservePort();
     const args = ['-e', `PORT=${port}`, '-e', `INTERLUDE_TOKEN=${TOKEN}`, '-e', 'HOST=127.0.0.1', container];
     running = spawn(buildah, ['run', ...args, '--', 'node', 'lib/launch/start.mjs'], { env });
     for (const stream of [running.stdout, running.stderr]) {

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { FrameReader } from '../support/frames';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { expectWithin } from '../support/pace';
 import { openSocket } from '../support/raw-request';
+import { expectWithin } from '../support/timing';
 
 /** Clients that take up room and give nothing back: the others must not notice. */
 let server: LiveServer;

@@ -3,11 +3,11 @@ import { openDatabase } from '@/db/client';
 import { EventWriter } from '../support/event-writer';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { type LongLine, longLine } from '../support/long-line';
-import { expectWithin } from '../support/pace';
 import { seededRandom } from '../support/random';
-import { scaled } from '../support/scale';
-import { judge, pause, type Scene, setUpBeside, untilUnderLoad } from '../support/scene';
+import { pause, type Scene, startScenes, untilUnderLoad, verifyDelivery } from '../support/scene';
+import { type UnreliableProxy, unreliableProxy } from '../support/test-proxies';
+import { scaled } from '../support/timeouts';
+import { expectWithin } from '../support/timing';
 import { Watcher } from '../support/watcher';
 import { turnOf, WireRunner } from '../support/wire-runner';
 
@@ -23,13 +23,13 @@ const ROUNDS = Array.from({ length: scaled(1, 30) }, (_, at) => at + 1);
 suites('two dashboards on one libSQL server', () => {
   const random = seededRandom('libsql-server');
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
-  let lines: LongLine[] = [];
+  let lines: UnreliableProxy[] = [];
   let servers: LiveServer[] = [];
 
   beforeAll(async () => {
     libsql = await startLibsqlServer();
     await (await openDatabase({ url: libsql.url, migrates: true })).close();
-    lines = await Promise.all([1, 2].map(() => longLine(libsql.url, ONE_WAY_MS, random.next)));
+    lines = await Promise.all([1, 2].map(() => unreliableProxy(libsql.url, ONE_WAY_MS, random.next)));
     const token = 'one-token-for-both-0123456789';
     servers = await Promise.all(
       lines.map((line) => startLiveServer({ token, env: { INTERLUDE_DATABASE_URL: line.origin } })),
@@ -76,7 +76,7 @@ suites('two dashboards on one libSQL server', () => {
   });
 
   test.each(ROUNDS)('keep each record once when killed, frozen and cut off under load, round %i', async (round) => {
-    const scenes = await setUpBeside(`libsql-server ${round}`, servers, [`north-${round}`, `south-${round}`]);
+    const scenes = await startScenes(`libsql-server ${round}`, servers, [`north-${round}`, `south-${round}`]);
     const kick = () => {
       for (const runner of scenes[0]?.runners ?? []) runner.kick();
     };
@@ -90,7 +90,7 @@ suites('two dashboards on one libSQL server', () => {
       await pause(ms);
       server.thaw();
     };
-    const lossy = async (line: LongLine, badly: () => void) => {
+    const lossy = async (line: UnreliableProxy, badly: () => void) => {
       badly();
       for (let cuts = 0; cuts < 4; cuts += 1) {
         await pause(random.between(100, 600));
@@ -99,7 +99,7 @@ suites('two dashboards on one libSQL server', () => {
       line.lose({ requests: 0, answers: 0 });
       line.breakWithin(null);
     };
-    const [near, far] = lines as [LongLine, LongLine];
+    const [near, far] = lines as [UnreliableProxy, UnreliableProxy];
     const faults: Record<string, () => Promise<unknown>> = {
       'one is killed': () => killed(first),
       'the database is killed, and stays away': async () => {
@@ -128,7 +128,7 @@ suites('two dashboards on one libSQL server', () => {
       kick();
     }
     await underLoad(scenes);
-    await judge(...scenes);
+    await verifyDelivery(...scenes);
   });
 });
 

@@ -2,11 +2,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startBundled } from '../support/bundled-process';
-import { type Fault, FaultServer } from '../support/fault-server';
-import { refusal } from '../support/ledger';
-import { scaled } from '../support/scale';
+import { type Fault, FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
+import { scaled } from '../support/timeouts';
+import { startBundled } from '../support/typescript-process';
 
 /** More than one request of 500. */
 const RECORDS = scaled(600, 6_000);

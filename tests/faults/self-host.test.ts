@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { ensureDebianProgram } from '../support/debian-program.mjs';
 import { FrameReader } from '../support/frames';
 import { marker } from '../support/ingest-target';
-import { ownPort } from '../support/own-port.mjs';
-import { expectWithin } from '../support/pace';
+import { ensureDebianProgram } from '../support/programs.mjs';
+import { reservePort } from '../support/reserve-port.mjs';
 import { tempDir } from '../support/temp-dir';
+import { expectWithin } from '../support/timing';
 
 /** What people install on machines of their own: a packed copy, started in each of the ways that are described. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -37,7 +37,7 @@ describe('a packed copy, in a folder that its user can’t write to', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'interlude-self-host-'));
     chmodSync(folder, 0o755);
-    [copy, dataDir, port] = [join(folder, 'copy'), join(folder, 'data'), await ownPort()];
+    [copy, dataDir, port] = [join(folder, 'copy'), join(folder, 'data'), await reservePort()];
     const packed = spawnSync(process.execPath, ['lib/launch/pack.mjs', copy], { cwd: ROOT, encoding: 'utf8' });
     if (packed.status !== 0) throw new Error(`it could not be packed: ${packed.stderr}`);
     await mkdir(dataDir, { mode: 0o700 });
@@ -131,7 +131,7 @@ describe('a packed copy, in a folder that its user can’t write to', () => {
 });
 
 test('a copy that was packed for a path is beneath it, and does not start for another', async () => {
-  const [copy, dataDir, port] = [join(await tempDir(), 'copy'), await tempDir(), await ownPort()];
+  const [copy, dataDir, port] = [join(await tempDir(), 'copy'), await tempDir(), await reservePort()];
   const env = (basePath: string) =>
     onlyWith({
       PORT: String(port),

@@ -8,9 +8,9 @@ import { createClient } from '@libsql/client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { marker } from '../support/ingest-target';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { expectWithin } from '../support/pace';
-import { WAIT_MS } from '../support/patience';
-import { judge, setUp, untilUnderLoad } from '../support/scene';
+import { startScene, untilUnderLoad, verifyDelivery } from '../support/scene';
+import { WAIT_MS } from '../support/timeouts';
+import { expectWithin } from '../support/timing';
 import { Watcher } from '../support/watcher';
 
 /** A server that is told to stop under load: it goes at once, says so to whoever watches, and forgets nothing. */
@@ -25,7 +25,7 @@ test.each([
   ['SIGINT', 130],
 ] as const)('%s ends a server under load within two seconds, each stream with its bye', async (signal, exitCode) => {
   const agents = ['a', 'b'].map((name) => `${signal.toLowerCase()}-${name}`);
-  const scene = await setUp(signal, server, agents);
+  const scene = await startScene(signal, server, agents);
   await untilUnderLoad(scene);
   const end = await server.signal(signal);
   expect(end.exitCode).toBe(exitCode);
@@ -38,7 +38,7 @@ test.each([
   expect(log?.size ?? 0).toBe(0);
   await server.restart();
   for (const runner of scene.runners) runner.kick();
-  await judge(scene);
+  await verifyDelivery(scene);
 });
 
 test('a server whose output nobody reads any more goes on, and ends when it is told to', async () => {

@@ -5,7 +5,7 @@ import { openDatabase } from '@/db/client';
 import { type FrozenFunction, startFrozenFunction } from '../support/frozen-function';
 import { record } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
-import { expectWithin } from '../support/pace';
+import { expectWithin } from '../support/timing';
 import { buildForVercel, ensureVercelCli } from '../support/vercel-build.mjs';
 import { Watcher } from '../support/watcher';
 import { WireRunner } from '../support/wire-runner';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { acpRunner, until } from '../support/acp-runner';
+import { acpRunner, poll } from '../support/attachment-stage';
 import { LocalDashboard } from '../support/local-dashboard';
 
 let dashboard: LocalDashboard;
@@ -10,7 +10,7 @@ afterAll(() => dashboard.close());
 
 test('what follows a turn of an ACP agent stands in its message, or outside of turns', async () => {
   const { agent, post, session, turns } = await acpRunner(dashboard, 'tail', { name: 'qwen-code' });
-  await until(() => agent.of('session/new').length).toBe(1);
+  await poll(() => agent.of('session/new').length).toBe(1);
   await post('messages', { text: 'Go.', clientId: 'c1' });
   await agent.prompted(1);
   agent.say('It is ', 'a');
@@ -22,11 +22,11 @@ test('what follows a turn of an ACP agent stands in its message, or outside of t
       ...[kind, state],
       ...items.flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : [])),
     ]);
-  await until(shown).toEqual([
+  await poll(shown).toEqual([
     ['user', 'finished', 'It is done.'],
     ['none', 'finished', 'Task stopped by user.'],
   ]);
-  await until(async () => (await session()).state).toBe('idle');
+  await poll(async () => (await session()).state).toBe('idle');
 });
 
 test('a runner refuses an agent of another ACP in one sentence, and exits with 1', async () => {

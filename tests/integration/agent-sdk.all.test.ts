@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runCli, startCli } from '../support/cli';
-import { InTerminal } from '../support/in-terminal';
+import { InTerminal, runCli, startCli } from '../support/cli';
 import { RUNS, SDK_NAME, sdkStage, standIn } from '../support/sdk-stage';
 import { tempDir } from '../support/temp-dir';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { acpRunner, until } from '../support/acp-runner';
+import { acpRunner, poll } from '../support/attachment-stage';
 import { LocalDashboard } from '../support/local-dashboard';
 
 let dashboard: LocalDashboard;
@@ -10,7 +10,7 @@ afterAll(() => dashboard.close());
 
 test('a session ended from the dashboard ends with its agent and its runner, which exits with 0', async () => {
   const { agent, ended, post, session, turns, summary } = await acpRunner(dashboard, 'idle');
-  await until(() => agent.of('session/new').length).toBe(1);
+  await poll(() => agent.of('session/new').length).toBe(1);
   expect((await summary()).status?.takes).toContain('session.end');
   await post('end');
   const end = await ended;

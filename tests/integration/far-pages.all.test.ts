@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ingest } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
-import { type LongLine, longLine } from '../support/long-line';
 import { sessionsOf, stepOf } from '../support/numbered-work';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
+import { type UnreliableProxy, unreliableProxy } from '../support/test-proxies';
 
 /** What a page costs at a database that is far away: each request to it takes as long as the way there and back. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
@@ -11,12 +11,12 @@ const STEPS = 240;
 
 suites('pages from a database that is far away', () => {
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
-  let line: LongLine;
+  let line: UnreliableProxy;
   let target: InProcessServer;
 
   beforeAll(async () => {
     libsql = await startLibsqlServer();
-    line = await longLine(libsql.url, 0);
+    line = await unreliableProxy(libsql.url, 0);
     target = await inProcessServer(line.origin);
     const records = Array.from({ length: STEPS }, (_, at) => stepOf('far', at + 1).records).flat();
     const numbered = records.map((record, at) => ({ seq: at + 1, ...record }));

@@ -6,8 +6,8 @@ import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner, disconnectRunner } from '@/lib/server/commands/runner-connection';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
-import { type LongLine, longLine } from '../support/long-line';
-import { expectWithin } from '../support/pace';
+import { type UnreliableProxy, unreliableProxy } from '../support/test-proxies';
+import { expectWithin } from '../support/timing';
 
 /** Whoever finds many runners gone at once, on a libSQL server 30 ms away. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
@@ -17,7 +17,7 @@ const RUNNER = { id: 'r1', startedAt: 1_000 };
 suites('many runners that go at once', () => {
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
   let near: Database;
-  let line: LongLine;
+  let line: UnreliableProxy;
   const opened: Database[] = [];
   let round = 0;
   let now = 1_795_170_000_000;
@@ -25,7 +25,7 @@ suites('many runners that go at once', () => {
   beforeAll(async () => {
     libsql = await startLibsqlServer();
     near = await openDatabase({ url: libsql.url, migrates: true });
-    line = await longLine(libsql.url, ONE_WAY_MS);
+    line = await unreliableProxy(libsql.url, ONE_WAY_MS);
     opened.push(near);
   });
   afterAll(async () => {

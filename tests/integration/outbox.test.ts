@@ -10,9 +10,8 @@ import { Outbox, type OutboxOptions, type OutgoingRecord } from '@interlude/runn
 import { OutboxStore, type QueuedRow } from '@interlude/runner/outbox/store';
 import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { FaultServer } from '../support/fault-server';
-import { HurriedClock, StoppedClock } from '../support/hurried-clock';
-import { refusal } from '../support/ledger';
+import { InstantClock, ManualClock } from '../support/clocks';
+import { FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 
 let server: FaultServer;
@@ -46,7 +45,7 @@ async function open(options: Partial<OutboxOptions> = {}): Promise<Outbox> {
     producerId: 'producer-1',
     agentId: 'agent-1',
     endpoint: async () => ({ url: server.url, token: 'a-token-of-the-test' }),
-    clock: new HurriedClock(),
+    clock: new InstantClock(),
     ...options,
   });
   onTestFinished(async () => void (await outbox.stop()));
@@ -97,7 +96,7 @@ describe('handing over and sending', () => {
   });
 
   test('an idle outbox sends at once', async () => {
-    const outbox = await open({ clock: new StoppedClock() });
+    const outbox = await open({ clock: new ManualClock() });
     await outbox.enqueue(log('now'));
     await outbox.idle();
     expect(server.ledger.messages).toEqual(['now']);
@@ -132,7 +131,7 @@ describe('handing over and sending', () => {
     expect(server.ledger.messages).toEqual(numbered(1, 50));
 
     await server.close();
-    const second = await open({ clock: new StoppedClock() });
+    const second = await open({ clock: new ManualClock() });
     second.enqueue(log('51'));
     expect(await second.stop()).toEqual({ waiting: 1 });
     await server.listen();
@@ -151,7 +150,7 @@ describe('handing over and sending', () => {
 
 describe('a server in trouble', () => {
   test('an outage of a hundred tries uses nothing up', async () => {
-    const clock = new HurriedClock();
+    const clock = new InstantClock();
     server.behaviour = () => (server.requests.length < 100 ? { kind: 'answer', status: 503 } : { kind: 'none' });
     const outbox = await open({ clock });
     await outbox.enqueue(numbered(1, 3).map(log));
@@ -161,7 +160,7 @@ describe('a server in trouble', () => {
   });
 
   test('the wait doubles from one second to ten, spread over its upper half', async () => {
-    const clock = new HurriedClock();
+    const clock = new InstantClock();
     server.behaviour = () => (server.requests.length <= 9 ? { kind: 'reset' } : { kind: 'none' });
     const outbox = await open({ clock });
     await outbox.enqueue(log('patience'));
@@ -188,7 +187,7 @@ describe('a server in trouble', () => {
   });
 
   test('Retry-After is honoured', async () => {
-    const clock = new HurriedClock();
+    const clock = new InstantClock();
     server.script({ kind: 'answer', status: 429, headers: { 'retry-after': '17' } });
     const outbox = await open({ clock });
     await outbox.enqueue(log('later'));
@@ -197,7 +196,7 @@ describe('a server in trouble', () => {
   });
 
   test('a kick ends a long wait', async () => {
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     server.script({ kind: 'answer', status: 503, headers: { 'retry-after': '3600' } });
     const outbox = await open({ clock });
     await outbox.enqueue(log('kicked'));
@@ -211,7 +210,7 @@ describe('a server in trouble', () => {
 
   test('a refused token stops the sending, not the collecting, and a renewed one is used', async () => {
     let token = 'an-old-token-of-the-test';
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     server.behaviour = (request) =>
       request.authorization === 'Bearer a-new-token-of-the-test'
         ? { kind: 'none' }
@@ -355,7 +354,7 @@ describe('records that can not be taken', () => {
   });
 
   test('a server that refuses everything costs one record at most, not the queue', async () => {
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     server.behaviour = () => ({ kind: 'answer', ...refusal(413, 'too_large', {}) });
     const outbox = await open({ clock });
     await outbox.enqueue(numbered(1, 50).map(log));
@@ -407,7 +406,7 @@ describe('status records that wait', () => {
 
   test('are one of each session, the newest, and the newest of all comes last', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock() });
+    const outbox = await open({ clock: new ManualClock() });
     for (const at of [1, 2, 3]) {
       await outbox.enqueue([status('s1', at * 10), log(`${at}`), status('s2', at * 10 + 1)]);
     }
@@ -422,10 +421,10 @@ describe('status records that wait', () => {
 
   test('are outdated also by those of the next process', async () => {
     await server.close();
-    const first = await open({ clock: new StoppedClock() });
+    const first = await open({ clock: new ManualClock() });
     await first.enqueue([status('s1', 1), log('a'), status('s2', 2)]);
     await first.stop();
-    const second = await open({ clock: new StoppedClock(), sendAtOpen: false });
+    const second = await open({ clock: new ManualClock(), sendAtOpen: false });
     await second.enqueue(status('s1', 3));
     await server.listen();
     second.kick();
@@ -455,7 +454,7 @@ describe('status records that wait', () => {
 
   test('replace what a request carried whose answer was lost, and are told again where the server has it', async () => {
     server.script({ kind: 'taken-then-reset' }, { kind: 'answer', status: 503 });
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const outbox = await open({ clock });
     await outbox.enqueue(status('s1', 1));
     await reaches(outbox, () => outbox.status.state === 'waiting');
@@ -512,7 +511,7 @@ describe('status records that wait', () => {
 
   test('are told again also by the next process, where the server has what one of them replaced', async () => {
     server.script({ kind: 'taken-then-reset' });
-    const first = await open({ clock: new StoppedClock() });
+    const first = await open({ clock: new ManualClock() });
     await first.enqueue(status('s1', 1));
     await reaches(first, () => first.status.state === 'waiting');
     await first.enqueue(status('s1', 2));
@@ -524,7 +523,7 @@ describe('status records that wait', () => {
 
   test('are not those by which it is told how long the outbox waits', async () => {
     await server.close();
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const outbox = await open({ clock });
     await outbox.enqueue([status('s1', 5), log('a'), status('s1', 6)]);
     clock.time += 7;
@@ -551,7 +550,7 @@ describe('status records that wait', () => {
 describe('a full outbox', () => {
   test('log lines go first, then the newest of everything; each drop is declared at its place', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
+    const outbox = await open({ clock: new ManualClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
     for (const text of numbered(1, 12)) await outbox.enqueue(log(text));
     await outbox.enqueue(said('s1', 'still fits'));
     for (let at = 0; at < 5; at += 1) await outbox.enqueue(said(`s${at % 2}`, 'too late'));
@@ -571,7 +570,7 @@ describe('a full outbox', () => {
 
   test('has room for the failures that its log tells, and not for its other signals', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
+    const outbox = await open({ clock: new ManualClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
     await outbox.enqueue(numbered(1, 9).map((text) => said('s1', text)));
     const telling = (message: string, insight: object): OutgoingRecord => ({
       kind: 'log',
@@ -589,7 +588,7 @@ describe('a full outbox', () => {
   });
 
   test('a loss that was declared to the server is not changed afterwards', async () => {
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const outbox = await open({ clock, bound: { maxRows: 2, maxBytes: 1_000_000 } });
     server.script({ kind: 'taken-then-reset' });
     await server.close();
@@ -606,7 +605,7 @@ describe('a full outbox', () => {
 
   test('a loss that the server has already, without its having been sent, counts no further drops', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock(), maxBatchRows: 1, bound: { maxRows: 9, maxBytes: 1_000 } });
+    const outbox = await open({ clock: new ManualClock(), maxBatchRows: 1, bound: { maxRows: 9, maxBytes: 1_000 } });
     const tooLarge = 'x'.repeat(2_000);
     await outbox.enqueue([said('s1', 'fits'), said('s1', tooLarge)]);
     await reaches(outbox, () => outbox.status.state === 'waiting');
@@ -664,7 +663,7 @@ describe('a damaged file', () => {
 
   test('is noticed in mid-life as well, and the work goes on in a new file', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock() });
+    const outbox = await open({ clock: new ManualClock() });
     // more than SQLite keeps in memory, so that it has to read the damaged pages
     await outbox.enqueue(numbered(1, 40).map((text) => said('s1', text.repeat(300_000))));
     await reaches(outbox, () => outbox.status.state === 'waiting');

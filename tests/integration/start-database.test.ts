@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createClient } from '@libsql/client';
 import { expect, test } from 'vitest';
-import { refusedStart } from '../support/refused-start';
+import { refusedStart } from '../support/cli';
 import { tempDir } from '../support/temp-dir';
 
 test('npm start names a file that is no database', async () => {

@@ -9,10 +9,9 @@ import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
 import { RunProjector } from '@/lib/server/agui/run-projector';
 import { TaskActivities } from '@/lib/server/agui/task-activity';
 import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
-import { refusalOf } from '../support/agui-verifier';
+import { rejectionOf, undeclaredFieldIn } from '../support/agui-verifier';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
-import { clientRefuses, strictClient } from '../support/strict-clients';
-import { undeclaredIn } from '../support/undeclared';
+import { rejectionBy, strictClient } from '../support/strict-clients';
 
 /** What agents send besides: what strict clients count as brackets, and whose it is. */
 const id = (prefix: string) => fc.constantFrom(`${prefix}1`, `${prefix}2`);
@@ -130,7 +129,7 @@ describe('a strict stream', () => {
           }
           stream.finish({ type: 'success' });
           const written = stream.drain();
-          expect([refusalOf(written, dialect), undeclaredIn(written)]).toEqual([null, null]);
+          expect([rejectionOf(written, dialect), undeclaredFieldIn(written)]).toEqual([null, null]);
         }),
         { numRuns: 500 },
       );
@@ -195,7 +194,7 @@ describe('the projector of a client', () => {
     fc.assert(
       fc.property(lives, (life) => {
         const events = live(dialect, life);
-        expect([refusalOf(events, dialect), undeclaredIn(events)]).toEqual([null, null]);
+        expect([rejectionOf(events, dialect), undeclaredFieldIn(events)]).toEqual([null, null]);
         expect(events.at(-1)?.type).toMatch(/^RUN_(FINISHED|ERROR)$/);
         expect(events.filter((event) => event.delta === '')).toEqual([]);
       }),
@@ -206,7 +205,7 @@ describe('the projector of a client', () => {
   test.each(DIALECTS)('is taken by the client of %s itself', async (dialect) => {
     await fc.assert(
       fc.asyncProperty(lives, async (life) => {
-        expect(await clientRefuses(live(dialect, life), dialect)).toBeNull();
+        expect(await rejectionBy(live(dialect, life), dialect)).toBeNull();
       }),
       { numRuns: 100 },
     );

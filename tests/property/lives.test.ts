@@ -3,8 +3,7 @@ import { expect, it } from 'vitest';
 import { type KindName, LIFE_KINDS, type LifeKind } from '../support/lives/life-kinds';
 import { DEATHS, type Death, type LifePlan } from '../support/lives/simulated-life';
 import { SimulatedWorld, type WorldPlan } from '../support/lives/simulated-world';
-import { TEST_MS } from '../support/patience';
-import { scale } from '../support/scale';
+import { scale, TEST_MS } from '../support/timeouts';
 
 /**
  * Invariant 8 over lives of agents of every kind: 300 in the first tier, 2,500 in the second, 200,000 in a soak. Each

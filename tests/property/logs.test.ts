@@ -10,8 +10,7 @@ import { unscoped } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-lines';
 import { type Retention, removeOldLines } from '@/lib/server/log-store/remove-old-lines';
 import { type LogPageLimits, type LogPlace, readLogComponents, readLogLines } from '@/lib/server/queries/read-logs';
-import { type InProcessTarget, inProcessTarget } from '../support/ingest-target';
-import { LineWriter, type WrittenLine } from '../support/line-writer';
+import { type InProcessTarget, inProcessTarget, LineWriter, type WrittenLine } from '../support/ingest-target';
 
 let target: InProcessTarget;
 let now = 1_795_170_000_000;

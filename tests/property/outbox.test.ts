@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { Outbox, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Fault, FaultServer } from '../support/fault-server';
-import { HurriedClock } from '../support/hurried-clock';
-import { refusal } from '../support/ledger';
+import { InstantClock } from '../support/clocks';
+import { type Fault, FaultServer, refusal } from '../support/fault-server';
 
 type Step =
   | { do: 'enqueue'; count: number; wait: boolean }
@@ -64,7 +63,7 @@ class World {
   readonly #server: FaultServer;
   readonly #folder: string;
   readonly #maxBatchRows: number;
-  readonly #clock = new HurriedClock();
+  readonly #clock = new InstantClock();
   /** The numbers for which `enqueue` resolved while the process lived. */
   readonly #accepted: number[] = [];
   readonly #dead: Outbox[] = [];

@@ -1,8 +1,8 @@
 import { isId } from '@interlude/protocol/fields';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { exerciseServer } from '../support/exercise-server';
 import { type InProcessTarget, inProcessTarget, record, sendEvents } from '../support/ingest-target';
-import { useEverything } from '../support/use-everything';
 
 /** No accepted record can make any later request, sweep or page fail: not by half a character, not by any number. */
 const T0 = 1_795_170_000_000;
@@ -140,9 +140,9 @@ describe('whatever a record holds, everything can be read and swept, before and 
     await open();
     const halves = (one: unknown) => (typeof one === 'string' ? [`${one}\ud83d`] : []);
     expect(await sendAll(halves, (key) => [`${key}\ude00`])).toBeGreaterThan(100);
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     await target.restart();
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     expect(unexpected()).toEqual([]);
   });
 
@@ -152,9 +152,9 @@ describe('whatever a record holds, everything can be read and swept, before and 
     const leaf = (one: unknown) =>
       typeof one === 'number' || typeof one === 'boolean' ? numbers : typeof one === 'string' ? [2 ** 53] : [];
     expect(await sendAll(leaf, () => [])).toBeGreaterThan(50);
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     await target.restart();
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     expect(unexpected()).toEqual([]);
   });
 
@@ -162,7 +162,7 @@ describe('whatever a record holds, everything can be read and swept, before and 
     await open();
     const noIds = (one: unknown) => (typeof one === 'string' ? ['', '.', '..', 'x\u0000', 'x'.repeat(257)] : []);
     expect(await sendAll(noIds, () => [])).toBeGreaterThan(200);
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     expect(unexpected()).toEqual([]);
     const { rows } = await target.database.reader.execute(
       `SELECT id FROM tasks UNION SELECT run_id FROM tasks WHERE run_id IS NOT NULL UNION SELECT id FROM turns
@@ -209,7 +209,7 @@ describe('whatever a record holds, everything can be read and swept, before and 
         }
         const response = await sendEvents(target, { producer: { id: 'p', epoch: 1 }, records });
         expect(response.status).toBe(200);
-        expect(await useEverything(target)).toEqual([]);
+        expect(await exerciseServer(target)).toEqual([]);
         expect(unexpected()).toEqual([]);
         vi.restoreAllMocks();
         await target.close();

@@ -12,10 +12,9 @@ import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { readTaskOutput } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
-import { type FrameReader, idsOf } from '../support/frames';
+import { type FrameReader, idsOf, listenTo } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
-import { listenTo } from '../support/listen';
-import { inPieces, leakedIn, type SecretText, secretText } from '../support/secret-texts';
+import { leakedIn, type SecretText, secretText, splitAt } from '../support/secrets';
 
 const TOPICS = ['session:s1', 'fleet', 'logs:a1'];
 
@@ -137,7 +136,7 @@ function eventsOf({ kind, said: { text }, cuts, ends }: Telling, number: number)
       { type: 'CUSTOM', name: 'somebody:s', value: { id: text, list: [{ runId: text }], [text]: 1 }, tokenId: text },
     ];
   }
-  const pieces = inPieces(text, cuts);
+  const pieces = splitAt(text, cuts);
   if (kind === 'output') {
     return pieces.map((piece) => ({ type: 'CUSTOM', name: 'task:output', value: { task_id: 'k1', text: piece } }));
   }

@@ -23,7 +23,7 @@ import { removeOldEvents } from '@/lib/server/retention/remove-history';
 import { removeOldTurns } from '@/lib/server/retention/remove-turns';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
 import type { FrameReader } from '../support/frames';
-import { listenTo } from '../support/listen';
+import { listenTo } from '../support/frames';
 import { RetainedServer } from '../support/retained-server';
 import { message } from '../support/turn-events';
 

@@ -15,7 +15,7 @@ import type { TurnPlaces } from '@interlude/protocol/turn-places';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { reconcileLists } from '@/lib/server/ingest/parse-status';
-import { foldTasks } from '../support/folds';
+import { foldTasks } from '../support/memory-log';
 
 /**
  * Lives of agents that report, are observed, die and come back, with clocks that are wrong, followed by the fold and

@@ -11,9 +11,8 @@ import { unscoped } from '@/lib/server/access/request-context';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
-import { type FrameReader, idsOf } from '../support/frames';
+import { type FrameReader, idsOf, listenTo } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
-import { listenTo } from '../support/listen';
 
 let target: InProcessTarget;
 const ends: (() => unknown)[] = [];

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { scaled } from '../support/scale';
 import { tempDir } from '../support/temp-dir';
-import { arrivalsOf, type DayKind, mirrored, type Turn, turnsOf, unlike } from '../support/terminal-day';
+import { arrivalsOf, type DayKind, mirrored, type Turn, turnsOf, withUniqueTexts } from '../support/terminal-day';
+import { scaled } from '../support/timeouts';
 
 const bare = (text: string) => text.replace(/\s+/g, '');
 
@@ -49,7 +49,7 @@ test.each([
   ['of any words, little behind', LITTLE_BEHIND, turnsOf(LITTLE_BEHIND)],
   ['whose hooks say when they ran, little behind', CLOCKED, turnsOf(CLOCKED)],
   ['whose hooks name their prompts, little behind', NAMED, turnsOf(NAMED)],
-  ['whose hooks say all, far behind', FAR_BEHIND, turnsOf(FAR_BEHIND).map(unlike)],
+  ['whose hooks say all, far behind', FAR_BEHIND, turnsOf(FAR_BEHIND).map(withUniqueTexts)],
 ])(
   'a day in the terminal %s, has every word told once, in its own turn, and every turn finished',
   async (_which, kind, turns) => {

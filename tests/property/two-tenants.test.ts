@@ -5,9 +5,9 @@ import type { Database } from '@/db/client';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { AccessStage, bearer, type Headers } from '../support/access-stage';
 import type { FrameReader } from '../support/frames';
-import { listenTo } from '../support/listen';
-import { TEST_MS } from '../support/patience';
-import { type Doing, doing, readingPaths, sessionsOf, Tenant } from '../support/tenant';
+import { listenTo } from '../support/frames';
+import { arbitraryAction, readingPaths, sessionsOf, Tenant, type TenantAction } from '../support/tenant';
+import { TEST_MS } from '../support/timeouts';
 
 /**
  * Whatever others do: what somebody is answered and sent is the same to the last byte. Positions count the commits of
@@ -45,15 +45,17 @@ const READERS: Record<string, { scope: Scope; topics: string[] }> = {
   'of a log': { scope: { kind: 'log', agentId: 'acme-1' }, topics: ['fleet', 'logs:acme-1'] },
 };
 
-type Step = { by: 'us' | 'them'; does: Doing } | { by: 'reader'; after: number };
+type Step = { by: 'us' | 'them'; does: TenantAction } | { by: 'reader'; after: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ by: fc.constant('us' as const), does: doing }) },
+  { weight: 6, arbitrary: fc.record({ by: fc.constant('us' as const), does: arbitraryAction }) },
   {
     weight: 6,
     arbitrary: fc.record({
       by: fc.constant('them' as const),
-      does: fc.record({ agent: fc.nat(THEIRS.length - 1), does: doing }).map(({ agent, does }) => ({ ...does, agent })),
+      does: fc
+        .record({ agent: fc.nat(THEIRS.length - 1), does: arbitraryAction })
+        .map(({ agent, does }) => ({ ...does, agent })),
     }),
   },
   { weight: 1, arbitrary: fc.record({ by: fc.constant('reader' as const), after: fc.nat(1_000) }) },
@@ -200,7 +202,7 @@ async function world(areOthersThere: boolean) {
   const runner = await made('runner');
   const us = new Tenant(stage, OURS, await made('operator'), { runner });
   const them = new Tenant(stage, THEIRS, stage.owner);
-  const others = async (does: Doing) => {
+  const others = async (does: TenantAction) => {
     if (areOthersThere) await them.do(does);
   };
   if (areOthersThere) await them.arrive();
@@ -294,7 +296,7 @@ it('what somebody is told does not depend on what others do', { timeout: LIMIT_M
 it('a runner that sends again what was taken is answered the same, whatever others do meanwhile', async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
   const { us, others } = await world(true);
-  const does: Doing = { agent: 0, session: 0, what: 'question', of: 0 };
+  const does: TenantAction = { agent: 0, session: 0, what: 'question', of: 0 };
   await us.do(does);
   const before = await us.repeat();
   await others(does);
@@ -304,7 +306,7 @@ it('a runner that sends again what was taken is answered the same, whatever othe
 it('a runner whose status says nothing new is not told how much others write', async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
   const { us, others } = await world(true);
-  const does: Doing = { agent: 0, session: 0, what: 'status', of: 1 };
+  const does: TenantAction = { agent: 0, session: 0, what: 'status', of: 1 };
   await us.do(does);
   await others({ ...does, what: 'question' });
   expect(await us.do(does)).toContain('"position":"0"');
@@ -315,7 +317,7 @@ it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, as
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 30, size: 'max' }),
-      fc.array(doing, { minLength: 1, maxLength: 12 }),
+      fc.array(arbitraryAction, { minLength: 1, maxLength: 12 }),
       fc.integer({ min: 1, max: 4 }),
       fc.nat(30),
       async (steps, disturbances, rows, from) => {
@@ -333,7 +335,7 @@ it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, as
           let at = 0;
           const database = disturbed(stage.parts.database, async () => {
             at += 1;
-            const does = disturbances[at % disturbances.length] as Doing;
+            const does = disturbances[at % disturbances.length] as TenantAction;
             await others({ ...does, agent: at });
           });
           const fanOut = new FanOut(database, { page: { rows, bytes: 100_000 }, pollMs: 60_000 });
@@ -356,8 +358,8 @@ it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, as
 
 it('nor does what is told of one session depend on what its agent does in another', { timeout: LIMIT_MS }, async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
-  const here = doing.map((one) => ({ by: 'us' as const, does: { ...one, agent: 0, session: 0 } }));
-  const elsewhere = doing
+  const here = arbitraryAction.map((one) => ({ by: 'us' as const, does: { ...one, agent: 0, session: 0 } }));
+  const elsewhere = arbitraryAction
     .filter(({ what }) => !OF_THE_AGENT.has(what))
     .map((one) => ({ by: 'them' as const, does: { ...one, agent: 0, session: 1 } }));
   await fc.assert(
@@ -396,7 +398,7 @@ it('nor does what is told of one session depend on what its agent does in anothe
 });
 
 /** What an agent does as a whole: its sessions show it, or it is of any of them. */
-const OF_THE_AGENT = new Set<Doing['what']>([
+const OF_THE_AGENT = new Set<TenantAction['what']>([
   'status',
   'hook-failure',
   'log-level',

@@ -3,20 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Group } from '@interlude/conformance/check';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { frontOf, type Tamper, withBody } from './conformance-front';
-import { checkRunner, checkServer, expectFailed, PYTHON } from './conformance-runs';
+import { checkRunner, checkServer, expectFailed, frontOf, PYTHON, type Tamper, withBody } from './conformance-runs';
 import { type InProcessServer, inProcessServer } from './server-target';
 
-/** Runners and servers that break one rule each, with the checks that must fail. */
+/** Runners and servers that each break one rule, with the checks that must fail. */
 
-/** Spent in full on reactions that a mutant never shows. */
+/** Spent in full when a mutant never reacts. */
 const TIMEOUT_MS = 20_000;
 const [, source = ''] = PYTHON;
 
 export interface RunnerMutant {
   title: string;
   only: Group[];
-  /** Replacements in runner.py, which contains each text once. */
+  /** Replacements in runner.py. Each text occurs there exactly once. */
   changes: [string, string][];
   fails: string[];
 }
@@ -399,7 +398,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
   },
 ];
 
-/** Runs the checks against a server whose requests and answers are tampered with. */
+/** Runs the checks against a server with altered requests and responses. */
 export async function expectServerFails(server: InProcessServer, { only, tamper, fails }: ServerMutant): Promise<void> {
   const front = await frontOf(server.fetch, tamper);
   try {

@@ -1,6 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { hostileInputs } from './hostile-inputs';
-import { type HostileText, hostileTexts } from './hostile-texts';
+import { type HostileText, hostileInputs, hostileTexts } from './hostile-texts';
 import { message, taskStarted, toolCall, userTurn } from './turn-events';
 
 /** A session whose page costs a careless server, or browser, far more than what it holds. */

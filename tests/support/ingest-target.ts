@@ -1,5 +1,6 @@
-import type { IngestAnswer } from '@interlude/protocol/envelope';
+import type { IngestAnswer, LogMarker } from '@interlude/protocol/envelope';
 import { type ErrorBody, withErrors } from '@interlude/protocol/errors';
+import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import { sessionIdleMs, sessionMs } from '@/lib/server/access/access-settings';
 import { authenticate } from '@/lib/server/access/authenticate';
 import { LoginThrottle } from '@/lib/server/access/login-throttle';
@@ -122,4 +123,39 @@ export function record(seq: number, fields: Record<string, unknown>): Record<str
 /** An event record with a CUSTOM event that tells it from every other. */
 export function marker(seq: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return record(seq, { event: { type: 'CUSTOM', name: 'marker', value: seq }, ...fields });
+}
+
+export interface WrittenLine {
+  message: string;
+  level?: LogLevel;
+  component?: string;
+  occurredAt?: number;
+  marker?: LogMarker;
+}
+
+/** One agent’s outbox, which writes log lines through ingest as a runner does. */
+export class LineWriter {
+  readonly agentId: string;
+  readonly #target: InProcessTarget;
+  #seq = 0;
+
+  constructor(target: InProcessTarget, agentId: string) {
+    this.#target = target;
+    this.agentId = agentId;
+  }
+
+  /** @param occurredAt of lines that have none of their own */
+  async write(lines: readonly WrittenLine[], occurredAt = 1_795_170_000_000): Promise<void> {
+    if (lines.length === 0) return;
+    const records = lines.map(({ occurredAt: at = occurredAt, level = 'info', component = 'c', ...log }) =>
+      record(++this.#seq, {
+        kind: 'log',
+        agentId: this.agentId,
+        sessionId: undefined,
+        occurredAt: at,
+        log: { level, component, ...log },
+      }),
+    );
+    await ingest(this.#target, records, 1, `outbox-${this.agentId}`);
+  }
 }

@@ -4,7 +4,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { EventWriter } from './event-writer';
-import { layoutFaults, movesOf, watchMoves } from './layout-faults';
+import { layoutFaults, layoutShifts, watchLayoutShifts } from './layout-faults';
 import type { LiveServer } from './live-server';
 import { LogWriter } from './log-writer';
 import { playRecording } from './play-recording';
@@ -125,7 +125,7 @@ async function inboxCount(page: Page): Promise<() => Promise<unknown>> {
   });
   return async () => {
     // a move is seen only between two frames
-    await movesOf(page);
+    await layoutShifts(page);
     letGo();
     await page.getByRole('link', { name: /^Inbox\s*new: \d/ }).waitFor();
   };
@@ -144,12 +144,12 @@ export async function expectSoundLayout(it: Visit<LiveServer>, name: string, wid
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.setViewportSize({ width: widths[0] as number, height: 900 });
   await page.addInitScript(forgetChoices);
-  await watchMoves(page);
+  await watchLayoutShifts(page);
   const come = await later?.(page);
   await page.goto(`${it.server.url}${path}`);
   if (!/signed-out|nowhere|nobody/.test(path)) await live(page);
   await come?.();
-  const moves = movesAt === widths[0] ? [] : await movesOf(page);
+  const moves = movesAt === widths[0] ? [] : await layoutShifts(page);
   expect(moves, moves.join('\n')).toEqual([]);
   for (const width of widths) {
     await page.setViewportSize({ width, height: 900 });

@@ -6,9 +6,9 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { endWithUs } from './end-with-us.mjs';
-import { ensureProgram } from './ensure-program.mjs';
-import { ownPort } from './own-port.mjs';
+import { killOnExit } from './kill-on-exit.mjs';
+import { ensureProgram } from './programs.mjs';
+import { reservePort } from './reserve-port.mjs';
 
 const VERSION = '0.24.1-pre.42';
 const READY_WITHIN_MS = 30_000;
@@ -35,13 +35,13 @@ export async function startLibsqlServer() {
   if ('missing' in found) throw new Error(found.missing);
   const { program } = found;
   const folder = await mkdtemp(join(tmpdir(), 'interlude-libsql-'));
-  const port = await ownPort();
+  const port = await reservePort();
   const url = `http://127.0.0.1:${port}`;
   let child = await start();
 
   async function start() {
     const args = ['--http-listen-addr', `127.0.0.1:${port}`, '--db-path', join(folder, 'data.sqld'), '--no-welcome'];
-    const started = endWithUs(spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] }), folder);
+    const started = killOnExit(spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] }), folder);
     let said = '';
     started.stderr.on('data', (chunk) => {
       said = (said + chunk).slice(-4_000);

@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { endWithUs } from './end-with-us.mjs';
-import { ownPort } from './own-port.mjs';
+import { killOnExit } from './kill-on-exit.mjs';
+import { reservePort } from './reserve-port.mjs';
 
 /**
  * The dashboard as a user starts it (`npm start`), on a port and a data directory of its own. The build must stand:
@@ -48,7 +48,7 @@ const program = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.
 const READY_WITHIN_MS = 60_000;
 
 export async function startLiveServer(options: LiveServerOptions = {}): Promise<LiveServer> {
-  const port = options.port ?? (await ownPort());
+  const port = options.port ?? (await reservePort());
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'interlude-live-')));
   const token = options.token ?? randomBytes(32).toString('base64url');
   const env = { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_TOKEN: token, ...options.env };
@@ -59,7 +59,7 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
   async function start(): Promise<ChildProcess> {
     const command = [program, '--port', String(port), ...(options.args ?? [])];
     const surroundings = { ...withoutInterlude(process.env), ...env };
-    const child = endWithUs(
+    const child = killOnExit(
       spawn(process.execPath, command, { env: surroundings, stdio: ['ignore', 'pipe', 'pipe'] }),
       options.dataDir === undefined ? dataDir : null,
     );
@@ -128,4 +128,49 @@ function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 function withoutInterlude(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^(INTERLUDE_|HOST$|PORT$|NODE_ENV$|VITEST)/.test(name));
   return Object.fromEntries(kept) as NodeJS.ProcessEnv;
+}
+
+const PROGRAM = fileURLToPath(new URL('../../node_modules/next/dist/bin/next', import.meta.url));
+
+/** `next start` of the build that stands, as on a host of its own kind: no front door stands before Next. */
+interface NextServer {
+  url: string;
+  token: string;
+  dataDir: string;
+  /** Ends it as a host does and removes its data. */
+  stop(): Promise<void>;
+}
+
+export async function startNextServer(token: string): Promise<NextServer> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'interlude-next-'));
+  const port = await reservePort();
+  const env = { ...process.env, NODE_ENV: 'production', INTERLUDE_TOKEN: token, INTERLUDE_DATA_DIR: dataDir } as const;
+  const child = spawn(process.execPath, [PROGRAM, 'start', '-p', String(port), '-H', '127.0.0.1'], {
+    env,
+    stdio: 'ignore',
+  });
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  const url = `http://127.0.0.1:${port}`;
+  const deadline = Date.now() + READY_WITHIN_MS;
+  while (!(await answers(url))) {
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error('next start did not come up');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    url,
+    token,
+    dataDir,
+    async stop() {
+      child.kill('SIGTERM');
+      await gone;
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+function answers(url: string): Promise<boolean> {
+  return fetch(`${url}/healthz`).then(
+    () => true,
+    () => false,
+  );
 }

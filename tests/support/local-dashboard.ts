@@ -8,7 +8,7 @@ import {
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Endpoint } from '@interlude/runner/host/server-request';
-import { ownPort } from './own-port.mjs';
+import { reservePort } from './reserve-port.mjs';
 import { inProcessServer, type ServerTarget } from './server-target';
 
 /** The dashboard's own handlers behind a real port, with a plug that can be pulled. One to a process. */
@@ -25,7 +25,7 @@ export class LocalDashboard {
   }
 
   static async start(): Promise<LocalDashboard> {
-    const dashboard = new LocalDashboard(await inProcessServer(), await ownPort());
+    const dashboard = new LocalDashboard(await inProcessServer(), await reservePort());
     await dashboard.up();
     return dashboard;
   }

@@ -1,4 +1,9 @@
 import type { Locator, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { EventWriter } from './event-writer';
+import { LogWriter } from './log-writer';
+import { adaptRecording } from './recordings';
+import { userTurn } from './turn-events';
 
 /** The box of an agent's log. The server's markup, which is busy until the browser replaces it, is not it. */
 export function logOf(page: Page): Locator {
@@ -52,4 +57,86 @@ export function scrollToShare(page: Page, share: number): Promise<void> {
     (log, part) => log.scrollTo({ top: (log.scrollHeight - log.clientHeight) * part }),
     share,
   );
+}
+
+/** Milliseconds between two lines of a recorded session's log. */
+const TICK_MS = 400;
+
+/** Milliseconds between the starts of two turns of a long session. Each runs for half of it. */
+const EVERY_MS = 2_000;
+
+interface Server {
+  url: string;
+  token: string;
+}
+
+/** A session from a recording, with a log of its agent `<session>-deployer` from before its beginning to after its end. */
+export async function writeRecorded(server: Server, session: string): Promise<void> {
+  const agentId = `${session}-deployer`;
+  const told = adaptRecording('demo/deploy-watch', session).flatMap(({ at, events }) =>
+    events.map((event) => ({ at, event })),
+  );
+  await new EventWriter(server, agentId).tell(session, told);
+  const [first, last] = [told[0]?.at ?? 0, told.at(-1)?.at ?? 0];
+  const ticks = Math.ceil((last - first) / TICK_MS) + 40;
+  await new LogWriter(server, agentId, `${agentId}-log`).write(
+    Array.from({ length: ticks }, (_, at) => {
+      const occurredAt = first + (at - 20) * TICK_MS;
+      return { occurredAt, message: `tick at ${occurredAt}` };
+    }),
+  );
+}
+
+/** A session of `turns` turns named `r<number>`, with two lines for each in the log of its agent `<session>-patient`. */
+export async function writeLong(server: Server, session: string, turns: number): Promise<void> {
+  const agentId = `${session}-patient`;
+  const beganAt = Date.now() - turns * EVERY_MS;
+  const start = (at: number) => beganAt + at * EVERY_MS;
+  await new EventWriter(server, agentId).tell(
+    session,
+    Array.from({ length: turns }, (_, at) => {
+      const events = userTurn(`r${at}`, `Question ${at}`, `Answer ${at}`);
+      return events.map((event, nth) => ({ at: start(at) + (nth === events.length - 1 ? EVERY_MS / 2 : 0), event }));
+    }).flat(),
+  );
+  await new LogWriter(server, agentId, `${agentId}-log`).write(
+    Array.from({ length: turns }, (_, at) => [
+      { occurredAt: start(at) + 500, message: `working on ${at}` },
+      { occurredAt: start(at) + 1_500, message: `waiting after ${at}` },
+    ]).flat(),
+  );
+}
+
+export const panelOf = (page: Page) => page.getByRole('region', { name: 'Log' });
+export const showInLog = (place: Locator) => place.getByRole('button', { name: /^Show in log: / }).first();
+
+/** The `tick at` times of the lines that are laid out, and which of them are shaded. */
+export function ticks(page: Page): Promise<{ at: number; shaded: boolean }[]> {
+  return logOf(page)
+    .locator('[data-line]')
+    .evaluateAll((rows) =>
+      rows.map((row) => ({
+        at: Number(/tick at (\d+)/.exec(row.textContent ?? '')?.[1]),
+        shaded: row.hasAttribute('data-in-span'),
+      })),
+    );
+}
+
+/** Resolves once the beginning of the span is in view, with exactly its lines shaded. */
+export async function expectShaded(page: Page, from: number, to: number): Promise<void> {
+  await expect
+    .poll(async () => {
+      const shown = await ticks(page);
+      const isRight = shown.every(({ at, shaded }) => shaded === (at >= from && at <= to));
+      return isRight && shown.some(({ at }) => at < from) && shown.some(({ shaded }) => shaded);
+    })
+    .toBe(true);
+  const first = logOf(page).locator('[data-in-span]').first();
+  await expect.poll(() => isInView(first, logOf(page))).toBe(true);
+}
+
+/** Resolves with true if a row is within a box as a whole. */
+export async function isInView(row: Locator, box: Locator): Promise<boolean> {
+  const [inner, outer] = [await row.boundingBox(), await box.boundingBox()];
+  return inner !== null && outer !== null && inner.y >= outer.y - 1 && inner.y + inner.height <= outer.y + outer.height;
 }

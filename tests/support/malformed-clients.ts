@@ -3,8 +3,7 @@ import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import fc from 'fast-check';
 import type { Sent } from './access-stage';
-import { askLive } from './ask-live';
-import { busyAgent } from './busy-agent';
+import { busyAgent, requestLive } from './busy-agent';
 import { malformedRequests, type WireRequest } from './malformed-requests';
 
 /**
@@ -54,7 +53,7 @@ async function run({ url, document, tokens, seed, count, connections }: Malforme
   // the owner's token would be throttled with the wrong tokens from this address
   const ask = <Model>(path: string, sent?: Sent) => {
     const headers = { ...sent?.headers, authorization: (path === '/events' ? tokens.runner : tokens.admin) ?? '' };
-    return askLive<Model>({ url, token: '' }, path, { ...sent, headers });
+    return requestLive<Model>({ url, token: '' }, path, { ...sent, headers });
   };
   const report: MalformedReport = { sent: 0, statuses: {}, failures: [], isDone: false };
   for (let batch = 0; report.sent < count; batch += 1) {

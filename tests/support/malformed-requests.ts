@@ -273,7 +273,7 @@ const BODY: fc.Arbitrary<Mutation> = fc.oneof(
     weight: 2,
     arbitrary: fc
       .tuple(place, text, hostileValue)
-      .map(([at, name, value]) => changed(at, (old) => plus(old, name, value))),
+      .map(([at, name, value]) => changed(at, (old) => withField(old, name, value))),
   },
   { weight: 2, arbitrary: place.map((at) => changed(at, otherType)) },
   {
@@ -285,7 +285,7 @@ const BODY: fc.Arbitrary<Mutation> = fc.oneof(
 );
 
 /** With a field more, which is an own one also under the name `__proto__`. */
-function plus(old: unknown, name: string, value: unknown): unknown {
+function withField(old: unknown, name: string, value: unknown): unknown {
   return typeof old === 'object' && old !== null ? Object.fromEntries([...Object.entries(old), [name, value]]) : old;
 }
 

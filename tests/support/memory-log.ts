@@ -2,14 +2,21 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM, customName, customValue } from '@interlude/protocol/event-fields';
 import { comparePositions } from '@interlude/protocol/position';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
-import { NO_OBLIGATIONS, type ObligationFold } from '@interlude/protocol/projections/obligations';
-import { NO_PLACES } from '@interlude/protocol/projections/placement';
-import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projections/tasks';
+import { foldShown } from '@interlude/protocol/projections/items';
+import {
+  NO_OBLIGATIONS,
+  type ObligationChange,
+  type ObligationFold,
+  ObligationLedger,
+} from '@interlude/protocol/projections/obligations';
+import { NO_PLACES, type Placement } from '@interlude/protocol/projections/placement';
+import { type SessionFold, SessionLedger } from '@interlude/protocol/projections/session-summary';
+import { startsWithoutCause, TaskLedger, touchesEveryTask } from '@interlude/protocol/projections/tasks';
+import { settleTurn } from '@interlude/protocol/projections/turn-page';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import type { Obligation, RemovedHistory, Task, TranscriptPage } from '@interlude/protocol/read-models';
+import type { Obligation, RemovedHistory, Task, TranscriptPage, Turn } from '@interlude/protocol/read-models';
 import type { TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
 import { mentionedTasks } from '@/lib/server/ingest/task-router';
-import { foldObligations, foldTasks, turnFromEvents } from './folds';
 
 interface Row {
   entry: EventEntry;
@@ -157,4 +164,47 @@ export class MemoryLog {
 function stamped(event: AgUiEvent, position: string): AgUiEvent {
   if (customName(event) !== CUSTOM.requestOpened) return event;
   return { ...event, value: { ...customValue(event), digest: `digest ${position}`, opened_position: position } };
+}
+
+/** Runs the projections over all placements; a server runs them one by one. */
+
+type Owner = Pick<Task, 'sessionId' | 'agentId'>;
+
+/** @returns the new and changed tasks after all placements */
+export function foldTasks(tasks: readonly Task[], placements: readonly Placement[], owner: Owner): Task[] {
+  const ledger = new TaskLedger(owner);
+  for (const task of [...tasks].sort((a, b) => comparePositions(a.position, b.position))) ledger.know(task);
+  for (const placement of placements) for (const _ of ledger.apply(placement));
+  return [...ledger.changed()];
+}
+
+/** @param known stored obligations that the placements may touch, including settled ones */
+export function foldObligations(
+  fold: ObligationFold,
+  known: readonly Obligation[],
+  placements: readonly Placement[],
+  owner: Owner,
+): { fold: ObligationFold; changes: ObligationChange[] } {
+  const ledger = new ObligationLedger(fold, known, owner);
+  for (const placement of placements) ledger.apply(placement);
+  return { fold: ledger.fold, changes: ledger.changes() };
+}
+
+/** @param heardAt when the agent itself last reported on the session; null for other writers */
+export function foldSession(
+  fold: SessionFold,
+  placements: readonly Placement[],
+  tasks: readonly { before: Task | null; after: Task }[],
+  obligations: readonly ObligationChange[] = [],
+  heardAt: number | null = null,
+): SessionFold {
+  const ledger = new SessionLedger(fold, heardAt);
+  for (const placement of placements) ledger.apply(placement);
+  for (const { before, after } of tasks) ledger.tell(before, after);
+  return ledger.result(obligations);
+}
+
+/** @param entries the turn's events in position order */
+export function turnFromEvents(header: TurnHeader, entries: readonly EventEntry[]): Turn {
+  return settleTurn({ ...header, ...foldShown({ items: [] }, entries, header.kind === 'none') });
 }

@@ -38,7 +38,7 @@ export function stepOf(agentId: string, n: number): Step {
   const events: AgUiEvent[] = [
     ...message(`${id}-question`, 'user', [`Question ${n}`]),
     run(id, { turn: 'user', userMessageIds: [`${id}-question`] }),
-    ...message(`${id}-answer`, 'assistant', wordsOf(n)),
+    ...message(`${id}-answer`, 'assistant', deltasOf(n)),
     { type: 'TOOL_CALL_START', toolCallId, toolCallName: 'Bash', parentMessageId: `${id}-answer` },
     ...['{"command":', `"seq ${n}"`, '}'].map((delta) => ({ type: 'TOOL_CALL_ARGS', toolCallId, delta })),
     { type: 'TOOL_CALL_END', toolCallId },
@@ -58,7 +58,7 @@ export function stepOf(agentId: string, n: number): Step {
 }
 
 /** What the agent answers in step n, delta by delta. */
-export function wordsOf(n: number): string[] {
+export function deltasOf(n: number): string[] {
   return Array.from({ length: 3 + (n % 7) }, (_, at) => `${n}.${at} `);
 }
 

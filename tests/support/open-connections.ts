@@ -21,7 +21,7 @@ export async function stageOf(options?: Parameters<typeof AccessStage.start>[0])
   return stage;
 }
 
-export async function placeOf(isSecond: boolean, env: Record<string, string> = {}): Promise<Place> {
+export async function openPlace(isSecond: boolean, env: Record<string, string> = {}): Promise<Place> {
   const first = await stageOf({ env });
   const busy = await busyAgent(first, 'a');
   await fillLog(first, busy.agentId);

@@ -9,9 +9,9 @@ import { type ModelContext, type ModelStep, startAcpModel } from './acp-model';
 import { type CliRun, runShell, startCli } from './cli';
 import type { LiveServer } from './live-server';
 import { Operator } from './operator';
-import { ownPort } from './own-port.mjs';
-import { type SwallowingProxy, swallowingProxy } from './swallowing-proxy';
+import { reservePort } from './reserve-port.mjs';
 import { tempDir } from './temp-dir';
+import { type BreakableProxy, breakableProxy } from './test-proxies';
 
 const PROGRAM = `opencode-${process.platform}-${process.arch}-baseline/bin/opencode`;
 const AGENTS = process.env.INTERLUDE_TEST_AGENTS_DIR;
@@ -38,7 +38,7 @@ export interface OpencodeStage {
   killServer(): Promise<void>;
   startServer(): Promise<void>;
   /** Between the runner and the server. */
-  line: SwallowingProxy;
+  line: BreakableProxy;
   /** Makes one more session. */
   another(): Promise<Operator>;
   /** As a terminal that is attached to the server. */
@@ -64,7 +64,7 @@ export async function opencodeStage(
   for (const folder of [work, temp, settings]) await mkdir(folder, { recursive: true });
   const url = await startAcpModel(script);
   await writeFile(join(settings, 'opencode.json'), JSON.stringify(configuration(url)));
-  const port = await ownPort();
+  const port = await reservePort();
   const address = `http://127.0.0.1:${port}`;
   const opencodeEnv: NodeJS.ProcessEnv = {
     NODE_ENV: 'test',
@@ -89,7 +89,7 @@ export async function opencodeStage(
   let running: ChildProcess | null = null;
   onTestFinished(() => end(running));
   await startServer();
-  const line = await swallowingProxy(address);
+  const line = await breakableProxy(address);
   onTestFinished(() => line.close());
   const session = (await ask('/session', {})) as { id: string };
   const env = {

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 const LOOKED_MS = 150;
 
 /** A control that acts takes no press until it has stood still for a moment. */
-export async function takesPresses(button: Locator): Promise<void> {
+export async function untilPressable(button: Locator): Promise<void> {
   let enabledAt: number | null = null;
   await expect
     .poll(async () => {
@@ -24,7 +24,7 @@ export async function takesPresses(button: Locator): Promise<void> {
  */
 export async function press(button: Locator): Promise<void> {
   await button.scrollIntoViewIfNeeded();
-  await takesPresses(button);
+  await untilPressable(button);
   await button.click({ delay: 100 });
 }
 

@@ -6,9 +6,9 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { endWithUs } from './end-with-us.mjs';
-import { ensureProgram } from './ensure-program.mjs';
-import { ownPort } from './own-port.mjs';
+import { killOnExit } from './kill-on-exit.mjs';
+import { ensureProgram } from './programs.mjs';
+import { reservePort } from './reserve-port.mjs';
 
 /** The newest version that runs on Node 20: later ones require ES modules, which Node does from 20.19 on. */
 const VERSION = '5.14.2';
@@ -39,11 +39,11 @@ export async function startPrism(document, upstream) {
   const folder = await mkdtemp(join(tmpdir(), 'interlude-prism-'));
   const file = join(folder, 'openapi.json');
   await writeFile(file, JSON.stringify(document));
-  const port = await ownPort();
+  const port = await reservePort();
   const url = `http://127.0.0.1:${port}`;
   const options = ['--port', String(port), '--errors=false', '--cors=false', '--verboseLevel=fatal'];
   const args = [found.program, 'proxy', file, upstream, ...options];
-  const child = endWithUs(spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] }), folder);
+  const child = killOnExit(spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] }), folder);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {

@@ -1,4 +1,4 @@
-import { scaled } from './scale';
+import { scaled } from './timeouts';
 
 /** Chance that can be had again: the same seed gives the same numbers. */
 export interface Random {

@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureDebianProgram } from './debian-program.mjs';
-import { ownPort } from './own-port.mjs';
+import { ensureDebianProgram } from './programs.mjs';
+import { reservePort } from './reserve-port.mjs';
 
 /** Real proxies that run the files of deploy/ as they are, but for ports, and for where the certificate lies. */
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
@@ -61,7 +61,7 @@ export async function ownCertificate(): Promise<Certificate> {
 export async function startNginx(program: string, { port, behind, certificate }: ProxyPlan): Promise<RealProxy> {
   const folder = await mkdtemp(join(tmpdir(), 'interlude-nginx-'));
   const site = withPorts(await readFile(join(DEPLOY, 'nginx.conf'), 'utf8'), behind)
-    .replace('listen 80;', `listen 127.0.0.1:${await ownPort()};`)
+    .replace('listen 80;', `listen 127.0.0.1:${await reservePort()};`)
     .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
     .replace('/etc/ssl/interlude/fullchain.pem', certificate.certificate)
     .replace('/etc/ssl/interlude/privkey.pem', certificate.key);

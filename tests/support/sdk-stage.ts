@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { InTerminal } from './in-terminal';
+import { InTerminal } from './cli';
 import { tempDir } from './temp-dir';
 
 /** `interlude runner claude` in a folder without the Agent SDK, with an npm that installs one of its own. */

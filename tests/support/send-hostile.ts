@@ -3,13 +3,13 @@ import { HOSTILE_READS, type HostileCase } from './hostile-batches';
 import type { ServerTarget } from './server-target';
 
 /** What one request or read of a case did to everybody else. */
-export interface Held {
+export interface BlockedTime {
   what: string;
   longestMs: number;
 }
 
 /** What held up the others for longest. */
-export function worstOf(held: readonly Held[]): Held {
+export function longestBlock(held: readonly BlockedTime[]): BlockedTime {
   return held.reduce((a, b) => (b.longestMs > a.longestMs ? b : a));
 }
 
@@ -23,8 +23,8 @@ export async function sendHostile(
   { name, requests, asks = () => [] }: HostileCase,
   measure: (work: () => Promise<void>) => Promise<number>,
   prefix = '',
-): Promise<Held[]> {
-  const held: Held[] = [];
+): Promise<BlockedTime[]> {
+  const held: BlockedTime[] = [];
   const step = async (what: string, work: () => Promise<void>) => {
     held.push({ what: `${name}: ${what}`, longestMs: await measure(work) });
   };
@@ -100,7 +100,7 @@ async function catchUp(response: Response): Promise<void> {
 }
 
 /** Empties the tables of a server, so that each case has them for itself. */
-export async function forgetAll({ reader, writes }: Database): Promise<void> {
+export async function clearTables({ reader, writes }: Database): Promise<void> {
   const { rows } = await reader.execute(
     `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB '*_search*'
      AND name NOT LIKE '%migrations%' AND name <> 'compatibility'`,

@@ -8,12 +8,10 @@ import { contextKind, type Database, databaseOptions, openDatabase } from '@/db/
 import { serverFor } from '@/lib/server/create-server';
 import { ROUTES } from '@/lib/server/routes';
 import { bundleWorker } from './bundle-worker';
-import { dumpDatabase } from './database';
+import { createMigratedFile, dumpDatabase } from './database';
 import { FrameReader } from './frames';
 import type { IngestTarget } from './ingest-target';
-import { startLiveServer } from './live-server';
-import { createMigratedFile } from './migrated-file';
-import { startNextServer } from './next-server';
+import { startLiveServer, startNextServer } from './live-server';
 import { startWorkerd } from './workerd.mjs';
 
 /** A whole server: every route, in this process or live on loopback. */

@@ -1,15 +1,23 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { COMMAND_TYPES } from '@interlude/protocol/commands';
 import { eventRecordSchema } from '@interlude/protocol/envelope';
-import { isNothing } from '@interlude/protocol/lifecycle/open-session';
-import { type CommandHandlers, type CommandOf, HANDLER_NAMES, type Source } from '@interlude/runner/host/source';
+import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
+import type { AttachmentFile } from '@interlude/runner/host/attachment-store';
+import type { PendingReply } from '@interlude/runner/host/pending-replies';
+import {
+  type CommandHandlers,
+  type CommandOf,
+  HANDLER_NAMES,
+  type Source,
+  type SourceContext,
+} from '@interlude/runner/host/source';
 import type { Feature, KindFeatures } from '@interlude/runner/sources/runner-kind';
 import { expect, onTestFinished, test } from 'vitest';
-import { MemorySurroundings } from './source-surroundings';
 
 /** An agent of one kind, played, and how a source is put in front of it. */
 export interface SourceStage {
   /** A source that is not started; the second one in front of the same agent comes after a kill of the first. */
-  open(surroundings: MemorySurroundings): Source | Promise<Source>;
+  open(surroundings: MemorySourceContext): Source | Promise<Source>;
   /** The agent begins a turn. */
   begin(): Promise<void>;
   /** What runs now ends in good order; where nothing runs any more, nothing happens. */
@@ -39,7 +47,7 @@ const DONE_BY: Partial<Record<Feature, keyof CommandHandlers>> = {
 export function testSourceContract(makeStage: () => Promise<SourceStage>): void {
   async function stage() {
     const played = await makeStage();
-    let around = new MemorySurroundings();
+    let around = new MemorySourceContext();
     let source = await connect();
     onTestFinished(() => source.close(0, 'the test is over'));
     return {
@@ -50,7 +58,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
       async killed() {
         const before = source;
         around.deafen();
-        around = new MemorySurroundings(undefined, around);
+        around = new MemorySourceContext(undefined, around);
         source = await connect();
         onTestFinished(() => before.close(0, 'the test is over'));
       },
@@ -65,7 +73,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     }
   }
 
-  const openIn = (around: MemorySurroundings) => around.sessionIds.filter((id) => !isNothing(around.openWork(id)));
+  const openIn = (around: MemorySourceContext) => around.sessionIds.filter((id) => !isNothing(around.openWork(id)));
   const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
 
   test('every event is one that the server takes, of a session that it carries', async () => {
@@ -180,4 +188,69 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     expect(openIn(around())).toEqual([]);
     expect(around().events.at(-1)).toMatchObject({ type: 'CUSTOM', name: 'session:ended' });
   });
+}
+
+/** What a host does for its source, in memory: what the source told, and what is open by that. */
+export class MemorySourceContext implements SourceContext {
+  readonly told: { sessionId: string; occurredAt: number; event: AgUiEvent }[];
+  readonly stored: Map<string, string>;
+  onTold = () => {};
+  readonly #open: Map<string, OpenWork>;
+  readonly #owed: () => PendingReply[];
+  #isDeaf = false;
+
+  /** @param before those of a process that was killed */
+  constructor(owed: () => PendingReply[] = () => [], before?: MemorySourceContext) {
+    this.#owed = owed;
+    this.told = [...(before?.told ?? [])];
+    this.stored = new Map(before?.stored);
+    this.#open = new Map(before === undefined ? [] : before.#open);
+  }
+
+  /** Its process was killed: nothing it says is stored any more. */
+  deafen(): void {
+    this.#isDeaf = true;
+  }
+
+  get sessionIds(): string[] {
+    return [...this.#open.keys()];
+  }
+
+  get events(): AgUiEvent[] {
+    return this.told.map(({ event }) => event);
+  }
+
+  readonly emit: SourceContext['emit'] = async (sessionId, events, cursors = []) => {
+    if (this.#isDeaf) return;
+    this.onTold();
+    this.told.push(...events.map((one) => ({ sessionId, ...one })));
+    this.#open.set(sessionId, workAfter(this.openWork(sessionId), events));
+    for (const { name, value } of cursors) {
+      if (value === null) this.stored.delete(name);
+      else this.stored.set(name, value);
+    }
+  };
+
+  readonly opened: SourceContext['opened'] = (sessionId, _at, cursors) => this.emit(sessionId, [], cursors);
+  readonly openWork = (sessionId: string) => this.#open.get(sessionId) ?? NOTHING_OPEN;
+  readonly cursors = async (prefix: string) => new Map([...this.stored].filter(([name]) => name.startsWith(prefix)));
+  readonly attached: SourceContext['attached'] = async (_, files) => this.filesHere?.([...files]) ?? [...files];
+  /** Where the files of messages in hand are by now. */
+  filesHere: ((files: AttachmentFile[]) => AttachmentFile[]) | null = null;
+  readonly owed = () => this.#owed();
+  readonly toolServer = () => null;
+  readonly callTool = () => async () => ({ text: '', isError: false });
+  /** How commands ended after all, by their ids. */
+  readonly reported: Parameters<SourceContext['report']>[] = [];
+  readonly report: SourceContext['report'] = (...reported) => void this.reported.push(reported);
+  readonly changed = () => undefined;
+  readonly gaveUp = () => undefined;
+  /** Why the runner was asked to end in good order. */
+  overFor: string | null = null;
+  readonly over = (reason: string) => {
+    this.overFor ??= reason;
+  };
+  /** Its log, a line each: `warn …`. */
+  readonly logged: string[] = [];
+  readonly log: SourceContext['log'] = (level, message) => void this.logged.push(`${level} ${message}`);
 }

@@ -38,7 +38,7 @@ const WHATS = [
 ] as const;
 
 /** Something that an agent tells, or that a person asks of it. */
-export interface Doing {
+export interface TenantAction {
   agent: number;
   session: number;
   what: (typeof WHATS)[number];
@@ -46,7 +46,7 @@ export interface Doing {
   of: number;
 }
 
-export const doing: fc.Arbitrary<Doing> = fc.record({
+export const arbitraryAction: fc.Arbitrary<TenantAction> = fc.record({
   agent: fc.nat(1),
   session: fc.nat(1),
   what: fc.constantFrom(...WHATS),
@@ -90,7 +90,7 @@ export class Tenant {
   }
 
   /** @returns the answer, of what people asked */
-  async do({ agent, session, what, of }: Doing): Promise<string> {
+  async do({ agent, session, what, of }: TenantAction): Promise<string> {
     const agentId = this.agentIds[agent % this.agentIds.length] as string;
     const sessionId = sessionsOf(agentId)[session] as string;
     this.#count += 1;

@@ -50,7 +50,7 @@ const turnOf = ({ mostBehindMs, mostLateMs, hookSays }: DayKind) =>
 export type Turn = ReturnType<typeof turnOf> extends fc.Arbitrary<infer T> ? T : never;
 
 /** No two texts are the same. */
-export const unlike = (turns: Turn[]): Turn[] =>
+export const withUniqueTexts = (turns: Turn[]): Turn[] =>
   turns.map((one, i) => ({
     ...one,
     calls: one.calls.map((text, j) => text && `${text} ${i}.${j}`),

@@ -13,9 +13,8 @@ import {
   type UserMessage,
 } from '@interlude/runner/sources/claude/claude-sdk';
 import { onTestFinished } from 'vitest';
-import { claudeHome } from './claude-home';
+import { claudeHome, killSession } from './claude-stage';
 import { type CliRun, runCli, startCli } from './cli';
-import { killMarked } from './kill-marked';
 import type { LiveServer } from './live-server';
 import { Operator } from './operator';
 
@@ -24,7 +23,7 @@ import { Operator } from './operator';
  * companion beside it. Nothing of ours drives it: the dashboard knows what the hooks and the transcript tell.
  */
 export interface TerminalStage {
-  /** The project. */
+  /** The project folder. */
   cwd: string;
   operator: Operator;
   /** What an agent runs in the background to listen for messages while it is idle. */
@@ -67,7 +66,7 @@ export async function terminalStage(
   const { hasTools = false, install = [], permit } = typeof more === 'function' ? { permit: more } : more;
   const { cwd, config, claudeEnv, runnerEnv, problems, remove } = await claudeHome(server, script);
   const sessionId = randomUUID();
-  const typed = new Typed();
+  const typed = new PromptQueue();
   let beside: CliRun | null = null;
   let query: ClaudeQuery | null = null;
   let left: Promise<void> = Promise.resolve();
@@ -87,7 +86,7 @@ export async function terminalStage(
   }
 
   async function killClaude() {
-    await killMarked(sessionId);
+    await killSession(sessionId);
     await left;
   }
 
@@ -132,7 +131,7 @@ export async function terminalStage(
   // The SDK starts the process itself where nobody else does.
   const running = sdk.query({ prompt: typed.messages(), options: options as QueryOptions });
   query = running;
-  const ended = new Count();
+  const ended = new TurnCounter();
   left = drain(running, ended);
 
   return {
@@ -152,7 +151,7 @@ export async function terminalStage(
 }
 
 /** A query ends with an error when it is closed in mid-turn. What went wrong before shows in the transcript. */
-async function drain(query: ClaudeQuery, ended: Count): Promise<void> {
+async function drain(query: ClaudeQuery, ended: TurnCounter): Promise<void> {
   try {
     // Nobody else listens here: the dashboard has the hooks only.
     for await (const message of query) if (fieldsOf(message).type === 'result') ended.add();
@@ -161,7 +160,7 @@ async function drain(query: ClaudeQuery, ended: Count): Promise<void> {
   }
 }
 
-class Count {
+class TurnCounter {
   #count = 0;
   #waiting: { count: number; resolve: () => void }[] = [];
 
@@ -178,7 +177,7 @@ class Count {
   }
 }
 
-class Typed {
+class PromptQueue {
   #waiting: string[] = [];
   #wake = () => {};
   #closed = false;

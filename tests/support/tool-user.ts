@@ -24,7 +24,7 @@ export const settled = (look: () => unknown) => expect.poll(look, { interval: 20
  * A runner whose agent is this process, which it has started itself unless there is a rule of its own. A message that it
  * is sent waits for a reply.
  */
-export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) {
+export async function toolCallingAgent(dashboard: LocalDashboard, callers?: CallerRule) {
   agents += 1;
   const [agentId, sessionId, folder] = [`agent-${agents}`, `session-${agents}`, await tempDir()];
   const pid = callers === undefined ? process.pid : null;
@@ -81,7 +81,7 @@ export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) 
 }
 
 /** An MCP client at a transport. */
-export async function connected(transport: StdioClientTransport | InMemoryTransport): Promise<Client> {
+export async function connectTransport(transport: StdioClientTransport | InMemoryTransport): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport);
   onTestFinished(() => client.close());
@@ -89,9 +89,9 @@ export async function connected(transport: StdioClientTransport | InMemoryTransp
 }
 
 /** A client of `interlude mcp`, which it starts as a process. */
-export function overStdio(folder: string): Promise<Client> {
+export function connectStdio(folder: string): Promise<Client> {
   const env = { PATH: process.env.PATH ?? '', INTERLUDE_DATA_DIR: folder };
-  return connected(new StdioClientTransport({ command: process.execPath, args: [program, 'mcp'], env }));
+  return connectTransport(new StdioClientTransport({ command: process.execPath, args: [program, 'mcp'], env }));
 }
 
 /** Calls a tool. */

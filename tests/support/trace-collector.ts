@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { withinPatience } from './patience';
+import { withDeadline } from './timeouts';
 
 export interface CollectedSpan {
   traceId: string;
@@ -69,7 +69,7 @@ export class TraceCollector {
     const wait = async () => {
       while (missing().length > 0) await new Promise<void>((resolve) => this.#waiters.add(resolve));
     };
-    await withinPatience(() => `no span ${missing().join(', ')} among ${this.spans.map(({ name }) => name)}`, wait());
+    await withDeadline(() => `no span ${missing().join(', ')} among ${this.spans.map(({ name }) => name)}`, wait());
     return this.spans;
   }
 

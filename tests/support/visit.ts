@@ -1,8 +1,9 @@
-import type { BrowserContext, Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject } from 'vitest';
-import { type ChromiumProfile, openProfile, WINDOW } from './chromium';
 import { type LiveServer, type LiveServerOptions, startLiveServer } from './live-server';
+import { chromiumPath } from './programs.mjs';
 import type { SharedDashboard } from './shared-dashboards';
+import { WAIT_MS } from './timeouts';
 import { live } from './transcript-page';
 
 /** A dashboard started with `npm start`, and a browser on it. */
@@ -223,4 +224,47 @@ function listen(context: BrowserContext, origin: string, complaints: string[]): 
   context.on('page', (page) => {
     page.on('crash', () => complaints.push(`crash: ${page.url()}`));
   });
+}
+
+export interface ChromiumProfile {
+  context: BrowserContext;
+  close: () => Promise<void>;
+}
+
+/** Disables features that use the network, prompt the user or need a device. */
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-dev-shm-usage',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** Default window size. */
+const WINDOW = { width: 1280, height: 800 };
+
+/** Shared by all tests of this process. Playwright closes it at exit. */
+let browser: Promise<Browser> | null = null;
+
+/** Opens Chromium with an empty, isolated profile. Tabs of one profile share SharedWorkers, as a user's do. */
+export async function openProfile(options: Parameters<Browser['newContext']>[0] = {}): Promise<ChromiumProfile> {
+  browser ??= launch();
+  const running = await browser;
+  // a test may have closed it
+  if (!running.isConnected()) browser = launch();
+  // Animations take a fifth of a CPU per tab, and tests ignore them.
+  const still = { viewport: WINDOW, reducedMotion: 'reduce' as const };
+  const context = await (await browser).newContext({ ...still, ...options });
+  context.setDefaultTimeout(WAIT_MS);
+  return { context, close: () => context.close() };
+}
+
+function launch(): Promise<Browser> {
+  const executablePath = chromiumPath();
+  if (!executablePath)
+    throw new Error('there is no Chromium; "npm test" installs it, or name yours with CHROMIUM_PATH');
+  return chromium.launch({ headless: true, executablePath, args: ARGS });
 }

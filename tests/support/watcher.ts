@@ -4,7 +4,7 @@ import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { EMPTY_TRANSCRIPT, foldTranscript, type TranscriptState } from '@interlude/protocol/projections/transcript';
 import type { AgentSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
 import { createParser } from 'eventsource-parser';
-import { withinPatience } from './patience';
+import { withDeadline } from './timeouts';
 
 /**
  * A dashboard that stays open through everything: one stream that is resumed by Last-Event-ID whenever it breaks, and
@@ -48,7 +48,7 @@ export class Watcher {
     while (!condition()) {
       if (this.#failure) throw this.#failure;
       const standing = () => `the watcher stands at ${this.#position}, ${this.#phase} (connection ${this.connections})`;
-      await withinPatience(standing, new Promise<void>((resolve) => this.#watchers.add(resolve)));
+      await withDeadline(standing, new Promise<void>((resolve) => this.#watchers.add(resolve)));
     }
   }
 

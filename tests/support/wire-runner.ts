@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Command } from '@interlude/protocol/commands';
-import { WAIT_MS } from './patience';
+import { WAIT_MS } from './timeouts';
 
 /** A runner that speaks the wire and nothing else: it takes an agent's commands and acknowledges what it is told to. */
 export class WireRunner {

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureProgram } from './ensure-program.mjs';
+import { ensureProgram } from './programs.mjs';
 
 const VERSION = '1.20261117.1';
 /**

@@ -2,17 +2,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { NewToken, NewTokenRequest } from '@interlude/protocol/access';
 import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CONSOLE, CRON_SECRET, METRICS_TOKEN, requestLive } from '@/tests/support/busy-agent';
+import { scale, scaled } from '@/tests/support/timeouts';
+import { startTypescript } from '@/tests/support/typescript-process';
 import type { Sent } from '../../support/access-stage';
-import { askLive } from '../../support/ask-live';
-import { CONSOLE, CRON_SECRET, METRICS_TOKEN } from '../../support/ask-route';
-import { Bystander } from '../../support/bystander';
-import { endWithUs } from '../../support/end-with-us.mjs';
+import { killOnExit } from '../../support/kill-on-exit.mjs';
+import { LatencyProbe } from '../../support/latency-probes';
 import { type LiveServer, startLiveServer } from '../../support/live-server';
 import type { MalformedOrder, MalformedReport } from '../../support/malformed-clients';
-import { expectWithin } from '../../support/pace';
 import { seededRandom } from '../../support/random';
-import { scale, scaled } from '../../support/scale';
-import { startTypescript } from '../../support/typescript-process';
+import { expectWithin } from '../../support/timing';
 
 /**
  * Requests mutated from the server's own OpenAPI document, over kept connections, while somebody else does the ordinary
@@ -35,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const ask = <Model>(path: string, sent?: Sent) => askLive<Model>(server, path, sent);
+const ask = <Model>(path: string, sent?: Sent) => requestLive<Model>(server, path, sent);
 
 const token = async (made: Partial<NewTokenRequest>) =>
   (await ask<NewToken>('/tokens', { method: 'POST', body: made })).token;
@@ -59,7 +58,7 @@ test('answers malformed requests without an internal error or a crash', async ()
     count: REQUESTS,
     connections: CONNECTIONS,
   };
-  const bystander = new Bystander(server, {
+  const bystander = new LatencyProbe(server, {
     runner: await token({ role: 'runner', agent: 'bystander' }),
     viewer: await token({ role: 'viewer' }),
   });
@@ -98,7 +97,7 @@ function sendMalformed(
   order: MalformedOrder,
   figuresOf: (report: MalformedReport) => string,
 ): Promise<MalformedReport> {
-  const child = endWithUs(
+  const child = killOnExit(
     startTypescript('tests/support/malformed-clients.ts', [], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
     null,
   );

@@ -3,17 +3,26 @@ import { PERMISSIONS, type Permission, type Role, type Scope } from '@interlude/
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { makeSecret } from '@/lib/server/access/secret';
 import { METHODS, type Method, ROUTES } from '@/lib/server/routes';
+import {
+  CANARY,
+  CONSOLE,
+  CRON_SECRET,
+  METRICS_TOKEN,
+  PLACED_SECRET,
+  pathFor,
+  plantCanaries,
+  SECRET,
+  validRequest,
+} from '@/tests/support/busy-agent';
 import { AccessStage, bearer, type Headers, secretOf } from '../../support/access-stage';
-import { asked, CONSOLE, CRON_SECRET, filled, METRICS_TOKEN } from '../../support/ask-route';
-import { type BusyAgent, busyAgent, nobody } from '../../support/busy-agent';
+import { type BusyAgent, busyAgent, missingIds } from '../../support/busy-agent';
 import { FrameReader } from '../../support/frames';
-import { CANARY, PLACED, plantCanaries, SECRET } from '../../support/plant-canaries';
 
 /**
  * Every route of the table, with every method, requested with every kind of credential, about what is in its scope, what
  * is another agent's, and what does not exist. The expected status follows from the route's purpose, which `neededFor`
  * derives from its path a second time, and from the role and the scope. A new route without an example request in
- * tests/support/ask-route.ts, or with a path that fits no rule, fails by its name.
+ * tests/support/busy-agent.ts, or with a path that fits no rule, fails by its name.
  */
 
 /** The reach of a credential. All but `everything` are about agent A. */
@@ -29,7 +38,7 @@ interface Asker {
 let stage: AccessStage;
 let own: BusyAgent;
 let foreign: BusyAgent;
-const none = nobody();
+const none = missingIds();
 const askers: Record<string, Asker> = {};
 /** Credentials that open nothing. */
 const strangers: Record<string, Headers> = {};
@@ -178,10 +187,10 @@ function hasOwn(reach: Reach, pattern: string): boolean {
 }
 
 async function answer(method: Method, pattern: string, ids: BusyAgent, headers: Headers) {
-  const { query, body } = asked(method, pattern, ids);
+  const { query, body } = validRequest(method, pattern, ids);
   const type = body instanceof Uint8Array ? { 'content-type': 'text/plain' } : undefined;
   const before = statements;
-  const response = await stage.send(`${filled(pattern, ids)}${query}`, { method, as: headers, body, headers: type });
+  const response = await stage.send(`${pathFor(pattern, ids)}${query}`, { method, as: headers, body, headers: type });
   const head = [...response.headers];
   const work = statements - before;
   if (!isStream(response)) return { status: response.status, head, text: await response.text(), work };
@@ -335,8 +344,8 @@ test('answers a request byte for byte the same if one id of several is foreign',
 /** Whether a request says it. */
 function names(method: Method, pattern: string, part: keyof BusyAgent): boolean {
   const said = (ids: BusyAgent) => {
-    const { query, body } = asked(method, pattern, ids);
-    return JSON.stringify([filled(pattern, ids), query, { ...(body as object), clientId: '' }]);
+    const { query, body } = validRequest(method, pattern, ids);
+    return JSON.stringify([pathFor(pattern, ids), query, { ...(body as object), clientId: '' }]);
   };
   return said(own) !== said({ ...own, [part]: none[part] });
 }
@@ -418,7 +427,7 @@ test('redacts the secret in every answer, for redacted readers only', async () =
     const shown: string[] = [];
     for (const { method, pattern } of api()) {
       const { text } = await answer(method, pattern, own, headers);
-      if (text.includes(SECRET.slice(0, 12)) || text.includes(PLACED)) shown.push(`${method} ${pattern}`);
+      if (text.includes(SECRET.slice(0, 12)) || text.includes(PLACED_SECRET)) shown.push(`${method} ${pattern}`);
     }
     expect([name, redacts ? shown : shown.length > 5]).toEqual([name, redacts ? [] : true]);
   }

@@ -4,13 +4,11 @@ import type { Scope } from '@interlude/protocol/scope';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { addCredential, type NewCredential } from '@/lib/server/access/credential-rows';
+import { CANARY, CONSOLE, plantCanaries, requestLive, SECRET } from '@/tests/support/busy-agent';
 import { root } from '../../../lib/launch/paths.mjs';
 import { bearer, type Headers, type Sent } from '../../support/access-stage';
-import { askLive } from '../../support/ask-live';
-import { CONSOLE } from '../../support/ask-route';
-import { type BusyAgent, busyAgent, nobody } from '../../support/busy-agent';
+import { type BusyAgent, busyAgent, missingIds } from '../../support/busy-agent';
 import { type LiveServer, startLiveServer } from '../../support/live-server';
-import { CANARY, plantCanaries, SECRET } from '../../support/plant-canaries';
 
 /**
  * Every page of app/ (a new one is found by its file), as a document and as the payload that a link loads, requested with
@@ -32,12 +30,12 @@ const FOR_ADMINS = ['access', 'audit', 'members', 'storage'].map((name) => `/set
 let server: LiveServer;
 let own: BusyAgent;
 let foreign: BusyAgent;
-const none = nobody();
+const none = missingIds();
 /** Live sign-ins, each with the texts that its pages may not contain. */
 const visitors: Record<string, { headers: Headers; isAdmin?: boolean; hidden: RegExp | null }> = {};
 const strangers: Record<string, Headers> = {};
 
-const ask = <Model>(path: string, sent?: Sent) => askLive<Model>(server, path, sent);
+const ask = <Model>(path: string, sent?: Sent) => requestLive<Model>(server, path, sent);
 
 const inCookie = (secret: string): Headers => ({ cookie: `interlude=${secret}`, 'sec-fetch-site': 'none' });
 

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { scaled } from '@/tests/support/timeouts';
 import { type Random, seededRandom } from '../../support/random';
 import { type RawAnswer, rawAnswers, rawRequest } from '../../support/raw-request';
-import { scaled } from '../../support/scale';
 import { apiPaths, liveServer, type ServerTarget } from '../../support/server-target';
 
 /**

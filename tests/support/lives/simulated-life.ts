@@ -9,8 +9,7 @@ import { AgentWatch } from '@interlude/runner/host/agent-reachability';
 import type { SessionFacts } from '@interlude/runner/host/source';
 import { REPORT_EVERY_MS, ReportSelector, statusRecord } from '@interlude/runner/host/status-report';
 import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
-import { type KindName, LIFE_KINDS, type LifeKind, linesAtWork, linesOf } from './life-kinds';
-import { terminalLife } from './terminal-life';
+import { type KindName, LIFE_KINDS, type LifeKind, linesAtWork, linesOf, terminalLife } from './life-kinds';
 
 export const DEATHS = ['agent', 'bridge', 'runner', 'agent and runner', 'server', 'runner and server'] as const;
 /** Two that are named together die in the same moment. */
