@@ -132,7 +132,7 @@ export function secretOf({ authorization = '', cookie = '' }: Headers): string {
   return authorization.replace(/^Bearer /, '') || cookie.replace(/^.*?=/, '');
 }
 
-/** Entries as they would be after a long time. */
+/** Inserts many audit entries. */
 export async function fillAudit(stage: AccessStage, count: number): Promise<void> {
   const { entries } = await stage.ask<AuditPage>('/audit?limit=1');
   let [number, head] = [entries[0]?.number ?? 0, entries[0]?.hash ?? GENESIS_HASH];

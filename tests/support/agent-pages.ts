@@ -71,7 +71,7 @@ export async function workingAgent(it: Visit, name: string) {
   return { agent, runner, page, sessionId, close };
 }
 
-/** An agent between two turns, its runner connected, and the page of its session, live. `close` leaves the page. */
+/** Opens a session whose agent is idle, with its runner connected. `close` leaves the page. */
 export async function idleAgent(it: Visit, name: string, status: object | null = null) {
   const agent = new EventWriter(it.server, name);
   const sessionId = `${name}-session`;

@@ -105,12 +105,12 @@ function isChecked(opens: string, dialect: Dialect): boolean {
   return dialect === '1.0' || !opens.startsWith('REASONING');
 }
 
-/** The document's types with `additionalProperties: false`: every served field must be declared. */
+/** The document's types with `additionalProperties: false`, so every served field must be declared. */
 const ajv = new Ajv2020({ strict: false });
 ajv.addSchema({ $id: 'document', components: { schemas: closed(openApiDocument([]).components.schemas) } });
 const check = ajv.compile({ $ref: 'document#/components/schemas/ServedEvent' });
 
-/** The first event with a field that `ServedEvent` does not declare, as text; null if there is none. */
+/** The first event with a field that `ServedEvent` doesn't declare, as text; null if none. */
 export function undeclaredFieldIn(events: readonly ClientEvent[]): string | null {
   const found = events.find((event) => !check(JSON.parse(JSON.stringify(event))));
   return found === undefined ? null : JSON.stringify([found, check.errors?.slice(0, 4)]);

@@ -163,14 +163,14 @@ export function pathFor(pattern: string, ids: BusyAgent): string {
   return pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(ids[name as keyof BusyAgent] ?? 'some-id'));
 }
 
-/** Of a form that every redaction knows. */
+/** A secret with a known format. */
 export const SECRET = `gh${'p_'}0123456789abcdefghijABCDEFGHIJ0123456789`;
-/** Known by its name alone. */
+/** A secret detectable only by its field name. */
 export const PLACED_SECRET = 'Zk4vq.Tr7wLx';
 
 export const CANARY = /canary-[a-z]+-[a-z]\b/;
 
-/** Gives each part of an agent a mark of its own and two secrets: `canary-words-a` in what agent A says. */
+/** Writes a unique mark and two secrets into each part of an agent, such as `canary-words-a` in agent A's messages. */
 export async function plantCanaries(
   stage: Pick<AccessStage, 'ask'>,
   { agentId, sessionId, taskId }: BusyAgent,

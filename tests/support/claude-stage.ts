@@ -153,21 +153,21 @@ export async function prompt(terminal: InTerminal, text: string): Promise<void> 
   terminal.type('\r');
 }
 
-/** The beginning of a background command that waits in its folder until `letGo`. */
+/** Prefix of a background command that waits until `releaseTask`. */
 export const WAIT_FOR_RELEASE = 'until [ -e go ]; do sleep 0.1; done; ';
 
-/** @param cwd the folder of the commands that wait */
+/** @param cwd the waiting commands' folder */
 export async function releaseTask(cwd: string): Promise<void> {
   await writeFile(join(cwd, 'go'), '');
 }
 
-/** Power off for a session's Claude Code and all it runs. */
+/** Sends SIGKILL to a session's Claude Code and all its children. */
 export async function killSession(sessionId: string): Promise<void> {
   for (const { pid } of (await markedProcesses(sessionId)) ?? []) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // it has ended by itself since it was listed
+      // exited since it was listed
     }
   }
 }

@@ -71,11 +71,11 @@ function start(
   return { process: child, ended };
 }
 
-/** A program with a terminal before it, and somebody who reads and types. By `script`, which every Debian has. */
+/** Runs a program in a terminal via `script`, which every Debian system has. */
 export class InTerminal {
   readonly #child: ChildProcess;
   readonly #watchers = new Set<() => void>();
-  /** What the terminal has shown so far. */
+  /** Terminal output so far. */
   shown = '';
   readonly ended: Promise<number | null>;
 
@@ -96,7 +96,7 @@ export class InTerminal {
     this.#child.stdin?.write(text);
   }
 
-  /** Resolves when the terminal shows this. */
+  /** Resolves once the terminal shows the words. */
   async shows(words: string): Promise<void> {
     if (this.shown.includes(words)) return;
     await withDeadline(
@@ -112,7 +112,7 @@ export class InTerminal {
     );
   }
 
-  /** Hangs up, as a closed window does. */
+  /** Closes the terminal, as a closed window does. */
   close(): void {
     this.#child.kill('SIGKILL');
   }
@@ -121,7 +121,7 @@ export class InTerminal {
 const startProgram = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.url));
 const TOKEN = 'a-token-for-tests-0123456789';
 
-/** Runs `npm start` where it must refuse to start. @returns the one line that it prints */
+/** Runs `npm start` and expects it to refuse. @returns its one line of output */
 export async function refusedStart(env: Record<string, string>): Promise<string> {
   const kept = Object.entries(process.env).filter(([name]) => !/^(INTERLUDE_|HOST$|PORT$|npm_)/.test(name));
   const child = spawn(process.execPath, [startProgram, '--port', '0'], {

@@ -1,8 +1,8 @@
 import type { OutboxClock } from '@interlude/runner/outbox/delivery';
 
 /**
- * A clock on which no wait takes time: each timer fires at the next turn of the event loop, and the clock then stands
- * where the wait would have ended. `waits` says how long each would have been.
+ * A clock without real waits. Each timer fires in the next turn of the event loop and advances the clock to its due
+ * time. `waits` lists the requested delays.
  */
 export class InstantClock implements OutboxClock {
   readonly waits: number[] = [];
@@ -30,7 +30,7 @@ export class InstantClock implements OutboxClock {
   }
 }
 
-/** A clock whose timers fire only when the test says so. */
+/** A clock whose timers fire only on `fire()`. */
 export class ManualClock implements OutboxClock {
   readonly armed: { ms: number; run: () => void }[] = [];
   time = 1_795_000_000_000;
@@ -52,7 +52,7 @@ export class ManualClock implements OutboxClock {
     };
   }
 
-  /** Lets the timer that is armed run off. */
+  /** Fires the armed timer. */
   fire(): void {
     const timer = this.armed.shift();
     if (!timer) throw new Error('no timer is armed');
@@ -61,7 +61,10 @@ export class ManualClock implements OutboxClock {
   }
 }
 
-/** A server's two clocks, in a test's hand: time goes by on both, and the one on the wall can be moved. */
+/**
+ * A server's wall clock and monotonic clock under test control. `goesBy` advances both; `isMoved` changes only the wall
+ * clock.
+ */
 export class AdjustableClocks {
   #wall = 1_795_170_000_000;
   #steady = 0;

@@ -107,8 +107,8 @@ function keptOf({ last_used_at: _, ...row }: Row): Record<string, unknown> {
 let migratedFile: Promise<Uint8Array> | null = null;
 
 /**
- * Creates an empty database file with this version's schema. Migrating one costs eight times as much as writing its bytes,
- * so each process migrates only its first.
+ * Creates an empty database file with the current schema. Migrating costs eight times as much as writing the file, so
+ * each process migrates only once.
  */
 export async function createMigratedFile(path: string): Promise<void> {
   migratedFile ??= migrateOne();
@@ -119,7 +119,7 @@ async function migrateOne(): Promise<Uint8Array> {
   const folder = await mkdtemp(join(tmpdir(), 'interlude-test-'));
   try {
     const path = join(folder, 'interlude.db');
-    // Closing it moves the write-ahead log into the file.
+    // Closing checkpoints the write-ahead log into the file.
     await (await openDatabase({ url: pathToFileURL(path).href })).close();
     return await readFile(path);
   } finally {
@@ -127,14 +127,14 @@ async function migrateOne(): Promise<Uint8Array> {
   }
 }
 
-/** Rows put into the log by hand, for tests of reading alone. Positions follow the order of the rows. */
+/** Rows inserted directly into the log, for tests of reads. Positions follow the order of rows. */
 type TestRow =
   | { event: AgUiEvent; sessionId?: string }
   | { log: string; agentId?: string }
   | { session: string; title?: string }
   | { task: string; description?: string };
 
-/** Commits rows as ingest does, in one transaction. @returns the position of each. */
+/** Commits rows in one transaction, as ingest does. @returns their positions */
 export function insertRows(database: Database, rows: readonly TestRow[]): Promise<number[]> {
   return database.writes.run(async (transaction) => {
     const { rows: counter } = await transaction.execute('SELECT position FROM counter');
@@ -149,7 +149,7 @@ export function insertRows(database: Database, rows: readonly TestRow[]): Promis
   });
 }
 
-/** `count` text deltas of one session. */
+/** Creates `count` text deltas of one session. */
 export function deltas(count: number, sessionId = 's1', text = 'x'): TestRow[] {
   return Array.from({ length: count }, () => ({
     sessionId,
@@ -194,13 +194,13 @@ function insertion(row: TestRow, position: number): InStatement {
   };
 }
 
-/** What a statement of a writing job was given and gave at most: what it is given and gives is copied on the event loop. */
+/** The largest arguments and result of a write statement. Both are copied on the event loop. */
 export interface LargestStatement {
   argumentLength: number;
   rows: number;
 }
 
-/** Watches every write of a database from now on. */
+/** Tracks all further writes of a database. */
 export function largestStatement({ writes }: Database): LargestStatement {
   const largest: LargestStatement = { argumentLength: 0, rows: 0 };
   const see = (statements: InStatement[], results: ResultRows[]) => {
@@ -238,8 +238,8 @@ const VISIT = `
 `;
 
 /**
- * Another program reads a database file and closes it again. If it thinks itself the last one to use the file, SQLite
- * takes the log away: whoever has it open, but no lock on it any more, loses it.
+ * Opens and closes a database file in another process. If SQLite thinks that this was the last connection, it removes
+ * the write-ahead log: a server whose lock was lost then loses its log.
  */
 export function visitDatabase(path: string): void {
   execFileSync(process.execPath, ['-e', VISIT, driver, path]);

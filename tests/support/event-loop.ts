@@ -2,8 +2,9 @@ import { vi } from 'vitest';
 import { yieldToLoop } from '@/db/yield-to-loop';
 
 /**
- * Makes every piece of work one after which others are due a turn, however fast the machine, until mocks are restored.
- * @returns how many turns the event loop was given since
+ * Makes the event loop yield after every unit of work until mocks are restored.
+ *
+ * @returns the number of yields since
  */
 export function alwaysYield(): () => number {
   let now = performance.now();
@@ -15,11 +16,11 @@ export function alwaysYield(): () => number {
   return () => turns.mock.calls.length;
 }
 
-/** Some hundred milliseconds of counting. */
+/** A query that takes some hundred milliseconds. */
 export const LONG_SELECT = `WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < 2000000)
   SELECT max(n) AS n FROM count`;
 
-/** How many turns the event loop had until work was done. */
+/** Counts the event loop's turns until the work is done. */
 export async function turnsDuring(work: Promise<unknown>): Promise<number> {
   let turns = 0;
   let isDone = false;

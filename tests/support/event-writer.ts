@@ -123,7 +123,7 @@ export class EventWriter {
   }
 }
 
-/** A session of finished turns `r0`, `r1`, … of many heights, whose agent has the session's name. */
+/** Writes a session of finished turns `r0`, `r1`, … with various heights. The agent has the session's name. */
 export async function writeManyTurns(
   server: { url: string; token: string },
   session: string,
@@ -143,7 +143,7 @@ export const turnFailed = (runId: string, message: string): AgUiEvent[] => [
 export const permissionAsked = (id: string, title: string): AgUiEvent =>
   requestOpened({ request_id: id, kind: 'permission', tool_name: 'Bash', title, input: { command: 'ls' } });
 
-/** A request in the session `asks` and a failure in the session `fails`. @returns their agent `builder` */
+/** Writes a request in session `asks` and a failure in session `fails`. @returns their agent `builder` */
 export async function writeInbox(server: { url: string; token: string }): Promise<EventWriter> {
   const agent = new EventWriter(server, 'builder');
   await agent.write('asks', [

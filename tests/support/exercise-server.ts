@@ -8,10 +8,9 @@ import { FrameReader } from './frames';
 import type { InProcessTarget } from './ingest-target';
 
 /**
- * Asks a server for everything it has, sweeps it as its timers would, and asks of its agents what people can: whatever
- * was stored, nothing of this may fail.
+ * Runs every read, every timer's sweep and every user action. None may fail, whatever was stored.
  *
- * @returns each answer of 500 and above, and each sweep that threw
+ * @returns each response of 500 and above, and each sweep that threw
  */
 export async function exerciseServer(target: InProcessTarget): Promise<string[]> {
   const failures: string[] = [];
@@ -88,7 +87,7 @@ export async function exerciseServer(target: InProcessTarget): Promise<string[]>
   let laterMs = 0;
   const now = () => target.context.now() + laterMs;
   const server = { database: target.database, now, steady: now };
-  // one hub: messages expire only by a clock that has gone on undisturbed
+  // reuse one hub, because messages expire only on a continuous clock
   const hub = new CommandHub(server);
   for (laterMs of [0, 20_000, 40_000, 3_600_000, 30 * 86_400_000]) {
     await sweep('the sweep of commands', () => hub.sweep());

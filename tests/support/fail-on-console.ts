@@ -2,16 +2,16 @@ import { format } from 'node:util';
 import { afterAll, afterEach, beforeEach, type TestContext } from 'vitest';
 
 /**
- * A set-up file that fails whatever prints an error or a warning it does not expect: React's, Node's and lines of the
- * server's log. A test that expects one replaces the method (`vi.spyOn(console, 'error').mockImplementation(…)`) and
- * asserts on what was said.
+ * A setup file that fails tests which print an unexpected error or warning: from React, Node or the server's log. A
+ * test that expects one replaces the method (`vi.spyOn(console, 'error').mockImplementation(…)`) and asserts on the
+ * calls.
  */
 const METHODS = ['error', 'warn'] as const;
 const REAL = Symbol.for('interlude.console');
 
 type Console = Pick<typeof console, (typeof METHODS)[number]>;
 
-/** The methods as vitest made them: set-up files run once for each file of a worker. */
+/** vitest's methods, saved once, because setup files run once per test file. */
 const held = globalThis as { [REAL]?: Console };
 held[REAL] ??= { error: console.error, warn: console.warn };
 
@@ -21,13 +21,13 @@ for (const method of METHODS) console[method] = (...given) => void said.push(`co
 const warned = (warning: Error) => said.push(`process.emitWarning: ${warning.stack ?? warning.message}`);
 process.on('warning', warned);
 
-/** @throws Error with what was printed since the last call */
+/** @throws Error with the output since the last call */
 function expectQuiet(hasFailed: boolean): void {
   const lines = said;
   said = [];
   if (lines.length === 0) return;
   const text = lines.join('\n');
-  // it may say why
+  // it may explain the failure
   if (hasFailed) held[REAL]?.error(text);
   else throw new Error(`printed, and not expected:\n${text}`);
 }
@@ -36,11 +36,11 @@ beforeEach(() => expectQuiet(false));
 afterEach(({ task }: TestContext) => expectQuiet(task.result?.state === 'fail'));
 afterAll(() => {
   process.off('warning', warned);
-  // Printed while the file's servers closed: no test is at fault.
+  // Printed while the file's servers closed, after all tests.
   said = [];
 });
 
-/** React warns of elements that the browser does not know. happy-dom does not know this one, which browsers do. */
+/** React warns about unknown elements. happy-dom doesn't know `search`, unlike browsers. */
 if (typeof HTMLUnknownElement !== 'undefined') {
   Object.defineProperty(HTMLUnknownElement.prototype, Symbol.toStringTag, {
     configurable: true,

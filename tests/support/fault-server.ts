@@ -137,15 +137,15 @@ export class FaultServer {
 }
 
 /**
- * What a correct server keeps, in memory: per producer its epoch and the dense run of its records. It answers as
- * POST /events does, so that an outbox can be judged by what has arrived.
+ * An in-memory reference server: each producer's epoch and dense records. Responds like POST /events, so that tests can
+ * compare an outbox with what arrived.
  */
 class Ledger {
   readonly #producers = new Map<string, { epoch: number; lastSeq: number }>();
-  /** Everything that was accepted, in the order of its arrival. */
+  /** Accepted records in order of arrival. */
   readonly records: IngestRecord[] = [];
   duplicates = 0;
-  /** The server's clock, in epoch milliseconds; null if it takes an outbox of any time. */
+  /** The server's clock in epoch milliseconds; null accepts any epoch. */
   now: number | null = null;
 
   take(body: { producer: { id: string; epoch: number }; records: IngestRecord[] }): { status: number; body: unknown } {
@@ -177,17 +177,17 @@ class Ledger {
     return { status: 200, body: { ...answer, ackedSeq: state.lastSeq, position: String(this.records.length) } };
   }
 
-  /** As after its database was deleted. What it has had stays in `records`, for the test to look at. */
+  /** Simulates a deleted database. `records` keeps the earlier records for assertions. */
   forget(): void {
     this.#producers.clear();
   }
 
-  /** The texts of the log records, in the order of their arrival. */
+  /** Log messages in order of arrival. */
   get messages(): string[] {
     return this.records.flatMap((record) => (record.kind === 'log' ? [record.log.message] : []));
   }
 
-  /** How many records have been declared lost. */
+  /** Number of records declared lost. */
   get lost(): number {
     return this.records.reduce((sum, record) => sum + (record.kind === 'lost' ? record.lost.count : 0), 0);
   }

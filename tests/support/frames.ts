@@ -97,14 +97,14 @@ export function idsOf(frames: readonly Frame[]): number[] {
 
 type Wish = Partial<Omit<Subscription, 'topics'>>;
 
-/** A stream of a fan-out as its reader has it before reading: of these topics, of everything, from the beginning. */
+/** Opens an unread stream of these topics, with full scope, from the start. */
 export async function streamOf(fanOut: FanOut, names: readonly string[], wish: Wish = {}) {
   const topics = names.map((name) => parseTopic(name) as Topic);
   const { signal } = new AbortController();
   return streamToBody(await fanOut.subscribe({ topics, scope: EVERYTHING, after: 0, signal, ...wish }));
 }
 
-/** The same, read from now on. */
+/** The same, with a reader attached. */
 export async function listenTo(fanOut: FanOut, names: readonly string[], wish: Wish = {}): Promise<FrameReader> {
   return new FrameReader(await streamOf(fanOut, names, wish));
 }

@@ -1,4 +1,4 @@
-/** A text that costs a careless scanner, parser or layout far more than its length. */
+/** A text that costs a naive scanner, parser or layout far more than its length. */
 export interface HostileText {
   name: string;
   text: string;
@@ -6,9 +6,9 @@ export interface HostileText {
 
 const ESC = '\u001b';
 
-/** Each is repeated until the text is as long as asked for. */
+/** Units repeated up to the requested length. */
 const REPEATED: Record<string, string> = {
-  // carriage returns, escapes: what a terminal's reader walks
+  // carriage returns and escapes, scanned by terminal decoders
   'carriage returns': '\r',
   'carriage returns and signs': 'a\r',
   'lines of Windows': 'a\r\r\n',
@@ -22,7 +22,7 @@ const REPEATED: Record<string, string> = {
   'nothing but nulls': '\u0000',
   'bidi marks': 'a\u202e',
   'zero-width signs': '\u200b',
-  // white space and lines
+  // whitespace and lines
   spaces: ' ',
   'empty lines': '\n',
   'tabs and spaces': '\t ',
@@ -100,7 +100,7 @@ const REPEATED: Record<string, string> = {
   'brackets after equals signs': '=[',
 };
 
-/** Each has a beginning or an end that decides what its middle costs. */
+/** Texts whose head or tail determines the cost of the middle. */
 const FRAMED: Record<string, [head: string, middle: string, tail: string]> = {
   'eight-bit strings that no terminator ends': ['', '\u009d', `${ESC}A`],
   'spaces before a sign': ['a', ' ', 'b'],
@@ -125,8 +125,8 @@ const FRAMED: Record<string, [head: string, middle: string, tail: string]> = {
 };
 
 /**
- * The corpus of texts nobody writes by hand and any agent may: what is shown, parsed, searched and stored must cost no
- * more than its length, whichever of these it is.
+ * Texts that cost naive code more than their length. Showing, parsing, searching and storing any of them must take
+ * linear time.
  *
  * @param size the length of each, in UTF-16 units; none is longer
  */
@@ -143,18 +143,18 @@ function filled(unit: string, size: number): string {
   return unit.repeat(Math.max(0, Math.floor(size / unit.length)));
 }
 
-/** What one request may be given, in one ordinary record, that costs a careless page far more than what it holds. */
+/** A request input within the limits that costs a naive page far more than its size. */
 interface HostileInput {
   name: string;
   kind: 'permission' | 'question';
   input: Record<string, unknown>;
 }
 
-/** Zero widths by turns: each is a sign of its own. */
+/** Alternating zero-width characters; each gets its own label. */
 export const zeroWidthCharacters = (count: number): string =>
   Array.from({ length: count }, (_, at) => String.fromCharCode(0x200b + (at % 4))).join('');
 
-/** Names, values and options, each of them short enough where it stands alone. */
+/** Inputs with names, values and options, each short on its own. */
 export function hostileInputs(): HostileInput[] {
   const keys = (count: number, entry: (at: number) => [string, unknown]) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => entry(at)));

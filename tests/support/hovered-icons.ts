@@ -3,12 +3,12 @@ import { expect } from 'vitest';
 import { EventWriter } from './event-writer';
 import { taskStarted, toolCall, userTurn, wokenTurn } from './turn-events';
 
-/** The least contrast of an icon that is not text (WCAG 1.4.11). */
+/** Minimum contrast of a non-text icon (WCAG 1.4.11). */
 const LEAST_CONTRAST = 3;
 
 const CONTROLS = 'button:visible, [role=switch]:visible, [role=radio]:visible';
 
-/** A session with a call, a task, code and a failed hook, and so with all kinds of controls. */
+/** Writes a session with every kind of control: a call, a task, code and a failed hook. */
 export async function writeControls(server: { url: string; token: string }, session: string): Promise<void> {
   const agent = new EventWriter(server, session);
   await agent.write(session, [
@@ -21,7 +21,7 @@ export async function writeControls(server: { url: string; token: string }, sess
   await agent.failHook('Stop', 'exit 3: needle', session);
 }
 
-/** Moves the pointer over each enabled control: it keeps its icon and contrast, and one that is on keeps its background. */
+/** Hovers each enabled control. Expects its icon and contrast to stay, and the background of a pressed one. */
 export async function expectHoveredIcons(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
   await page.mouse.move(0, 0);
   await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
@@ -29,7 +29,7 @@ export async function expectHoveredIcons(page: Page, colorScheme: 'light' | 'dar
   let seen = 0;
   const controls = (await page.locator(CONTROLS).elementHandles()) as ElementHandle<Element>[];
   for (const control of controls) {
-    // lists change meanwhile: what has gone is not hovered
+    // lists may change meanwhile; skip removed controls
     if (!(await control.evaluate((element) => element.isConnected && element.checkVisibility()))) continue;
     const before = await iconOf(control);
     if (!before.isEnabled) continue;
@@ -44,7 +44,7 @@ export async function expectHoveredIcons(page: Page, colorScheme: 'light' | 'dar
   expect(seen).toBeGreaterThan(1);
 }
 
-/** The icon of a control, and its contrast to what is behind it. */
+/** A control's icon and its contrast with the background. */
 function iconOf(control: ElementHandle<Element>) {
   return control.evaluate((control) => {
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import type { Provider } from 'oidc-provider';
 
-/** What the provider knows of somebody, by their subject. */
+/** A user account. */
 export interface Account {
   name?: string;
   email?: string;
@@ -18,15 +18,15 @@ export interface Client {
   backChannelUrl?: string;
 }
 
-/** A real OpenID provider on loopback. Whoever visits it is `visitor`, without a screen. */
+/** A real OpenID provider on loopback. Signs in `visitor` without user interaction. */
 export class IdentityProvider {
   readonly accounts: Record<string, Account>;
-  /** Who signs in next; null declines. */
+  /** The next user to sign in; null denies consent. */
   visitor: string | null = null;
   givesRefreshTokens = true;
-  /** While true, the userinfo endpoint fails. */
+  /** Makes the userinfo endpoint fail. */
   hidesPeople = false;
-  /** How many refresh tokens came. */
+  /** Number of refresh requests. */
   refreshes = 0;
   #server: Server;
   #port: number;
@@ -41,7 +41,7 @@ export class IdentityProvider {
     const server = createServer();
     await listen(server, 0);
     const identity = new IdentityProvider(accounts, server);
-    // It says as it is loaded that it wants a newer Node, and a caller may not want to hear that.
+    // Suppress the import-time warning about the Node version.
     const { Provider } = await import('oidc-provider');
     const provider = new Provider(identity.issuer, await configurationOf(identity, clients));
     provider.on('grant.success', ({ oidc }) => {
@@ -67,7 +67,7 @@ export class IdentityProvider {
     await new Promise((closed) => this.#server.close(closed));
   }
 
-  /** At the same place, with all it knew. */
+  /** Restarts at the same address with the same state. */
   async startAgain(): Promise<void> {
     await listen(this.#server, this.#port);
   }
@@ -108,14 +108,14 @@ async function configurationOf(identity: IdentityProvider, clients: Client[]): P
       },
     },
     interactions: { url: (_: unknown, { uid }: { uid: string }) => `/visit/${uid}` },
-    /** An account that is removed is known no more: a refresh of its tokens is an `invalid_grant`. */
+    /** A removed account no longer exists: refreshing its tokens fails with `invalid_grant`. */
     findAccount: (_: unknown, sub: string) => {
       const account = identity.accounts[sub];
       return account && { accountId: sub, claims: () => ({ sub, ...account }) };
     },
     rotateRefreshToken: true,
     issueRefreshToken: async () => identity.givesRefreshTokens,
-    /** Nobody is asked whether they agree. */
+    /** Skips the consent screen. */
     loadExistingGrant: async ({ oidc }: GrantContext) => {
       const { client, session, provider } = oidc;
       const known = session.grantIdFor(client.clientId);
@@ -125,7 +125,7 @@ async function configurationOf(identity: IdentityProvider, clients: Client[]): P
       await grant.save();
       return grant;
     },
-    // Without its guard, which refuses to call loopback.
+    // Disables the guard against requests to loopback.
     fetch: (url: string, { dispatcher: _, ...options }: RequestInit & { dispatcher?: unknown }) => fetch(url, options),
     ttl: {
       AccessToken: 60,

@@ -8,35 +8,35 @@ import { killOnExit } from './kill-on-exit.mjs';
 import { reservePort } from './reserve-port.mjs';
 
 /**
- * The dashboard as a user starts it (`npm start`), on a port and a data directory of its own. The build must stand:
- * `npm test` makes it first.
+ * The dashboard as started by `npm start`, with its own port and data directory. Needs a build; `npm test` makes one
+ * first.
  */
 export interface LiveServer {
   url: string;
   token: string;
   dataDir: string;
-  /** Where its database is. */
+  /** URL of the database. */
   databaseUrl: string;
   readonly pid: number;
-  /** What it has said since it was started last. */
+  /** Output since the last start. */
   readonly output: string;
-  /** Power off: no signal handler runs. */
+  /** SIGKILL: no signal handler runs. */
   kill9(): Promise<void>;
-  /** Nobody reads what it says any more. */
+  /** Closes the reading end of its output. */
   unheard(): void;
-  /** Stands still, in the middle of whatever it does; whoever speaks to it waits. */
+  /** SIGSTOP: clients wait. */
   freeze(): void;
   thaw(): void;
-  /** Starts it again, at the same place with the same data. */
+  /** Restarts on the same port with the same data. */
   restart(): Promise<void>;
-  /** Sends it a signal. @returns how it ended, and after how long */
+  /** Sends a signal. @returns the exit code and the time until exit */
   signal(name: NodeJS.Signals): Promise<{ exitCode: number | null; afterMs: number }>;
-  /** Ends it as Ctrl-C does and removes its data. */
+  /** Stops it as Ctrl-C does and removes its data. */
   stop(): Promise<void>;
 }
 
 export interface LiveServerOptions {
-  /** Kept at the end when given. */
+  /** Not removed at the end if given. */
   dataDir?: string;
   port?: number;
   token?: string;
@@ -112,7 +112,7 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
   };
 }
 
-/** start.mjs writes its address once it answers; one that names another process is left over from a killed one. */
+/** start.mjs writes its address once it responds. An entry with another pid is a leftover of a killed process. */
 async function isAnnounced(dataDir: string, child: ChildProcess): Promise<boolean> {
   const text = await readFile(join(dataDir, 'server.json'), 'utf8').catch(() => '{}');
   return (JSON.parse(text) as { pid?: number }).pid === child.pid;
@@ -132,12 +132,12 @@ function withoutInterlude(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 const PROGRAM = fileURLToPath(new URL('../../node_modules/next/dist/bin/next', import.meta.url));
 
-/** `next start` of the build that stands, as on a host of its own kind: no front door stands before Next. */
+/** `next start` with the existing build and without the front door, as on other hosts. */
 interface NextServer {
   url: string;
   token: string;
   dataDir: string;
-  /** Ends it as a host does and removes its data. */
+  /** Stops it as a host does and removes its data. */
   stop(): Promise<void>;
 }
 

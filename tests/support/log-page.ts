@@ -5,12 +5,12 @@ import { LogWriter } from './log-writer';
 import { adaptRecording } from './recordings';
 import { userTurn } from './turn-events';
 
-/** The box of an agent's log. The server's markup, which is busy until the browser replaces it, is not it. */
+/** An agent's log box. Excludes the server-rendered markup, which stays busy until hydration. */
 export function logOf(page: Page): Locator {
   return page.getByRole('log', { name: 'Agent log' }).and(page.locator(':not([aria-busy])'));
 }
 
-/** The first line with this text that is laid out. */
+/** The first rendered line with this text. */
 export function lineOf(page: Page, text: string | RegExp): Locator {
   return logOf(page).locator('[data-line]').filter({ hasText: text }).first();
 }
@@ -19,12 +19,12 @@ export function followSwitch(page: Page): Locator {
   return page.getByRole('switch', { name: 'Follow' });
 }
 
-/** Pixels between the lower edge of what is in view and the end of the log. */
+/** Pixels from the lower edge of the viewport to the end of the log. */
 export function distanceFromEnd(page: Page): Promise<number> {
   return logOf(page).evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
 }
 
-/** The first `line <number>` that is in view as a whole, and its place in the box, in pixels. */
+/** The first fully visible `line <number>` and its offset in pixels. */
 export function firstSeen(page: Page): Promise<{ text: string; top: number }> {
   return logOf(page).evaluate((log) => {
     const edge = log.getBoundingClientRect().top;
@@ -39,7 +39,7 @@ export function firstSeen(page: Page): Promise<{ text: string; top: number }> {
   });
 }
 
-/** The numbers of the `line <number>` rows that are laid out, from top to bottom; NaN for one that is not loaded. */
+/** Numbers of the rendered `line <number>` rows, top to bottom; NaN for rows not loaded. */
 export async function shownNumbers(page: Page): Promise<number[]> {
   return logOf(page)
     .locator('[data-row]')
@@ -51,7 +51,7 @@ export async function shownNumbers(page: Page): Promise<number[]> {
     );
 }
 
-/** Scrolls to a share of the log's height, as its scrollbar does. */
+/** Scrolls to a fraction of the log's height, as its scrollbar does. */
 export function scrollToShare(page: Page, share: number): Promise<void> {
   return logOf(page).evaluate(
     (log, part) => log.scrollTo({ top: (log.scrollHeight - log.clientHeight) * part }),
@@ -59,10 +59,10 @@ export function scrollToShare(page: Page, share: number): Promise<void> {
   );
 }
 
-/** Milliseconds between two lines of a recorded session's log. */
+/** Milliseconds between lines of a recorded session's log. */
 const TICK_MS = 400;
 
-/** Milliseconds between the starts of two turns of a long session. Each runs for half of it. */
+/** Milliseconds between turn starts in a long session. Each turn takes half of it. */
 const EVERY_MS = 2_000;
 
 interface Server {
@@ -70,7 +70,7 @@ interface Server {
   token: string;
 }
 
-/** A session from a recording, with a log of its agent `<session>-deployer` from before its beginning to after its end. */
+/** Writes a recorded session and a log of its agent `<session>-deployer` that starts before it and ends after it. */
 export async function writeRecorded(server: Server, session: string): Promise<void> {
   const agentId = `${session}-deployer`;
   const told = adaptRecording('demo/deploy-watch', session).flatMap(({ at, events }) =>
@@ -87,7 +87,7 @@ export async function writeRecorded(server: Server, session: string): Promise<vo
   );
 }
 
-/** A session of `turns` turns named `r<number>`, with two lines for each in the log of its agent `<session>-patient`. */
+/** Writes a session with turns `r<number>` and two log lines per turn from its agent `<session>-patient`. */
 export async function writeLong(server: Server, session: string, turns: number): Promise<void> {
   const agentId = `${session}-patient`;
   const beganAt = Date.now() - turns * EVERY_MS;
@@ -110,7 +110,7 @@ export async function writeLong(server: Server, session: string, turns: number):
 export const panelOf = (page: Page) => page.getByRole('region', { name: 'Log' });
 export const showInLog = (place: Locator) => place.getByRole('button', { name: /^Show in log: / }).first();
 
-/** The `tick at` times of the lines that are laid out, and which of them are shaded. */
+/** The rendered `tick at` times, and which of them are shaded. */
 export function ticks(page: Page): Promise<{ at: number; shaded: boolean }[]> {
   return logOf(page)
     .locator('[data-line]')
@@ -122,7 +122,7 @@ export function ticks(page: Page): Promise<{ at: number; shaded: boolean }[]> {
     );
 }
 
-/** Resolves once the beginning of the span is in view, with exactly its lines shaded. */
+/** Resolves once the span's start is in view and exactly its lines are shaded. */
 export async function expectShaded(page: Page, from: number, to: number): Promise<void> {
   await expect
     .poll(async () => {
@@ -135,7 +135,7 @@ export async function expectShaded(page: Page, from: number, to: number): Promis
   await expect.poll(() => isInView(first, logOf(page))).toBe(true);
 }
 
-/** Resolves with true if a row is within a box as a whole. */
+/** True if a row is completely inside a box. */
 export async function isInView(row: Locator, box: Locator): Promise<boolean> {
   const [inner, outer] = [await row.boundingBox(), await box.boundingBox()];
   return inner !== null && outer !== null && inner.y >= outer.y - 1 && inner.y + inner.height <= outer.y + outer.height;

@@ -32,8 +32,8 @@ interface PageRange {
 const OWNER = { sessionId: 's1', agentId: 'a1' };
 
 /**
- * What the database does with placements, without a database: rows with a turn, moves, folded deltas. The reference for
- * the projections' own properties; ingest is held to the same ones against libSQL.
+ * An in-memory model of how the database applies placements: rows with a turn, moves, folded deltas. Reference for the
+ * projections' own properties; ingest is tested against the same ones on libSQL.
  */
 export class MemoryLog {
   rows: Row[] = [];
@@ -45,14 +45,14 @@ export class MemoryLog {
   #position = 0;
   #removed: RemovedHistory | undefined;
 
-  /** Appends a batch. @returns the entries as a live subscriber sees them */
+  /** Appends a batch. @returns the entries as a live subscriber receives them */
   append(events: readonly AgUiEvent[], at = 1_000): EventEntry[] {
     const entries = events.map((event): EventEntry => {
       this.#position += 1;
       const position = String(this.#position);
       return { position, occurredAt: at + this.#position, receivedAt: at, event: stamped(event, position) };
     });
-    // Positions are shared with other rows: leave holes as the server does.
+    // Other rows share the position counter, so leave gaps as the server does.
     this.#position += 3;
     const { places, placements } = placeEvents(this.places, entries);
     this.places = places;
@@ -85,8 +85,8 @@ export class MemoryLog {
   }
 
   /**
-   * Removes the turns that began in the first so many percent of all positions, as retention does, whoever waits for
-   * them. @returns what a live subscriber sees of it
+   * Removes turns that started in the first `percent` of all positions, as retention does, regardless of pending
+   * replies. @returns the entries that a live subscriber receives
    */
   remove(percent: number): EventEntry[] {
     const at = ({ position }: { position: string }) => Number(position);
@@ -111,12 +111,12 @@ export class MemoryLog {
     return told;
   }
 
-  /** Whether events after a position are missing. */
+  /** True if events after a position are missing. */
   hasGapAfter(position: string): boolean {
     return position !== '0' && comparePositions(position, this.#removed?.upTo ?? '0') < 0;
   }
 
-  /** The newest page, of so many turns; `before` a position an older one, which comes without places. */
+  /** Returns the newest page, or with `before` an older one, which has no placements. */
   page({ before = null, limit = Number.POSITIVE_INFINITY }: PageRange = {}): TranscriptPage {
     const headers = [...this.headers.values()]
       .filter(({ position }) => before === null || comparePositions(position, before) < 0)
@@ -133,7 +133,7 @@ export class MemoryLog {
     return { position: String(this.#position), hasMore: first > 0, turns, ...places, ...removed };
   }
 
-  /** The events after a position as a resuming subscriber gets them. */
+  /** Events after a position, as a resuming subscriber receives them. */
   after(position: string): EventEntry[] {
     return this.rows.map((row) => row.entry).filter((entry) => comparePositions(entry.position, position) > 0);
   }
@@ -160,7 +160,7 @@ export class MemoryLog {
   }
 }
 
-/** As the server stamps a request, which here is another one each time. */
+/** Adds a unique request digest, as the server does. */
 function stamped(event: AgUiEvent, position: string): AgUiEvent {
   if (customName(event) !== CUSTOM.requestOpened) return event;
   return { ...event, value: { ...customValue(event), digest: `digest ${position}`, opened_position: position } };

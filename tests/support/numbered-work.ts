@@ -2,11 +2,11 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
 
 /**
- * What one agent does, numbered, as a pure function of its number: a runner that was killed goes on with the next
- * record, and a test knows without asking anybody what must have arrived.
+ * One agent's numbered work as a pure function of the step number. A restarted runner continues with the next record,
+ * and a test can compute what must arrive.
  *
- * Step n of an agent, in one of its two sessions: a question, a turn that answers in deltas, calls a tool and leaves a
- * task behind; the task's end; the between-run turn it causes; a log line.
+ * Step n, in one of two sessions: a question; a turn that answers in deltas, calls a tool and starts a task; the task's
+ * end; the between-run turn that it causes; a log line.
  */
 export interface Step {
   sessionId: string;
@@ -57,7 +57,7 @@ export function stepOf(agentId: string, n: number): Step {
   return { sessionId, records: [...records, { kind: 'log', agentId, occurredAt: START + n * 100 + 99, log }] };
 }
 
-/** What the agent answers in step n, delta by delta. */
+/** The answer of step n, by delta. */
 export function deltasOf(n: number): string[] {
   return Array.from({ length: 3 + (n % 7) }, (_, at) => `${n}.${at} `);
 }

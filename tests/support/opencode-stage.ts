@@ -17,34 +17,31 @@ const PROGRAM = `opencode-${process.platform}-${process.arch}-baseline/bin/openc
 const AGENTS = process.env.INTERLUDE_TEST_AGENTS_DIR;
 const PROGRAM_PATH = join(AGENTS ?? '', 'opencode', 'node_modules', PROGRAM);
 
-/** @returns why the real OpenCode can't be run here, or null */
+/** @returns why the real OpenCode can't run here, or null */
 export function missingOpencode(): string | null {
   if (AGENTS === undefined) return 'INTERLUDE_TEST_AGENTS_DIR is not set';
   return existsSync(PROGRAM_PATH) ? null : `${PROGRAM} is not installed`;
 }
 
-/**
- * The real OpenCode, with a project, a home and a scripted model of its own, and the real runner beside it. The
- * dashboard is the one given.
- */
+/** The real OpenCode with an isolated project and home and a scripted model, and the real runner. */
 export interface OpencodeStage {
   sessionId: string;
   operator: Operator;
-  /** Starts a runner, also after one that was killed. Resolves when it follows OpenCode. */
+  /** Starts a runner, or restarts one after a kill. Resolves when it follows OpenCode. */
   runner(...args: string[]): Promise<CliRun>;
-  /** Ends it as kill -9 does. */
+  /** SIGKILL for the runner. */
   killRunner(): Promise<void>;
-  /** The server's process is killed. */
+  /** Kills the server's process. */
   killServer(): Promise<void>;
   startServer(): Promise<void>;
-  /** Between the runner and the server. */
+  /** Proxy between runner and server. */
   line: BreakableProxy;
-  /** Makes one more session. */
+  /** Creates another session. */
   another(): Promise<Operator>;
-  /** As a terminal that is attached to the server. */
+  /** Acts as a terminal attached to the server. */
   terminal: {
     say(text: string): Promise<void>;
-    /** Resolves once nothing runs. */
+    /** Resolves once all sessions are idle. */
     idle(): Promise<void>;
   };
 }
@@ -112,7 +109,7 @@ export async function opencodeStage(
       const started = startCli(['runner', 'opencode', ...about, ...args], env);
       run = started;
       await new Promise<void>((resolve, reject) => {
-        // Of the one session that was named its address is told.
+        // The runner prints the address of a named session.
         started.process.stdout?.once('data', () => resolve());
         started.process.stderr?.on('data', (text) => String(text).includes('follows the sessions') && resolve());
         void started.ended.then((ended) => reject(new Error(`the runner ended: ${JSON.stringify(ended)}`)));

@@ -19,7 +19,7 @@ type LocalServer = Pick<LiveServer, 'url' | 'token' | 'dataDir'>;
 const fileOf = (recording: string) =>
   fileURLToPath(new URL(`../fixtures/recordings/${recording}.jsonl`, import.meta.url));
 
-/** A recording on its way to a server, in a process of its own, as `interlude replay` sends it. */
+/** Starts `interlude replay` as a process. */
 export function startReplay(
   server: LocalServer,
   recording: string,
@@ -34,8 +34,8 @@ export function startReplay(
 }
 
 /**
- * Sends a recording without any wait through the adapter and an outbox, in this process. Resolves when the server has
- * acknowledged all of it. @returns the session's id, after the recording's name unless given
+ * Sends a recording without pauses through the adapter and an outbox, in this process. Resolves when the server has
+ * acknowledged everything. @returns the session id; default: the recording's name
  */
 export async function playRecording(server: LocalServer, recording: string, session?: string): Promise<string> {
   const sessionId = session ?? recording.replaceAll('/', '-');
@@ -68,28 +68,28 @@ export async function playRecording(server: LocalServer, recording: string, sess
   return sessionId;
 }
 
-/** All recordings of the SDK and of the demo, by their names below tests/fixtures/recordings. */
+/** All SDK and demo recordings, by path in tests/fixtures/recordings. */
 export const RECORDINGS = ['', 'demo/'].flatMap((folder) =>
   readdirSync(new URL(`../fixtures/recordings/${folder}`, import.meta.url))
     .filter((file) => file.endsWith('.jsonl'))
     .map((file) => `${folder}${file.replace(/\.jsonl$/, '')}`),
 );
 
-/** Background tasks that end together, and a turn that was interrupted: those that `npm test` plays. */
+/** Recordings played by `npm test`: tasks that end together, and an interrupted turn. */
 export const FEW_RECORDINGS = ['demo/triple', 'demo/interrupted'];
 
-/** Lays out a whole recording at once. */
+/** A window tall enough to render a whole recording. */
 export const HIGH = { width: 1280, height: 5_000 };
 
 /**
- * Plays a recording while a tab shows its session, and compares the tab with one that loads the session afterwards.
+ * Plays a recording while a tab shows its session. Expects the tab to equal one that loads the session afterwards.
  *
- * @param watched in a window of the size HIGH
+ * @param watched a tab of the size HIGH
  */
 export async function expectLiveIsReloaded(it: Visit, watched: Page, recording: string): Promise<void> {
   const session = `reloaded-${recording.replaceAll('/', '-')}`;
   await new EventWriter(it.server, `agent-${session}`).arrive(session);
-  // a tab behind another draws once a second
+  // a background tab renders once a second
   await watched.bringToFront();
   await watched.locator(`nav a[href="/sessions/${session}"]`).click();
   await watched.waitForURL(`**/sessions/${session}`);
@@ -102,12 +102,12 @@ export async function expectLiveIsReloaded(it: Visit, watched: Page, recording: 
   await reloaded.setViewportSize(HIGH);
   await reloaded.goto(`${it.server.url}/sessions/${session}`);
   await expect.poll(() => shownTurns(reloaded)).toHaveLength(stored.turns.length);
-  // pending replies come a moment after the page, to either tab
+  // pending replies arrive shortly after the page in both tabs
   await expect.poll(() => differing(watched, reloaded)).toEqual([]);
   await reloaded.close();
 }
 
-/** The turns that two pages show differently, each as both have it. */
+/** Turns that differ between two pages, in both versions. */
 async function differing(one: Page, other: Page): Promise<unknown[]> {
   const [ours, theirs] = [await shownTurns(one), await shownTurns(other)];
   const pairs = ours.map((turn, at) => [turn, theirs[at]]);

@@ -15,7 +15,7 @@ import { dumpDatabase } from './database';
 import { stepOf } from './numbered-work';
 import { tempDir } from './temp-dir';
 
-/** A dashboard with something in nearly every table, on a file unless an address is given; and an agent that can go on. */
+/** A dashboard with rows in nearly every table, on a file unless a URL is given, and an agent that can continue. */
 export class PopulatedDatabase {
   readonly stage: AccessStage;
   readonly agentId = 'worker';
@@ -26,7 +26,7 @@ export class PopulatedDatabase {
     this.stage = stage;
   }
 
-  /** @param env of the dashboard */
+  /** @param env the dashboard's environment */
   static async start(env: Record<string, string> = {}): Promise<PopulatedDatabase> {
     const used = new PopulatedDatabase(await AccessStage.start({ env }));
     await used.work(12);
@@ -38,12 +38,12 @@ export class PopulatedDatabase {
     return `${this.stage.dataDir}/interlude.db`;
   }
 
-  /** For the command line on the same machine. */
+  /** Environment for the command line on the same machine. */
   get env(): Record<string, string> {
     return { INTERLUDE_DATA_DIR: this.stage.dataDir };
   }
 
-  /** Does the next steps, each in a request of its own. @returns the last acknowledged `seq` */
+  /** Performs the next steps, one request each. @returns the last acknowledged `seq` */
   async work(steps: number): Promise<number> {
     for (let done = 0; done < steps; done += 1) {
       this.#step += 1;
@@ -73,15 +73,15 @@ export class PopulatedDatabase {
     await this.send([
       ...Array.from({ length: 600 }, (_, at) => line(`needle-${at} in a stack of hay`)),
       line('claude hook failed: exit code 1'),
-      // Otherwise the server writes after two minutes that the agent is silent, while a slow test compares rows.
+      // Otherwise the server reports the agent as silent after two minutes, which changes rows during a slow test.
       { kind: 'status', agentId: this.agentId, occurredAt: Date.now(), status: { everyMs: MAX_EVERY_MS } },
     ]);
     await this.settle();
-    // what was removed leaves its mark in the search table
+    // removed rows leave tombstones in the search table
     await this.#keeper().retain();
   }
 
-  /** Indexes the log to its end. Otherwise the dashboard does so a moment later, while a test compares rows. */
+  /** Indexes the whole log now. Otherwise the dashboard does so shortly after, while a test compares rows. */
   async settle(): Promise<void> {
     const { reader } = this.stage.parts.database;
     do await this.#keeper().indexAll();

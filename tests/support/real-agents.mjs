@@ -8,13 +8,13 @@ import { root } from '../../lib/launch/paths.mjs';
 import { loadTypescript } from '../../lib/launch/typescript.mjs';
 
 /**
- * The real agents for the tests that run them: pinned, each in a folder of its own below the cache, installed once and
- * only when these tests are asked for. Node 22 is among them, as a package, for the agents that want it.
+ * Real agents for tests: pinned versions, each in its own cache folder, installed once and on demand. Includes Node 22
+ * as a package for agents that require it.
  */
 
 /**
- * By the name of the folder. npm takes an older version without a word where the newest does not fit the Node that
- * runs, so each has its version.
+ * By folder name. Versions are pinned because npm silently installs an older version if the latest doesn't support the
+ * current Node.
  *
  * @type {Record<string, { spec: string, megabytes: number }>}
  */
@@ -32,12 +32,12 @@ export const REAL_AGENTS = {
 const LIMIT_MS = 300_000;
 const MARK = '.installed';
 
-/** The folder in which each agent has a folder of its own. */
+/** Parent folder of all agents. */
 export function agentsFolder() {
   return process.env.INTERLUDE_TEST_AGENTS_DIR ?? join(root, 'node_modules', '.cache', 'interlude-real-agents');
 }
 
-/** The names of the agents that are installed. */
+/** Names of installed agents. */
 export function installedAgents() {
   return Object.keys(REAL_AGENTS).filter((name) => existsSync(join(agentsFolder(), name, MARK)));
 }

@@ -18,7 +18,7 @@ import { expect } from 'vitest';
 
 const FOLDER = 'tests/fixtures/recordings';
 
-/** The recordings of a kind, by name. */
+/** Names of a kind's recordings. */
 export function recordingsOf(kind: string): string[] {
   return readdirSync(`${FOLDER}/${kind}`)
     .filter((file) => file.endsWith('.jsonl'))
@@ -39,9 +39,9 @@ export function recordedLines(kind: string, name: string): RecordedLine[] {
 export const CUT: WireEnd = { reason: 'the recording ends here' };
 
 /**
- * What the adapter of a kind tells of these lines, time passing between them as it did.
+ * Plays lines through a kind's adapter with the recorded timing.
  *
- * @param end how it ends behind the last line; null: it goes on
+ * @param end how the agent ends after the last line; null: it keeps running
  */
 export function playRecorded(kind: string, lines: readonly RecordedLine[], end: WireEnd | null = CUT): EmittedEvent[] {
   let runs = 0;
@@ -65,9 +65,9 @@ export function playRecorded(kind: string, lines: readonly RecordedLine[], end: 
 }
 
 /**
- * What holds of everything an adapter tells, wherever its recording was cut: records that the server takes; turns that
- * open and close one after the other; texts, thoughts and calls that begin once and end; every task and request with
- * one end; nothing open behind the end of the process.
+ * Asserts invariants of an adapter's events, wherever the recording was cut: records that the server accepts; turns
+ * that open and close in sequence; texts, reasoning and calls that start once and end; exactly one end per task and
+ * request; nothing open after the process ends.
  */
 export function expectSound(told: readonly EmittedEvent[]): void {
   const once = new Set<string>();
@@ -126,7 +126,7 @@ export function expectSound(told: readonly EmittedEvent[]): void {
         if (event.name === 'task:started') begins('task', `${value.task_id} ${value.run_id ?? ''}`);
         if (event.name === 'task:completed') {
           const named = open.delete(`task ${in_(`${value.task_id} ${value.run_id ?? ''}`)}`);
-          // A run that began without a name is the one that its end names.
+          // A run that started without an id takes the id of its end.
           if (!named) open.delete(`task ${in_(`${value.task_id} `)}`);
         }
         if (event.name === 'request:opened') {
@@ -140,7 +140,7 @@ export function expectSound(told: readonly EmittedEvent[]): void {
   expect([...open], 'something is open at the end').toEqual([]);
 }
 
-/** What was told, a line each, with deltas in one: what golden files hold. */
+/** Renders events as lines with deltas merged, as in golden files. */
 export function eventLines(told: readonly EmittedEvent[]): string {
   const lines: string[] = [];
   const growing: { now: { key: string; text: string } | null } = { now: null };
@@ -170,7 +170,7 @@ export function eventLines(told: readonly EmittedEvent[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A recorded session of Claude Code in a terminal: what its hooks were given and what its transcripts gained. */
+/** A recorded terminal session of Claude Code: hook inputs and transcript lines. */
 export type TerminalStep =
   | { kind: 'hook'; event: string; input: Record<string, unknown> }
   | { kind: 'line'; sessionId: string; file: string; text: string };
@@ -178,7 +178,7 @@ export type TerminalStep =
 const folder = fileURLToPath(new URL('../fixtures/recordings/hooks/', import.meta.url));
 const PROJECTS = '/home/agent/config/projects/';
 
-/** @param home where the transcripts are written instead */
+/** @param home replaces the recorded home in transcript paths */
 export function readTerminalRecording(name: string, home: string): TerminalStep[] {
   const text = readFileSync(join(folder, `${name}.jsonl`), 'utf8').replaceAll(PROJECTS, `${home}/`);
   return text
@@ -195,7 +195,7 @@ export function readTerminalRecording(name: string, home: string): TerminalStep[
     });
 }
 
-/** @param madeAt instead of when it was recorded, epoch milliseconds: hooks that run beside it run then */
+/** @param madeAt replaces the recorded time (epoch milliseconds), to match hooks that run now */
 export function writeLine({ file, text }: { file: string; text: string }, madeAt: number | null = null): void {
   mkdirSync(dirname(file), { recursive: true });
   const timestamp = madeAt === null ? '$&' : `"timestamp":"${new Date(madeAt).toISOString()}"`;
@@ -213,7 +213,7 @@ export function recordingLines(file: string): RecordingLine[] {
     });
 }
 
-/** A recording through the Claude adapter, one group of events for each line of it. */
+/** Runs a recording through the Claude adapter. One group of events per line. */
 export function adaptRecording(file: string, sessionId = 's1'): { at: number; events: AgUiEvent[] }[] {
   let runs = 0;
   const adapter = new ClaudeAdapter({ sessionId, newRunId: () => `r${++runs}` });
@@ -224,7 +224,7 @@ export function adaptRecording(file: string, sessionId = 's1'): { at: number; ev
   }));
 }
 
-/** Every text the agent itself (no subagent) said, as the recording's whole messages have it, in order. */
+/** The agent's own texts (without subagents) from the recording's complete messages, in order. */
 export function assistantTexts(file: string): string[] {
   return recordingLines(file).flatMap(({ src, msg }) => {
     const message = msg as {

@@ -1,17 +1,16 @@
 import { createServer } from 'node:net';
 
 /**
- * Below what systems hand out by themselves (from 32,768 on Linux, 49,152 elsewhere). A port they hand out is no port to
- * leave and come back to: another server is given it meanwhile, or a client that tries it again and again is given it as
- * its own, and is connected to itself.
+ * Below the ephemeral range (from 32,768 on Linux, 49,152 elsewhere). The system may assign an ephemeral port to
+ * another server while this one is down, or to a reconnecting client, which then connects to itself.
  */
 const [FIRST, BLOCKS, PORTS_OF_A_BLOCK] = [11_000, 1_000, 20];
 
-/** Processes that run at the same time have process ids close to each other, so each looks in another block first. */
+/** Concurrent processes have adjacent process ids, so each starts in a different block. */
 let next = (process.pid % BLOCKS) * PORTS_OF_A_BLOCK;
 
 /**
- * A port of 127.0.0.1 that is free and stays ours when we stop listening on it for a while.
+ * Returns a free port of 127.0.0.1 that can be closed and reopened.
  *
  * @returns {Promise<number>}
  */

@@ -10,7 +10,7 @@ import { withDeadline } from './timeouts';
 import { startBundled } from './typescript-process';
 import { Watcher } from './watcher';
 
-/** A server under load: runners at numbered work, each a process with an outbox, and a dashboard that watches them. */
+/** A server under load: runner processes with numbered work and outboxes, and a watching dashboard. */
 export interface Scene {
   server: LiveServer;
   random: Random;
@@ -23,7 +23,9 @@ export async function startScene(name: string, server: LiveServer, agentIds: str
   return scene as Scene;
 }
 
-/** The same with several servers of one database: a dashboard watches each, and the runners write to one after the other. */
+/**
+ * The same with several servers on one database. A dashboard watches each, and the runners are spread over the servers.
+ */
 export async function startScenes(name: string, servers: LiveServer[], agentIds: string[]): Promise<Scene[]> {
   const random = seededRandom(name);
   const folder = await tempDir();
@@ -42,14 +44,14 @@ export async function startScenes(name: string, servers: LiveServer[], agentIds:
   return scenes;
 }
 
-/** Resolves when something was stored, and something of it was seen, since the call. */
+/** Resolves once a record has been stored and an event seen since the call. */
 export async function untilUnderLoad({ runners, watcher }: Scene): Promise<void> {
   const seen = watcher.events.length;
   const stored = Promise.any(runners.map((runner) => runner.progress()));
   await Promise.all([stored, watcher.until(() => watcher.events.length > seen)]);
 }
 
-/** Lets the runners end their work, and looks everywhere whether it arrived once and in order. */
+/** Finishes the runners' work and verifies that it arrived once and in order everywhere. */
 export async function verifyDelivery(...scenes: Scene[]): Promise<void> {
   const steps = new Map<string, number>();
   const runners = scenes[0]?.runners ?? [];
@@ -63,16 +65,16 @@ export async function verifyDelivery(...scenes: Scene[]): Promise<void> {
 
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A runner that has only just begun has nothing to judge: some steps in each of its sessions. */
+/** Minimum records before a runner's work can be verified: some steps in each session. */
 const FEWEST_RECORDS = [1, 2, 3, 4].reduce((sum, n) => sum + stepOf('any', n).records.length, 0);
 
-/** A runner of numbered work as a process of its own, which is started again as often as it is killed. */
+/** A runner process with numbered work, restarted after each kill. */
 class WorkRunner {
   readonly agentId: string;
   readonly #start: () => ChildProcess;
   #child: ChildProcess;
   #acknowledged = 0;
-  /** What its outbox last said of itself. */
+  /** The outbox's last reported state. */
   #outbox = 'has not spoken yet';
   #steps: number | null = null;
   #finishing = false;
@@ -88,18 +90,18 @@ class WorkRunner {
     this.#child = this.#launch();
   }
 
-  /** Resolves once the server has acknowledged something more than at the call. */
+  /** Resolves once the server has acknowledged another record. */
   async progress(): Promise<void> {
     const before = this.#acknowledged;
     await this.#until(() => this.#acknowledged > before);
   }
 
-  /** Something says the server is back. */
+  /** Tells the runner to retry now. */
   kick(): void {
     if (this.#child.connected) this.#child.send('kick');
   }
 
-  /** Power off, and on again. */
+  /** Sends SIGKILL and restarts. */
   async kill9(): Promise<void> {
     const child = this.#child;
     const gone = new Promise((resolve) => child.once('exit', resolve));
@@ -108,7 +110,7 @@ class WorkRunner {
     this.#child = this.#launch();
   }
 
-  /** @returns how many steps it has done, in both of its sessions, once all of it is acknowledged */
+  /** @returns the number of completed steps in both sessions, once all records are acknowledged */
   async finish(): Promise<number> {
     await this.#until(() => this.#acknowledged >= FEWEST_RECORDS);
     this.#finishing = true;
@@ -117,7 +119,7 @@ class WorkRunner {
     return this.#steps ?? 0;
   }
 
-  /** Ends it wherever it is. */
+  /** Kills the runner. */
   end(): void {
     this.#child.removeAllListeners('exit');
     this.#child.kill('SIGKILL');

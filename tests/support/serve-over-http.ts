@@ -4,9 +4,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 /**
- * A server of this process on a port, for what only speaks HTTP.
+ * Serves an in-process server on a port.
  *
- * @param target `origin`: the name it is to be called by; without one, the name it is called by
+ * @param target `origin`: the server's public name; default: the local address
  */
 export async function serveOverHttp(target: {
   origin?: string;
@@ -31,7 +31,7 @@ export async function serveOverHttp(target: {
       response.destroy();
     }
   });
-  // Where client and server are one process, and that is held up, the one uses a connection as the other closes it.
+  // If client and server share a blocked process, one may reuse a connection that the other is closing.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

@@ -14,7 +14,7 @@ export const VIEWER_SECRET = `ils_${'v'.repeat(43)}`;
 
 const CHANGED = 'UPDATE access SET version = version + 1';
 
-/** Adds Lena, an admin, and Tom, who is signed in as a viewer. @returns removes both */
+/** Adds Lena, an admin, and Tom, a signed-in viewer. @returns removes both */
 export async function addMembers({ databaseUrl }: { databaseUrl: string }): Promise<() => Promise<void>> {
   const database = createClient({ url: databaseUrl });
   const now = Date.now();
@@ -38,7 +38,7 @@ export async function addMembers({ databaseUrl }: { databaseUrl: string }): Prom
   };
 }
 
-/** Signs an operator in once more, who is added first if nobody has that id. @returns the session cookie's value */
+/** Creates a sign-in for an operator, and the member if missing. @returns the session cookie's value */
 export async function signInOperator({ databaseUrl }: { databaseUrl: string }, id: string): Promise<string> {
   const database = createClient({ url: databaseUrl });
   const secret = makeSecret('session');
@@ -60,14 +60,14 @@ export async function signInOperator({ databaseUrl }: { databaseUrl: string }, i
   return secret;
 }
 
-/** Asks a server for a new sign-in link. @param origin the address that the link begins with */
+/** Creates a sign-in link. @param origin start of the link */
 export async function newSignInLink(server: { url: string; token: string }, origin = server.url): Promise<string> {
   const headers = { authorization: `Bearer ${server.token}` };
   const answer = await fetch(`${server.url}/api/v1/sign-in-codes`, { method: 'POST', headers });
   return `${origin}${((await answer.json()) as SignInCode).path}`;
 }
 
-/** Serves a page of another site until the end of the test. @returns its address */
+/** Serves a cross-site page until the test ends. @returns its URL */
 export async function anotherSite(html: string): Promise<string> {
   const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html));
   site.listen(0, '127.0.0.1');
@@ -81,13 +81,13 @@ export async function anotherSite(html: string): Promise<string> {
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Removes, as another process at the same database does, all that was received before a time and is not open. */
+/** Removes closed rows received before a time, as another process on the same database does. */
 export function removeTurnsBefore(server: { databaseUrl: string }, time: number): Promise<void> {
   const now = Date.now();
   return retain(server, now, { INTERLUDE_RETENTION_DAYS: String((now - time) / DAY_MS) });
 }
 
-/** Removes, in the same way, what the audit has until now, as if it were that many days later. */
+/** Removes all current audit entries in the same way, as if that many days had passed. */
 export function removeAuditLater(server: { databaseUrl: string }, days: number): Promise<void> {
   const kept = { INTERLUDE_RETENTION_DAYS: 'forever', INTERLUDE_AUDIT_RETENTION_DAYS: '1' };
   return retain(server, Date.now() + days * DAY_MS, kept);

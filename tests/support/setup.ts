@@ -1,7 +1,7 @@
 import { vi } from 'vitest';
 import { WAIT_MS } from './timeouts';
 
-/** vitest and Testing Library would give up after a second. `expect.poll` has it from the configuration. */
+/** Raises the one-second default timeouts of vitest and Testing Library. `expect.poll` is set in the configuration. */
 const PATIENT = Symbol.for('interlude.patient');
 
 if (!Object.hasOwn(vi, PATIENT)) {
@@ -21,8 +21,8 @@ if (typeof document !== 'undefined') {
 }
 
 /**
- * Pages under test have no server: a request that no test answers is never answered. What a page still asks for when its
- * test is over would otherwise fail at a port of this machine, and tell a page that is gone.
+ * Pages under test have no server, so unmocked requests stay pending. Otherwise a request made after a test would fail
+ * at a local port and notify a removed page.
  */
 if (typeof document !== 'undefined') {
   globalThis.fetch = (_input, init) =>

@@ -8,13 +8,13 @@ import type { Logger } from '@interlude/runner/logger/logger';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { onTestFinished } from 'vitest';
 
-/** The whole runner around an agent that says nothing and does nothing. Its log is all there is to hear of it. */
+/** A complete runner with a silent agent. Its log is its only output. */
 export interface SilentRunner {
   logger: Logger;
   outbox: Outbox;
-  /** Why it could not go on, once it could not. */
+  /** The fatal error, if any. */
   over: string[];
-  /** As Ctrl-C ends it. */
+  /** Stops it as Ctrl-C does. */
   close(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ const nothing = (sessionId: string): Source => ({
 
 let processes = 0;
 
-/** @param clock the one its log level lives by */
+/** @param clock used for the log level's expiry */
 export async function startSilentRunner(options: {
   agentId: string;
   folder: string;

@@ -14,25 +14,25 @@ import {
 import type { Feature, KindFeatures } from '@interlude/runner/sources/runner-kind';
 import { expect, onTestFinished, test } from 'vitest';
 
-/** An agent of one kind, played, and how a source is put in front of it. */
+/** A scripted agent of one kind and its sources. */
 export interface SourceStage {
-  /** A source that is not started; the second one in front of the same agent comes after a kill of the first. */
+  /** Creates an unstarted source. A second call replaces a killed one. */
   open(surroundings: MemorySourceContext): Source | Promise<Source>;
-  /** The agent begins a turn. */
+  /** Starts a turn of the agent. */
   begin(): Promise<void>;
-  /** What runs now ends in good order; where nothing runs any more, nothing happens. */
+  /** Completes all running work; does nothing if idle. */
   finish(): Promise<void>;
-  /** What reached the agent's input; missing where nothing can be said to it. */
+  /** Input received by the agent; absent if the agent takes no input. */
   heard?(): string[];
-  /** Verbs that the source has only while there is something for them to do. */
+  /** Verbs that the source offers only when applicable. */
   sometimes?: readonly (keyof CommandHandlers)[];
-  /** It is no child of the source and outlives it. */
+  /** The agent isn't a child of the source and outlives it. */
   goesOn?: boolean;
-  /** What its kind says that it can do. */
+  /** Capabilities declared by the kind. */
   features?: KindFeatures;
 }
 
-/** What people can have an agent do, and the verb that does it. */
+/** User features and the verb of each. */
 const DONE_BY: Partial<Record<Feature, keyof CommandHandlers>> = {
   messages: 'say',
   interrupt: 'interrupt',
@@ -43,7 +43,7 @@ const DONE_BY: Partial<Record<Feature, keyof CommandHandlers>> = {
   questions: 'answer',
 };
 
-/** What holds for a source of every kind. @see lib/runner/sources/README.md */
+/** Tests the contract of every source. @see lib/runner/sources/README.md */
 export function testSourceContract(makeStage: () => Promise<SourceStage>): void {
   async function stage() {
     const played = await makeStage();
@@ -54,7 +54,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
       ...played,
       source: () => source,
       around: () => around,
-      /** As kill -9 does it: what was stored is all that is left, and nobody hears the old source any more. */
+      /** Simulates SIGKILL: only stored state remains, and the old source's output is ignored. */
       async killed() {
         const before = source;
         around.deafen();
@@ -66,7 +66,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
 
     async function connect() {
       const opened = await played.open(around);
-      // As the host does: an agent that may have died meanwhile is asked before its source starts.
+      // Like the host, probes an agent that may have died before starting its source.
       await opened.reach?.();
       await opened.start();
       return opened;
@@ -152,7 +152,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
   test('it says what messages may carry, if its kind takes anything', async () => {
     const { source, features, begin } = await stage();
     if (features === undefined) return;
-    // some agents say so only then
+    // some agents report it only then
     await begin();
     const [facts] = source().sessions;
     const { attachments } = features;
@@ -173,7 +173,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     expect(heard()).toEqual(['hello']);
     await killed();
     expect(await source().say?.(command, true)).toEqual({ state: 'delivered' });
-    // If the process that had it is gone, the next one gets it, once; one that goes on has it.
+    // If the receiving process is gone, the next one gets the message once; a surviving process already has it.
     await settled(heard).toEqual(goesOn ? ['hello'] : ['hello', 'hello']);
   });
 
@@ -190,7 +190,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
   });
 }
 
-/** What a host does for its source, in memory: what the source told, and what is open by that. */
+/** An in-memory SourceContext. Records the source's events and derives open work. */
 export class MemorySourceContext implements SourceContext {
   readonly told: { sessionId: string; occurredAt: number; event: AgUiEvent }[];
   readonly stored: Map<string, string>;
@@ -199,7 +199,7 @@ export class MemorySourceContext implements SourceContext {
   readonly #owed: () => PendingReply[];
   #isDeaf = false;
 
-  /** @param before those of a process that was killed */
+  /** @param before the context of a killed process */
   constructor(owed: () => PendingReply[] = () => [], before?: MemorySourceContext) {
     this.#owed = owed;
     this.told = [...(before?.told ?? [])];
@@ -207,7 +207,7 @@ export class MemorySourceContext implements SourceContext {
     this.#open = new Map(before === undefined ? [] : before.#open);
   }
 
-  /** Its process was killed: nothing it says is stored any more. */
+  /** Ignores further events, as after a SIGKILL. */
   deafen(): void {
     this.#isDeaf = true;
   }
@@ -235,22 +235,22 @@ export class MemorySourceContext implements SourceContext {
   readonly openWork = (sessionId: string) => this.#open.get(sessionId) ?? NOTHING_OPEN;
   readonly cursors = async (prefix: string) => new Map([...this.stored].filter(([name]) => name.startsWith(prefix)));
   readonly attached: SourceContext['attached'] = async (_, files) => this.filesHere?.([...files]) ?? [...files];
-  /** Where the files of messages in hand are by now. */
+  /** Paths of attachment files of pending messages. */
   filesHere: ((files: AttachmentFile[]) => AttachmentFile[]) | null = null;
   readonly owed = () => this.#owed();
   readonly toolServer = () => null;
   readonly callTool = () => async () => ({ text: '', isError: false });
-  /** How commands ended after all, by their ids. */
+  /** Final command results by id. */
   readonly reported: Parameters<SourceContext['report']>[] = [];
   readonly report: SourceContext['report'] = (...reported) => void this.reported.push(reported);
   readonly changed = () => undefined;
   readonly gaveUp = () => undefined;
-  /** Why the runner was asked to end in good order. */
+  /** Reason of a requested shutdown. */
   overFor: string | null = null;
   readonly over = (reason: string) => {
     this.overFor ??= reason;
   };
-  /** Its log, a line each: `warn …`. */
+  /** Log lines: `warn …`. */
   readonly logged: string[] = [];
   readonly log: SourceContext['log'] = (level, message) => void this.logged.push(`${level} ${message}`);
 }

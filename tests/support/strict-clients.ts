@@ -2,10 +2,10 @@ import { HttpAgent as HttpAgent1 } from '@ag-ui/client';
 import { HttpAgent as HttpAgent0059 } from 'ag-ui-client-0059';
 import type { ClientEvent, Dialect } from '@/lib/server/agui/client-events';
 
-/** The strict clients themselves, each under the dialect that it speaks. */
+/** Strict clients by dialect. */
 export const CLIENTS = { '1.0': HttpAgent1, '0.0.59': HttpAgent0059 } as const;
 
-/** The part of them that is the same in both. */
+/** The API shared by both clients. */
 export interface StrictClient {
   messages: { id: string; role: string; content?: unknown; [field: string]: unknown }[];
   threadId: string;
@@ -27,7 +27,7 @@ export function strictClient(
   return new CLIENTS[dialect](config as never) as unknown as StrictClient;
 }
 
-/** What a client makes of a stream. @returns why it refuses it; null if it takes it */
+/** Runs a stream through a client. @returns the reason for rejection, or null */
 export async function rejectionBy(events: readonly ClientEvent[], dialect: Dialect): Promise<string | null> {
   const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
   const headers = { 'content-type': 'text/event-stream' };

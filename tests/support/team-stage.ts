@@ -10,7 +10,7 @@ import { IdentityProvider } from './identity-provider';
 export const PUBLIC_URL = 'https://interlude.example.com';
 export const TOKEN = 'a-token-for-tests-0123456789';
 
-/** A server whose team (the admin `ada`, the viewer `vera`, and `nobody` of another group) signs in with a provider. */
+/** A server with OpenID sign-in: admin `ada`, viewer `vera`, and `nobody` without an allowed group. */
 export class TeamStage {
   readonly folder = mkdtempSync(join(tmpdir(), 'interlude-team-'));
   readonly identity: IdentityProvider;
@@ -21,7 +21,7 @@ export class TeamStage {
     this.identity = identity;
     this.#backChannel = backChannel;
     this.server = this.serverWith(TOKEN);
-    // the provider calls on loopback
+    // the provider's back-channel calls arrive on loopback
     backChannel.on('request', async (request, response) => {
       let body = '';
       for await (const chunk of request) body += chunk;
@@ -54,7 +54,7 @@ export class TeamStage {
     rmSync(this.folder, { recursive: true });
   }
 
-  /** Another server on the same database. */
+  /** Starts another server on the same database. */
   serverWith(token: string, env: Record<string, string> = {}): Server {
     return createServer({
       INTERLUDE_TOKEN: token,
@@ -70,7 +70,7 @@ export class TeamStage {
     });
   }
 
-  /** Goes through the provider and back. */
+  /** Signs in through the provider. */
   async signIn(visitor: string, next = '/'): Promise<{ browser: CookieBrowser; answer: Response }> {
     this.identity.visitor = visitor;
     const browser = new CookieBrowser();
@@ -83,7 +83,7 @@ export class TeamStage {
     return { browser, answer };
   }
 
-  /** Sends a request as the dashboard in this browser does. */
+  /** Sends a request as this browser's dashboard does. */
   ask(browser: CookieBrowser, path: string, method = 'GET', body?: object): Promise<Response> {
     const request = browser.request(new URL(path, PUBLIC_URL));
     const headers = new Headers(request.headers);

@@ -17,22 +17,24 @@ type CompanionOptions = Partial<Parameters<typeof HooksSource.open>[0]>;
 
 export interface Terminal {
   home: string;
-  /** Starts a companion, where none runs. */
+  /** Starts a companion unless one is running. */
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   /**
-   * @param pid whose process runs the hook; this one's without it
-   * @param within seconds that it waits for an answer
+   * Runs a hook.
+   *
+   * @param pid process that runs the hook; default: this one
+   * @param within seconds until its timeout
    */
   hook(event: string, input: Record<string, unknown>, pid?: number, within?: number): Promise<string>;
-  /** What the companion itself says is owed. */
+  /** Pending replies according to the companion. */
   owed(): Promise<unknown>;
 }
 
 /**
- * Played terminals (hooks and transcript lines) with the real companion, on a server of the test file's own.
+ * Scripted terminals (hooks and transcript lines) with the real companion, on a server for this test file.
  *
- * @returns `server()` is there once the file's tests run
+ * @returns `server()` is available once the file's tests run
  */
 export function playedTerminals() {
   let target: ServerTarget;
@@ -73,7 +75,7 @@ export function playedTerminals() {
       async hook(event, input, pid = process.pid, within = 0) {
         const control = await readControlFile(controlFile);
         const headers = { authorization: `Bearer ${control?.secret}` };
-        // A session starts before its first prompt: what is written in the same millisecond counts as older.
+        // A session starts before its first prompt: lines of the same millisecond count as older.
         const at = event === 'SessionStart' ? `&at=${Date.now() - 100}` : '';
         const response = await fetch(`${control?.url}/hooks/${event}?pid=${pid}&within=${within}${at}`, {
           method: 'POST',
@@ -118,7 +120,7 @@ export function playedTerminals() {
     }
   }
 
-  /** A terminal session in the middle of a turn. */
+  /** A terminal session in a turn. */
   async function atWork(agentId?: string, pid?: number, how?: CompanionOptions) {
     const one = await terminal(agentId, how);
     const sessionId = randomUUID();
@@ -147,12 +149,12 @@ export function playedTerminals() {
 export const messagesOf = (turns: readonly Turn[]) =>
   turns.flatMap(({ items }) => items.filter((item): item is MessageItem => item.kind === 'message'));
 
-/** Idle terminals with the real companion, whose agents may listen for messages by `interlude wait`. */
+/** Idle terminals with the real companion. Their agents may wait for messages with `interlude wait`. */
 export function idleTerminals() {
   const played = playedTerminals();
   const { atWork, read, turnsOf, post, eventually } = played;
 
-  /** A terminal whose turn has ended. */
+  /** A terminal after its turn. */
   async function atRest() {
     const agentId = randomUUID();
     const one = await atWork(agentId, undefined, { offersToListen: true });
@@ -168,7 +170,7 @@ export function idleTerminals() {
       (await post(`/sessions/${sessionId}/messages`, { text, clientId: text })).messageId as string;
     const message = async (id: string) => messagesOf(await turnsOf(sessionId)).find((item) => item.id === id);
     const isWakeable = async () => ((await read(`/sessions/${sessionId}`)) as SessionDetail).session.wakeable === true;
-    /** The agent starts `interlude wait` in a turn of its own. */
+    /** Starts `interlude wait` in a separate turn. */
     const listen = async () => {
       await hook('UserPromptSubmit', { prompt: 'Listen' });
       one.prompt('Listen');
@@ -183,13 +185,13 @@ export function idleTerminals() {
       await rest();
       return { ...run, call };
     };
-    /** Claude Code wakes its agent because the background command has ended. */
+    /** Wakes the agent after the background command has ended. */
     const wakes = (toolUseId: string) => {
       const said = `<task-id>t1</task-id>\n<tool-use-id>${toolUseId}</tool-use-id>\n<status>completed</status>`;
       const content = `<task-notification>\n${said}\n<summary>Background command "Wait" completed</summary>\n</task-notification>`;
       say({ type: 'user', message: { role: 'user', content }, origin: { kind: 'task-notification' } });
     };
-    /** Asks the control port as `interlude wait` does. */
+    /** Requests the control port as `interlude wait` does. */
     const ask = async (path: string) => {
       const control = await readControlFile(controlPath(home, 'hooks'));
       const headers = { authorization: `Bearer ${control?.secret}` };
@@ -200,7 +202,7 @@ export function idleTerminals() {
     return { ...one, agentId, rest, send, message, isWakeable, listen, wakes, ask, askAs };
   }
 
-  /** Begins another turn and ends it. @returns what its stop hook prints */
+  /** Runs another turn. @returns its stop hook's output */
   async function endTurn(one: Awaited<ReturnType<typeof atRest>>, more: object = {}): Promise<string> {
     const { hook, prompt } = one;
     await hook('UserPromptSubmit', { prompt: 'More' });

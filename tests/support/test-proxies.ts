@@ -1,14 +1,14 @@
 import { createServer as createHttpServer, request } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A line between a browser and a server that a test can break. */
+/** A proxy between browser and server that a test can break. */
 export interface BreakableProxy {
   origin: string;
-  /** Drops all data and keeps every connection open, new ones too. */
+  /** Drops all data but keeps connections open, including new ones. */
   swallow(): void;
-  /** Ends every connection, new ones too, as soon as it is open. */
+  /** Closes all connections, and new ones as soon as they open. */
   sever(): void;
-  /** Lets new connections through, and ends those from before. */
+  /** Restores service: closes earlier connections and forwards new ones. */
   mend(): void;
   close(): Promise<void>;
 }
@@ -63,12 +63,12 @@ export async function breakableProxy(target: string): Promise<BreakableProxy> {
   };
 }
 
-/** Stands between a browser and a server, changes nothing, and counts the live streams that are open through it. */
+/** A transparent proxy that counts open live streams. */
 export interface StreamCounter {
   origin: string;
-  /** Streams open now. */
+  /** Currently open streams. */
   readonly open: number;
-  /** Most of them that were ever open at once. */
+  /** Maximum number of concurrent streams. */
   readonly most: number;
   close(): Promise<void>;
 }
@@ -109,23 +109,23 @@ export async function streamCountingProxy(target: string): Promise<StreamCounter
   };
 }
 
-/** Stands before a server, as a long line does: what is sent arrives later, and a connection may break at any moment. */
+/** A proxy that simulates a slow, unreliable network: delayed data, connections that break at any moment. */
 export interface UnreliableProxy {
   origin: string;
-  /** How often a request has gone through it. */
+  /** Number of forwarded requests. */
   readonly requests: number;
-  /** How many requests and answers it has lost. */
+  /** Number of lost requests and responses. */
   readonly lost: number;
-  /** From now on, so many of the requests and so many of the answers are lost with their connection, between 0 and 1. */
+  /** Sets the probabilities (0 to 1) of losing a request or response together with its connection. */
   lose(shares: { requests: number; answers: number }): void;
-  /** From now on each connection breaks after some number of bytes, wherever that falls, up to this one; null: none does. */
+  /** Breaks each connection after a random number of bytes up to this limit; null: never. */
   breakWithin(bytes: number | null): void;
-  /** Breaks every connection there is. */
+  /** Breaks all open connections. */
   cut(): void;
   close(): Promise<void>;
 }
 
-/** @param oneWayMs half of the time between a request and its answer */
+/** @param oneWayMs half of the round-trip time */
 export async function unreliableProxy(
   target: string,
   oneWayMs: number,

@@ -15,25 +15,19 @@ function scaleOf(name: string): Scale {
 }
 
 /**
- * How long every test waits for what must come, in ms. What comes is waited for no longer than it takes; what hangs fails
- * by this. So no test has to guess how fast a machine is. A wait with a limit of its own says that something is there by
- * then. The run of mutants sets it lower, through INTERLUDE_TEST_WAIT_MS: most of those waits end in nothing.
+ * Milliseconds that tests wait for an expected event. Waits end as soon as the event occurs; only hangs reach the
+ * limit, so no test depends on the machine's speed. A wait with its own limit asserts that limit. The mutant run lowers
+ * it through INTERLUDE_TEST_WAIT_MS, because most of its waits fail.
  */
 export const WAIT_MS = Number(process.env.INTERLUDE_TEST_WAIT_MS ?? 60_000);
 
-/**
- * How long a test or a hook may take, in ms: what hangs ends by it, and what is slow on a busy machine does not. Long
- * forms take hours.
- */
+/** Milliseconds for a test or hook: long enough for a slow machine, and hours in a soak. */
 export const TEST_MS = scaled(300_000, 4 * 60 * 60_000);
 
-/** Longer than the longest wait between two tries of an outbox or a stream, several times over. */
+/** Several times the longest retry delay of an outbox or stream. */
 const PATIENCE_MS = 120_000;
 
-/**
- * Waits for something that must come soon, and says where it stands when it does not: a test that merely times out
- * tells nobody who of many processes it was that stood still.
- */
+/** Awaits an event and fails with the current state on timeout, so that the message names the process that stalled. */
 export async function withDeadline<Result>(standing: () => string, wait: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise<never>((_, reject) => {

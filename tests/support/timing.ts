@@ -1,17 +1,14 @@
 import { expect } from 'vitest';
 
-/**
- * Limits of time are written for an idle machine of the usual kind. What a test runs on may be half as fast, and does other
- * things besides: there everything takes longer, and nobody is at fault for it.
- */
+/** Time limits assume an idle reference machine. A slower or busier machine gets proportionally more time. */
 
-/** How long the known work takes on that machine, in ms. */
+/** Milliseconds of the reference work on the reference machine. */
 const USUAL_MS = 8;
 const TRIES = 5;
 
 /**
- * How much longer the same work takes here and now, by the clock: 1 or more. The longest of a few tries, because what is
- * judged by it may have met the worst of them.
+ * Current slowdown relative to the reference machine, by wall clock; at least 1. Uses the slowest of several tries,
+ * because the measured work may have met the worst load.
  */
 export function slowdown(): number {
   const took = Array.from({ length: TRIES }, () => {
@@ -23,16 +20,16 @@ export function slowdown(): number {
 }
 
 /**
- * Fails if something took longer than its limit, which is longer where the machine is slower just then.
+ * Fails if the time exceeds the limit, scaled by the current slowdown.
  *
- * @param limitMs on an idle machine of the usual kind
+ * @param limitMs on the idle reference machine
  */
 export function expectWithin(tookMs: number, limitMs: number, what?: string): void {
   if (tookMs < limitMs) return;
   expect(tookMs, what).toBeLessThan(limitMs * slowdown());
 }
 
-/** Waits for something, and fails if that took longer than its limit. */
+/** Awaits a promise and fails if it took longer than the limit. */
 export async function resolvesWithin<Result>(limitMs: number, coming: Promise<Result>): Promise<Result> {
   const since = performance.now();
   const result = await coming;
@@ -40,7 +37,7 @@ export async function resolvesWithin<Result>(limitMs: number, coming: Promise<Re
   return result;
 }
 
-/** Some of everything: objects, texts, numbers. */
+/** Mixed work: objects, texts, numbers. */
 function knownWork(): number {
   const rows = Array.from({ length: 4_000 }, (_, at) => ({
     at,
@@ -68,9 +65,9 @@ export function cpuMs(work: () => unknown, worthAnotherMs = 50): number {
 }
 
 /**
- * How long at most this process's event loop was held by one piece of work, in milliseconds: of processor time, because
- * what a neighbour on a busy machine takes meanwhile is nobody's fault, and no more than went by, because other threads of
- * the process use processors, too (those that collect garbage).
+ * Longest time in milliseconds that one task blocked this process's event loop. Measured as CPU time, so that load from
+ * other programs doesn't count, but at most the wall-clock time, because other threads (garbage collection) use CPU
+ * too.
  */
 export async function longestBlockMs(work: () => Promise<void>): Promise<number> {
   let longest = 0;
@@ -87,7 +84,7 @@ export async function longestBlockMs(work: () => Promise<void>): Promise<number>
   await work().finally(() => {
     isOver = true;
   });
-  // the turn that ended it
+  // the turn that completed the work
   await new Promise((resolve) => setImmediate(resolve));
   look();
   return longest;

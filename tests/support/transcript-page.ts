@@ -2,7 +2,7 @@ import type { TranscriptPage } from '@interlude/protocol/read-models';
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 
-/** What a transcript shows, turn by turn, as the page has it. */
+/** A turn as shown on the page. */
 export interface ShownTurn {
   name: string;
   text: string;
@@ -12,7 +12,7 @@ export function transcriptOf(page: Page): Locator {
   return page.getByRole('log', { name: 'Transcript' });
 }
 
-/** Resolves once everything the server has is on the page and what comes will be. */
+/** Resolves once the page is caught up and live. */
 export async function live(page: Page): Promise<void> {
   await badgeOf(page).getByText('Live').waitFor();
 }
@@ -21,20 +21,20 @@ export function badgeOf(page: Page): Locator {
   return page.getByRole('status', { name: 'Connection' }).filter({ visible: true });
 }
 
-/** Every turn that is laid out; in a window as high as the session that is every turn. */
+/** All rendered turns; in a window as tall as the session, that is every turn. */
 export function shownTurns(page: Page): Promise<ShownTurn[]> {
   return transcriptOf(page)
     .locator('article')
     .evaluateAll((articles) =>
       articles.map((article) => ({
         name: article.getAttribute('aria-label') ?? '',
-        // biome-ignore lint/performance/useDomNodeTextContent: what is shown counts, with its line breaks
+        // biome-ignore lint/performance/useDomNodeTextContent: visible text with line breaks
         text: (article as HTMLElement).innerText,
       })),
     );
 }
 
-/** Where a turn stands below the transcript's upper edge, in pixels; null while it is not laid out. */
+/** A turn's distance from the transcript's upper edge in pixels; null if not rendered. */
 export function turnTop(page: Page, turnId: string): Promise<number | null> {
   return transcriptOf(page).evaluate((log, id) => {
     const turn = log.querySelector(`[data-turn="${CSS.escape(id)}"]`);
@@ -42,7 +42,7 @@ export function turnTop(page: Page, turnId: string): Promise<number | null> {
   }, turnId);
 }
 
-/** The first turn any part of which the reader sees. */
+/** The first turn that is at least partly visible. */
 export function firstVisibleTurn(page: Page): Promise<string> {
   return transcriptOf(page).evaluate((log) => {
     const edge = log.getBoundingClientRect().top;
@@ -56,7 +56,7 @@ export function isFocused(locator: Locator): Promise<boolean> {
   return locator.evaluate((element) => element === document.activeElement);
 }
 
-/** The words of the transcript, one space apart: markdown and line breaks do not count. */
+/** The transcript's words, separated by single spaces; ignores markdown and line breaks. */
 export async function transcriptWords(page: Page): Promise<string> {
   const texts = await transcriptOf(page).allInnerTexts();
   return wordsIn(texts.join('\n')).join(' ');
@@ -66,17 +66,17 @@ export function wordsIn(text: string): string[] {
   return text.match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
-/** The texts of the assistant's messages, in order. */
+/** Assistant texts in order. */
 export function textsOf({ turns }: TranscriptPage): string[] {
   return turns.flatMap(({ items }) =>
     items.flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : [])),
   );
 }
 
-/** Resolves once the page says that its connection is broken. */
+/** Resolves once the page shows that its connection is broken. */
 export const reconnecting = (page: Page) => badgeOf(page).getByText('Reconnecting').waitFor();
 
-/** The names of all animations that run for as long as something goes on. */
+/** Names of endless animations. */
 export function endlessAnimations(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     document
@@ -86,7 +86,7 @@ export function endlessAnimations(page: Page): Promise<string[]> {
   );
 }
 
-/** The visible text of the page, without the connection badge. */
+/** The page's visible text without the connection badge. */
 export function visibleText(page: Page): Promise<string> {
   return page.evaluate(() => {
     const badges = [...document.querySelectorAll<HTMLElement>('[role="status"][aria-label="Connection"]')];
@@ -95,11 +95,11 @@ export function visibleText(page: Page): Promise<string> {
   });
 }
 
-/** Asserts that the page says how old it is, and that nothing else on it moves or counts. */
+/** Asserts that the page shows its age and that nothing else on it moves or counts. */
 export async function expectFrozen(page: Page): Promise<void> {
   expect(await endlessAnimations(page)).toEqual([]);
   const age = badgeOf(page).getByText(/^\d+ s ago$/);
-  // The first second is "just now".
+  // The first second shows "just now".
   await age.waitFor();
   expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, \d+ s ago$/);
   const [before, since] = [await visibleText(page), await age.textContent()];

@@ -47,7 +47,7 @@ function bundleOf(path: string): string {
 
 const program = fileURLToPath(new URL('./run-typescript.mjs', import.meta.url));
 
-/** A program in TypeScript (its path from the project's root) as a process of its own, to be killed for instance. */
+/** Starts a TypeScript program (path relative to the project root) as a process. */
 export function startTypescript(path: string, args: string[], options: SpawnOptions): ChildProcess {
   return spawn(process.execPath, [program, path, ...args], { cwd: root, ...options });
 }

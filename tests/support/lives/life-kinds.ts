@@ -10,20 +10,20 @@ import { SteppedTerminal, stepsIn } from '../play-case';
 import { recordedLines } from '../recordings';
 
 /**
- * How the death of an agent is noticed.
- * - `child`: its runner started it, and learns of its exit at once
- * - `process`: its runner looks for the process every five seconds
- * - `address`: its runner asks at its address every five seconds
- * - `promise`: it is its own runner, and promised to report
+ * How an agent's death is detected.
+ * - `child`: the runner started the process and sees its exit at once
+ * - `process`: the runner checks for the process every five seconds
+ * - `address`: the runner polls the agent's address every five seconds
+ * - `promise`: the agent is its own runner and has promised reports
  */
 export type Watch = 'child' | 'process' | 'address' | 'promise';
 
 export interface LifeKind {
-  /** The adapter, by its folder. */
+  /** Adapter folder. */
   adapter: string;
   recordings: readonly string[];
   watch: Watch;
-  /** A program between the runner and the agent may die by itself. */
+  /** A bridge between runner and agent can die separately. */
   hasBridge?: boolean;
 }
 
@@ -82,7 +82,7 @@ export type KindName = keyof typeof LIFE_KINDS;
 
 const READ = new Map<string, readonly RecordedLine[]>();
 
-/** A recording's lines, with no pause longer than `mostMs` between two. */
+/** A recording's lines, with pauses capped at `mostMs`. */
 export function linesOf(adapter: string, name: string, mostMs = 700): readonly RecordedLine[] {
   const key = `${adapter}/${name}`;
   const known = READ.get(key);
@@ -99,7 +99,7 @@ export function linesOf(adapter: string, name: string, mostMs = 700): readonly R
 
 const AT_WORK = new Map<string, readonly number[]>();
 
-/** After how many of a recording's lines its agent is in the middle of something. */
+/** Line counts after which the agent is busy. */
 export function linesAtWork(adapter: string, name: string): readonly number[] {
   const known = AT_WORK.get(`${adapter}/${name}`);
   if (known !== undefined) return known;
@@ -115,11 +115,11 @@ export function linesAtWork(adapter: string, name: string): readonly number[] {
   return found;
 }
 
-/** The events of a terminal whose process is killed, as its mirror gives them, with their times in milliseconds. */
+/** Events of a terminal whose process is killed, as emitted by its mirror, with times in milliseconds. */
 interface TerminalLife {
-  /** Before the death; 0 is the last step of the case. */
+  /** Events before the death; 0 is the case's last step. */
   lines: readonly { ms: number; events: AgUiEvent[] }[];
-  /** After the death was noticed; 0 is that moment. */
+  /** Events after the detection of the death; 0 is that moment. */
   ends: readonly { ms: number; events: AgUiEvent[] }[];
 }
 
@@ -128,15 +128,15 @@ const CASES = readdirSync(FOLDER)
   .map((name) => join(FOLDER, name, 'steps.jsonl'))
   .filter((file) => existsSync(file))
   .sort();
-/** Places at which a case is cut. Playing one writes real files, so each is played once. */
+/** Number of cut points per case. Playing writes real files, so each is played once. */
 const PLACES = 6;
-/** Longer than a mirror waits for last words. */
+/** Longer than a mirror waits for final lines. */
 const AFTER_MS = 8_000;
 const PLAYED = new Map<string, Promise<TerminalLife>>();
 
 /**
- * @param which case, by any number
- * @param part of it that is lived, from 0 to 1
+ * @param which selects the case; any number
+ * @param part of the case to play, from 0 to 1
  * @param quietMs between the last line and the death
  */
 export function terminalLife(which: number, part: number, quietMs: number): Promise<TerminalLife> {
