@@ -12,14 +12,14 @@ import { startCli } from '../support/cli';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, Operator } from '../support/operator';
 
-/** The real Claude Code, the real runner, the real dashboard. Only the model behind Claude Code is scripted. */
+/** The real Claude Code, runner and dashboard. Only the model is scripted. */
 let server: LiveServer;
 beforeAll(async () => {
   server = await startLiveServer();
 });
 afterAll(() => server.stop());
 
-/** Passes what Claude Code asks its model on, and notes what stands in it beside text. */
+/** Forwards model requests and records their content other than text. */
 async function watched(model: string) {
   const seen: Record<string, unknown>[] = [];
   const proxy = createServer(async (request, response) => {
@@ -43,7 +43,7 @@ async function watched(model: string) {
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, seen };
 }
 
-test('the model behind Claude Code is given the image and the text that a message carries', async () => {
+test('the model receives a message’s image and text', async () => {
   const { cwd, claudeEnv, runnerEnv, problems, remove } = await claudeHome(server, {
     turns: [turn(/LOOK/, quick([say('I see a dot.')]))],
   });

@@ -4,12 +4,12 @@ import { pause, startScene, untilUnderLoad, verifyDelivery } from '../support/sc
 import { scaled } from '../support/timeouts';
 
 /**
- * Power cuts at random moments under load: the real server, runners that are processes of their own with real outboxes,
- * and a dashboard that stays open and resumes. Afterwards everything is there, once and in order, wherever one looks.
+ * SIGKILL at random moments under load: the real server, runner processes with real outboxes, and a dashboard that
+ * stays open and resumes. Afterwards everything is present once and in order, everywhere.
  */
 const KILLS = { server: scaled(4, 20), runner: scaled(8, 20), both: scaled(2, 10) };
 
-/** Each scene has new agents: its audit reads back all that they have written. */
+/** Each scene uses new agents, because its audit reads back everything they wrote. */
 const SCENES = Array.from({ length: scaled(1, 15) }, (_, at) => at + 1);
 
 let server: LiveServer;

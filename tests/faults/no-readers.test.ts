@@ -12,13 +12,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('a runner that went is missed by a server that was killed since, though nobody asks it for anything', async () => {
+test('a restarted server detects a lost runner without any request', async () => {
   await new EventWriter(server, 'a').write('s', [turnOf('RUN_STARTED', 'r', [])]);
   const runner = await WireRunner.connect(server, 'a');
   runner.leave();
   await server.kill9();
   await server.restart();
-  // not through the server, which would wake at being asked
+  // read the file directly, because a request would wake the server
   const client = createClient({ url: pathToFileURL(join(server.dataDir, 'interlude.db')).href });
   const state = async () => (await client.execute("SELECT state FROM sessions WHERE id = 's'")).rows[0]?.state;
   expect(await state()).toBe('working');

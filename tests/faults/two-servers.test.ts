@@ -3,7 +3,7 @@ import { type LiveServer, startLiveServer } from '../support/live-server';
 import { startScenes, untilUnderLoad, verifyDelivery } from '../support/scene';
 import { scaled } from '../support/timeouts';
 
-/** Nobody means to do it, but a second `npm start` in another terminal is easily typed. */
+/** Two servers on one data directory, for example by an accidental second `npm start`. */
 const ROUNDS = scaled(10, 200);
 
 let first: LiveServer;
