@@ -66,7 +66,7 @@ export function isInstalled(name) {
 }
 
 /**
- * Installs what is missing of these.
+ * Installs the missing ones.
  *
  * @param {readonly string[]} names
  * @returns {Promise<Map<string, string>>} why the others can't be installed

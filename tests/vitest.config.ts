@@ -34,7 +34,7 @@ export default defineConfig({
     setupFiles: [
       'tests/support/setup.ts',
       'tests/support/property-scale.ts',
-      // Servers of other hosts log what their tests do to them. There, vitest hides what passing tests print.
+      // Servers in the larger scales log expected errors; vitest hides the output of passing tests there.
       ...(scale === 'quick' ? ['tests/support/fail-on-console.ts'] : []),
       'tests/support/reset-page.ts',
     ],

@@ -4,7 +4,7 @@ import { TEST_MS, WAIT_MS } from './support/timeouts.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Whole processes: a built dashboard, real browsers. Two files at a time: half of it is waiting. */
+/** A built dashboard and real browsers. Two files in parallel, because half of the time is waiting. */
 export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },

@@ -7,7 +7,7 @@ const folder = process.env.INTERLUDE_TEST_FOLDER;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Whole processes that are killed, starved and lied to, or real agents. Two files at a time: most of it is waiting. */
+/** Whole processes under faults, and real agents. Two files in parallel, because most of the time is waiting. */
 export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },

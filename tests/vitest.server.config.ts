@@ -4,7 +4,7 @@ import { TEST_MS, WAIT_MS } from './support/timeouts.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** What must hold wherever the database is, once more over a libSQL server. */
+/** Repeats database-independent tests over a libSQL server. */
 export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },

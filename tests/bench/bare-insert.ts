@@ -1,6 +1,6 @@
 import type { WorkRecord } from './workload';
 
-/** What ingest is compared with: the same rows in one statement, of JSON that is ready made. */
+/** The baseline for ingest: the same rows in one statement from prepared JSON. */
 export const BARE_INSERT = `INSERT INTO events
     (position, session_id, agent_id, producer_id, epoch, seq, occurred_at, received_at, type, entity_id, turn_id, payload)
   SELECT value->>'position', value->>'sessionId', value->>'agentId', value->>'producerId', value->>'epoch',
@@ -8,7 +8,7 @@ export const BARE_INSERT = `INSERT INTO events
     value->'payload'
   FROM json_each(?)`;
 
-/** Makes its rows, each at the next position. */
+/** Builds the rows with ascending positions. */
 export class BareRows {
   #position = 0;
 

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** bare-server.mjs in a process of its own, as the server that it is compared with has one. */
+/** Starts bare-server.mjs in its own process, like the server it is compared with. */
 export async function startBareServer(): Promise<{ url: string; token: string; stop(): Promise<void> }> {
   const child = fork(fileURLToPath(new URL('bare-server.mjs', import.meta.url)), {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

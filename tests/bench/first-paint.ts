@@ -1,8 +1,8 @@
 import type { BrowserContext } from 'playwright-core';
 
 /**
- * @param selector what has to stand on the screen: the first of what it finds that ends with `text`
- * @returns ms from the start of the navigation until it does
+ * @param selector the awaited element: the first match that ends with `text`
+ * @returns ms from the start of the navigation until it is painted
  */
 export async function firstPaint(context: BrowserContext, url: string, selector: string, text = ''): Promise<number> {
   const page = await context.newPage();
@@ -18,7 +18,7 @@ export async function firstPaint(context: BrowserContext, url: string, selector:
           requestAnimationFrame(look);
           return;
         }
-        // what comes after a frame's callbacks and its paint
+        // runs after a frame's callbacks and paint
         const { port1, port2 } = new MessageChannel();
         port1.onmessage = () => Object.assign(window, { paintedAt: performance.now() });
         port2.postMessage(null);

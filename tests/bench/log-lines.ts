@@ -8,7 +8,7 @@ export interface WorkLine {
 
 const LEVELS: readonly LogLevel[] = ['debug', 'debug', 'debug', 'info', 'info', 'info', 'info', 'warn'];
 
-/** What a busy runner logs, with ids, numbers, paths and JSON that differ from line to line. Deterministic. */
+/** A busy runner's log lines with varying ids, numbers, paths and JSON. Deterministic. */
 export function workLine(n: number): WorkLine {
   const random = mixed(n);
   const id = `${hex(random, 8)}-${hex(mixed(random), 4)}-${hex(mixed(random + 7), 4)}`;

@@ -2,8 +2,8 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from '../support/turn-events';
 
 /**
- * A session as long as sessions get: turns of a question, some thought, calls with their output and an answer in
- * markdown; every tenth starts a task whose end wakes the agent. Deterministic.
+ * A very long session: turns with a question, reasoning, calls with output and a markdown answer. Every tenth starts a
+ * task whose end wakes the agent. Deterministic.
  */
 export function* longSession(turns: number): Generator<AgUiEvent> {
   for (let turn = 0; turn < turns; turn += 1) {

@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core';
 
-/** The tasks of a page's main thread while some work was done, in milliseconds. */
+/** A page's main-thread tasks during some work, in milliseconds. */
 export interface MainThread {
-  /** The longest by the clock: what a user waits. */
+  /** Longest task by wall clock: the user's wait. */
   longestMs: number;
-  /** The longest by the time the processor gave to it: what is ours, when other programs want the machine too. */
+  /** Longest task by CPU time: the page's own share under other load. */
   longestCpuMs: number;
-  /** How many took longer than 50 ms by the clock. */
+  /** Number of tasks over 50 ms by wall clock. */
   longTasks: number;
 }
 
@@ -15,13 +15,13 @@ interface TraceEvent {
   ph: string;
   pid: number;
   tid: number;
-  /** Microseconds by the clock, and of them on the processor. */
+  /** Microseconds by wall clock, and CPU time. */
   dur?: number;
   tdur?: number;
   args?: { name?: string };
 }
 
-/** Chromium's own account of its tasks, which knows those under 50 ms too, unlike the Long Tasks API. */
+/** Uses Chromium's trace, which unlike the Long Tasks API includes tasks under 50 ms. */
 export async function traceMainThread(page: Page, work: () => Promise<void>): Promise<MainThread> {
   const client = await page.context().newCDPSession(page);
   const events: TraceEvent[] = [];

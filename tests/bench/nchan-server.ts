@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reservePort } from '../support/reserve-port.mjs';
 
-/** Debian's libnginx-mod-nchan. */
+/** From Debian's libnginx-mod-nchan. */
 const MODULE = '/usr/lib/nginx/modules/ngx_nchan_module.so';
 
 /**
- * nginx with nchan, for comparison: it passes what is posted on to every open stream, from memory, in C. One worker, as our
- * server is one process.
+ * nginx with nchan as a baseline: forwards posts to every open stream from memory. One worker, because the server is
+ * one process.
  *
- * @returns null where there is none
+ * @returns null if not installed
  */
 export async function startNchanServer(): Promise<{ url: string; token: string; stop(): Promise<void> } | null> {
   if (!existsSync(MODULE) || spawnSync('nginx', ['-v']).status !== 0) return null;

@@ -5,8 +5,8 @@ import { benchContext } from './bench-context';
 import { note, report } from './report';
 
 /**
- * `GET /agents/:id/reply-obligations` with a thousand messages and with a million, of which the same few are owed. The
- * two take turns, so that whatever else the machine does meets both.
+ * `GET /agents/:id/reply-obligations` with a thousand and with a million messages and the same few pending replies.
+ * Both alternate, so that other load affects both.
  */
 const OWED = 5;
 const WARM_UP = 500;
@@ -28,7 +28,7 @@ note('reply-obligations p99, 1,000,000 messages', manyP99, 'ms');
 report('reply-obligations p99, 1,000,000 over 1,000 messages', manyP99 / fewP99, 'times', { atMost: 1.5 });
 await Promise.all([few.dispose(), many.dispose()]);
 
-/** Every message of one agent, over a hundred sessions; the owed ones are spread over all of them. */
+/** All messages of one agent over a hundred sessions, with the pending ones spread evenly. */
 async function databaseWith(count: number) {
   const database = await temporaryDatabase();
   const body = `json_object('messageId', 'm' || n, 'from', json_object('kind', 'person', 'id', 'operator'),

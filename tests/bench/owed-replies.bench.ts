@@ -1,7 +1,7 @@
 import { PendingReplies } from '@interlude/runner/host/pending-replies';
 import { note, report } from './report';
 
-/** The stop hook's question, asked of memory: a turn's end may not wait for anything. */
+/** The stop hook's in-memory check for pending replies. The end of a turn must not wait. */
 const OWED = 20;
 const ROUNDS = 20;
 const CALLS = 100_000;
@@ -22,5 +22,5 @@ for (let round = 0; round < ROUNDS; round += 1) {
 }
 perCall.sort((a, b) => a - b);
 if (seen !== ROUNDS * CALLS * OWED) throw new Error('the snapshot was not what it should be');
-report(`snapshot get with ${OWED} owed, slowest of ${ROUNDS} rounds`, perCall.at(-1) ?? 0, 'µs', { atMost: 1 });
-note('snapshot get, median', perCall[ROUNDS / 2] ?? 0, 'µs');
+report(`pending-reply snapshot of ${OWED}, slowest of ${ROUNDS} rounds`, perCall.at(-1) ?? 0, 'µs', { atMost: 1 });
+note('pending-reply snapshot, median', perCall[ROUNDS / 2] ?? 0, 'µs');

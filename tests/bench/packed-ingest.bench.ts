@@ -9,10 +9,7 @@ import { benchContext, TOKEN } from './bench-context';
 import { workLine } from './log-lines';
 import { note, report } from './report';
 
-/**
- * How long a batch of 1 MiB takes, packed and plain, while sixteen clients read one page of logs after the other as
- * fast as they are answered.
- */
+/** Time of a 1 MiB batch, compressed and plain, while sixteen clients read log pages back to back. */
 const READERS = 16;
 const ROUNDS = 5;
 const LINES = 20_000;
@@ -37,16 +34,16 @@ const tookMs = performance.now() - beganAt;
 over.abort();
 await Promise.all(readers);
 
-note('pages of logs read by sixteen clients meanwhile', (pages * 1000) / tookMs, '/s');
-note('a batch of 1 MiB beside them, slowest', Math.max(...times.plain), 'ms');
-report('the same packed, slowest', Math.max(...times.packed), 'ms', { atMost: 1000 });
+note('log pages read by sixteen clients', (pages * 1000) / tookMs, '/s');
+note('1 MiB batch during reads, slowest', Math.max(...times.plain), 'ms');
+report('1 MiB batch compressed, slowest', Math.max(...times.packed), 'ms', { atMost: 1000 });
 await database.dispose();
 
 async function readPages(name: string): Promise<void> {
   while (!over.signal.aborted) {
     await callRoute(context, 'GET', '/agents/worker/logs?limit=1000', { principal: { ...OWNER, id: name } });
     pages += 1;
-    // the next one comes over the network, so not within this turn of the event loop
+    // simulates network arrival in a later turn of the event loop
     await yieldToLoop();
   }
 }

@@ -4,9 +4,8 @@ import { temporaryDatabase } from '../support/database';
 import { note, report } from './report';
 
 /**
- * What refusals cost the requests they are committed with: groups of small writes of which every tenth is refused after
- * its first statements, beside groups of which none is. The two take turns, so that whatever else the machine does meets
- * both.
+ * Cost of rejected writes in a commit group: groups of small writes with every tenth rejected after its first
+ * statements, compared with groups without rejections. Both alternate, so that other load affects both.
  */
 const JOBS_OF_A_GROUP = 64;
 const WARM_UP_GROUPS = 20;
@@ -24,9 +23,9 @@ for (let round = 0; round < WARM_UP_GROUPS + MEASURED_GROUPS; round += 1) {
 }
 
 const median = (list: number[]) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? 0;
-note('refusals: a group of which none is refused', median(times.none), 'ms');
-note('refusals: a group of which a tenth is', median(times.tenth), 'ms');
-report('refusals: what a tenth of them costs', median(times.tenth) / median(times.none), '×', { atMost: 1.2 });
+note('rejections: group without rejections', median(times.none), 'ms');
+note('rejections: group with a tenth rejected', median(times.tenth), 'ms');
+report('rejections: cost of a tenth rejected', median(times.tenth) / median(times.none), '×', { atMost: 1.2 });
 
 await database.dispose();
 

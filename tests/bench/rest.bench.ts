@@ -4,8 +4,8 @@ import { ingest, inProcessTarget } from '../support/ingest-target';
 import { report } from './report';
 
 /**
- * What a hundred runners cost that have nothing to tell: each says every ten seconds that all is as it was. The server's
- * handlers, with their clock in hand, so that an hour passes in seconds; the bytes are those it writes to its database.
+ * Cost of a hundred idle runners that each send an unchanged status every ten seconds. Handlers run with a simulated
+ * clock, so an hour passes in seconds; the bytes are those written to the database.
  */
 const RUNNERS = 100;
 const ROUNDS = 60;
@@ -22,12 +22,12 @@ const seconds = (ROUNDS * REPORT_EVERY_MS) / 1_000;
 const written = bytesWritten();
 if (written !== null && before.written !== null) {
   const rate = (written - before.written) / 1_024 / seconds;
-  report(`${RUNNERS} runners at rest: written`, rate, 'KiB/s', { atMost: 168 });
+  report(`${RUNNERS} idle runners: written`, rate, 'KiB/s', { atMost: 168 });
 }
-report(`${RUNNERS} runners at rest: share of a core`, (user + system) / 1e4 / seconds, '%', { atMost: 4 });
+report(`${RUNNERS} idle runners: share of a core`, (user + system) / 1e4 / seconds, '%', { atMost: 4 });
 await target.close();
 
-/** One after the other, as they come to a server: no two share a transaction. */
+/** Sequential, as they arrive: no two share a transaction. */
 async function everyoneReports(): Promise<void> {
   seq += 1;
   for (let runner = 0; runner < RUNNERS; runner += 1) {
@@ -61,7 +61,7 @@ function reportOf(runner: number) {
   };
 }
 
-/** By this process, to files; null where the system does not tell. */
+/** Bytes this process wrote to files; null if the system doesn't report it. */
 function bytesWritten(): number | null {
   const file = '/proc/self/io';
   if (!existsSync(file)) return null;

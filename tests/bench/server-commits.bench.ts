@@ -5,8 +5,8 @@ import { unreliableProxy } from '../support/test-proxies';
 import { note, report } from './report';
 
 /**
- * Commits on a libSQL server that is 30 ms away, by two instances at once: small requests of many runners, each of which
- * waits for its answer before it sends the next.
+ * Commits on a libSQL server 30 ms away by two instances: small requests of many runners that each wait for the
+ * response.
  */
 const ONE_WAY_MS = 15;
 const SECONDS = 10;

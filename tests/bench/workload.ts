@@ -12,14 +12,14 @@ export interface WorkRecord {
 const WORDS = 'the tests pass now but the deploy still waits for its canary to settle before it goes on '.split(' ');
 
 /**
- * What a busy runner sends: sessions that take turns of reasoning, streamed text, tool calls with streamed arguments
- * and background tasks, interleaved as they happen. Deterministic.
+ * A busy runner's records: sessions with reasoning, streamed text, tool calls with streamed arguments and background
+ * tasks, realistically interleaved. Deterministic.
  */
 export function* workload(agentId: string, sessionCount: number): Generator<WorkRecord> {
   const sessions = Array.from({ length: sessionCount }, (_, index) => sessionEvents(`${agentId}-s${index}`, index));
   for (let seq = 1; ; ) {
     for (const [index, session] of sessions.entries()) {
-      // a few events of one session, then the next one's
+      // a few events per session, round-robin
       for (let burst = 0; burst < 3 + (index % 4); burst += 1) {
         const event = session.next().value;
         const occurredAt = 1_795_170_000_000 + seq * 7;

@@ -14,14 +14,14 @@ import { endAll, runScript } from '../run-script.mjs';
 import { staleness } from './mutant.mjs';
 import { MUTANTS } from './mutants.mjs';
 
-/** Limit in milliseconds of each wait in a test: most mutants make a condition that never comes true. */
+/** Limit in milliseconds of each wait in a test. Most mutants cause a condition that never becomes true. */
 const WAIT_MS = 5_000;
 
 /** Limits in milliseconds of a run with one mutant, and of the run of all tests without a mutant. */
 const MUTANT_LIMIT_MS = 120_000;
 const UNMUTATED_LIMIT_MS = 1_800_000;
 
-/** One more than processors: many mutants only wait, for a condition that never holds. */
+/** More than the number of CPUs, because many mutants only wait. */
 const AT_ONCE = Math.min(availableParallelism() + 1, 3);
 
 /** @typedef {import('./mutant.mjs').Mutant} Mutant */
@@ -63,7 +63,7 @@ async function run(names) {
     if (known?.isSound !== true) fail(mutant, 'its test fails without the mutant');
     return known?.isSound === true;
   });
-  // the longest first, so that no worker ends long after the others
+  // longest first, so that all workers finish at about the same time
   const queue = runnable.sort((a, b) => sound.get(b.test).ms - sound.get(a.test).ms);
   let passed = 0;
   const work = async () => {
@@ -88,7 +88,7 @@ async function run(names) {
 }
 
 /**
- * Runs the test files without a mutant: one that fails by itself proves nothing.
+ * Runs the test files without a mutant. A test that fails by itself proves nothing.
  *
  * @param {string[]} tests
  * @returns {Promise<Map<string, { isSound: boolean, ms: number }>>}

@@ -10,11 +10,11 @@ import { MUTANTS } from './mutants.mjs';
 const TEST_MS = 15_000;
 
 const {
-  /** The name of the mutant; without one, the source is as it is. */
+  /** The mutant's name; none leaves the source unchanged. */
   INTERLUDE_MUTANT: name,
-  /** A file that gets a line each time the mutant is loaded. */
+  /** A file that gets a line whenever the mutant is loaded. */
   INTERLUDE_MUTANT_LOADED: loaded,
-  /** A folder for transformed modules, which all runs share. */
+  /** A folder for transformed modules, shared by all runs. */
   INTERLUDE_MUTANT_CACHE: cache,
 } = process.env;
 
@@ -27,7 +27,7 @@ function mutantPlugin(): Plugin {
   return {
     name: 'interlude-mutant',
     enforce: 'pre',
-    // the other modules come from the cache that the run without this plugin has filled
+    // other modules come from the cache of the run without this plugin
     api: { vitest: { experimental: { ignoreFsModuleCache: true } } },
     configureVitest({ experimental_defineCacheKeyGenerator: define }) {
       define(({ id }) => (isMutated(id) ? false : null));
