@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { startLiveServer, startNextServer } from '../support/live-server';
-import { startBareServer } from './bare-server';
+import { startBareServer } from './baseline-servers';
 import { note, report } from './report';
 
 /**
@@ -40,8 +40,10 @@ try {
     note(`api-speed: ${what}, front door`, median('door'), 'requests/s');
     note(`api-speed: ${what}, Next's route`, median('next'), 'requests/s');
     note(`api-speed: ${what}, bare node:http`, median('bare'), 'requests/s');
-    note(`api-speed: ${what}, front door to node:http`, median('door') / median('bare'), '×');
-    report(`api-speed: ${what}, front door to Next's route`, median('door') / median('next'), '×', { atLeast: 5 });
+    note(`api-speed: ${what}, front door, relative to node:http`, median('door') / median('bare'), '×');
+    report(`api-speed: ${what}, front door, relative to Next's route`, median('door') / median('next'), '×', {
+      atLeast: 5,
+    });
   }
 } finally {
   for (const name of NAMES) await servers[name].stop();

@@ -2,10 +2,9 @@ import type { Page } from 'playwright-core';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
-import { firstPaint } from './first-paint';
-import { longSession } from './long-session';
-import { type MainThread, traceMainThread } from './main-thread';
-import { note, report } from './report';
+import { firstPaint, type MainThread, traceMainThread } from './page-timing';
+import { median, note, report } from './report';
+import { longSession } from './workload';
 
 /** A session of 10,000 turns in Chromium with `npm start`. Each figure is a median of runs. */
 const TURNS = 10_000;
@@ -154,10 +153,6 @@ async function observeInputs(page: Page): Promise<void> {
 
 function reportTasks(when: string, runs: MainThread[]): void {
   note(`browser: tasks over 50 ms ${when}`, median(runs.map(({ longTasks }) => longTasks)), '');
-  note(`browser: longest task ${when}, of the processor`, median(runs.map((run) => run.longestCpuMs)), 'ms');
+  note(`browser: longest task ${when}, CPU`, median(runs.map((run) => run.longestCpuMs)), 'ms');
   report(`browser: longest task ${when}`, median(runs.map(({ longestMs }) => longestMs)), 'ms', { atMost: 50 });
-}
-
-function median(values: number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

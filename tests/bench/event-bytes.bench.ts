@@ -83,10 +83,10 @@ note('frame per stored event', frames / kept, 'bytes');
 note('event log per event', ofEvents / kept, 'bytes');
 note('  of which unused', unused / kept, 'bytes');
 note('database per event', bytes / kept, 'bytes');
-note('database, relative to the sent AG-UI JSON', bytes / bareBytes, '× it');
-note('event log, relative to the frames of stored events', ofEvents / frames, '× it');
-note('database, relative to the frames of stored events', bytes / frames, '× it');
-report('database, relative to the sent records', bytes / sent.bytes, '× the JSON', { atMost: 1.5 });
+note('database, relative to the sent AG-UI JSON', bytes / bareBytes, '×');
+note('event log, relative to the frames of stored events', ofEvents / frames, '×');
+note('database, relative to the frames of stored events', bytes / frames, '×');
+report('database, relative to the sent records', bytes / sent.bytes, '×', { atMost: 1.5 });
 await database.dispose();
 
 async function post(body: string): Promise<void> {

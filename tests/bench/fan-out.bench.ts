@@ -1,7 +1,6 @@
 import { get } from 'node:http';
 import { startLiveServer } from '../support/live-server';
-import { startBareServer } from './bare-server';
-import { startNchanServer } from './nchan-server';
+import { startBareServer, startNchanServer } from './baseline-servers';
 import { note, report } from './report';
 
 /**

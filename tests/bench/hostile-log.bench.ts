@@ -3,7 +3,7 @@ import { hostileTexts } from '../support/hostile-texts';
 import { LogWriter } from '../support/log-writer';
 import { live } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
-import { traceMainThread } from './main-thread';
+import { traceMainThread } from './page-timing';
 import { note, report } from './report';
 
 /** The longest task of a log page with lines that are expensive to match, mark and render, stored and live. */

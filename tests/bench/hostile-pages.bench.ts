@@ -2,7 +2,7 @@ import { EventWriter } from '../support/event-writer';
 import { hostileSessions } from '../support/hostile-sessions';
 import { probeHealth } from '../support/latency-probes';
 import { type OwnVisit, visitOwn } from '../support/visit';
-import { traceMainThread } from './main-thread';
+import { traceMainThread } from './page-timing';
 import { note, report } from './report';
 
 /** Server and browser cost of session pages designed to block rendering. */

@@ -2,10 +2,9 @@ import { createClient } from '@libsql/client';
 import { OWNER } from '@/lib/server/access/principal';
 import { postEvents } from '@/lib/server/ingest/post-events';
 import { temporaryDatabase } from '../support/database';
-import { BARE_INSERT, BareRows } from './bare-insert';
 import { benchContext, TOKEN } from './bench-context';
 import { note, report } from './report';
-import { type WorkRecord, workload } from './workload';
+import { BARE_INSERT, BareRows, type WorkRecord, workload } from './workload';
 
 /**
  * Ingest of 500 records per request through the handler, fsynced and projected, compared with a bare libSQL insert of

@@ -5,7 +5,7 @@ import { SESSION_STATES } from '@interlude/protocol/session-states';
 import { LocalConnection } from '@/db/local-connection';
 import { chunkId } from '@/db/log-rows';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { note, report } from './report';
+import { median, note, report } from './report';
 import { type WorkRecord, workload } from './workload';
 
 /**
@@ -244,8 +244,4 @@ async function get(server: LiveServer, path: string): Promise<number> {
   if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   await response.arrayBuffer();
   return performance.now() - begunAt;
-}
-
-function median(times: number[]): number {
-  return times.sort((a, b) => a - b)[times.length >> 1] ?? Number.NaN;
 }

@@ -2,9 +2,8 @@ import type { Page } from 'playwright-core';
 import { LogWriter } from '../support/log-writer';
 import { live } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
-import { firstPaint } from './first-paint';
-import { type MainThread, traceMainThread } from './main-thread';
-import { note, report } from './report';
+import { firstPaint, type MainThread, traceMainThread } from './page-timing';
+import { median, note, report } from './report';
 
 /** A log of a million lines in Chromium with `npm start`. Each figure is a median of runs. */
 const LINES = 1_000_000;
@@ -145,8 +144,4 @@ async function write(agent: LogWriter, look: () => Promise<void>): Promise<numbe
 
 function rowsOf(page: Page): Promise<number> {
   return page.evaluate(() => document.querySelectorAll('[role=log] [data-line]').length);
-}
-
-function median(values: number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -3,9 +3,8 @@ import { postEvents } from '@/lib/server/ingest/post-events';
 import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { temporaryDatabase } from '../support/database';
 import { benchContext, TOKEN } from './bench-context';
-import { workLine } from './log-lines';
-import { note, report } from './report';
-import { workload } from './workload';
+import { note, percentile, report } from './report';
+import { workLine, workload } from './workload';
 
 /**
  * Effect of 100,000 log lines per minute from ten agents on an eleventh agent's session events: its requests, fsynced
@@ -49,7 +48,7 @@ const { rows } = await database.reader.execute(
 );
 keeper.close();
 
-const [quiet, busy] = [p99(times.quiet), p99(times.busy)];
+const [quiet, busy] = [percentile(times.quiet, 0.99), percentile(times.busy, 0.99)];
 report('log ingest: lines per minute from ten agents', (lines * 60_000) / busyMs, '', {
   atLeast: LINES_PER_MINUTE * 0.95,
 });
@@ -105,9 +104,4 @@ async function post(producerId: string, records: unknown[]): Promise<void> {
 
 function until(at: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, Math.max(0, at - performance.now())));
-}
-
-function p99(list: readonly number[]): number {
-  const sorted = [...list].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { Outbox, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
-import { note, report } from './report';
+import { note, percentile, report } from './report';
 
 /**
  * The outbox on this machine's disk with a server that discards everything.
@@ -88,11 +88,6 @@ async function draining(): Promise<void> {
   if (waiting > 0 || (await server.records()) < BACKLOG) throw new Error(`${waiting} records were not drained`);
   report('outbox drain', BACKLOG / seconds, 'records/s', { atLeast: 20_000 });
   note('outbox store, one group', BACKLOG / ((storedAt - startedAt) / 1_000), 'records/s');
-}
-
-function percentile(figures: number[], share: number): number {
-  const sorted = [...figures].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
 /** Runs in its own thread, so that its work isn't counted. */

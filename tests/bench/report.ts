@@ -20,6 +20,15 @@ export function note(name: string, figure: number, unit: string): void {
   print(`${name}: ${round(figure)} ${unit}`);
 }
 
+/** The value below which `share` of the values lie; NaN if there are none. */
+export function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN;
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
 function round(value: number): string {
   return value.toLocaleString('en', { maximumSignificantDigits: 3, useGrouping: false });
 }

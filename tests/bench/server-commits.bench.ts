@@ -27,7 +27,7 @@ for (const writers of [1, 8, 24]) {
   note(`commits 30 ms away: ${writers}, p50`, sorted[sorted.length >> 1] ?? 0, 'ms');
   note(`commits 30 ms away: ${writers}, p99`, sorted[Math.floor(sorted.length * 0.99)] ?? 0, 'ms');
 }
-note('commits 30 ms away: requests to the database per commit', line.requests / runs, '');
+note('commits 30 ms away: database requests per commit', line.requests / runs, '');
 
 for (const server of servers) await server.close();
 await line.close();

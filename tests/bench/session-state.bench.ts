@@ -1,7 +1,7 @@
 import { resolveState, type StateFacts } from '@interlude/protocol/projections/resolve-state';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { ingest, inProcessTarget, record } from '../support/ingest-target';
-import { note, report } from './report';
+import { note, percentile, report } from './report';
 
 /** Session state resolution, for each state, and the sweep for time-dependent changes. */
 const SESSIONS = 10_000;
@@ -53,7 +53,7 @@ for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
   await hub.sweep();
   times.push(performance.now() - startedAt);
 }
-report(`states: sweep of ${SESSIONS} sessions, p99`, p99(times), 'ms', { atMost: 50 });
+report(`states: sweep of ${SESSIONS} sessions, p99`, percentile(times, 0.99), 'ms', { atMost: 50 });
 // A hundred become due at once: their turns have been silent for ten minutes.
 await target.database.writes.run((transaction) =>
   transaction.execute({
@@ -69,7 +69,3 @@ const silentAt = performance.now();
 await hub.sweep();
 note(`states: ${SESSIONS} sessions of a silent agent`, performance.now() - silentAt, 'ms');
 await target.close();
-
-function p99(values: number[]): number {
-  return values.sort((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? 0;
-}

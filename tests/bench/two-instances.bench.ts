@@ -4,9 +4,8 @@ import { createClient } from '@libsql/client';
 import { openDatabase } from '@/db/client';
 import { startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { BARE_INSERT, BareRows } from './bare-insert';
 import { note, report } from './report';
-import { type WorkRecord, workload } from './workload';
+import { BARE_INSERT, BareRows, type WorkRecord, workload } from './workload';
 
 /**
  * Two instances (`npm start`) on one libSQL server. Their combined ingest compared with bare json_each batches of the
@@ -132,9 +131,9 @@ async function frames(how: string, from: LiveServer, to: LiveServer, atMost: num
   await reading;
   took.sort((a, b) => a - b);
   report(`two instances, ${how}: share of frames received`, took.length / FRAMES, '', { atLeast: 1 });
-  note(`two instances, ${how}: POST to frame at the other, p50`, took[took.length >> 1] ?? Number.NaN, 'ms');
+  note(`two instances, ${how}: POST to frame at the other instance, p50`, took[took.length >> 1] ?? Number.NaN, 'ms');
   const p99 = took[Math.floor(took.length * 0.99)] ?? Number.NaN;
-  report(`two instances, ${how}: POST to frame at the other, p99`, p99, 'ms', { atMost });
+  report(`two instances, ${how}: POST to frame at the other instance, p99`, p99, 'ms', { atMost });
 }
 
 /** A proxy to the same server that hides its change feed. */

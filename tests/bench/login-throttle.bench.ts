@@ -63,7 +63,7 @@ try {
   const tried = await guesser.try(server.token, 12);
   const times = tried.map(({ status, tookMs }) => (status === 200 ? tookMs : Number.POSITIVE_INFINITY));
   times.sort((a, b) => a - b);
-  note('right requests beside 260 wrong ones in flight, answered 200', times.filter(Number.isFinite).length, 'of 12');
+  note('valid requests beside 260 invalid ones in flight, answered 200', times.filter(Number.isFinite).length, 'of 12');
   report('valid requests beside 260 invalid ones in flight, 11th of 12', times[10] ?? Number.POSITIVE_INFINITY, 'ms', {
     atMost: 1_000,
   });

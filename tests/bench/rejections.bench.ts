@@ -1,7 +1,7 @@
 import { AppError } from '@interlude/protocol/errors';
 import type { WriteJob } from '@/db/writes';
 import { temporaryDatabase } from '../support/database';
-import { note, report } from './report';
+import { median, note, report } from './report';
 
 /**
  * Cost of rejected writes in a commit group: groups of small writes with every tenth rejected after its first
@@ -22,7 +22,6 @@ for (let round = 0; round < WARM_UP_GROUPS + MEASURED_GROUPS; round += 1) {
   }
 }
 
-const median = (list: number[]) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? 0;
 note('rejections: group without rejections', median(times.none), 'ms');
 note('rejections: group with a tenth rejected', median(times.tenth), 'ms');
 report('rejections: cost of a tenth rejected', median(times.tenth) / median(times.none), '×', { atMost: 1.2 });

@@ -1,8 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { fork, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { reservePort } from '../support/reserve-port.mjs';
 
 /** From Debian's libnginx-mod-nchan. */
@@ -69,6 +71,24 @@ export async function startNchanServer(): Promise<{ url: string; token: string; 
       child.kill('SIGTERM');
       await gone;
       await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts bare-server.mjs in its own process, like the server it is compared with. */
+export async function startBareServer(): Promise<{ url: string; token: string; stop(): Promise<void> }> {
+  const child = fork(fileURLToPath(new URL('bare-server.mjs', import.meta.url)), {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    execArgv: [],
+  });
+  const [port] = (await once(child.stdout as NonNullable<typeof child.stdout>, 'data')) as [Buffer];
+  return {
+    url: `http://127.0.0.1:${Number(port)}`,
+    token: 'none',
+    async stop() {
+      const gone = once(child, 'exit');
+      child.disconnect();
+      await gone;
     },
   };
 }

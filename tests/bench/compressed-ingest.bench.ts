@@ -6,8 +6,8 @@ import { postEvents } from '@/lib/server/ingest/post-events';
 import { callRoute } from '../support/call-route';
 import { temporaryDatabase } from '../support/database';
 import { benchContext, TOKEN } from './bench-context';
-import { workLine } from './log-lines';
 import { note, report } from './report';
+import { workLine } from './workload';
 
 /** Time of a 1 MiB batch, compressed and plain, while sixteen clients read log pages back to back. */
 const READERS = 16;
