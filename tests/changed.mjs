@@ -5,11 +5,11 @@ import { LaunchError } from '../lib/launch/launch-error.mjs';
 import { root } from '../lib/launch/paths.mjs';
 
 /**
- * Selects the tests that a change can affect: `vitest related` follows imports, and the tables below name the tests that
- * reach a path in another way: through a browser, in a process of their own, or by reading the file.
+ * Selects the tests that a change can affect: `vitest related` follows imports, and the tables below add tests that
+ * reach a path in other ways: through a browser, in a separate process, or by reading the file.
  */
 
-/** A change of these can break any test. */
+/** A change to these files can break any test. */
 const EVERYTHING = [
   /^package(-lock)?\.json$/,
   /^tsconfig\.json$/,
@@ -18,7 +18,7 @@ const EVERYTHING = [
 ];
 
 /**
- * Browser tests by the beginnings of the paths that they look at.
+ * Browser tests by path prefix.
  *
  * @type {readonly (readonly [paths: string[], tests: string])[]}
  */
@@ -84,7 +84,7 @@ const PARTS = [
 ];
 
 /**
- * Other tests, by the programs they start and the files they read.
+ * Other tests by the programs they start and the files they read.
  *
  * @type {readonly (readonly [paths: string[], tests: string])[]}
  */
@@ -123,8 +123,8 @@ const reaches = (folder, table) =>
 export const REACHES = [...reaches('e2e/', PARTS), ...reaches('', PROGRAMS)];
 
 /**
- * @param {string} [base] a commit; by default HEAD, or the commit before it where nothing has changed since
- * @returns {{ files: string[], since: string }} paths from the root
+ * @param {string} [base] a commit; default: HEAD, or its parent if nothing has changed since
+ * @returns {{ files: string[], since: string }} paths relative to the root
  */
 export function changedFiles(base) {
   const since = base ?? (changedSince('HEAD').length > 0 ? 'HEAD' : 'HEAD~1');
@@ -157,12 +157,12 @@ export function affectedBy(files) {
   const sources = files.filter((file) => /\.(ts|tsx|mjs|css|json)$/.test(file) && existsSync(join(root, file)));
   const isBelow = (/** @type {string[]} */ paths) => files.some((file) => paths.some((path) => file.startsWith(path)));
   const reached = REACHES.flatMap(({ paths, tests }) => (isBelow(paths) ? tests : []));
-  // A test file that has changed runs, too.
+  // A changed test file runs itself.
   const tests = [...reached, ...files.filter((file) => /\.test\.tsx?$/.test(file))];
   return { sources, tests: [...new Set(tests)] };
 }
 
-/** Set-up files of the vitest configurations. No test file imports them. */
+/** Setup files of the vitest configurations. No test file imports them. */
 function setUpFiles() {
   const folder = join(root, 'tests');
   const configs = readdirSync(folder).filter((name) => name.startsWith('vitest.'));

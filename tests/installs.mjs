@@ -1,12 +1,17 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../lib/launch/paths.mjs';
-import { ensureAgentSdk } from './support/agent-sdk.mjs';
-import { chromiumPath, ensureChromium } from './support/chromium-path.mjs';
-import { debianProgram, ensureDebianProgram } from './support/debian-program.mjs';
-import { ensureDocsSite, hasDocsSite } from './support/docs-site.mjs';
 import { ensureLibsqlServer } from './support/libsql-server.mjs';
 import { ensurePrism } from './support/prism.mjs';
+import {
+  chromiumPath,
+  debianProgram,
+  ensureChromium,
+  ensureDebianProgram,
+  ensureDocsSite,
+  hasDocsSite,
+} from './support/programs.mjs';
+import { ensureAgentSdk } from './support/real-agents.mjs';
 import { ensureVercelCli } from './support/vercel-build.mjs';
 import { ensureWorkerd } from './support/workerd.mjs';
 
@@ -61,7 +66,7 @@ export function isInstalled(name) {
 }
 
 /**
- * Installs what is missing of these.
+ * Installs the missing ones.
  *
  * @param {readonly string[]} names
  * @returns {Promise<Map<string, string>>} why the others can't be installed

@@ -26,7 +26,7 @@ import { runScript } from './run-script.mjs';
  * @property {Record<string, string>} [env] of its processes
  */
 
-/** A stage that hangs must not hang the run. */
+/** Limit for a hung stage. */
 const STAGE_LIMIT_MS = 3_600_000;
 const SOAK_LIMIT_MS = 24 * STAGE_LIMIT_MS;
 const CONFIG = 'tests/vitest.config.ts';
@@ -56,11 +56,12 @@ export async function runFor(job, args, env = {}) {
 }
 
 /**
- * Runs test files with vitest. Each must run: a file that no configuration includes is a failure, too.
+ * Runs test files with vitest. A file that no configuration includes is a failure.
  *
  * @param {Job} job
  * @param {readonly string[]} files
- * @param {Pick<import('./stages.mjs').Stage, 'config' | 'workers' | 'isolated' | 'tier'> & { isRelated: boolean }} options
+ * @param {Pick<import('./stages.mjs').Stage, 'config' | 'workers' | 'isolated' | 'tier'> & { isRelated: boolean }}
+ *   options
  * @returns {Promise<Tally & { broken: string[] }>} `broken`: the files in which something failed
  */
 export async function runVitest(job, files, { config = CONFIG, workers = 2, isolated = false, tier, isRelated }) {
@@ -70,7 +71,7 @@ export async function runVitest(job, files, { config = CONFIG, workers = 2, isol
   args.push(...files, '--config', config, '--reporter=default', '--reporter=json', `--outputFile.json=${output}`);
   args.push('--silent=passed-only', '--slowTestThreshold=60000', `--maxWorkers=${workers}`);
   if (isRelated) args.push('--passWithNoTests', '--exclude=**/*.all.test.*');
-  // Files that leave nothing behind in modules take a third less in one realm.
+  // Files without module state run a third faster without isolation.
   if (!isolated) args.push('--no-isolate');
   const scale = isSoak() ? 'soak' : tier === 'first' ? 'quick' : 'full';
   const only = isRelated ? { INTERLUDE_TEST_FOLDER: job.name } : undefined;

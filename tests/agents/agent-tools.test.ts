@@ -6,7 +6,7 @@ import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, requests } from '../support/operator';
 import { terminalStage } from '../support/terminal-stage';
 
-/** The real Claude Code uses Interlude's tools: no permission is asked, and what it says with them is in the dashboard. */
+/** The real Claude Code uses Interlude's tools without permission requests; the results show in the dashboard. */
 
 let server: LiveServer;
 beforeAll(async () => {
@@ -18,7 +18,7 @@ const summary = 'The build is green.';
 const link = 'https://example.org/pull/1';
 const report = (state: string) => quick([tool('mcp__interlude__report_status', { state, summary, link })]);
 
-/** Looks what it owes until this message is there, answers it with the tool, and ends its turn. */
+/** Polls pending replies until this message is listed, answers it with the tool, and ends the turn. */
 const replyTo =
   (question: string) =>
   ({ results }: Context) => {
@@ -36,8 +36,8 @@ const reported = async (agentId: string) => {
   return ((await response.json()) as { agent: AgentSummary }).agent.status?.report;
 };
 
-describe('a Claude Code with Interlude’s tools', () => {
-  test('that the runner runs reports its status and answers a message, without asking', async () => {
+describe('Claude Code with Interlude’s tools', () => {
+  test('reports its status and answers a message without a permission request', async () => {
     const stage = await claudeStage(server, {
       turns: [turn(/START/, report('complete'))],
       otherwise: replyTo('START'),
@@ -54,7 +54,7 @@ describe('a Claude Code with Interlude’s tools', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('has its subagent refused', async () => {
+  test('has its subagent’s calls rejected', async () => {
     const heard: string[] = [];
     const stage = await claudeStage(server, {
       turns: [
@@ -79,7 +79,7 @@ describe('a Claude Code with Interlude’s tools', () => {
     expect(await reported(stage.agentId)).toBeUndefined();
   });
 
-  test('in a terminal does the same by `interlude mcp`, in its own session', async () => {
+  test('does the same through `interlude mcp` in a terminal', async () => {
     const question = 'How far are you?';
     const stage = await terminalStage(
       server,

@@ -6,13 +6,12 @@ import { RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import type { Turn } from '@interlude/protocol/read-models';
 import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claudeStage, quick } from '../support/claude-stage';
-import { HOLD, letGo } from '../support/held-task';
+import { claudeStage, quick, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
-import { expectWithin } from '../support/pace';
+import { expectWithin } from '../support/timing';
 
-/** The real Claude Code, the real runner, the real dashboard. Only the model behind Claude Code is scripted. */
+/** The real Claude Code, runner and dashboard. Only the model is scripted. */
 
 let server: LiveServer;
 beforeAll(async () => {
@@ -20,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** `Poll 2 exited with code 2` for each task the model is told of, as a good agent would report. */
+/** Reports `Poll 2 exited with code 2` for each task notification. */
 const report = ({ notices: told }: Context) =>
   quick([
     say(
@@ -35,7 +34,7 @@ const report = ({ notices: told }: Context) =>
 const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
 const count = (text: string, part: string) => text.split(part).length - 1;
 
-/** Every message of the person is in the transcript once, and in the turn that answers it. */
+/** Expects the user message once, in the turn that answers it. */
 function expectAnswered(turns: readonly Turn[], messageId: string, reply: string): void {
   const homes = turns.filter((one) => messages([one], 'user').some(({ id }) => id === messageId));
   expect(homes).toHaveLength(1);
@@ -44,19 +43,19 @@ function expectAnswered(turns: readonly Turn[], messageId: string, reply: string
   expect(messages(turns, 'user').find(({ id }) => id === messageId)?.delivery).toBe('seen');
 }
 
-/** One that ends before its turn has would be told in that turn. */
+/** Ends the polls after their turn; a poll that ends earlier is reported in that turn. */
 async function endPolls({ operator, cwd }: Awaited<ReturnType<typeof claudeStage>>): Promise<void> {
   await operator.finished(1);
-  await letGo(cwd);
+  await releaseTask(cwd);
 }
 
 describe('a live Claude Code', () => {
-  test('wakes by itself when its background task ends, and says so in a turn of its own', async () => {
+  test('reports in a between-run turn when its background task ends', async () => {
     const stage = await claudeStage(server, {
       turns: [
         turn(
           /START/,
-          quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]),
+          quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
           quick([say('Started the poll.')]),
         ),
         turn(/"Poll" failed/, report),
@@ -80,7 +79,7 @@ describe('a live Claude Code', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('ended from the dashboard in a turn, it ends with its runner after 5 seconds at most, and says so', async () => {
+  test('exits with its runner within 5 s when ended from the dashboard in a turn', async () => {
     const talk = 'A long answer that goes on for as long as nobody breaks in on it, and then some more of it';
     const stage = await claudeStage(server, { turns: [turn(/START/, quick([say(talk)], { pace: 1 }))] });
     const { operator } = stage;
@@ -99,7 +98,7 @@ describe('a live Claude Code', () => {
     expect(kinds(await operator.turns()).slice(0, 1)).toEqual(['user interrupted']);
   });
 
-  test('what its background command writes is on its card while it runs, and all of it afterwards', async () => {
+  test('shows a background command’s output on its card while it runs and in full afterwards', async () => {
     const command =
       'echo first; echo "token=gh""p_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"; read -r _ < ./go; echo last; exit 3';
     const stage = await claudeStage(server, {
@@ -127,8 +126,8 @@ describe('a live Claude Code', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('three tasks that end together are each told once, in the turn that speaks of them', async () => {
-    const polls = [1, 2, 3].map((at) => background(`${HOLD}exit ${at}`, `Poll ${at}`));
+  test('reports each of three simultaneous task ends once, in the turn that mentions it', async () => {
+    const polls = [1, 2, 3].map((at) => background(`${WAIT_FOR_RELEASE}exit ${at}`, `Poll ${at}`));
     const stage = await claudeStage(server, {
       turns: [
         turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
@@ -155,10 +154,10 @@ describe('a live Claude Code', () => {
     }
   });
 
-  test('a message typed while it reports on a task is answered by the turn after it, not one late', async () => {
+  test('answers a message sent during a task report in the next turn', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
         turn(
           /"Poll" failed/,
           quick([say('Poll exited with code 3, and here is what I make of it.')], { wait: 300, pace: 12 }),
@@ -185,7 +184,7 @@ describe('a live Claude Code', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('a task that ends while it talks is reported in a turn behind that talk', async () => {
+  test('reports a task that ends during a turn in the following turn', async () => {
     const talk = 'Started the poll, and now I talk for a while without any tool call, slowly and at length.';
     const stage = await claudeStage(server, {
       turns: [
@@ -202,10 +201,10 @@ describe('a live Claude Code', () => {
     expect(turns[1]?.trigger?.kind).toBe('task');
   });
 
-  test('asks for permission between turns, is answered from the dashboard, and is told when nobody answers', async () => {
+  test('asks for permission between turns and receives the answer or its expiry', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
         turn(
           /"Poll" failed/,
           quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
@@ -222,7 +221,7 @@ describe('a live Claude Code', () => {
       const open = requests(turns).find(
         (one) => one.outcome === null && JSON.stringify(one.input).includes('touch marker'),
       );
-      // the poll itself needs permission as well
+      // the poll itself needs permission too
       const first = requests(turns).find((one) => one.outcome === null);
       if (open === undefined && first !== undefined)
         void operator.answer(first.id, { behavior: 'allow' }).catch(() => {});
@@ -243,7 +242,7 @@ describe('a live Claude Code', () => {
     await expect(operator.answer(second?.id ?? '', { behavior: 'allow' })).rejects.toThrow('409');
   });
 
-  test('a task is stopped from the dashboard, and the agent is not woken by that', async () => {
+  test('does not wake the agent when a task is stopped from the dashboard', async () => {
     const stage = await claudeStage(server, {
       turns: [
         turn(/START/, quick([background('sleep 600', 'Long poll')]), quick([say('Started a long poll.')])),
@@ -265,7 +264,7 @@ describe('a live Claude Code', () => {
     await expect(operator.stop(task?.id ?? '')).rejects.toThrow('409');
   });
 
-  test('subagents that run in the background report under their cards, and an interrupt spares them', async () => {
+  test('shows background subagents under their cards and spares them on an interrupt', async () => {
     const subagents = ['A', 'B', 'C'].map((name, at) =>
       tool('Agent', {
         description: `Agent ${name}`,
@@ -312,13 +311,13 @@ describe('a live Claude Code', () => {
     });
     expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('interrupted');
     expect(notices(turns).some((text) => /interrupted.*continue: Agent A/.test(text))).toBe(true);
-    // what a subagent says stands under its task, not in a turn
+    // a subagent's text belongs under its task, not in a turn
     expect(messages(turns, 'assistant').some(({ text }) => text === 'Agent A starts.')).toBe(false);
   });
 });
 
-describe('what breaks off', () => {
-  test('the dashboard, in mid-turn: what the agent says meanwhile is there afterwards, once', async () => {
+describe('failures', () => {
+  test('delivers output once when the dashboard is down mid-turn', async () => {
     const talk = Array.from({ length: 30 }, (_, at) => `sentence ${at} of a long answer`).join(', ');
     const stage = await claudeStage(server, {
       turns: [turn(/START/, quick([say(talk)], { pace: 40 })), turn(/NEXT/, quick([say('Reply to the next.')]))],
@@ -338,7 +337,7 @@ describe('what breaks off', () => {
     expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0 });
   });
 
-  test('the runner, killed: its successor says what was cut off, resumes, and delivers what was typed meanwhile', async () => {
+  test('resumes, reports the cut-off turn and delivers queued messages when the runner is killed', async () => {
     const stage = await claudeStage(server, {
       turns: [
         turn(
@@ -361,13 +360,13 @@ describe('what breaks off', () => {
     const turns = await operator.finished(2);
     expect(turns[0]).toMatchObject({ state: 'failed', error: { code: 'runner_exited' } });
     expectAnswered(turns, next, 'Reply to the next.');
-    // lost with the runner, until the resumed Claude Code says that it stopped
+    // lost with the runner until the resumed Claude Code reports it as stopped
     await expect.poll(async () => (await operator.tasks()).map(({ status }) => status)).not.toContain('running');
     expect(notices(await operator.turns())).toContain('The runner was restarted; the session continues.');
     expect(await operator.session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0, lostCount: 0 });
   });
 
-  test('the runner and the dashboard, killed at once: within 30 s nothing says working, and it goes on with its successor', async () => {
+  test('shows nothing as working 30 s after runner and dashboard are killed, and resumes', async () => {
     const stage = await claudeStage(server, {
       turns: [
         turn(/START/, quick([say('A long answer that never comes to its end')], { pace: 3 })),
@@ -383,7 +382,7 @@ describe('what breaks off', () => {
     stage.run.process.kill('SIGKILL');
     await Promise.all([stage.run.ended, server.kill9()]);
     await server.restart();
-    // While it was down it said nothing; the time a slow machine takes to start it counts for neither.
+    // The server reported nothing while it was down. Its start time on a slow machine doesn't count.
     const downMs = Math.max(0, Date.now() - killedAt - RUNNER_AWAY_MS);
     await expect.poll(async () => (await operator.session())?.state).toBe('unknown');
     expectWithin(Date.now() - killedAt - downMs, 30_000);
@@ -401,7 +400,7 @@ describe('what breaks off', () => {
     expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0 });
   });
 
-  test('the runner, fenced by a newer one of its agent: its session was taken over, not stopped', async () => {
+  test('marks the session as taken over when a newer runner fences the old one', async () => {
     const stage = await claudeStage(server, { turns: [] });
     const { agentId, operator } = stage;
     const run = await stage.runner();
@@ -418,7 +417,7 @@ describe('what breaks off', () => {
     await newer.body?.cancel();
   });
 
-  test('is told what --prompt says once, though its runner is killed and started again with the same command', async () => {
+  test('sends --prompt once when the runner is killed and restarted with the same command', async () => {
     const stage = await claudeStage(server, {
       turns: [turn(/START/, quick([say('Started.')])), turn(/NEXT/, quick([say('Reply to the next.')]))],
     });
@@ -439,7 +438,7 @@ describe('what breaks off', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('Claude Code, killed: it is resumed, and what it had been given and not begun is given to it again', async () => {
+  test('resumes a killed Claude Code and resends messages it had not started', async () => {
     const stage = await claudeStage(server, {
       turns: [
         turn(
@@ -467,7 +466,7 @@ describe('what breaks off', () => {
     expectAnswered(turns, next, 'Reply to the next.');
     const told = notices(await operator.turns()).join('\n');
     expect(told).toContain('ended by SIGKILL). Restarting in 0.5 s.');
-    // its shell outlives it
+    // its shell survives
     expect(told).toMatch(/is still running, and how it ends won't be reported: sleep 60 \(process \d+\)/);
   });
 });

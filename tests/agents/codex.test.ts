@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import type { Turn } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CodexAsked, CodexReply } from '../support/codex-model';
+import type { CodexAsked, CodexReply } from '../support/acp-model';
+import { releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { CODEX, codexStage } from '../support/codex-stage';
-import { HOLD, letGo } from '../support/held-task';
 import { LocalDashboard } from '../support/local-dashboard';
 import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
 
-/** The real Codex, the real runner, the dashboard’s own handlers. Only the model behind Codex is scripted. */
+/** The real Codex and runner, and the dashboard’s handlers. Only the model is scripted. */
 
 let server: LocalDashboard;
 beforeAll(async () => {
@@ -18,21 +18,22 @@ afterAll(() => server.close());
 const OWN = ['--start', '--command', CODEX, '--approval-policy', 'never', '--sandbox', 'danger-full-access'];
 const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
 
-/** Starts a poll in the background, reports what it is woken with, and repeats the rest. */
+/** Starts a background poll, reports its wake-up input, and echoes other input. */
 function poll({ said: text, results }: CodexAsked): CodexReply {
   if (text.includes('ended with exit code')) return { text: /ended with exit code \d+/.exec(text)?.[0] ?? '' };
   if (text.includes('there?')) return { text: 'I am.' };
   if (results.length > 0) return { text: 'Started the poll.' };
-  if (text.includes('HOLD')) return { text: 'Starting.', run: { cmd: `${HOLD}echo went; exit 3`, yield_time_ms: 300 } };
+  if (text.includes('HOLD'))
+    return { text: 'Starting.', run: { cmd: `${WAIT_FOR_RELEASE}echo went; exit 3`, yield_time_ms: 300 } };
   const run = { cmd: 'echo begin; sleep 2; echo end; exit 3', yield_time_ms: 300 };
   if (text.includes('START')) return { text: 'Starting.', run };
   if (text.includes('WAIT')) return { text: 'Waiting.', run: { cmd: 'sleep 300', yield_time_ms: 30_000 } };
   return { text: 'OK.' };
 }
 
-// There is no Codex to test where the folder of the real agents was not asked for (npm run test:agents).
+// Skipped unless the real agents are installed (npm run test:agents).
 describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
-  test('is not woken when its background command ends; Wake does it, and the turn says so', async () => {
+  test('wakes after a background command only through Wake, in a turn that names the task', async () => {
     const stage = await codexStage(server, poll);
     const { operator } = stage;
     await stage.runner(...OWN, '--session', stage.sessionId);
@@ -55,7 +56,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     expect(await stage.end()).toMatchObject({ exitCode: 0 });
   });
 
-  test('is told of its workspace with what --prompt says, once, and ends with its runner from the dashboard', async () => {
+  test('receives its workspace and --prompt once, and exits with its runner when ended from the dashboard', async () => {
     const heard: string[] = [];
     const script = ({ said: text, context }: CodexAsked): CodexReply => {
       heard.push([context.includes('symbolic links') ? 'noted' : '', text.split('\n').at(-1)].join(' '));
@@ -80,7 +81,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'ended from the dashboard' });
   });
 
-  test('by the rule, it is woken without being asked', async () => {
+  test('wakes without Wake when the rule is set', async () => {
     const stage = await codexStage(server, poll);
     const { operator } = stage;
     await stage.runner(...OWN, '--session', stage.sessionId);
@@ -91,13 +92,13 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
     expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
-    // Codex itself began nothing: there is no turn but the one that names the task, and the answer stands in that.
+    // Codex started no turn itself: the only new turn names the task and contains the answer.
     expect(turns[1]).toMatchObject({ trigger: { kind: 'task', taskIds: [task?.id], wokenBy: 'interlude' } });
     expect(said(turns[1])).toBe('ended with exit code 3');
     expect(messages(turns, 'user').map(({ text }) => text)).toEqual(['START']);
   });
 
-  test('a message in a running turn waits for its own, and gets it though the turn is interrupted', async () => {
+  test('answers a message sent during a turn in its own turn, even after an interrupt', async () => {
     const stage = await codexStage(server, poll);
     const { operator } = stage;
     await stage.runner(...OWN, '--session', stage.sessionId);
@@ -118,7 +119,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await expect.poll(async () => (await operator.tasks())[0]?.status).toBe('stopped');
   });
 
-  test('a permission is answered in the dashboard', async () => {
+  test('accepts a permission answer from the dashboard', async () => {
     const stage = await codexStage(server, ({ said: text, results }) =>
       results.length > 0
         ? { text: 'Made it.' }
@@ -143,7 +144,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     expect(requests(turn === undefined ? [] : [turn])[0]).toMatchObject({ outcome: 'allowed' });
   });
 
-  test('its server is killed in a turn: that fails, and the thread goes on in the next one', async () => {
+  test('fails the turn and continues the thread when its server is killed', async () => {
     const stage = await codexStage(server, poll);
     const { operator } = stage;
     await stage.runner(...OWN, '--session', stage.sessionId);
@@ -159,7 +160,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     expect(notices(await operator.turns()).some((text) => text.includes('started again'))).toBe(true);
   });
 
-  test('attached to a server that is there, the runner is killed and the next one goes on', async () => {
+  test('continues with the next runner when a runner attached to a running server is killed', async () => {
     const stage = await codexStage(server, poll);
     const { socket, begin } = await stage.daemon();
     const first = await stage.runner('--socket', socket);
@@ -167,7 +168,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await expect.poll(() => operator.tasks()).toMatchObject([{ status: 'running' }]);
     first.process.kill('SIGKILL');
     await first.ended;
-    await letGo(stage.cwd);
+    await releaseTask(stage.cwd);
     await stage.runner('--socket', socket);
     await operator.until('the end of the poll', (turns) => taskEnds(turns)[0]);
     const id = await operator.send('Are you there?');

@@ -5,17 +5,14 @@ import { join } from 'node:path';
 import type { AgentDetail, Turn } from '@interlude/protocol/read-models';
 import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { claudeHome } from '../support/claude-home';
-import { claudeInTerminal, prompt } from '../support/claude-in-terminal';
-import { quick } from '../support/claude-stage';
+import { claudeHome, claudeInTerminal, prompt, quick, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { runCli, startCli } from '../support/cli';
-import { HOLD, letGo } from '../support/held-task';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, Operator, requests, said, taskEnds } from '../support/operator';
-import { expectWithin } from '../support/pace';
 import { type TerminalStage, terminalStage } from '../support/terminal-stage';
+import { expectWithin } from '../support/timing';
 
-/** The real Claude Code, run by somebody else: the dashboard sees what its hooks and its transcript tell. */
+/** The real Claude Code run by a user: the dashboard sees only what hooks and transcript report. */
 
 let server: LiveServer;
 beforeAll(async () => {
@@ -35,21 +32,25 @@ const report = ({ notices: told }: Context) =>
   ]);
 
 const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
-/** All that was said, turn by turn: a text that is missing, doubled or one turn late shows. */
+/** Assistant texts by turn; reveals texts that are missing, duplicated or one turn late. */
 const talk = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'assistant').map(({ text }) => text));
 const prompts = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'user').map(({ text }) => text));
 
-/** One that ends before its turn has would be told in that turn. */
+/** Ends the polls after their turn; a poll that ends earlier is reported in that turn. */
 async function endPolls(stage: Awaited<ReturnType<typeof terminalStage>>): Promise<void> {
   await stage.turnsEnded(1);
-  await letGo(stage.cwd);
+  await releaseTask(stage.cwd);
 }
 
-describe('a Claude Code with our hooks', () => {
-  test('is seen to wake by itself when its background task ends', async () => {
+describe('Claude Code with Interlude’s hooks', () => {
+  test('shows a between-run turn when its background task ends', async () => {
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started.')])),
+        turn(
+          /START/,
+          quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quick([say('Started.')]),
+        ),
         turn(/"Poll" failed/, report),
       ],
     });
@@ -70,8 +71,8 @@ describe('a Claude Code with our hooks', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('tells each of three tasks that end together once, in the turn that speaks of it', async () => {
-    const polls = [1, 2, 3].map((at) => background(`echo from ${at}; ${HOLD}exit ${at}`, `Poll ${at}`));
+  test('reports each of three simultaneous task ends once, in the turn that mentions it', async () => {
+    const polls = [1, 2, 3].map((at) => background(`echo from ${at}; ${WAIT_FOR_RELEASE}exit ${at}`, `Poll ${at}`));
     const stage = await terminalStage(server, {
       turns: [
         turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
@@ -99,11 +100,11 @@ describe('a Claude Code with our hooks', () => {
     }
   });
 
-  test('answers what was typed during a report in the turn behind it, not one late', async () => {
+  test('answers a message typed during a task report in the next turn', async () => {
     const long = 'Poll exited with code 3, and here is what I make of it.';
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
         turn(/"Poll" failed/, () => {
           stage.type('SECOND');
           return quick([say(long)], { wait: 300, pace: 12 });
@@ -125,7 +126,7 @@ describe('a Claude Code with our hooks', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('reports on a task that ended while it talked in a turn behind that talk', async () => {
+  test('reports a task that ended during a turn in the following turn', async () => {
     const long = 'Started the poll, and now I talk for a while without any tool call, slowly and at length.';
     const stage = await terminalStage(server, {
       turns: [
@@ -142,12 +143,12 @@ describe('a Claude Code with our hooks', () => {
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
     expect(turns[1]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
-    // It ended while the talk went on.
+    // It ended during the turn.
     expect(task?.endedAt).toBeLessThanOrEqual(turns[0]?.endedAt ?? 0);
     expect(stage.problems()).toEqual([]);
   });
 
-  test('shows that it was interrupted where it runs, that its task goes on, and answers what comes next', async () => {
+  test('shows an interrupt at the terminal, the running task and the next answer', async () => {
     let begun = () => {};
     const talking = new Promise<void>((resolve) => {
       begun = resolve;
@@ -179,12 +180,12 @@ describe('a Claude Code with our hooks', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('shows what it asks between turns, and how that was answered where it runs', async () => {
+  test('shows a request between turns and its answer at the terminal', async () => {
     const stage = await terminalStage(
       server,
       {
         turns: [
-          turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+          turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
           turn(
             /"Poll" failed/,
             quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
@@ -224,7 +225,7 @@ describe('a Claude Code with our hooks', () => {
     expect(await operator.session()).toMatchObject({ pendingRequestCount: 0 });
   });
 
-  test('shows that its task was stopped where it runs, and is not woken by that', async () => {
+  test('shows a task stopped at the terminal without a wake-up', async () => {
     const stage = await terminalStage(server, {
       turns: [
         turn(/START/, quick([background('sleep 600', 'Long poll')]), quick([say('Started a long poll.')])),
@@ -245,7 +246,7 @@ describe('a Claude Code with our hooks', () => {
     await expect.poll(async () => (await operator.tasks()).map(({ status }) => status)).toEqual(['stopped']);
   });
 
-  test('has its subagents report under their cards, each told once', async () => {
+  test('shows each subagent’s report once under its card', async () => {
     const names = ['A', 'B', 'C'];
     const subagents = names.map((name) =>
       tool('Agent', {
@@ -294,7 +295,7 @@ describe('a Claude Code with our hooks', () => {
   });
 });
 
-test('an idle Claude Code that listens is woken by a message, reads it, and answers it in the turn that begins so', async () => {
+test('an idle, waiting Claude Code wakes for a message and answers it in that turn', async () => {
   const stage: TerminalStage = await terminalStage(server, {
     turns: [
       turn(
@@ -325,7 +326,7 @@ test('an idle Claude Code that listens is woken by a message, reads it, and answ
   expect(stage.problems()).toEqual([]);
 });
 
-/** A Claude Code in an interactive terminal, whose hooks wait for an answer from the dashboard. */
+/** Starts Claude Code in an interactive terminal with hooks that wait for the dashboard's answer. */
 async function interactive(script: Parameters<typeof claudeHome>[1], ...flags: string[]) {
   const home = await claudeHome(server, script);
   onTestFinished(() => home.remove());
@@ -336,7 +337,7 @@ async function interactive(script: Parameters<typeof claudeHome>[1], ...flags: s
   onTestFinished(() => void companion.process.kill('SIGKILL'));
   await once(companion.process.stderr as NodeJS.ReadableStream, 'data');
   const terminal = await claudeInTerminal(home);
-  /** Its session begins with the first prompt. */
+  /** The session starts with the first prompt. */
   const findOperator = async () => {
     const headers = { authorization: `Bearer ${server.token}` };
     const its = async () =>
@@ -347,7 +348,7 @@ async function interactive(script: Parameters<typeof claudeHome>[1], ...flags: s
   return { terminal, findOperator };
 }
 
-test('a Claude Code in a terminal is told once that it can listen, is allowed to from the dashboard, and is woken', async () => {
+test('Claude Code in a terminal gets one hint to wait, is allowed from the dashboard, and wakes', async () => {
   const { terminal, findOperator } = await interactive({
     turns: [
       turn(/START/, quick([say('Nothing to do.')])),
@@ -374,7 +375,7 @@ test('a Claude Code in a terminal is told once that it can listen, is allowed to
   const turns = await operator.finished(2);
   expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
   expect(talk(turns)[0]).toEqual(['Nothing to do.', 'I listen.']);
-  // It has not listened again: that was of use, so it is reminded once.
+  // The agent has not listened again. The message arrived that way, so it gets one reminder.
   expect(talk(turns)[1]).toEqual(['Quite warm.', 'All right.']);
   expect(turns[1]?.userMessageIds).toEqual([messageId]);
 });
@@ -390,7 +391,7 @@ const question = (header: string, multiSelect?: boolean) =>
     ],
   });
 
-test('a Claude Code in a terminal has its questions and plans answered in the dashboard, while it shows them', async () => {
+test('Claude Code in a terminal accepts dashboard answers to questions and plans it shows', async () => {
   const heard = ({ results }: Context) => results.map(({ text }) => text.split('. ')[0]).join(' | ');
   const plan = '# The plan\n\n1. Build it\n';
   const script = {
@@ -457,7 +458,7 @@ test('a Claude Code in a terminal has its questions and plans answered in the da
   ]);
 });
 
-test('a Claude Code that sits in a terminal may be allowed and denied from the dashboard, while it asks there', async () => {
+test('Claude Code in a terminal accepts dashboard decisions for permissions it shows', async () => {
   const never = new Promise<never>(() => {});
   const script = {
     turns: [
@@ -486,12 +487,12 @@ test('a Claude Code that sits in a terminal may be allowed and denied from the d
   expect([existsSync(join(stage.cwd, 'allowed')), existsSync(join(stage.cwd, 'denied'))]).toEqual([true, false]);
 });
 
-test('a companion killed in mid-run goes on where it was: what happened meanwhile is there, and nothing twice', async () => {
+test('a companion killed mid-run resumes without missing or duplicating events', async () => {
   const stage = await terminalStage(server, {
     turns: [
       turn(
         /START/,
-        quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]),
+        quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
         quick([say('Looking.'), bash('sleep 1', 'Look')]),
         quick([say('Started the poll.')]),
       ),
@@ -521,7 +522,7 @@ test('a companion killed in mid-run goes on where it was: what happened meanwhil
   expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0, runningTaskCount: 0 });
 });
 
-test('a companion that was dead when the turn ended has its session idle when it is back, nobody typing', async () => {
+test('a companion marks its session idle on restart when the turn ended while it was dead', async () => {
   const stage = await terminalStage(server, {
     turns: [
       turn(/START/, quick([say('Looking.'), bash('sleep 1', 'Look')]), quick([say('All is well.')])),
@@ -547,7 +548,7 @@ test.each([
   ['finished', 'exited', 'had ended its turn', [say('All is well.')]],
   ['failed', 'exited', 'was in the middle of it', [bash('tail -f /dev/null', 'Look on')]],
 ])(
-  'a turn is %s and its session %s, where the agent %s and was killed while its companion was dead',
+  'a turn is %s and its session %s when the agent %s and was killed while its companion was dead',
   async (turnState, state, _, more) => {
     const stage = await terminalStage(server, {
       turns: [turn(/START/, quick([say('Looking.'), bash('sleep 1', 'Look')]), quick(more))],
@@ -565,7 +566,7 @@ test.each([
   },
 );
 
-test('a companion that is killed leaves its session unseen and not working; watched again, all of it is told', async () => {
+test('a killed companion leaves its session unwatched and not working, and catches up after a restart', async () => {
   const found =
     'What was found takes the agent longer to say than it takes us to miss its companion, so here it goes on.';
   const stage = await terminalStage(server, {

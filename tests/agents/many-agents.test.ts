@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ClaudeStage, claudeStage, quick } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { said } from '../support/operator';
-import { scaled } from '../support/scale';
+import { scaled } from '../support/timeouts';
 
-/** Real Claude Codes beside each other, each on a runner of its own, at one dashboard. */
+/** Several real Claude Code agents, each with its own runner, on one dashboard. */
 const AGENTS = scaled(2, 8);
 const TASKS = Array.from({ length: scaled(1, 30) }, (_, at) => at + 1);
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Starts a task on request, and reports its end. */
+/** Starts a task on request and reports its end. */
 const SCRIPT = {
   turns: TASKS.flatMap((n) => [
     turn(
@@ -31,7 +31,7 @@ const SCRIPT = {
   ]),
 };
 
-test('each agent wakes once for each of its tasks, beside the others', async () => {
+test('each of several agents wakes once for each of its tasks', async () => {
   const stages = await Promise.all(Array.from({ length: AGENTS }, () => claudeStage(server, SCRIPT)));
   await Promise.all(stages.map(work));
 });
@@ -41,7 +41,7 @@ async function work(stage: ClaudeStage): Promise<void> {
   await stage.runner();
   for (const n of TASKS) {
     await operator.send(`START ${n}.`);
-    // a task that ends in the turn that started it is reported there
+    // a task that ends within its starting turn is reported there
     await operator.finished(2 * n - 1);
     await writeFile(join(cwd, `go-${n}`), '');
     await operator.finished(2 * n);

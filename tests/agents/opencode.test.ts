@@ -6,7 +6,7 @@ import { type LiveServer, startLiveServer } from '../support/live-server';
 import { missingOpencode, opencodeStage } from '../support/opencode-stage';
 import { answering, messages, Operator, requests, said, taskEnds } from '../support/operator';
 
-/** The real OpenCode, the real runner, the real dashboard. Only the model behind OpenCode is scripted. */
+/** The real OpenCode, runner and dashboard. Only the model is scripted. */
 const missing = missingOpencode();
 if (missing !== null) process.stderr.write(`the tests of OpenCode are left out: ${missing}\n`);
 
@@ -60,7 +60,7 @@ function script({ said: text, results }: ModelContext): ModelStep {
 const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
 
 describe.skipIf(missing !== null)('a live OpenCode', () => {
-  test('wakes by itself when its subagent is done, and says so in a turn of its own', async () => {
+  test('reports in a between-run turn when its subagent is done', async () => {
     const { operator, runner } = await opencodeStage(server, script);
     await runner();
     await expect.poll(() => operator.session()).toMatchObject({ turnCount: 0 });
@@ -79,7 +79,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     expect(messages(turns, 'user').map(({ delivery }) => delivery)).toEqual(['seen', 'seen']);
   });
 
-  test('is told of its workspace with what --prompt says to a session that is made for it, once', async () => {
+  test('receives its workspace and --prompt once in a new session', async () => {
     const heard: string[] = [];
     const listens = (context: ModelContext): ModelStep => {
       if (/Build it\.|NEXT-1/.test(context.said)) heard.push(context.said);
@@ -103,7 +103,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     ]);
   });
 
-  test('has a permission of its subagent answered in the dashboard, between its turns, by another runner', async () => {
+  test('accepts an answer to its subagent’s permission between turns from another runner', async () => {
     const { operator, runner, killRunner } = await opencodeStage(server, script);
     await runner();
     await expect.poll(() => operator.session()).not.toBeNull();
@@ -121,7 +121,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     expect(requests(await operator.turns())).toMatchObject([{ outcome: 'allowed' }]);
   });
 
-  test('has a question answered, a permission refused, and a turn interrupted and failed', async () => {
+  test('handles an answered question, a denied permission, an interrupted and a failed turn', async () => {
     const { operator, runner } = await opencodeStage(server, script);
     await runner();
     await expect.poll(() => operator.session()).not.toBeNull();
@@ -148,7 +148,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     expect(said(answering(turns, next))).toBe('Reply to NEXT-1.');
   });
 
-  test('is told of without a gap when the connection was broken, and when the runner was killed in a turn', async () => {
+  test('has no gaps after a broken connection or a killed runner', async () => {
     const { operator, runner, line, terminal, killRunner } = await opencodeStage(server, script);
     await runner();
     await expect.poll(() => operator.session()).not.toBeNull();
@@ -178,7 +178,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     expect(messages(turns, 'user').map(({ text }) => text)).toEqual(['NEXT-1', 'NEXT-2', 'NEXT-3', 'LONG', 'NEXT-4']);
   });
 
-  test('that is killed in a turn does not look at work, and goes on when it is started again', async () => {
+  test('shows no work after being killed in a turn, and continues after a restart', async () => {
     const { operator, runner, killServer, startServer } = await opencodeStage(server, script);
     await runner();
     await expect.poll(() => operator.session()).not.toBeNull();

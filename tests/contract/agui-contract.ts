@@ -3,12 +3,11 @@ import type { Command } from '@interlude/protocol/commands';
 import type { CommandFrame } from '@interlude/protocol/sse';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ClientEvent, Dialect } from '@/lib/server/agui/client-events';
-import { refusalOf } from '../support/agui-verifier';
+import { rejectionOf, undeclaredFieldIn } from '../support/agui-verifier';
 import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 import { type StrictClient, strictClient } from '../support/strict-clients';
-import { undeclaredIn } from '../support/undeclared';
 
 const DIALECTS: Dialect[] = ['1.0', '0.0.59'];
 
@@ -148,7 +147,7 @@ export function describeAgUiContract(
         types: () => events.map(({ type }) => type),
         customs: (customName: string) => events.filter((event) => event.name === customName).map(({ value }) => value),
         runs: () => events.filter(({ type }) => type === 'RUN_STARTED').map(({ runId }) => runId),
-        expectStrict: () => expect([refusalOf(events, dialect), undeclaredIn(events)]).toEqual([null, null]),
+        expectStrict: () => expect([rejectionOf(events, dialect), undeclaredFieldIn(events)]).toEqual([null, null]),
       };
     }
     const historyOf = ({ messages }: StrictClient) =>
@@ -582,7 +581,7 @@ export function describeAgUiContract(
         custom('session:ended', { reason: 'killed' }),
       );
       const events = await eventsOf(response);
-      expect([refusalOf(events, '0.0.59'), undeclaredIn(events)]).toEqual([null, null]);
+      expect([rejectionOf(events, '0.0.59'), undeclaredFieldIn(events)]).toEqual([null, null]);
       expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'session_ended' });
     });
 

@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GROUPS } from '@/lib/server/open-api/route-docs';
 import { ROUTES, type Route } from '@/lib/server/routes';
 import { AccessStage } from '../support/access-stage';
-import { asked, CONSOLE, filled } from '../support/ask-route';
-import { type BusyAgent, busyAgent } from '../support/busy-agent';
+import { type BusyAgent, busyAgent, CONSOLE, pathFor, validRequest } from '../support/busy-agent';
 
 /** The OpenAPI document, and the server's conformance to it. */
 
@@ -89,13 +88,13 @@ describe('the server', () => {
     const order = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'];
     const routes = ROUTES.toSorted((a, b) => order.indexOf(a.method) - order.indexOf(b.method));
     for (const route of routes.filter(({ access }) => access !== 'open')) {
-      const { query, body } = asked(route.method, route.pattern, ids);
+      const { query, body } = validRequest(route.method, route.pattern, ids);
       const { requestBody, responses } = operationOf(route);
       const content = requestBody?.content['application/json'];
       const name = `${route.method} ${route.pattern}`;
       if (content !== undefined) expect([name, errorsOf(content.schema, body)]).toEqual([name, null]);
       const type = body instanceof Uint8Array ? { 'content-type': 'text/plain' } : undefined;
-      const path = `${filled(route.pattern, ids)}${query}`;
+      const path = `${pathFor(route.pattern, ids)}${query}`;
       const response = await stage.send(path, { method: route.method, body, headers: type });
       const described = responses[response.status];
       expect([name, response.status, described !== undefined]).toEqual([name, response.status, true]);
@@ -137,7 +136,9 @@ describe('the server', () => {
       [`/sessions/${session}/transcript`]: ['limit=1'],
     };
     for (const [path, queries] of Object.entries(lists)) {
-      const route = ROUTES.find(({ method, pattern }) => method === 'GET' && filled(pattern, ids) === `/api/v1${path}`);
+      const route = ROUTES.find(
+        ({ method, pattern }) => method === 'GET' && pathFor(pattern, ids) === `/api/v1${path}`,
+      );
       const schema = operationOf(route as Route).responses[200]?.content?.['application/json']?.schema as JsonSchema;
       for (const query of queries) {
         const model = await stage.ask<Record<string, unknown>>(`${path}?${query}`);

@@ -2,9 +2,8 @@ import type { NewToken, SignInCode } from '@interlude/protocol/access';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ROUTES, type Route } from '@/lib/server/routes';
 import type { Headers, Sent } from '../support/access-stage';
-import { asked, CONSOLE, filled } from '../support/ask-route';
 import { serverBehindPrism } from '../support/behind-prism';
-import { busyAgent } from '../support/busy-agent';
+import { busyAgent, CONSOLE, pathFor, validRequest } from '../support/busy-agent';
 import { ensurePrism } from '../support/prism.mjs';
 import { describeAccessContract } from './access-contract';
 import { describeContract, sharedServer } from './contract';
@@ -44,9 +43,9 @@ suites('behind Prism', () => {
     const ask = async <Model>(path: string, sent?: Sent) => (await send(`/api/v1${path}`, sent)).json() as Model;
     const ids = await busyAgent({ ask }, 'a');
     for (const route of ROUTES.filter((one) => target.passes(one))) {
-      const { query, body } = asked(route.method, route.pattern, ids);
+      const { query, body } = validRequest(route.method, route.pattern, ids);
       const headers: Headers = body instanceof Uint8Array ? { 'content-type': 'text/plain' } : {};
-      const response = await send(`${filled(route.pattern, ids)}${query}`, { method: route.method, body, headers });
+      const response = await send(`${pathFor(route.pattern, ids)}${query}`, { method: route.method, body, headers });
       await response.arrayBuffer();
     }
     const { credential } = await ask<NewToken>('/tokens', { method: 'POST', body: { role: 'viewer' } });

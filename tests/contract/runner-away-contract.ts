@@ -3,8 +3,8 @@ import type { CommandFrame } from '@interlude/protocol/sse';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FrameReader } from '../support/frames';
 import { ingest, record } from '../support/ingest-target';
-import { expectWithin } from '../support/pace';
 import type { ServerTarget } from '../support/server-target';
+import { expectWithin } from '../support/timing';
 
 /** How a server reports a lost runner, in real time: takes about 12 seconds. */
 export function describeRunnerAwayContract(name: string, makeTarget: () => Promise<ServerTarget>): void {

@@ -1,8 +1,8 @@
 import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
-import { expectWithin } from '../support/pace';
 import { inProcessServer, liveServer, type ServerTarget } from '../support/server-target';
+import { expectWithin } from '../support/timing';
 import { describeRunnerAwayContract } from './runner-away-contract';
 
 describeRunnerAwayContract('in this process', inProcessServer);

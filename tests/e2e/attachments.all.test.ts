@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
-import { choose, imageFile, takingAgent, textFile } from '../support/choose-files';
+import { violationsInBothThemes } from '../support/accessibility';
+import { attachmentAgent, chooseFiles, imageFile, textFile } from '../support/agent-pages';
 import { press } from '../support/press';
 import { isFocused, transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
@@ -8,7 +8,7 @@ import { perFile, visit } from '../support/visit';
 const it = perFile(visit);
 
 test('a message waits for its uploads, and is not sent when one failed', async () => {
-  const { runner, page, composer, attached, close } = await takingAgent(it, 'attach-all-waiter');
+  const { runner, page, composer, attached, close } = await attachmentAgent(it, 'attach-all-waiter');
   let [isAway, letUploadsPass] = [true, () => {}];
   const held = new Promise<void>((resolve) => {
     letUploadsPass = resolve;
@@ -18,7 +18,7 @@ test('a message waits for its uploads, and is not sent when one failed', async (
     await held;
     return route.continue();
   });
-  await choose(page, textFile('a.txt', 'a'));
+  await chooseFiles(page, textFile('a.txt', 'a'));
   const alert = attached.getByRole('alert');
   await alert.getByText('The server can’t be reached.').waitFor();
   await composer.fill('Read it');
@@ -35,11 +35,11 @@ test('a message waits for its uploads, and is not sent when one failed', async (
   expect(command.body).toMatchObject({ text: 'Read it', attachments: [{ name: 'a.txt' }] });
   expect(await composer.inputValue()).toBe('');
   // The page refuses a file that the agent does not accept before sending it.
-  await choose(page, { name: 'x.zip', mimeType: 'application/zip', buffer: Buffer.from([80, 75, 0, 255]) });
+  await chooseFiles(page, { name: 'x.zip', mimeType: 'application/zip', buffer: Buffer.from([80, 75, 0, 255]) });
   await alert.getByText(/not text in UTF-8\. Attach one of image\/png/).waitFor();
   await attached.getByRole('button', { name: 'Remove “x.zip”' }).click();
   // A message without text shows the names of its files.
-  await choose(page, imageFile('dot.png'));
+  await chooseFiles(page, imageFile('dot.png'));
   await composer.press('Enter');
   expect((await runner.next('message')).body).toMatchObject({ text: 'dot.png', attachments: [{ name: 'dot.png' }] });
   await close();
@@ -49,8 +49,8 @@ test('a message waits for its uploads, and is not sent when one failed', async (
 });
 
 test('a message returns to the composer when the server no longer has its file', async () => {
-  const { runner, page, composer, attached, close } = await takingAgent(it, 'attach-all-forgetful');
-  await choose(page, textFile('old.txt', 'old'));
+  const { runner, page, composer, attached, close } = await attachmentAgent(it, 'attach-all-forgetful');
+  await chooseFiles(page, textFile('old.txt', 'old'));
   await attached.getByText('old.txt').waitFor();
   await expect.poll(() => attached.getByRole('progressbar').count()).toBe(0);
   // The server's responses a day later.
@@ -66,7 +66,7 @@ test('a message returns to the composer when the server no longer has its file',
   expect([await composer.inputValue(), await isFocused(composer)]).toEqual(['Read it', true]);
   await shown.getByText('Read it').waitFor({ state: 'hidden' });
   await page.unrouteAll();
-  await choose(page, textFile('old.txt', 'old'));
+  await chooseFiles(page, textFile('old.txt', 'old'));
   await attached.getByRole('alert').waitFor({ state: 'hidden' });
   await composer.press('Enter');
   expect((await runner.next('message')).body).toMatchObject({ text: 'Read it', attachments: [{ name: 'old.txt' }] });
@@ -77,19 +77,19 @@ test('a message returns to the composer when the server no longer has its file',
 });
 
 test.each([360, 1280])('attachments have no axe violation and do not scroll sideways at %i px', async (width) => {
-  const { runner, page, composer, attached, close } = await takingAgent(it, `attach-all-narrow-${width}`);
+  const { runner, page, composer, attached, close } = await attachmentAgent(it, `attach-all-narrow-${width}`);
   await page.setViewportSize({ width, height: 800 });
   const long = `${'a-very-long-name-of-a-file'.repeat(6)}.log`;
-  await choose(page, imageFile('sent.png'), textFile(long, 'x'), imageFile('other.png'));
+  await chooseFiles(page, imageFile('sent.png'), textFile(long, 'x'), imageFile('other.png'));
   await composer.fill('Look');
   await composer.press('Enter');
   await runner.acknowledge(await runner.next('message'), 'delivered');
   await attached.waitFor({ state: 'hidden' });
   await transcriptOf(page).getByRole('list', { name: 'Attachments' }).waitFor();
-  await choose(page, imageFile('next.png'), textFile(long, 'y'), textFile('empty.txt', ''));
+  await chooseFiles(page, imageFile('next.png'), textFile(long, 'y'), textFile('empty.txt', ''));
   await attached.getByRole('alert').getByText('It is empty.').waitFor();
   await expect.poll(() => attached.getByRole('progressbar').count()).toBe(0);
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   const { scroll, client } = await page.evaluate(() => ({
     scroll: document.documentElement.scrollWidth,
     client: document.documentElement.clientWidth,

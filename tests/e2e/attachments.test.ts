@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { attachmentAgent, chooseFiles, textFile } from '../support/agent-pages';
 import { hashOf, PNG } from '../support/attachments';
-import { choose, takingAgent, textFile } from '../support/choose-files';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
@@ -32,9 +32,9 @@ const drop = (page: Page, name: string, text: string) =>
   );
 
 test('files are attached by choosing, pasting and dropping, sent with the message, and shown after a reload', async () => {
-  const { runner, page, sessionId, composer, attached, close } = await takingAgent(it, 'attach-carrier');
+  const { runner, page, sessionId, composer, attached, close } = await attachmentAgent(it, 'attach-carrier');
   await page.getByRole('button', { name: 'Attach files' }).waitFor();
-  await choose(page, textFile('build.log', 'It broke.'));
+  await chooseFiles(page, textFile('build.log', 'It broke.'));
   await paste(page, 'shot.png');
   expect(await drop(page, 'app.ts', 'export {};')).toEqual([]);
   await attached.getByText('app.ts').waitFor();

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { live } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
@@ -64,6 +64,6 @@ test('selected agents have no axe violation', async () => {
   await live(page);
   await page.getByRole('checkbox', { name: 'Select “runner-70”', exact: true }).check();
   await page.getByRole('region', { name: 'Selected agents' }).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.close();
 });

@@ -1,11 +1,10 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
-import { signInOperator } from '../support/members';
+import { signInOperator } from '../support/server-data';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { perFile, visit } from '../support/visit';
+import { openProfile, perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 const SESSION = 'passed-on';

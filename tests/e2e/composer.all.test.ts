@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { LONG_TEXT } from '../support/asking-agent';
-import { barriersInBothThemes } from '../support/barriers';
-import { idleAgent } from '../support/idle-agent';
-import { press, takesPresses } from '../support/press';
+import { violationsInBothThemes } from '../support/accessibility';
+import { idleAgent, LONG_TEXT } from '../support/agent-pages';
+import { press, untilPressable } from '../support/press';
 import { transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, taskStarted } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -50,7 +49,7 @@ test('a permission is decided by key, stays in sight, and shows who decided it',
   await card.getByText('rm -rf build').waitFor();
   await card.getByText(/4:\d\d left/).waitFor();
   await card.focus();
-  await takesPresses(card.getByRole('button', { name: 'Allow', exact: true }));
+  await untilPressable(card.getByRole('button', { name: 'Allow', exact: true }));
   await page.keyboard.press('a');
   const command = await runner.next('permission.decision');
   expect(command.body).toMatchObject({ requestId: 'q1', behavior: 'allow' });
@@ -72,7 +71,7 @@ test('a permission is decided by key, stays in sight, and shows who decided it',
   await runner.acknowledge(denial, 'failed', 'the agent has gone on');
   await pinned.getByText('The answer did not reach the agent: the agent has gone on').waitFor();
   await pinned.getByRole('region', { name: 'Permission, pinned: “Write a file”' }).focus();
-  await takesPresses(pinned.getByRole('button', { name: 'Deny', exact: true }));
+  await untilPressable(pinned.getByRole('button', { name: 'Deny', exact: true }));
   await page.keyboard.press('d');
   await runner.acknowledge(await runner.next('permission.decision'), 'done');
   await agent.write(sessionId, [requestResolved('q2', 'denied')]);
@@ -125,7 +124,7 @@ for (const [width, height] of [
       .getByRole('region', { name: /Which one\?/ })
       .first()
       .waitFor();
-    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await violationsInBothThemes(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
     await close();
   });

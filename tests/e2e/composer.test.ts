@@ -1,8 +1,7 @@
 import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { LONG_TEXT } from '../support/asking-agent';
-import { idleAgent } from '../support/idle-agent';
-import { press, takesPresses } from '../support/press';
+import { idleAgent, LONG_TEXT } from '../support/agent-pages';
+import { press, untilPressable } from '../support/press';
 import { isFocused, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -92,7 +91,7 @@ test('Ctrl+. in the composer interrupts the turn', async () => {
   const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, 'compose-stopper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', [])]);
   await composer.focus();
-  await takesPresses(page.getByRole('button', { name: 'Interrupt' }));
+  await untilPressable(page.getByRole('button', { name: 'Interrupt' }));
   await page.keyboard.press('Control+.');
   const interrupt = await runner.next('interrupt');
   await page.getByRole('button', { name: 'Interrupting…' }).waitFor();
@@ -108,7 +107,7 @@ test('Ctrl+. in the composer interrupts the turn', async () => {
 test('Esc moves from the composer to the transcript, keeps the draft and interrupts nothing', async () => {
   const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, 'compose-escaper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', [])]);
-  await takesPresses(page.getByRole('button', { name: 'Interrupt' }));
+  await untilPressable(page.getByRole('button', { name: 'Interrupt' }));
   const posts: string[] = [];
   const note = (request: Request) => void (request.method() === 'POST' && posts.push(new URL(request.url()).pathname));
   page.on('request', note);

@@ -2,14 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PNG } from '../support/attachments';
 import {
   apiRequestsSince,
+  type EmbedStage,
   embedEvents,
+  embedIn,
+  embedStage,
   embedStates,
   embedToken,
   expectLiveByTokenAlone,
   newSession,
   showsTranscript,
-} from '../support/embed-scene';
-import { type EmbedStage, embedIn, embedStage } from '../support/embed-stage';
+} from '../support/embed-stage';
 import { LogWriter } from '../support/log-writer';
 import { userTurn } from '../support/turn-events';
 

@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   apiRequestsSince,
+  type EmbedStage,
   embedEvents,
+  embedIn,
+  embedStage,
   embedToken,
   expectLiveByTokenAlone,
   newSession,
   permissionAsked,
   showsTranscript,
   signInBeside,
-} from '../support/embed-scene';
-import { type EmbedStage, embedIn, embedStage } from '../support/embed-stage';
+} from '../support/embed-stage';
 import { LogWriter } from '../support/log-writer';
 import { userTurn } from '../support/turn-events';
 import { WireRunner } from '../support/wire-runner';

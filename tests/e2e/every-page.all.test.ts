@@ -1,18 +1,24 @@
 import type { Frame, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { barriers, barriersInBothThemes } from '../support/barriers';
-import { openProfile } from '../support/chromium';
-import { type EmbeddedSession, embedToken, newSession, permissionAsked, showsTranscript } from '../support/embed-scene';
-import { type EmbedStage, embedIn, embedStage } from '../support/embed-stage';
+import { accessibilityViolations, violationsInBothThemes } from '../support/accessibility';
+import {
+  type EmbeddedSession,
+  type EmbedStage,
+  embedIn,
+  embedStage,
+  embedToken,
+  newSession,
+  permissionAsked,
+  showsTranscript,
+} from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';
 import { LogWriter } from '../support/log-writer';
-import { addMembers } from '../support/members';
 import { playRecording } from '../support/play-recording';
-import { sidewaysScrollers, WIDE } from '../support/sideways-scrollers';
-import { anotherSite, newSignInLink } from '../support/sign-in-link';
+import { addMembers, anotherSite, newSignInLink } from '../support/server-data';
+import { horizontalOverflows, WIDE_MESSAGE } from '../support/tables';
 import { live } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { type OwnVisit, openProfile, visitOwn } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
 /**
@@ -82,7 +88,7 @@ describe('the dashboard', () => {
     await playRecording(it.server, 'demo/test-run');
     await playRecording(it.server, 'demo/research');
     const wide = 'w'.repeat(200);
-    await new EventWriter(it.server, `agent-${wide}`).write('wide', userTurn('r1', `${wide} and on`, WIDE));
+    await new EventWriter(it.server, `agent-${wide}`).write('wide', userTurn('r1', `${wide} and on`, WIDE_MESSAGE));
     const asker = new EventWriter(it.server, 'asker');
     await asker.write('asks', [...userTurn('r1', 'Run it', 'May I?'), permissionAsked('q1')]);
     await asker.failHook('Stop', 'exit 3', 'asks');
@@ -119,9 +125,9 @@ describe('the dashboard', () => {
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme });
         const what = colorScheme === 'light' ? 'all' : 'contrast';
-        expect([width, colorScheme, await barriers(page, what)]).toEqual([width, colorScheme, []]);
+        expect([width, colorScheme, await accessibilityViolations(page, what)]).toEqual([width, colorScheme, []]);
       }
-      expect(await sidewaysScrollers(page)).toEqual([]);
+      expect(await horizontalOverflows(page)).toEqual([]);
     }
   });
 
@@ -206,7 +212,7 @@ describe('an embed', () => {
       await shown[name]?.(frame);
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 700 });
-        expect([width, await barriersInBothThemes(frame)]).toEqual([width, []]);
+        expect([width, await violationsInBothThemes(frame)]).toEqual([width, []]);
         const [inner, outer] = await frame.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
         expect(inner).toBeLessThanOrEqual(Number(outer));
       }
@@ -224,7 +230,7 @@ describe('an embed', () => {
     await frame.getByRole('alert').filter({ hasText: 'has given no new token' }).waitFor();
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 700 });
-      expect([width, await barriersInBothThemes(frame)]).toEqual([width, []]);
+      expect([width, await violationsInBothThemes(frame)]).toEqual([width, []]);
     }
     it.console.refuses = false;
     await page.close();
@@ -248,10 +254,10 @@ async function expectNoBarrier(it: OwnVisit, { path, until }: Shown): Promise<vo
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme: 'light' });
     await page.locator('html.light').waitFor();
-    expect(await sidewaysScrollers(page)).toEqual([]);
+    expect(await horizontalOverflows(page)).toEqual([]);
     if (path.startsWith('/settings')) expect(await wideBoxes(page)).toEqual([]);
     expect(await backgroundLuminance(page)).toBeGreaterThan(0.9);
-    expect([width, await barriersInBothThemes(page)]).toEqual([width, []]);
+    expect([width, await violationsInBothThemes(page)]).toEqual([width, []]);
     expect(await backgroundLuminance(page)).toBeLessThan(0.1);
   }
   await page.close();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
-import { removeTurnsBefore } from '../support/remove-turns';
+import { removeTurnsBefore } from '../support/server-data';
 import { transcriptOf } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -26,7 +26,7 @@ test('says that nothing is left of a transcript, live and reloaded, without axe 
   await expect.poll(() => top.textContent()).toMatch(words);
   await page.reload();
   await expect.poll(() => top.textContent()).toMatch(words);
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await it.leave(page);
 });
 

@@ -2,7 +2,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { removeTurnsBefore } from '../support/remove-turns';
+import { removeTurnsBefore } from '../support/server-data';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { message, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';

@@ -2,9 +2,9 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { SessionObligations } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import type { EventWriter } from '../support/event-writer';
-import { writeInbox } from '../support/inbox-scene';
+import { writeInbox } from '../support/event-writer';
 import { press } from '../support/press';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
@@ -28,7 +28,7 @@ test('the inbox, an open request in it, and its two panels have no axe violation
   const page = await it.load('/inbox');
   await live(page);
   await group(page, 'Failures').getByText('No credit left').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.keyboard.press('r');
   await page
     .getByRole('region', { name: 'Permission: “List the files”' })
@@ -39,7 +39,7 @@ test('the inbox, an open request in it, and its two panels have no axe violation
   await page.getByRole('button', { name: 'Notifications' }).click();
   await page.getByRole('button', { name: 'Turn on desktop notifications' }).click();
   await page.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.close();
 });
 
@@ -65,7 +65,7 @@ test('an overdue reply names who waits, and is settled with the agent’s text i
     .waitFor();
   await page.getByRole('button', { name: 'Settle: “Which port is it?”' }).click();
   await page.locator('#content').getByText('It listens on port 8080.').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await press(page.getByRole('button', { name: 'That is the reply' }));
   await expect.poll(async () => (await it.read<SessionObligations>('/sessions/owes/obligations')).owed.length).toBe(1);
   await it.leave(page);
@@ -75,7 +75,7 @@ test('an overdue reply names who waits, and is settled with the agent’s text i
   const owed = page.getByRole('dialog', { name: 'Replies owed' });
   await owed.getByText('overdue').waitFor();
   await owed.getByRole('region', { name: 'Settled lately' }).getByText('a text was taken for the reply').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await press(owed.getByRole('button', { name: 'That is the reply' }));
   await owed.waitFor({ state: 'detached' });
   await page.close();

@@ -3,12 +3,11 @@ import type { RequestDetail } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LOOK_KEY } from '@/components/inbox/notice-look';
-import { type ChromiumProfile, openProfile } from '../support/chromium';
 import type { EventWriter } from '../support/event-writer';
-import { asks, fails, starts, writeInbox } from '../support/inbox-scene';
-import { press, takesPresses } from '../support/press';
+import { permissionAsked, turnFailed, turnStarted, writeInbox } from '../support/event-writer';
+import { press, untilPressable } from '../support/press';
 import { live } from '../support/transcript-page';
-import { perFile, visitOwn } from '../support/visit';
+import { type ChromiumProfile, openProfile, perFile, visitOwn } from '../support/visit';
 import { requestResolved } from '../support/wire-runner';
 
 const it = perFile(visitOwn);
@@ -102,9 +101,9 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
 test('new items are counted in the tab and beside the inbox link on every page until they are seen', async () => {
   await agent.write(
     'asks',
-    [0, 1, 2, 3].map((at) => asks(`m${at}`, `Permission ${at}`)),
+    [0, 1, 2, 3].map((at) => permissionAsked(`m${at}`, `Permission ${at}`)),
   );
-  await agent.write('fails', fails('r3', 'Still no credit'));
+  await agent.write('fails', turnFailed('r3', 'Still no credit'));
   const page = await it.open('/agents');
   await page.getByRole('link', { name: 'Inbox new: 5' }).waitFor();
   await expect.poll(() => page.title()).toMatch(/^\(5\) Agents/);
@@ -141,7 +140,7 @@ test('"r" moves to the next request from any page, and a letter answers it in it
   await card.getByRole('button', { name: 'Allow' }).waitFor();
   expect(await inbox.evaluate(() => document.activeElement?.hasAttribute('data-inbox-row'))).toBe(true);
   await card.getByText('d', { exact: true }).waitFor();
-  await takesPresses(card.getByRole('button', { name: 'Deny', exact: true }));
+  await untilPressable(card.getByRole('button', { name: 'Deny', exact: true }));
   await inbox.keyboard.press('d');
   await card.getByText('Denied, on its way to the agent…').waitFor();
   await inbox.close();
@@ -208,7 +207,7 @@ test('the desktop notifies once for all tabs, and the notification closes when t
   await expect
     .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LOOK_KEY}`))
     .toBeTruthy();
-  await agent.write('notified', [starts('n1'), asks('n1', 'Deploy to production')]);
+  await agent.write('notified', [turnStarted('n1'), permissionAsked('n1', 'Deploy to production')]);
   await expect.poll(notices).toEqual([{ title: 'Permission needed · builder', isClosed: false }]);
   await agent.write('notified', [requestResolved('n1', 'allowed')]);
   await expect.poll(notices).toEqual([{ title: 'Permission needed · builder', isClosed: true }]);

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { layoutFaults, movesOf, watchMoves } from '../support/layout-faults';
+import { layoutFaults, layoutShifts, rowFaults, watchLayoutShifts } from '../support/layout-faults';
 import {
   AGENT_ROWS,
   expectSoundLayout,
@@ -15,7 +15,6 @@ import {
   writeManySessions,
 } from '../support/layout-scene';
 import { press } from '../support/press';
-import { rowFaults } from '../support/row-faults';
 import { live } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
@@ -91,15 +90,15 @@ test.each([
   'a change from %j to %j counts as a move of the following text, unless it is a clock',
   async (before, after, expected) => {
     const page = await it.context.newPage();
-    await watchMoves(page);
+    await watchLayoutShifts(page);
     const body = `<!doctype html><p><span id=it>${before}</span> behind it</p>`;
     await page.route('**/drawn', (route) => route.fulfill({ contentType: 'text/html', body }));
     await page.goto(`${it.server.url}/drawn`);
-    await movesOf(page);
+    await layoutShifts(page);
     await page
       .locator('#it')
       .evaluate((element, text) => Object.assign(element.firstChild as Text, { data: text }), after);
-    const moves = (await movesOf(page)).filter((move) => move.includes('behind it'));
+    const moves = (await layoutShifts(page)).filter((move) => move.includes('behind it'));
     expect(
       moves.map((move) => move.replace(/ from .*/, '')),
       moves.join(),

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { layoutFaults } from '../support/layout-faults';
+import { layoutFaults, rowFaults } from '../support/layout-faults';
 import {
   expectSoundLayout,
   nameWidths,
@@ -9,7 +9,6 @@ import {
   SETTLED,
   writeLayoutScene,
 } from '../support/layout-scene';
-import { rowFaults } from '../support/row-faults';
 import { perFile, visitOwn } from '../support/visit';
 
 const it = perFile(visitOwn);

@@ -2,12 +2,10 @@ import type { TranscriptPage } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { startReplay } from '../support/play-recording';
-import { assistantTexts } from '../support/read-recording';
-import { textsOf, wordsIn, wordsOf } from '../support/shown-words';
-import { badgeOf, live, shownTurns } from '../support/transcript-page';
+import { expectLiveIsReloaded, FEW_RECORDINGS, HIGH, RECORDINGS, startReplay } from '../support/play-recording';
+import { assistantTexts } from '../support/recordings';
+import { badgeOf, live, shownTurns, textsOf, transcriptWords, wordsIn } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
-import { expectLiveIsReloaded, FEW_RECORDINGS, HIGH, RECORDINGS } from '../support/watched-recording';
 
 let it: OwnVisit;
 let watched: Page;
@@ -35,7 +33,7 @@ test('a page reloaded during a replayed message ends with the complete text, onc
   await page.getByText(/^No turns yet/).waitFor();
   const replay = startReplay(it.server, recording, { session: 'cut-mid', agent: 'cut-agent', speed: 2 });
   try {
-    const shown = () => wordsOf(page);
+    const shown = () => transcriptWords(page);
     const [start, end] = [wordsIn(text).slice(0, 4).join(' '), wordsIn(text).slice(-4).join(' ')];
     await expect.poll(shown, { interval: 20 }).toContain(start);
     // The replay stops in the middle, however long the page takes.
@@ -66,7 +64,7 @@ test('an open page shows everything written while its server was killed and rest
   await live(page);
   const replay = startReplay(it.server, recording, { session: 'power-cut', agent: 'survivor', speed: 3 });
   const texts = assistantTexts(recording);
-  await expect.poll(() => wordsOf(page)).toContain(wordsIn(texts[0] ?? '').join(' '));
+  await expect.poll(() => transcriptWords(page)).toContain(wordsIn(texts[0] ?? '').join(' '));
   await it.server.kill9();
   await badgeOf(page).getByText('Reconnecting').waitFor();
   const before = await shownTurns(page);
@@ -80,7 +78,7 @@ test('an open page shows everything written while its server was killed and rest
   expect(textsOf(stored)).toEqual(texts);
   await expect.poll(() => shownTurns(page).then((turns) => turns.length)).toBe(stored.turns.length);
   const last = wordsIn(texts.at(-1) ?? '').join(' ');
-  await expect.poll(() => wordsOf(page)).toContain(last);
+  await expect.poll(() => transcriptWords(page)).toContain(last);
   const reloaded = await it.open('/sessions/power-cut');
   await live(reloaded);
   expect(await shownTurns(reloaded)).toHaveLength(stored.turns.length);

@@ -2,9 +2,9 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
+import { expectLiveIsReloaded, FEW_RECORDINGS, HIGH } from '../support/play-recording';
 import { transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
-import { expectLiveIsReloaded, FEW_RECORDINGS, HIGH } from '../support/watched-recording';
 import { turnOf } from '../support/wire-runner';
 
 const it = perFile(visit);

@@ -1,7 +1,7 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { type QuietRunner, startQuietRunner } from '../support/quiet-runner';
+import { type SilentRunner, startSilentRunner } from '../support/silent-runner';
 import { tempDir } from '../support/temp-dir';
 import { live } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
@@ -9,8 +9,8 @@ import { perFile, visit } from '../support/visit';
 const it = perFile(visit);
 
 /** Starts a runner, and resolves once its agent has a page. */
-async function runner(agentId: string, folder?: string): Promise<QuietRunner> {
-  const started = await startQuietRunner({
+async function runner(agentId: string, folder?: string): Promise<SilentRunner> {
+  const started = await startSilentRunner({
     agentId,
     folder: folder ?? (await tempDir()),
     endpoint: async () => ({ url: it.server.url, token: it.server.token }),

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import {
   distanceFromEnd,
   firstSeen,
@@ -147,7 +147,7 @@ test.each([360, 1280])('has no axe violations and does not scroll sideways at %i
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
   expect(await logOf(page).evaluate((log) => log.scrollWidth - log.clientWidth)).toBe(0);
   expect(await logOf(page).evaluate((log) => log.clientHeight)).toBeGreaterThan(width < 640 ? 400 : 500);
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
 });
 
 async function open(agentId: string, rest = ''): Promise<Page> {

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { writeManyTurns } from '../support/many-turns';
+import { writeManyTurns } from '../support/event-writer';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 

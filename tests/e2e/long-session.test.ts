@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { writeManyTurns } from '../support/many-turns';
+import { writeManyTurns } from '../support/event-writer';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 

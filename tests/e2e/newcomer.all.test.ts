@@ -3,8 +3,8 @@ import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
 import { FLEET } from '@interlude/runner/cli/demo/demo-source';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CliRun, startCli } from '../support/cli';
-import { expectWithin } from '../support/pace';
 import { press } from '../support/press';
+import { expectWithin } from '../support/timing';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
 import { TURN_ROWS } from '@/components/transcript/item-rows';
 import { EventWriter } from '../support/event-writer';
-import { probeHealth } from '../support/health-probe';
 import { hostileSessions } from '../support/hostile-sessions';
-import { expectWithin } from '../support/pace';
+import { probeHealth } from '../support/latency-probes';
+import { expectWithin } from '../support/timing';
 import { live } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { clickOnceMoved, expectNoClickOnSlidingCard, SCROLLS, settledCard, topOf } from '../support/sliding-card';
+import {
+  clickOnceMoved,
+  expectNoClickOnSlidingCard,
+  openSettledCard,
+  SCROLLS,
+  topOf,
+} from '../support/permission-card';
 import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
@@ -13,7 +19,7 @@ test('a card that moves up with the followed end ignores a click while the wheel
 });
 
 test('a settled card accepts a click at once when a busy page handles the scrolling late', async () => {
-  const { page, allow, runner, close } = await settledCard(it, 'meant-all-busy');
+  const { page, allow, runner, close } = await openSettledCard(it, 'meant-all-busy');
   await page.evaluate(() => {
     const beBusy = () => {
       const since = performance.now();

@@ -1,11 +1,18 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { comesWithin } from '../support/pace';
 import { press } from '../support/press';
-import { endlessAnimations, reconnecting, standsStill, wordsOf } from '../support/stands-still';
-import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
-import { badgeOf, live, transcriptOf } from '../support/transcript-page';
+import { type BreakableProxy, breakableProxy } from '../support/test-proxies';
+import { resolvesWithin } from '../support/timing';
+import {
+  badgeOf,
+  endlessAnimations,
+  expectFrozen,
+  live,
+  reconnecting,
+  transcriptOf,
+  visibleText,
+} from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
 
@@ -24,13 +31,13 @@ const MOVED_CLOCK = `
   process.on('SIGUSR2', () => { by += (moves.shift() ?? 0) * ${HOUR_MS}; });
 `;
 
-let line: SwallowingProxy;
+let line: BreakableProxy;
 const it = perFile(() =>
   visitOwn({
     chromium: { reducedMotion: 'no-preference' },
     env: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(MOVED_CLOCK)}` },
     proxy: async ({ url }) => {
-      line = await swallowingProxy(url);
+      line = await breakableProxy(url);
       return line;
     },
   }),
@@ -64,8 +71,8 @@ test('every page reports a silent server within 25 s, stops its clocks, and resu
 
   process.kill(it.server.pid, 'SIGSTOP');
   try {
-    await comesWithin(NOTICED_MS, Promise.all(pages.map(reconnecting)));
-    await Promise.all(pages.map(standsStill));
+    await resolvesWithin(NOTICED_MS, Promise.all(pages.map(reconnecting)));
+    await Promise.all(pages.map(expectFrozen));
 
     const field = session.getByRole('textbox', { name: 'Message to “frozen”' });
     await field.fill('Are you there?');
@@ -79,8 +86,8 @@ test('every page reports a silent server within 25 s, stops its clocks, and resu
   }
   for (const page of pages) await live(page);
   expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
-  const now = await wordsOf(session);
-  await expect.poll(() => wordsOf(session)).not.toBe(now);
+  const now = await visibleText(session);
+  await expect.poll(() => visibleText(session)).not.toBe(now);
   await transcriptOf(session).getByText('Queued').waitFor();
   await agent.write('frozen-session', [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: ', still' }]);
   await transcriptOf(session).getByText('Running them now, still').waitFor();
@@ -123,10 +130,10 @@ test('a page detects a dead line within 25 s though its connections stay open, w
   await Promise.all(
     tabs.map(async ({ page, move, hours }) => {
       await move(hours);
-      await comesWithin(NOTICED_MS, reconnecting(page));
+      await resolvesWithin(NOTICED_MS, reconnecting(page));
       expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, /);
       // A clock that jumps ahead looks to the page as if the machine had slept.
-      if (hours <= 0) await standsStill(page);
+      if (hours <= 0) await expectFrozen(page);
       else expect(await endlessAnimations(page)).toEqual([]);
     }),
   );
@@ -152,8 +159,8 @@ test('a page resumes with correct clocks when the server’s clock was moved whi
   for (const title of ['Hours ahead', 'Hours back']) {
     await live(page);
     process.kill(it.server.pid, 'SIGSTOP');
-    await comesWithin(NOTICED_MS, reconnecting(page));
-    await standsStill(page);
+    await resolvesWithin(NOTICED_MS, reconnecting(page));
+    await expectFrozen(page);
     process.kill(it.server.pid, 'SIGUSR2');
     process.kill(it.server.pid, 'SIGCONT');
     await live(page);

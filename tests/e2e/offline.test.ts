@@ -2,9 +2,15 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
-import { endlessAnimations, reconnecting, standsStill, wordsOf } from '../support/stands-still';
-import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
-import { live, transcriptOf } from '../support/transcript-page';
+import { type BreakableProxy, breakableProxy } from '../support/test-proxies';
+import {
+  endlessAnimations,
+  expectFrozen,
+  live,
+  reconnecting,
+  transcriptOf,
+  visibleText,
+} from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
 
@@ -12,13 +18,13 @@ import { perFile, visitOwn } from '../support/visit';
 const FAILED =
   /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|SOCKET_NOT_CONNECTED|INCOMPLETE_CHUNKED_ENCODING|INTERNET_DISCONNECTED)/;
 
-let line: SwallowingProxy;
+let line: BreakableProxy;
 const it = perFile(
   () =>
     visitOwn({
       chromium: { reducedMotion: 'no-preference' },
       proxy: async ({ url }) => {
-        line = await swallowingProxy(url);
+        line = await breakableProxy(url);
         return line;
       },
     }),
@@ -52,7 +58,7 @@ test('every page stops its clocks during an outage, keeps unsent input, and resu
 
   line.sever();
   await Promise.all(pages.map(reconnecting));
-  await Promise.all(pages.map(standsStill));
+  await Promise.all(pages.map(expectFrozen));
   const field = session.getByRole('textbox', { name: 'Message to “cut”' });
   await field.fill('Are you there?');
   await field.press('Enter');
@@ -68,8 +74,8 @@ test('every page stops its clocks during an outage, keeps unsent input, and resu
   await transcriptOf(session).getByText('Queued').waitFor();
   expect(await transcriptOf(session).getByText('Are you there?').count()).toBe(1);
   expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
-  const now = await wordsOf(session);
-  await expect.poll(() => wordsOf(session)).not.toBe(now);
+  const now = await visibleText(session);
+  await expect.poll(() => visibleText(session)).not.toBe(now);
   for (const page of pages) await page.close();
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
 import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -16,7 +16,7 @@ test('a turn that reports another session’s task has no axe violation', async 
   ]);
   const page = await it.open('/sessions/owned-teller');
   await page.getByRole('article', { name: 'Between-run turn: notified of a task of session “owned-owner”' }).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await it.leave(page);
 });
 
@@ -27,6 +27,6 @@ test('an agent’s page with parked records has no axe violation', async () => {
   await writer.park('owned-second', [taskEnded('owned-nightly', 'completed', { summary: 'All green' })]);
   const page = await it.open('/agents/owned-parks');
   await page.getByRole('heading', { name: 'Parked 1' }).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await it.leave(page);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
-import { comesWithin } from '../support/pace';
+import { resolvesWithin } from '../support/timing';
 import { taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
@@ -19,8 +19,8 @@ test('a session shows within 30 s that its runner has gone, fits every width, an
   await page.getByRole('button', { name: 'Interrupt', exact: true }).waitFor();
   runner.leave();
   const note = page.getByRole('status').filter({ hasText: 'Its runner has gone' });
-  await comesWithin(30_000, note.waitFor());
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  await resolvesWithin(30_000, note.waitFor());
+  expect(await violationsInBothThemes(page)).toEqual([]);
   for (const width of [360, 1024, 1680]) {
     await page.setViewportSize({ width, height: 800 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);

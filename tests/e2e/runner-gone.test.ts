@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { press, takesPresses } from '../support/press';
+import { press, untilPressable } from '../support/press';
 import { transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -83,10 +83,10 @@ test('a reply owed by a failed turn is waived at its message or in the list, and
   const owedMessage = transcriptOf(page).locator('[id="message-u1"]');
   const drop = owedMessage.getByRole('button', { name: 'No reply needed', exact: true });
   await drop.focus();
-  await takesPresses(drop);
+  await untilPressable(drop);
   await page.keyboard.press('Enter');
   const confirm = owedMessage.getByRole('button', { name: 'Press again: no reply needed' });
-  await takesPresses(confirm);
+  await untilPressable(confirm);
   await page.keyboard.press('Enter');
   await confirm.waitFor({ state: 'hidden' });
   await transcriptOf(page).getByText('The reply to “First?” was waived by operator.').waitFor();

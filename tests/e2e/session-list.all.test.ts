@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
 import { userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
@@ -41,6 +41,6 @@ test.each([360, 1280])('a search narrowed by state and agent has no axe violatio
   await page.setViewportSize({ width, height: 800 });
   await page.locator('[data-session-row="broken"]').waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.close();
 });

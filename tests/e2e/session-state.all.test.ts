@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
@@ -32,7 +32,7 @@ test('the explanation of a state and the menu of a session have no axe violation
     await page.keyboard.press(key);
     const dialog = page.getByRole('dialog', { name });
     await dialog.waitFor();
-    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await violationsInBothThemes(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
   }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { removeAuditLater } from '../support/remove-turns';
+import { removeAuditLater } from '../support/server-data';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';

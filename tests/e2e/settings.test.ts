@@ -4,13 +4,12 @@ import type { Storage } from '@interlude/protocol/storage';
 import type { BrowserContext, Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
-import { openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
-import { addMembers, VIEWER_SECRET } from '../support/members';
 import { press } from '../support/press';
+import { addMembers, VIEWER_SECRET } from '../support/server-data';
 import { isFocused, live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { perFile, visit } from '../support/visit';
+import { openProfile, perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 beforeAll(async () => {

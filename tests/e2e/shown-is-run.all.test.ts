@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/stillness';
-import { expectPinnedUntilSeen } from '../support/asked-out-of-view';
+import { violationsInBothThemes } from '../support/accessibility';
 import {
   allowOf,
   askingAgent,
@@ -9,11 +9,10 @@ import {
   expectNotAllowedWhileCovered,
   LONG_TEXT,
   pinnedOf,
-} from '../support/asking-agent';
-import { barriersInBothThemes } from '../support/barriers';
+} from '../support/agent-pages';
 import { LogWriter } from '../support/log-writer';
+import { EVIL, expectPinnedUntilRead, expectShownVerbatim } from '../support/permission-card';
 import { pressUntil } from '../support/press';
-import { EVIL, expectShownAsRun } from '../support/shown-as-run';
 import { live } from '../support/transcript-page';
 import { message } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -35,7 +34,7 @@ test.each([
   ['its 8-bit form', `\u009d${EVIL}\u009cls -la src/`, '⟨OSC⟩'],
   ['direction marks', `ls \u202e\u2066${EVIL}\u2069\u2066`, '⟨RLO⟩'],
 ])('a command is shown as it runs when it has %s', async (what, command, sign) => {
-  await expectShownAsRun(it, `shown-all-disguised by ${what}`, command, sign);
+  await expectShownVerbatim(it, `shown-all-disguised by ${what}`, command, sign);
 });
 
 describe('a request cannot be allowed by', () => {
@@ -135,13 +134,13 @@ for (const [width, height] of [
     });
     await ask('p', { file_path: '/a', old_string: 'x\u00a0y', new_string: 'שלום\nworld' });
     await expect.poll(() => cardOf(page, 'Ask p').count()).toBe(1);
-    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await violationsInBothThemes(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
     await agent.write(sessionId, message('long', LONG_TEXT));
     await pinnedOf(page).waitFor();
     await agent.write(sessionId, [requestResolved('q', 'cancelled')]);
     await pinnedOf(page).getByText('Withdrawn. Nothing was sent.').waitFor();
-    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await violationsInBothThemes(page)).toEqual([]);
     expect(runner.commands).toEqual([]);
     await close();
   });
@@ -152,7 +151,7 @@ test.each([
   [800, 300],
 ])(
   'pins a request whose head is out of view, and enables Allow only once its head was seen, at %i × %i',
-  (width, height) => expectPinnedUntilSeen(it, width, height, null),
+  (width, height) => expectPinnedUntilRead(it, width, height, null),
 );
 
 test('a request shows every key of its input, live and reloaded', async () => {

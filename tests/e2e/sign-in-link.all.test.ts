@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newSignInLink } from '../support/sign-in-link';
+import { newSignInLink } from '../support/server-data';
 import { type OwnVisit, visitOwn } from '../support/visit';
 
 const lan = Object.values(networkInterfaces())

@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { openProfile } from '../support/chromium';
-import { anotherSite, newSignInLink } from '../support/sign-in-link';
+import { anotherSite, newSignInLink } from '../support/server-data';
 import { live } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { openProfile, type Visit, visit } from '../support/visit';
 
 let it: Visit;
 beforeAll(async () => {

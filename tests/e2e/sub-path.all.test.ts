@@ -13,10 +13,10 @@ import { runCli, startCli } from '../support/cli';
 import { embedIn, embedStage } from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';
 import { IdentityProvider } from '../support/identity-provider';
-import { ownPort } from '../support/own-port.mjs';
-import { TEST_MS } from '../support/patience';
 import { rawRequest } from '../support/raw-request';
+import { reservePort } from '../support/reserve-port.mjs';
 import { tempDir } from '../support/temp-dir';
+import { TEST_MS } from '../support/timeouts';
 import { live, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { type OwnVisit, visitOwn } from '../support/visit';
@@ -269,7 +269,7 @@ test('a sign-in with the identity provider returns below the base path', async (
     const muted = vi.spyOn(console, level).mockImplementation(() => {});
     onTestFinished(() => muted.mockRestore());
   }
-  const port = await ownPort();
+  const port = await reservePort();
   const publicUrl = `http://127.0.0.1:${port}${BASE}`;
   const identity = await IdentityProvider.start({ ada: { name: 'Ada Lovelace', groups: ['admins'] } }, [
     { id: 'interlude', secret: 'the secret of interlude', publicUrl },
@@ -321,7 +321,7 @@ test.skipIf(!nginx).each(['', '/'])(
       .replace('127.0.0.1:4319', new URL(it.server.url).host);
     expect(location).toContain(`proxy_pass ${origin()};`);
     const folder = await tempDir();
-    const port = await ownPort();
+    const port = await reservePort();
     const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
       (name) => `${name}_temp_path ${folder}/${name};`,
     );

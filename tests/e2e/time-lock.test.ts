@@ -2,9 +2,17 @@ import type { Task, Turn } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { logOf } from '../support/log-page';
+import {
+  expectShaded,
+  isInView,
+  logOf,
+  panelOf,
+  showInLog,
+  ticks,
+  writeLong,
+  writeRecorded,
+} from '../support/log-page';
 import { LogWriter } from '../support/log-writer';
-import { expectShaded, isInView, panelOf, showInLog, ticks, writeLong, writeRecorded } from '../support/time-lock-page';
 import { isFocused, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';

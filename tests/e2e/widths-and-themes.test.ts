@@ -1,7 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { sidewaysScrollers, WIDE } from '../support/sideways-scrollers';
-import { expectTableScrolls, writeTables } from '../support/tables';
+import { expectTableScrolls, horizontalOverflows, WIDE_MESSAGE, writeTables } from '../support/tables';
 import { live, transcriptOf } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
 import { forgetChoices, perFile, visit } from '../support/visit';
@@ -14,7 +13,7 @@ const it = perFile(visit);
 beforeAll(async () => {
   await writeTables(it.server, TABLES);
   const agent = new EventWriter(it.server, AGENT);
-  await agent.write('widths-wide', userTurn('r1', `${'w'.repeat(200)} and on`, WIDE));
+  await agent.write('widths-wide', userTurn('r1', `${'w'.repeat(200)} and on`, WIDE_MESSAGE));
   await agent.write(
     'widths-tasks',
     userTurn('r1', 'Watch it', [...Array.from({ length: 60 }, (_, at) => taskStarted(`t${at}`, `Watch ${at}`))]),
@@ -25,13 +24,13 @@ test('no page scrolls sideways at 360 px, whatever its content', async () => {
   const page = await it.open('/sessions/widths-wide');
   await page.setViewportSize({ width: 360, height: 800 });
   await transcriptOf(page).getByRole('table').waitFor();
-  expect(await sidewaysScrollers(page)).toEqual([]);
+  expect(await horizontalOverflows(page)).toEqual([]);
   await it.leave(page);
   for (const path of ['/', '/agents', `/agents/${AGENT}`, `/agents/${AGENT}/logs`, '/inbox', '/settings/audit']) {
     const next = await it.open(path);
     await next.setViewportSize({ width: 360, height: 800 });
     await next.getByRole('heading').filter({ visible: true }).first().waitFor();
-    expect([path, await sidewaysScrollers(next)]).toEqual([path, []]);
+    expect([path, await horizontalOverflows(next)]).toEqual([path, []]);
     await it.leave(next);
   }
 });

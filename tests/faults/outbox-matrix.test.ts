@@ -2,13 +2,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startBundled } from '../support/bundled-process';
-import { type Fault, FaultServer } from '../support/fault-server';
-import { refusal } from '../support/ledger';
-import { scaled } from '../support/scale';
+import { type Fault, FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
+import { scaled } from '../support/timeouts';
+import { startBundled } from '../support/typescript-process';
 
-/** More than one request of 500. */
+/** More than one request of 500 records. */
 const RECORDS = scaled(600, 6_000);
 const TIMEOUT_MS = 250;
 
@@ -56,7 +55,7 @@ test('a server gets each record once when the runner is killed before its first 
   await finish(server, file);
 });
 
-test('a server that was down gets each record once when the runner is killed after it was refused', async () => {
+test('a server that was down gets each record once when the runner is killed after a failed request', async () => {
   const { server, file } = await setUp();
   await server.close();
   const first = start(file, server.url);
@@ -73,7 +72,7 @@ async function setUp(behaviour: () => Fault = () => ({ kind: 'none' })) {
   return { server, file: join(await tempDir(), 'outbox.db') };
 }
 
-/** Starts the runner again, with a server that behaves. */
+/** Restarts the runner with a correct server. */
 async function finish(server: FaultServer, file: string): Promise<void> {
   server.behaviour = () => ({ kind: 'none' });
   const second = start(file, server.url);
@@ -97,7 +96,7 @@ function start(file: string, url: string) {
       child.kill('SIGKILL');
       expect(await ended).toBe('SIGKILL');
     },
-    /** Rejects when the runner ends first. */
+    /** Rejects if the runner exits first. */
     says: (word: RegExp) =>
       new Promise<void>((resolve, reject) => {
         lines.on('line', (line) => {

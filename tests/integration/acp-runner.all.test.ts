@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { acpRunner, until } from '../support/acp-runner';
+import { acpRunner, poll } from '../support/attachment-stage';
 import { LocalDashboard } from '../support/local-dashboard';
 
 let dashboard: LocalDashboard;
@@ -13,7 +13,7 @@ test('a session ended from the dashboard has 5 seconds to finish its turn, which
   await post('messages', { text: 'Build it', clientId: 'm' });
   await agent.prompted(1);
   agent.say('Building.');
-  await until(async () => (await turns()).at(-1)?.state).toBe('open');
+  await poll(async () => (await turns()).at(-1)?.state).toBe('open');
   const requestedAt = performance.now();
   await post('end');
   expect(await ended).toMatchObject({ exitCode: 0 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { acpRunner, until } from '../support/acp-runner';
+import { acpRunner, poll } from '../support/attachment-stage';
 import { LocalDashboard } from '../support/local-dashboard';
 
 let dashboard: LocalDashboard;
@@ -12,7 +12,7 @@ afterAll(() => dashboard.close());
 
 test('text after the turn of an ACP agent joins its message, or stays outside turns', async () => {
   const { agent, post, session, turns } = await acpRunner(dashboard, 'tail', { name: 'qwen-code' });
-  await until(() => agent.of('session/new').length).toBe(1);
+  await poll(() => agent.of('session/new').length).toBe(1);
   await post('messages', { text: 'Go.', clientId: 'c1' });
   await agent.prompted(1);
   agent.say('It is ', 'a');
@@ -24,11 +24,11 @@ test('text after the turn of an ACP agent joins its message, or stays outside tu
       ...[kind, state],
       ...items.flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : [])),
     ]);
-  await until(texts).toEqual([
+  await poll(texts).toEqual([
     ['user', 'finished', 'It is done.'],
     ['none', 'finished', 'Task stopped by user.'],
   ]);
-  await until(async () => (await session()).state).toBe('idle');
+  await poll(async () => (await session()).state).toBe('idle');
 });
 
 test('the runner refuses an agent with another ACP version in one sentence, and exits with 1', async () => {
@@ -41,7 +41,7 @@ test('the runner refuses an agent with another ACP version in one sentence, and 
 
 test('a session ended from the dashboard ends its agent and runner, which exits with 0', async () => {
   const { agent, ended, post, session, turns, summary } = await acpRunner(dashboard, 'idle');
-  await until(() => agent.of('session/new').length).toBe(1);
+  await poll(() => agent.of('session/new').length).toBe(1);
   expect((await summary()).status?.takes).toContain('session.end');
   await post('end');
   const end = await ended;

@@ -3,8 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { installedPackage } from '@interlude/runner/cli/install-package';
 import { describe, expect, test } from 'vitest';
-import { runCli, startCli } from '../support/cli';
-import { InTerminal } from '../support/in-terminal';
+import { InTerminal, runCli, startCli } from '../support/cli';
 import { RUNS, SDK_NAME, sdkStage, standIn } from '../support/sdk-stage';
 import { tempDir } from '../support/temp-dir';
 

@@ -2,7 +2,7 @@ import { newMcpServer } from '@interlude/runner/mcp/mcp-server';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LocalDashboard } from '../support/local-dashboard';
-import { call, connected, overStdio, settled, toolUser } from '../support/tool-user';
+import { call, connectStdio, connectTransport, settled, toolCallingAgent } from '../support/tool-user';
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -12,8 +12,8 @@ afterAll(() => dashboard.close());
 
 describe('an agent with Interlude’s tools', () => {
   test('reports, reads its pending replies and replies in its own session through `interlude mcp`', async () => {
-    const { folder, emit, ask, owed, texts, report } = await toolUser(dashboard);
-    const client = await overStdio(folder);
+    const { folder, emit, ask, owed, texts, report } = await toolCallingAgent(dashboard);
+    const client = await connectStdio(folder);
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(['report_status', 'list_obligations', 'reply']);
     expect(tools[0]?.inputSchema).toMatchObject({
@@ -41,7 +41,7 @@ describe('an agent with Interlude’s tools', () => {
   });
 
   test('has replied when its turn ends, also when a task woke it and the message arrived meanwhile', async () => {
-    const { emit, ask, owed, callTool } = await toolUser(dashboard);
+    const { emit, ask, owed, callTool } = await toolCallingAgent(dashboard);
     await emit({
       ...{ type: 'RUN_STARTED', threadId: 's', runId: 'r1' },
       metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] }, userMessageIds: [] } },
@@ -54,11 +54,11 @@ describe('an agent with Interlude’s tools', () => {
   });
 
   test('has the same tools in the runner’s process', async () => {
-    const { callTool, ask } = await toolUser(dashboard);
+    const { callTool, ask } = await toolCallingAgent(dashboard);
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     const server = await newMcpServer(callTool);
     await server.connect(ours);
-    const client = await connected(theirs);
+    const client = await connectTransport(theirs);
     const messageId = await ask('Are you there?');
     expect((await call(client, 'list_obligations')).text).toContain(messageId);
     expect(await call(client, 'reply', { messageId, text: 'Yes.' })).toMatchObject({ isError: false });

@@ -1,7 +1,7 @@
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
-import { playRecorded, recordedLines } from '../support/recorded';
+import { playRecorded, recordedLines } from '../support/recordings';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
 
 let target: ServerTarget;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { attachmentStage, PROMPT, until } from '../support/attachment-stage';
+import { attachmentStage, PROMPT, poll } from '../support/attachment-stage';
 import { hashOf, PNG } from '../support/attachments';
 import { LocalDashboard } from '../support/local-dashboard';
 
@@ -19,12 +19,12 @@ describe('an attachment', () => {
     start();
     await isThere();
     await send();
-    await until(prompts).toHaveLength(1);
+    await poll(prompts).toHaveLength(1);
     await kill();
     start();
     // The kill may precede the turn's start on disk: a message counts as seen once its turn has started.
-    await until(async () => /^(delivered|seen)$/.test(String(await delivery()))).toBe(true);
-    await until(() => asked.filter((path) => path.includes('/ack')).length).toBeGreaterThan(0);
+    await poll(async () => /^(delivered|seen)$/.test(String(await delivery()))).toBe(true);
+    await poll(() => asked.filter((path) => path.includes('/ack')).length).toBeGreaterThan(0);
     expect([await prompts(), fetches()]).toEqual([[PROMPT], 1]);
   });
 
@@ -40,7 +40,7 @@ describe('an attachment', () => {
       return true;
     };
     await send();
-    await until(prompts).toEqual([PROMPT]);
+    await poll(prompts).toEqual([PROMPT]);
     expect(cut).toBe(2);
   });
 
@@ -56,12 +56,12 @@ describe('an attachment', () => {
       return true;
     };
     await send();
-    await until(() => cut).toBeGreaterThan(0);
+    await poll(() => cut).toBeGreaterThan(0);
     await stop();
     dashboard.cutsOff = () => false;
     expect(await prompts()).toEqual([]);
     start();
-    await until(prompts).toEqual([PROMPT]);
-    await until(delivery).toEqual(['seen']);
+    await poll(prompts).toEqual([PROMPT]);
+    await poll(delivery).toEqual(['seen']);
   });
 });

@@ -1,13 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { checkAudit } from '@/lib/server/access/audit-log';
-import { AccessStage } from '../support/access-stage';
-import { lengthenAudit } from '../support/long-audit';
-import { expectWithin } from '../support/pace';
+import { AccessStage, fillAudit } from '../support/access-stage';
+import { expectWithin } from '../support/timing';
 
 test('checkAudit verifies 10,000 entries within 5 s without blocking requests', async () => {
   const stage = await AccessStage.start();
   onTestFinished(() => stage.close());
-  await lengthenAudit(stage, 10_000);
+  await fillAudit(stage, 10_000);
   const since = performance.now();
   const checking = checkAudit(stage.parts.database);
   const start = performance.now();

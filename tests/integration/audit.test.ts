@@ -3,9 +3,8 @@ import type { MessageAnswer } from '@interlude/protocol/commands';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GENESIS_HASH, hashOf } from '@/lib/server/access/audit';
 import { ROUTES } from '@/lib/server/routes';
-import { AccessStage, type Headers } from '../support/access-stage';
+import { AccessStage, fillAudit, type Headers } from '../support/access-stage';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';
-import { lengthenAudit } from '../support/long-audit';
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -338,7 +337,7 @@ describe('the audit API', () => {
   test('exports every entry in order while others act', async () => {
     const stage = await stageOf();
     const { sessionId } = await busyAgent(stage, 'a');
-    await lengthenAudit(stage, 1_600);
+    await fillAudit(stage, 1_600);
     const before = (await check(stage)).entries;
     let isOver = false;
     const acting = (async () => {

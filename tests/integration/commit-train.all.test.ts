@@ -4,7 +4,7 @@ import { connect } from '@/db/open-server';
 import { OptimisticWrites } from '@/db/optimistic-writes';
 import type { WriteTransaction } from '@/db/writes';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
-import { type LongLine, longLine } from '../support/long-line';
+import { type UnreliableProxy, unreliableProxy } from '../support/test-proxies';
 
 /** Commit batching at a libSQL server: commits that are ready together share one request. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
@@ -12,14 +12,14 @@ const MANY = 24;
 
 let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
 let direct: ReturnType<typeof createClient>;
-let line: LongLine;
+let line: UnreliableProxy;
 let connection: ReturnType<typeof connect>;
 let writes: OptimisticWrites;
 beforeAll(async () => {
   if ('missing' in ensureLibsqlServer()) return;
   libsql = await startLibsqlServer();
   direct = createClient({ url: libsql.url });
-  line = await longLine(libsql.url, 1);
+  line = await unreliableProxy(libsql.url, 1);
 });
 afterAll(async () => {
   direct?.close();

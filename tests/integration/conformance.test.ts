@@ -1,8 +1,7 @@
 import type { Group } from '@interlude/conformance/check';
 import { describe, expect, test } from 'vitest';
 import { callCli } from '../support/cli-in-process';
-import { frontOf } from '../support/conformance-front';
-import { checkRunner, checkServer, expectFailed, OURS } from '../support/conformance-runs';
+import { checkRunner, checkServer, expectFailed, frontOf, OURS } from '../support/conformance-runs';
 import { inProcessServer } from '../support/server-target';
 
 /** Groups that hardly wait. */

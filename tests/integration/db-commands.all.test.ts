@@ -6,14 +6,19 @@ import { type Database, openDatabase } from '@/db/client';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
 import { dumpDatabase } from '../support/database';
-import { dumpOf, isTakenOver, opened, searchesWell } from '../support/db-commands';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
+import {
+  dumpOf,
+  expectSameSearch,
+  expectTakenOver,
+  PopulatedDatabase,
+  withDatabase,
+} from '../support/populated-database';
 import { tempDir } from '../support/temp-dir';
-import { WellUsed } from '../support/well-used-database';
 
-let used: WellUsed;
+let used: PopulatedDatabase;
 beforeAll(async () => {
-  used = await WellUsed.start();
+  used = await PopulatedDatabase.start();
 });
 beforeEach(() => used.settle());
 afterAll(() => used.stage.close());
@@ -36,7 +41,7 @@ test('one of two backups to the same place completes, the other fails, and lefto
 
 describe('vacuum', () => {
   test('frees pages in steps without refusing a writer', async () => {
-    const own = await WellUsed.start();
+    const own = await PopulatedDatabase.start();
     const { database } = own.stage.parts;
     const pad = 'x'.repeat(100_000);
     const custom = (n: number) => ({ type: 'CUSTOM', name: 'pad', value: `${n}${pad}` });
@@ -79,7 +84,7 @@ describe('vacuum', () => {
   });
 
   test('--full makes writers wait, and loses none of their rows', async () => {
-    const own = await WellUsed.start();
+    const own = await PopulatedDatabase.start();
     let isDone = false;
     const ended = runCli(['db', 'vacuum', '--full'], own.env).finally(() => {
       isDone = true;
@@ -103,7 +108,7 @@ async function checkpoint({ reader }: Database): Promise<void> {
 }
 
 test('copy keeps a dashboard on the target file from writing until it is complete', async () => {
-  await isTakenOver(used, join(await tempDir(), 'live.db'));
+  await expectTakenOver(used, join(await tempDir(), 'live.db'));
 });
 
 describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () => {
@@ -118,11 +123,11 @@ describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () =>
   test('copies there and back to an equal file', async () => {
     const rows = await dumpDatabase(used.stage.parts.database);
     expect(await dumpOf(libsql.url)).toEqual(rows);
-    await searchesWell(used, libsql.url);
+    await expectSameSearch(used, libsql.url);
     const file = join(await tempDir(), 'back.db');
     expect(await cli('copy', libsql.url, file)).toMatchObject({ exitCode: 0 });
     expect(await dumpOf(file)).toEqual(rows);
-    await searchesWell(used, file);
+    await expectSameSearch(used, file);
   });
 
   test('copies to another server row by row', async () => {
@@ -139,7 +144,7 @@ describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () =>
 
   test('keeps a dashboard from writing to a copy’s target until it is complete', async () => {
     const other = await startLibsqlServer();
-    await isTakenOver(used, other.url).finally(() => other.stop());
+    await expectTakenOver(used, other.url).finally(() => other.stop());
   });
 
   test('backs up one moment while a dashboard writes', async () => {
@@ -165,7 +170,7 @@ describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () =>
     expect(await ended).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/server\.db: /) });
     expect(written).toBeGreaterThan(0);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    const [parts, counted] = await opened(file, async ({ reader }) => {
+    const [parts, counted] = await withDatabase(file, async ({ reader }) => {
       const { rows } = await reader.execute(
         `SELECT count(*) AS parts, max(lines) AS newest, (SELECT position FROM counter) AS position
           FROM log_components WHERE agent_id = 'nobody'`,

@@ -8,13 +8,19 @@ import { pause } from '@/db/yield-to-loop';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
 import { dumpDatabase } from '../support/database';
-import { dumpOf, opened, run, SPOILS_A_ROW, searchesWell } from '../support/db-commands';
+import {
+  dumpOf,
+  expectSameSearch,
+  PopulatedDatabase,
+  run,
+  SPOILS_A_ROW,
+  withDatabase,
+} from '../support/populated-database';
 import { tempDir } from '../support/temp-dir';
-import { WellUsed } from '../support/well-used-database';
 
-let used: WellUsed;
+let used: PopulatedDatabase;
 beforeAll(async () => {
-  used = await WellUsed.start();
+  used = await PopulatedDatabase.start();
 });
 beforeEach(() => used.settle());
 afterAll(() => used.stage.close());
@@ -52,7 +58,7 @@ describe('backup', () => {
     expect(writes).toBeGreaterThan(0);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await readdir(dirname(file))).toEqual(['copy.db']);
-    const kept = await opened(file, async ({ reader }) => {
+    const kept = await withDatabase(file, async ({ reader }) => {
       const { rows } = await reader.execute('SELECT last_seq FROM producers');
       return Number(rows[0]?.last_seq);
     });
@@ -175,7 +181,7 @@ describe('copy between files', () => {
     expect(answer).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/[\d,]+ rows of \d+ tables/) });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await dumpOf(file)).toEqual(await dumpDatabase(used.stage.parts.database));
-    await searchesWell(used, file);
+    await expectSameSearch(used, file);
     expect(await cli('check', '--database', file)).toMatchObject({ exitCode: 0 });
     expect(await cli('copy', used.file, file)).toMatchObject({
       exitCode: 1,
@@ -198,6 +204,6 @@ describe('copy between files', () => {
     const again = await cli('copy', used.file, file);
     expect(again).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/starting over/) });
     expect(await dumpOf(file)).toEqual(await dumpDatabase(used.stage.parts.database));
-    await searchesWell(used, file);
+    await expectSameSearch(used, file);
   });
 });

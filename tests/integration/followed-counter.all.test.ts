@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FrameReader } from '../support/frames';
-import { type HeardLine, heardLine } from '../support/heard-line';
 import { ingest, record } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
+import { type RecordingProxy, recordingProxy } from '../support/test-proxies';
 
 /** Queries of instances at a libSQL server without a feed, and the latency between instances. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
@@ -14,12 +14,12 @@ const AT_MOST = 10;
 const COUNTER_ALONE = /\[\{"type":"execute","stmt":\{"sql":"SELECT position FROM counter"/;
 
 let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
-let line: HeardLine;
+let line: RecordingProxy;
 const ends: (() => Promise<unknown>)[] = [];
 beforeEach(async () => {
   libsql = await startLibsqlServer();
   ends.push(() => libsql.stop());
-  line = await heardLine(libsql.url);
+  line = await recordingProxy(libsql.url);
   ends.push(() => line.close());
 });
 afterEach(async () => {

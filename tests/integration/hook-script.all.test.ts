@@ -4,8 +4,8 @@ import { ControlPort, NOT_FOLLOWED } from '@interlude/runner/host/control-port';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type HookRun, listenSaying, pathWith, startHook } from '../support/hook-script';
-import { comesWithin } from '../support/pace';
 import { tempDir } from '../support/temp-dir';
+import { resolvesWithin } from '../support/timing';
 
 /** Two seconds by the script's own clock. A busy machine starts it late. */
 const WITHIN_MS = 10_000;
@@ -16,7 +16,7 @@ beforeEach(async () => {
   dataDir = await tempDir();
 });
 
-const endOf = ({ ended }: HookRun) => comesWithin(WITHIN_MS, ended);
+const endOf = ({ ended }: HookRun) => resolvesWithin(WITHIN_MS, ended);
 
 /** A companion that answers every hook with an empty body. */
 async function companion(): Promise<void> {
@@ -70,7 +70,7 @@ describe('the hook exits in time', () => {
         return true;
       }
     };
-    await comesWithin(3_000, expect.poll(isGone).toBe(true));
+    await resolvesWithin(3_000, expect.poll(isGone).toBe(true));
   });
 });
 

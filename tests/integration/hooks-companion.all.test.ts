@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { expect, test } from 'vitest';
-import { comesWithin } from '../support/pace';
 import { playedTerminals } from '../support/terminal-companion';
+import { resolvesWithin } from '../support/timing';
 
 const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
 
@@ -57,5 +57,5 @@ test('a session ends within 12 s of its terminal’s death', async () => {
   // Beyond the largest process id.
   await fetch(`${control?.url}/hooks/UserPromptSubmit?pid=4194305`, { method: 'POST', headers, body });
   const state = async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state;
-  await comesWithin(12_000, expect.poll(state).not.toBe('working'));
+  await resolvesWithin(12_000, expect.poll(state).not.toBe('working'));
 });

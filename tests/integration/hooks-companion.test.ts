@@ -16,9 +16,9 @@ import type {
 import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
+import { readTerminalRecording, writeLine } from '../support/recordings';
 import { tempDir } from '../support/temp-dir';
 import { playedTerminals } from '../support/terminal-companion';
-import { readTerminalRecording, writeLine } from '../support/terminal-recording';
 
 /**
  * The companion of terminal sessions against the real server. The test plays the terminal with hooks and transcript

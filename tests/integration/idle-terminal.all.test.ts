@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { runCli } from '../support/cli';
-import { idleTerminals } from '../support/idle-terminals';
+import { idleTerminals } from '../support/terminal-companion';
 
 const { atWork, atRest, endTurn, turnsOf, texts, eventually } = idleTerminals();
 

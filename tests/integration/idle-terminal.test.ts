@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { callCli } from '../support/cli-in-process';
-import { idleTerminals, messagesOf } from '../support/idle-terminals';
 import { tempDir } from '../support/temp-dir';
+import { idleTerminals, messagesOf } from '../support/terminal-companion';
 
 const { atRest, endTurn, turnsOf, texts, eventually } = idleTerminals();
 

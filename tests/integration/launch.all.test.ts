@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createClient } from '@libsql/client';
 import { describe, expect, test } from 'vitest';
-import { refusedStart } from '../support/refused-start';
+import { refusedStart } from '../support/cli';
 import { canMount, smallDisk } from '../support/small-disk';
 import { tempDir } from '../support/temp-dir';
 

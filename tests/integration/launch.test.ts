@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { createClient } from '@libsql/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { reservePort } from '@/lib/launch/port.mjs';
-import { refusedStart } from '../support/refused-start';
+import { refusedStart } from '../support/cli';
 import { tempDir } from '../support/temp-dir';
 
 const program = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.url));

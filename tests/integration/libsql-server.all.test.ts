@@ -9,10 +9,10 @@ import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { readStorage } from '@/lib/server/queries/read-storage';
 import { ingest, record } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
-import { type LongLine, longLine } from '../support/long-line';
 import { sessionsOf, stepOf } from '../support/numbered-work';
-import { expectWithin } from '../support/pace';
 import { type InProcessServer, inProcessServer, type ServerTarget } from '../support/server-target';
+import { type UnreliableProxy, unreliableProxy } from '../support/test-proxies';
+import { expectWithin } from '../support/timing';
 
 /** Several instances on one libSQL server, and pages and sweeps with a distant one. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
@@ -68,12 +68,12 @@ const STEPS = 240;
 
 suites('pages from a distant database', () => {
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
-  let line: LongLine;
+  let line: UnreliableProxy;
   let target: InProcessServer;
 
   beforeAll(async () => {
     libsql = await startLibsqlServer();
-    line = await longLine(libsql.url, 0);
+    line = await unreliableProxy(libsql.url, 0);
     target = await inProcessServer(line.origin);
     const records = Array.from({ length: STEPS }, (_, at) => stepOf('far', at + 1).records).flat();
     const numbered = records.map((record, at) => ({ seq: at + 1, ...record }));
@@ -100,7 +100,7 @@ const RUNNER = { id: 'r1', startedAt: 1_000 };
 suites('many lost runners', () => {
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
   let near: Database;
-  let line: LongLine;
+  let line: UnreliableProxy;
   const opened: Database[] = [];
   let round = 0;
   let now = 1_795_170_000_000;
@@ -108,7 +108,7 @@ suites('many lost runners', () => {
   beforeAll(async () => {
     libsql = await startLibsqlServer();
     near = await openDatabase({ url: libsql.url, migrates: true });
-    line = await longLine(libsql.url, ONE_WAY_MS);
+    line = await unreliableProxy(libsql.url, ONE_WAY_MS);
     opened.push(near);
   });
   afterAll(async () => {

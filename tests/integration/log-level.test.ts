@@ -1,9 +1,9 @@
 import type { AgentLogLevel, AgentSummary, LogPage } from '@interlude/protocol/read-models';
 import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { StoppedClock } from '../support/hurried-clock';
+import { ManualClock } from '../support/clocks';
 import { LocalDashboard } from '../support/local-dashboard';
-import { startQuietRunner } from '../support/quiet-runner';
+import { startSilentRunner } from '../support/silent-runner';
 import { tempDir } from '../support/temp-dir';
 
 /** A log level from the dashboard's route to the runner's log and back, with the real runner, disk and port. */
@@ -21,14 +21,14 @@ async function runnerWithLog() {
   agents += 1;
   const agentId = `quiet-${agents}`;
   const folder = await tempDir();
-  const clock = new StoppedClock();
+  const clock = new ManualClock();
   const read = async <Model>(path: string) => dashboard.request<Model>(`/agents/${agentId}${path}`);
   return {
     agentId,
     folder,
     clock,
     start: (more: { startedAt?: number } = {}) =>
-      startQuietRunner({ agentId, folder, endpoint: dashboard.endpoint, clock, ...more }),
+      startSilentRunner({ agentId, folder, endpoint: dashboard.endpoint, clock, ...more }),
     put: (body: object) => dashboard.request(`/agents/${agentId}/log-level`, body, 'PUT'),
     level: () => read<AgentLogLevel>('/log-level'),
     connection: async () => (await read<{ agent: AgentSummary }>('')).agent.connection,
@@ -167,7 +167,7 @@ describe('the newer of two runners of an agent', () => {
     await agent.put({ level: 'debug', ttlSeconds: null });
     await eventually(agent.level).toMatchObject(CONFIRMED);
     const elsewhere = { ...agent, folder: await tempDir() };
-    const newer = await startQuietRunner({
+    const newer = await startSilentRunner({
       agentId: agent.agentId,
       folder: elsewhere.folder,
       endpoint: dashboard.endpoint,

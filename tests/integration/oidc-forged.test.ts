@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import type { ProviderLogout } from '@/lib/server/access/oidc/logout-tokens';
 import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
-import { CookieBrowser } from '@/tests/support/cookie-browser';
-import { ForgingProvider } from '@/tests/support/forging-provider';
+import { ForgingProvider } from '@/tests/support/identity-provider';
+import { CookieBrowser } from '@/tests/support/team-stage';
 
 const PUBLIC_URL = 'http://localhost:4319';
 const CALLBACK = `${PUBLIC_URL}/sign-in/callback`;

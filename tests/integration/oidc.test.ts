@@ -5,8 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import type { ProviderLogout } from '@/lib/server/access/oidc/logout-tokens';
 import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
-import { CookieBrowser } from '@/tests/support/cookie-browser';
 import { type Account, IdentityProvider } from '@/tests/support/identity-provider';
+import { CookieBrowser } from '@/tests/support/team-stage';
 
 const PUBLIC_URL = 'https://interlude.example.com';
 /** Encrypts sign-ins in progress. */

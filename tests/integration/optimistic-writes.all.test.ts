@@ -6,7 +6,7 @@ import { type OptimisticLimits, OptimisticWrites } from '@/db/optimistic-writes'
 import { ProvisionalPositions } from '@/db/provisional-positions';
 import type { WriteKey, WriteTransaction } from '@/db/writes';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
-import { type LongLine, longLine } from '../support/long-line';
+import { type UnreliableProxy, unreliableProxy } from '../support/test-proxies';
 
 /** Jobs of several instances on one libSQL server over lossy connections. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
@@ -94,8 +94,8 @@ suites('jobs of several instances', () => {
   });
 
   test('run once each when the connection loses requests or responses', async () => {
-    const line = await longLine(libsql.url, 1);
-    opened.push(line as LongLine);
+    const line = await unreliableProxy(libsql.url, 1);
+    opened.push(line as UnreliableProxy);
     const far = instance(line.origin);
     line.lose({ requests: 0.08, answers: 0.08 });
     const outcomes = await Promise.allSettled(

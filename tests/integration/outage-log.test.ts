@@ -5,16 +5,15 @@ import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { createOutboxLogger } from '@interlude/runner/logger/logger';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { expect, onTestFinished, test } from 'vitest';
-import { FaultServer } from '../support/fault-server';
-import { HurriedClock } from '../support/hurried-clock';
-import { refusal } from '../support/ledger';
+import { InstantClock } from '../support/clocks';
+import { FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 
 /** A runner's log, written into the outbox whose outages it reports. */
 async function logging(level?: string) {
   const server = await FaultServer.start();
   const folder = await tempDir();
-  const clock = new HurriedClock();
+  const clock = new InstantClock();
   let journal: DeliveryJournal | null = null;
   const outbox = await Outbox.open(join(folder, 'outbox.db'), {
     producerId: 'producer-1',

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { startBundled } from '../support/bundled-process';
 import { FaultServer } from '../support/fault-server';
 import { seededRandom } from '../support/random';
-import { scaled } from '../support/scale';
 import { tempDir } from '../support/temp-dir';
+import { scaled } from '../support/timeouts';
+import { startBundled } from '../support/typescript-process';
 
 const KILLS = scaled(4, 300);
 const RECORDS = 2_000 * KILLS;

@@ -6,9 +6,8 @@ import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
-import { FaultServer } from '../support/fault-server';
-import { HurriedClock } from '../support/hurried-clock';
-import { refusal } from '../support/ledger';
+import { InstantClock } from '../support/clocks';
+import { FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 
 let server: FaultServer;
@@ -35,7 +34,7 @@ async function open(url = server.url): Promise<Outbox> {
     producerId: 'producer-1',
     agentId: 'agent-1',
     endpoint: async () => ({ url, token: undefined }),
-    clock: new HurriedClock(),
+    clock: new InstantClock(),
     maxBatchRows: 1,
   });
   onTestFinished(async () => void (await outbox.stop()));

@@ -10,9 +10,8 @@ import { Outbox, type OutboxOptions, type OutgoingRecord } from '@interlude/runn
 import { OutboxStore, type QueuedRow } from '@interlude/runner/outbox/store';
 import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { FaultServer } from '../support/fault-server';
-import { HurriedClock, StoppedClock } from '../support/hurried-clock';
-import { refusal } from '../support/ledger';
+import { InstantClock, ManualClock } from '../support/clocks';
+import { FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 
 let server: FaultServer;
@@ -46,7 +45,7 @@ async function open(options: Partial<OutboxOptions> = {}): Promise<Outbox> {
     producerId: 'producer-1',
     agentId: 'agent-1',
     endpoint: async () => ({ url: server.url, token: 'a-token-of-the-test' }),
-    clock: new HurriedClock(),
+    clock: new InstantClock(),
     ...options,
   });
   onTestFinished(async () => void (await outbox.stop()));
@@ -97,7 +96,7 @@ describe('sending', () => {
   });
 
   test('sends at once when it is idle', async () => {
-    const outbox = await open({ clock: new StoppedClock() });
+    const outbox = await open({ clock: new ManualClock() });
     await outbox.enqueue(log('now'));
     await outbox.idle();
     expect(server.ledger.messages).toEqual(['now']);
@@ -132,7 +131,7 @@ describe('sending', () => {
     expect(server.ledger.messages).toEqual(numbered(1, 50));
 
     await server.close();
-    const second = await open({ clock: new StoppedClock() });
+    const second = await open({ clock: new ManualClock() });
     second.enqueue(log('51'));
     expect(await second.stop()).toEqual({ waiting: 1 });
     await server.listen();
@@ -151,7 +150,7 @@ describe('sending', () => {
 
 describe('a failing server', () => {
   test('loses nothing in an outage of a hundred attempts', async () => {
-    const clock = new HurriedClock();
+    const clock = new InstantClock();
     server.behaviour = () => (server.requests.length < 100 ? { kind: 'answer', status: 503 } : { kind: 'none' });
     const outbox = await open({ clock });
     await outbox.enqueue(numbered(1, 3).map(log));
@@ -161,7 +160,7 @@ describe('a failing server', () => {
   });
 
   test('is retried after one second, doubling to ten, with jitter over the upper half', async () => {
-    const clock = new HurriedClock();
+    const clock = new InstantClock();
     server.behaviour = () => (server.requests.length <= 9 ? { kind: 'reset' } : { kind: 'none' });
     const outbox = await open({ clock });
     await outbox.enqueue(log('patience'));
@@ -188,7 +187,7 @@ describe('a failing server', () => {
   });
 
   test('has its Retry-After honoured', async () => {
-    const clock = new HurriedClock();
+    const clock = new InstantClock();
     server.script({ kind: 'answer', status: 429, headers: { 'retry-after': '17' } });
     const outbox = await open({ clock });
     await outbox.enqueue(log('later'));
@@ -197,7 +196,7 @@ describe('a failing server', () => {
   });
 
   test('is retried at once on a kick', async () => {
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     server.script({ kind: 'answer', status: 503, headers: { 'retry-after': '3600' } });
     const outbox = await open({ clock });
     await outbox.enqueue(log('kicked'));
@@ -211,7 +210,7 @@ describe('a failing server', () => {
 
   test('stops sending, not collecting, on a refused token, and continues with a renewed one', async () => {
     let token = 'an-old-token-of-the-test';
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     server.behaviour = (request) =>
       request.authorization === 'Bearer a-new-token-of-the-test'
         ? { kind: 'none' }
@@ -352,7 +351,7 @@ describe('rejected records', () => {
   });
 
   test('are one at most when a server refuses everything', async () => {
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     server.behaviour = () => ({ kind: 'answer', ...refusal(413, 'too_large', {}) });
     const outbox = await open({ clock });
     await outbox.enqueue(numbered(1, 50).map(log));
@@ -404,7 +403,7 @@ describe('queued status records', () => {
 
   test('queued statuses are the newest of each session, with the newest of all last', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock() });
+    const outbox = await open({ clock: new ManualClock() });
     for (const at of [1, 2, 3]) {
       await outbox.enqueue([status('s1', at * 10), log(`${at}`), status('s2', at * 10 + 1)]);
     }
@@ -419,10 +418,10 @@ describe('queued status records', () => {
 
   test('are replaced by those of the next process', async () => {
     await server.close();
-    const first = await open({ clock: new StoppedClock() });
+    const first = await open({ clock: new ManualClock() });
     await first.enqueue([status('s1', 1), log('a'), status('s2', 2)]);
     await first.stop();
-    const second = await open({ clock: new StoppedClock(), sendAtOpen: false });
+    const second = await open({ clock: new ManualClock(), sendAtOpen: false });
     await second.enqueue(status('s1', 3));
     await server.listen();
     second.kick();
@@ -452,7 +451,7 @@ describe('queued status records', () => {
 
   test('queued statuses replace those of a request whose response was lost, and are sent again when the server has it', async () => {
     server.script({ kind: 'taken-then-reset' }, { kind: 'answer', status: 503 });
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const outbox = await open({ clock });
     await outbox.enqueue(status('s1', 1));
     await until(outbox, () => outbox.status.state === 'waiting');
@@ -509,7 +508,7 @@ describe('queued status records', () => {
 
   test('are sent again by the next process when the server has a replaced one', async () => {
     server.script({ kind: 'taken-then-reset' });
-    const first = await open({ clock: new StoppedClock() });
+    const first = await open({ clock: new ManualClock() });
     await first.enqueue(status('s1', 1));
     await until(first, () => first.status.state === 'waiting');
     await first.enqueue(status('s1', 2));
@@ -521,7 +520,7 @@ describe('queued status records', () => {
 
   test('exclude reports of the outbox’s own delay', async () => {
     await server.close();
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const outbox = await open({ clock });
     await outbox.enqueue([status('s1', 5), log('a'), status('s1', 6)]);
     clock.time += 7;
@@ -548,7 +547,7 @@ describe('queued status records', () => {
 describe('a full outbox', () => {
   test('drops log lines first, then the newest of all kinds, and declares each loss at its place', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
+    const outbox = await open({ clock: new ManualClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
     for (const text of numbered(1, 12)) await outbox.enqueue(log(text));
     await outbox.enqueue(message('s1', 'still fits'));
     for (let at = 0; at < 5; at += 1) await outbox.enqueue(message(`s${at % 2}`, 'too late'));
@@ -568,7 +567,7 @@ describe('a full outbox', () => {
 
   test('has room for logged failures, and not for other signals', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
+    const outbox = await open({ clock: new ManualClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
     await outbox.enqueue(numbered(1, 9).map((text) => message('s1', text)));
     const logLine = (message: string, insight: object): OutgoingRecord => ({
       kind: 'log',
@@ -586,7 +585,7 @@ describe('a full outbox', () => {
   });
 
   test('does not change a loss that was declared to the server', async () => {
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const outbox = await open({ clock, bound: { maxRows: 2, maxBytes: 1_000_000 } });
     server.script({ kind: 'taken-then-reset' });
     await server.close();
@@ -603,7 +602,7 @@ describe('a full outbox', () => {
 
   test('counts no further drops in a loss that the server has already received', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock(), maxBatchRows: 1, bound: { maxRows: 9, maxBytes: 1_000 } });
+    const outbox = await open({ clock: new ManualClock(), maxBatchRows: 1, bound: { maxRows: 9, maxBytes: 1_000 } });
     const tooLarge = 'x'.repeat(2_000);
     await outbox.enqueue([message('s1', 'fits'), message('s1', tooLarge)]);
     await until(outbox, () => outbox.status.state === 'waiting');
@@ -661,7 +660,7 @@ describe('a damaged file', () => {
 
   test('is detected while open, and a new file continues', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock() });
+    const outbox = await open({ clock: new ManualClock() });
     // More than SQLite caches, so it must read the damaged pages.
     await outbox.enqueue(numbered(1, 40).map((text) => message('s1', text.repeat(300_000))));
     await until(outbox, () => outbox.status.state === 'waiting');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { root } from '../../lib/launch/paths.mjs';
 import { type CliRun, runShell, startShell } from '../support/cli';
-import { ownPort } from '../support/own-port.mjs';
+import { reservePort } from '../support/reserve-port.mjs';
 import { tempDir } from '../support/temp-dir';
 
 /** From the archives in an empty folder, as a new user installs them. */
@@ -20,7 +20,7 @@ describe('the packages', { timeout: 180_000 }, () => {
   beforeAll(async () => {
     execFileSync(process.execPath, ['lib/launch/packages.mjs'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
     folder = await tempDir();
-    const port = await ownPort();
+    const port = await reservePort();
     url = `http://127.0.0.1:${port}`;
     env = { HOME: await tempDir(), PORT: String(port), npm_config_update_notifier: 'false' };
     const packed = [archive('interlude-0'), archive('interlude-runner')].join(' ');

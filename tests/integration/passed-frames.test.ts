@@ -7,8 +7,7 @@ import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
 import { StreamedResponse } from '@/lib/server/access/streamed-response';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
-import { type TestDatabase, temporaryDatabase } from '../support/database';
-import { deltas, insertRows } from '../support/insert-rows';
+import { deltas, insertRows, type TestDatabase, temporaryDatabase } from '../support/database';
 
 /** Frames on their way to a connection: direct, and through a body that is piped there. */
 let database: TestDatabase;

@@ -4,7 +4,7 @@ import { unscoped } from '@/lib/server/access/request-context';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { ingest, inProcessTarget } from '../support/ingest-target';
-import { adaptRecording, assistantTexts } from '../support/read-recording';
+import { adaptRecording, assistantTexts } from '../support/recordings';
 
 /** Real Claude Code runs through the adapter and ingest into libSQL, read back like a page. */
 

@@ -6,8 +6,7 @@ import type { EventRecord } from '@interlude/protocol/envelope';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCli, startCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
-import { FaultServer } from '../support/fault-server';
-import { refusal } from '../support/ledger';
+import { FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 
 const recording = fileURLToPath(new URL('../fixtures/recordings/bash-bg-min.jsonl', import.meta.url));

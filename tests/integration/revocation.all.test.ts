@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bumpAccessVersion } from '@/lib/server/access/credential-rows';
 import { makeSecret, secretHash } from '@/lib/server/access/secret';
-import { type AccessStage, bearer, type Headers, secretOf } from '../support/access-stage';
-import { expectUnavailable } from '../support/expect-unavailable';
+import { type AccessStage, bearer, expectUnavailable, type Headers, secretOf } from '../support/access-stage';
 import { FrameReader } from '../support/frames';
 import {
   demotedPerson,
@@ -11,11 +10,11 @@ import {
   ENDINGS_OF_PEOPLE,
   endConnections,
   endsOf,
-  placeOf,
+  openPlace,
   stageOf,
   untilRefused,
 } from '../support/open-connections';
-import { comesWithin, expectWithin, pace } from '../support/pace';
+import { expectWithin, resolvesWithin, slowdown } from '../support/timing';
 import { startTypescript } from '../support/typescript-process';
 
 /** Every server on a database refuses an ended credential, and closes its connections, within this time. */
@@ -23,7 +22,7 @@ const WITHIN_MS = 2_000;
 
 /** How a connection ended, if in time. */
 function inTime(how: Promise<string>): Promise<string> {
-  const withinMs = WITHIN_MS * pace();
+  const withinMs = WITHIN_MS * slowdown();
   return Promise.race([how, new Promise<string>((resolve) => setTimeout(resolve, withinMs, 'not in time'))]);
 }
 
@@ -32,27 +31,27 @@ describe.each([
   ['on another server with the same file', true],
 ])('within two seconds, %s', (_, isSecond) => {
   test.each(Object.entries(ENDINGS_OF_PEOPLE))('closes an operator’s connections once %s', async (_ending, ending) => {
-    expect(await endConnections(await placeOf(isSecond), ending, 'operator', inTime)).toEqual(endsOf('operator'));
+    expect(await endConnections(await openPlace(isSecond), ending, 'operator', inTime)).toEqual(endsOf('operator'));
   });
 
   test.each(Object.entries(ENDINGS))('closes a runner’s connections once %s', async (_ending, ending) => {
-    expect(await endConnections(await placeOf(isSecond), ending, 'runner', inTime)).toEqual(endsOf('runner'));
+    expect(await endConnections(await openPlace(isSecond), ending, 'runner', inTime)).toEqual(endsOf('runner'));
   });
 
   test('applies a person’s new role', async () => {
-    const { end } = await demotedPerson(await placeOf(isSecond));
-    await comesWithin(WITHIN_MS, end());
+    const { end } = await demotedPerson(await openPlace(isSecond));
+    await resolvesWithin(WITHIN_MS, end());
   });
 });
 
 test.each(Object.entries(ENDINGS_OF_PEOPLE))(
   'another server refuses a credential within two seconds once %s',
   async (_ending, ending) => {
-    const { first, here } = await placeOf(true);
+    const { first, here } = await openPlace(true);
     const { headers, end } = await ending(first, 'operator');
     expect(await here.status('/sessions', { as: headers })).toBe(200);
     await end();
-    await comesWithin(WITHIN_MS, untilRefused(here, headers));
+    await resolvesWithin(WITHIN_MS, untilRefused(here, headers));
   },
 );
 

@@ -1,9 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { type AccessStage, bearer } from '../support/access-stage';
+import { type AccessStage, bearer, expectUnavailable, fillAudit } from '../support/access-stage';
 import { busyAgent } from '../support/busy-agent';
-import { expectUnavailable } from '../support/expect-unavailable';
 import type { FrameReader } from '../support/frames';
-import { lengthenAudit } from '../support/long-audit';
 import {
   CONNECTIONS,
   CUT,
@@ -11,7 +9,7 @@ import {
   ENDINGS_OF_PEOPLE,
   endConnections,
   endsOf,
-  placeOf,
+  openPlace,
   readSlowly,
   stageOf,
   untilRefused,
@@ -56,16 +54,16 @@ describe('a credential', () => {
   ] as const)(
     'a credential of the role %s closes its connections at %s when it is revoked',
     async (holder, _, isSecond) => {
-      expect(await endConnections(await placeOf(isSecond), revoked, holder)).toEqual(endsOf(holder));
+      expect(await endConnections(await openPlace(isSecond), revoked, holder)).toEqual(endsOf(holder));
     },
   );
 });
 
 describe('a person demoted to viewer', () => {
   test('loses the connections that only admins may hold, and keeps the others', async () => {
-    const place = await placeOf(true);
+    const place = await openPlace(true);
     const { here, busy } = place;
-    await lengthenAudit(place.first, 6_000);
+    await fillAudit(place.first, 6_000);
     const { headers, end } = await demotedPerson(place);
     const exported = await readSlowly(await here.send('/api/v1/audit/export', { as: headers }));
     const answered = await CONNECTIONS['an AG-UI client']?.open(place, headers);
@@ -77,7 +75,7 @@ describe('a person demoted to viewer', () => {
   });
 
   test('loses the connections that carry secrets hidden from viewers', async () => {
-    const place = await placeOf(true, { INTERLUDE_REDACT_ROLES: 'viewer' });
+    const place = await openPlace(true, { INTERLUDE_REDACT_ROLES: 'viewer' });
     const carrying = Object.entries(CONNECTIONS).filter(
       ([name, { of }]) => of === 'operator' && !name.includes('AG-UI'),
     );

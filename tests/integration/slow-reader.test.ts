@@ -8,8 +8,7 @@ import { frontDoor } from '@/lib/launch/front-door.mjs';
 import { type OpenStream, StreamedResponse } from '@/lib/server/access/streamed-response';
 import { CommandStream } from '@/lib/server/commands/command-stream';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
-import { type TestDatabase, temporaryDatabase } from '../support/database';
-import { deltas, insertRows } from '../support/insert-rows';
+import { deltas, insertRows, type TestDatabase, temporaryDatabase } from '../support/database';
 
 /** Disconnected readers that read nothing: the rest of the stream remains in the socket's buffers. */
 const LINGER_MS = 50;

@@ -3,8 +3,8 @@ import type { IngestRecord } from '@interlude/protocol/envelope';
 import { StatusReporter } from '@interlude/runner/host/status-report';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { expect, onTestFinished, test } from 'vitest';
+import { InstantClock } from '../support/clocks';
 import { FaultServer } from '../support/fault-server';
-import { HurriedClock } from '../support/hurried-clock';
 import { tempDir } from '../support/temp-dir';
 
 /** Status reports into a real outbox that can't send. */
@@ -14,7 +14,7 @@ async function reporting() {
     producerId: 'producer-1',
     agentId: 'agent-1',
     endpoint: async () => ({ url: server.url, token: 'a-token-of-the-test' }),
-    clock: new HurriedClock(),
+    clock: new InstantClock(),
   });
   let turns = 0;
   let reported = 0;

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TtlCache } from '@/db/ttl-cache';
 import { estimateTables, measureTables, readStorage } from '@/lib/server/queries/read-storage';
 import { temporaryDatabase } from '../support/database';
-import { WellUsed } from '../support/well-used-database';
+import { PopulatedDatabase } from '../support/populated-database';
 
-let used: WellUsed;
+let used: PopulatedDatabase;
 beforeAll(async () => {
-  used = await WellUsed.start();
+  used = await PopulatedDatabase.start();
 });
 afterAll(() => used.stage.close());
 

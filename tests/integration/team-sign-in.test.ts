@@ -5,9 +5,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { serverKey } from '@/db/server-keys';
 import { secretsFromFiles } from '@/lib/launch/token.mjs';
 import { createServer } from '@/lib/server/create-server';
-import { CookieBrowser } from '@/tests/support/cookie-browser';
 import { FrameReader } from '@/tests/support/frames';
-import { PUBLIC_URL, TeamStage, TOKEN } from '@/tests/support/team-stage';
+import { CookieBrowser, PUBLIC_URL, TeamStage, TOKEN } from '@/tests/support/team-stage';
 
 let stage: TeamStage;
 

@@ -11,7 +11,7 @@ import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { AgentApiEmulator } from '../support/agentapi-server';
-import { AmbientServer, taskBegan } from '../support/ambient-server';
+import { AmbientServer, ambientTaskStarted } from '../support/agui-stage';
 import { CodexAppServer } from '../support/codex-app-server';
 import { LocalDashboard } from '../support/local-dashboard';
 import { OpencodeStandIn } from '../support/opencode-server';
@@ -84,7 +84,7 @@ describe('an AG-UI server that is killed', () => {
         }),
     );
     await eventually(() => server.listeners).toBe(1);
-    server.between(taskBegan('t1', 'Poll'));
+    server.between(ambientTaskStarted('t1', 'Poll'));
     await eventually(async () => (await tasks(sessionId)).map(({ status }) => status)).toEqual(['running']);
     await server.stop();
     await expectLost(sessionId, agentId, /^no answer at http:.*(?:ECONNREFUSED|it closes each connection)$/);

@@ -6,7 +6,7 @@ import { databaseAt } from '../support/database';
 import { type InProcessTarget, ingest, inProcessTarget, marker, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { seededRandom } from '../support/random';
-import { scaled } from '../support/scale';
+import { scaled } from '../support/timeouts';
 
 /** A libSQL server behind a gateway that replaces responses with its own. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;

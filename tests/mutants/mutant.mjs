@@ -26,7 +26,7 @@ export function mutate({ file, find, replace }, source) {
 }
 
 /**
- * Why an entry can't be run; null if it can.
+ * The reason that an entry can't run, or null.
  *
  * @param {Mutant} mutant
  * @returns {string | null}

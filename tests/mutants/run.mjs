@@ -14,7 +14,7 @@ import { endAll, runScript } from '../run-script.mjs';
 import { staleness } from './mutant.mjs';
 import { MUTANTS } from './mutants.mjs';
 
-/** Limit in milliseconds of each wait in a test: most mutants make a condition that never comes true. */
+/** Limit in milliseconds of each wait in a test. Most mutants cause a condition that never becomes true. */
 const WAIT_MS = 5_000;
 
 /** Limit in milliseconds of a batch of mutants, and of the run of all tests without a mutant. */
@@ -23,7 +23,7 @@ const LIMIT_MS = 1_800_000;
 /** Mutants that share a process at least. */
 const MIN_BATCH = 4;
 
-/** One more than processors: many mutants only wait, for a condition that never holds. */
+/** More than the number of CPUs, because many mutants only wait. */
 const AT_ONCE = Math.min(availableParallelism() + 1, 3);
 
 /** @typedef {import('./mutant.mjs').Mutant} Mutant */
@@ -93,7 +93,7 @@ async function run(names) {
 }
 
 /**
- * Runs the test files without a mutant: one that fails by itself proves nothing. Fills the cache of transformed modules.
+ * Runs the test files without a mutant. A test that fails by itself proves nothing. Fills the cache of transformed modules.
  *
  * @param {string[]} tests
  * @returns {Promise<Map<string, { isSound: boolean, ms: number }>>}

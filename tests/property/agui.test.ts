@@ -9,12 +9,11 @@ import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
 import { RunProjector } from '@/lib/server/agui/run-projector';
 import { TaskActivities } from '@/lib/server/agui/task-activity';
 import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
-import { refusalOf } from '../support/agui-verifier';
+import { rejectionOf, undeclaredFieldIn } from '../support/agui-verifier';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
-import { clientRefuses, strictClient } from '../support/strict-clients';
-import { undeclaredIn } from '../support/undeclared';
+import { rejectionBy, strictClient } from '../support/strict-clients';
 
-/** What agents send besides: what strict clients count as brackets, and whose it is. */
+/** Start and end events checked by strict clients, with their subagents. */
 const id = (prefix: string) => fc.constantFrom(`${prefix}1`, `${prefix}2`);
 const speaker = fc.option(id('s'), { nil: undefined });
 const bracketed: fc.Arbitrary<AgUiEvent> = fc.oneof(
@@ -65,7 +64,7 @@ const bracketed: fc.Arbitrary<AgUiEvent> = fc.oneof(
   ),
 );
 
-/** Any session's log, in the order of its positions. */
+/** Any session's log in position order. */
 const logs: fc.Arbitrary<EventEntry[]> = fc
   .tuple(arbitraryBatchesWithSnapshots, fc.array(fc.tuple(fc.nat(100), bracketed), { maxLength: 30 }))
   .map(([batches, more]) => {
@@ -97,12 +96,12 @@ function partsOf(has: readonly [string, number][]): ClientParts {
 const had = fc.array(fc.tuple(fc.constantFrom('m1', 'm2', 'u1', 't1'), fc.nat(6)), { maxLength: 3 });
 
 beforeAll(() => {
-  // the clients say there what they think of a stream
+  // clients print their verdicts there
   for (const said of ['warn', 'error'] as const) vi.spyOn(console, said).mockImplementation(() => undefined);
 });
 afterAll(() => vi.restoreAllMocks());
 
-describe('a strict stream', () => {
+describe('a well-formed stream', () => {
   const outcomes = fc.constantFrom<Outcome>(
     { type: 'success' },
     { type: 'cancelled' },
@@ -112,33 +111,30 @@ describe('a strict stream', () => {
     maxLength: 12,
   });
 
-  test.each(DIALECTS)(
-    'is never refused by a client of %s, whatever it is given and whenever its runs end',
-    (dialect) => {
-      fc.assert(
-        fc.property(logs, verbs, had, (log, turns, has) => {
-          const stream = new WellFormedStream({ threadId: 's1', dialect, parts: partsOf(has) });
-          for (const [at, entry] of log.entries()) {
-            for (const [when, verb, outcome] of turns) {
-              if (when % log.length !== at) continue;
-              if (verb === 'begin') stream.begin({ runId: `run-${at}` });
-              else if (verb === 'finish') stream.finish(outcome);
-              else if (verb === 'fail') stream.fail('no');
-              else stream.settle();
-            }
-            stream.write(entry);
+  test.each(DIALECTS)('is accepted by %s clients for any input and any end of runs', (dialect) => {
+    fc.assert(
+      fc.property(logs, verbs, had, (log, turns, has) => {
+        const stream = new WellFormedStream({ threadId: 's1', dialect, parts: partsOf(has) });
+        for (const [at, entry] of log.entries()) {
+          for (const [when, verb, outcome] of turns) {
+            if (when % log.length !== at) continue;
+            if (verb === 'begin') stream.begin({ runId: `run-${at}` });
+            else if (verb === 'finish') stream.finish(outcome);
+            else if (verb === 'fail') stream.fail('no');
+            else stream.settle();
           }
-          stream.finish({ type: 'success' });
-          const written = stream.drain();
-          expect([refusalOf(written, dialect), undeclaredIn(written)]).toEqual([null, null]);
-        }),
-        { numRuns: 500 },
-      );
-    },
-  );
+          stream.write(entry);
+        }
+        stream.finish({ type: 'success' });
+        const written = stream.drain();
+        expect([rejectionOf(written, dialect), undeclaredFieldIn(written)]).toEqual([null, null]);
+      }),
+      { numRuns: 500 },
+    );
+  });
 });
 
-describe('the projector of a client', () => {
+describe('a run projector', () => {
   const given = fc.record({
     messageIds: fc.subarray(['u1', 'u2']),
     answeredIn: fc.option(fc.constantFrom('r1', 'r2'), { nil: null }),
@@ -191,11 +187,11 @@ describe('the projector of a client', () => {
 
   const lives = fc.record({ log: logs, options: given, when: moments, has: had });
 
-  test.each(DIALECTS)('is never refused by a client of %s, and never ends in the middle of a run', (dialect) => {
+  test.each(DIALECTS)('is accepted by %s clients and never ends mid-run', (dialect) => {
     fc.assert(
       fc.property(lives, (life) => {
         const events = live(dialect, life);
-        expect([refusalOf(events, dialect), undeclaredIn(events)]).toEqual([null, null]);
+        expect([rejectionOf(events, dialect), undeclaredFieldIn(events)]).toEqual([null, null]);
         expect(events.at(-1)?.type).toMatch(/^RUN_(FINISHED|ERROR)$/);
         expect(events.filter((event) => event.delta === '')).toEqual([]);
       }),
@@ -203,16 +199,16 @@ describe('the projector of a client', () => {
     );
   });
 
-  test.each(DIALECTS)('is taken by the client of %s itself', async (dialect) => {
+  test.each(DIALECTS)('is accepted by the %s client itself', async (dialect) => {
     await fc.assert(
       fc.asyncProperty(lives, async (life) => {
-        expect(await clientRefuses(live(dialect, life), dialect)).toBeNull();
+        expect(await rejectionBy(live(dialect, life), dialect)).toBeNull();
       }),
       { numRuns: 100 },
     );
   });
 
-  test('leaves the client with the text that was told, however much of it it had, and wherever deltas were folded', async () => {
+  test('gives the client the complete text from any partial text and any folding of deltas', async () => {
     const deltas = fc.array(fc.string({ minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(deltas, fc.nat(40), fc.nat(8), fc.boolean(), async (told, had, folded, isAnnounced) => {

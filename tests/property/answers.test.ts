@@ -10,9 +10,9 @@ import { FrameReader } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
 /**
- * An agent asks, withdraws, asks something else under the same id and tells it again; people answer what they once saw,
- * more than once; the runner comes and goes, its records and acknowledgements late or lost. What is let run is always
- * what somebody allowed.
+ * An agent opens, withdraws, reopens and repeats requests under the same id with different input. People answer
+ * outdated pages, repeatedly. The runner disconnects and reconnects; records and acknowledgements are late or lost.
+ * Only input that somebody allowed may run.
  */
 const AGENT = 'a1';
 const SESSION = 's1';
@@ -32,9 +32,9 @@ let world: World | null = null;
 afterEach(() => world?.close());
 
 class World {
-  /** What people answered with the server's 202. */
+  /** Answers accepted with 202. */
   readonly given: Given[] = [];
-  /** What reached the agent, with the input it was held with. */
+  /** Answers that reached the agent, with the request's input at that time. */
   readonly taken: { id: string; input: unknown; digest: string | undefined; behavior: Behavior }[] = [];
   losesAcks = false;
   readonly #target: InProcessTarget;
@@ -43,7 +43,7 @@ class World {
   readonly #held = new Map<string, object>();
   readonly #outbox: object[] = [];
   readonly #outcomes = new Map<string, 'done' | 'failed'>();
-  /** What the operator's page showed when it was last looked at. */
+  /** The operator's latest page. */
   #page = new Map<string, Seen>();
   #seq = 0;
   #reader: FrameReader | null = null;
@@ -62,7 +62,7 @@ class World {
     this.#clock = clock;
   }
 
-  /** @param silently without a word of what it asked under this id before, as some other agent's runner may */
+  /** @param silently without resolving the previous request of this id, as other runners may */
   ask(id: string, input: object, silently: boolean): void {
     if (!silently) this.withdraw(id);
     this.#held.set(id, input);
@@ -102,7 +102,7 @@ class World {
     this.#page = new Map(open.map(({ id, digest, input }) => [id, { digest: digest as string, input }]));
   }
 
-  /** Answers what the page shows, however old that is. */
+  /** Answers what the page shows, however outdated. */
   async answer(id: string, behavior: Behavior, clientId: string): Promise<void> {
     const seen = this.#page.get(id);
     if (seen === undefined) return;
@@ -145,7 +145,7 @@ class World {
     }
   }
 
-  /** Everything works, and whoever looks now answers all that is asked. */
+  /** Restores everything and answers all requests on a fresh page. */
   async settle(): Promise<void> {
     this.losesAcks = false;
     await this.flush();
@@ -249,7 +249,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('answers', () => {
-  it('reach no request with other input, whatever is reopened, withdrawn and sent again', async () => {
+  it('apply only to the input they were given for, with any reopening, withdrawal and resend', async () => {
     let reached = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 16, size: 'max' }), async (steps) => {
@@ -260,7 +260,7 @@ describe('answers', () => {
           const meant = world.given.filter((one) => one.id === id && one.behavior === behavior);
           expect(meant).toContainEqual({ id, input, digest, behavior });
         }
-        // Each opening is answered once, and nobody who answers what is asked is left without an effect.
+        // Each opening is answered once, and every answer to a current request takes effect.
         expect(new Set(world.taken.map(({ digest }) => digest)).size).toBe(world.taken.length);
         expect(await world.leftOpen()).toEqual([]);
         reached += world.taken.length;

@@ -8,8 +8,8 @@ import { FrameReader } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';
 
 /**
- * Whatever is cut off, restarted or waited out: a runner that remembers what it has taken acts on each command once,
- * and on every one that was answered 202.
+ * With disconnects, restarts and waits at any time, a runner that remembers its commands acts exactly once on every
+ * command accepted with 202.
  */
 const AGENT = 'a1';
 const SESSION = 's1';
@@ -17,13 +17,13 @@ const SESSION = 's1';
 let world: World | null = null;
 afterEach(() => world?.close());
 
-/** A server, a runner with its memory on disk, and the clock both live by. */
+/** A server, a runner with persistent memory, and their shared clock. */
 class World {
   readonly acted: string[] = [];
   readonly asked: string[] = [];
   readonly #target: InProcessTarget;
   readonly #clock: { now: number };
-  /** What the runner has on disk: it outlives its process. */
+  /** The runner's state on disk; survives its process. */
   readonly #seen = new Set<string>();
   #position: string | null = null;
   #process = 0;
@@ -52,7 +52,7 @@ class World {
     if (!this.asked.includes(messageId)) this.asked.push(messageId);
   }
 
-  /** The runner connects (again). `remembers`: with the position on its disk. */
+  /** Connects the runner. `remembers`: resumes from the position on disk. */
   async connect(remembers: boolean): Promise<void> {
     const query = `?runner=process-${this.#process}&startedAt=${this.#process}`;
     const headers = remembers && this.#position !== null ? { 'last-event-id': this.#position } : undefined;
@@ -81,13 +81,13 @@ class World {
 
   async pass(ms: number): Promise<void> {
     this.#clock.now += ms;
-    // what the poll does every second of the real clock
+    // done by the poll every real second
     await this.#target.context.commands.sweep();
     this.#target.context.commands.wake(AGENT);
     await this.work();
   }
 
-  /** Acts on what has come and acknowledges it, as long as more comes. */
+  /** Acts on and acknowledges commands until none is left. */
   async work(): Promise<void> {
     await this.#target.database.writes.run(async () => {});
     const frames = this.#frames();
@@ -100,7 +100,7 @@ class World {
     }
   }
 
-  /** Everything works again, for as long as it takes. */
+  /** Restores everything and waits until all work is done. */
   async heal(): Promise<void> {
     this.losesAcks = false;
     await this.drop();
@@ -116,7 +116,7 @@ class World {
     return Object.fromEntries(rows.map((row) => [String(row.id), row.state]));
   }
 
-  /** How the transcript shows the messages. */
+  /** Delivery states in the transcript. */
   async shown(): Promise<unknown[]> {
     const { rows } = await this.#target.database.reader.execute(
       `SELECT payload->'$.value' AS value FROM events WHERE payload->>'$.name' = 'message:delivery' ORDER BY position`,
@@ -179,7 +179,7 @@ const step: fc.Arbitrary<{ name: string; run: Step }> = fc.oneof(
 );
 
 describe('commands', () => {
-  it('are acted on once each and none is lost, whatever is cut off, restarted or waited out', async () => {
+  it('take effect exactly once with disconnects, restarts and waits at any time', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
         world = await World.open();
@@ -197,9 +197,9 @@ describe('commands', () => {
     );
   });
 
-  it('that nobody took in time expire, are said to have, and are sent to nobody any more', async () => {
+  it('expire visibly and are not sent when no runner receives them in time', async () => {
     world = await World.open();
-    // by a clock that has gone on for a while
+    // with an advanced clock
     await world.pass(1);
     await world.ask('c1');
     await world.pass(MESSAGE_EXPIRY_MS + 1);
@@ -211,7 +211,7 @@ describe('commands', () => {
     expect(Object.values(await world.states())).toEqual(['expired']);
   });
 
-  it('that were delivered do not expire: their agent may read them yet', async () => {
+  it('do not expire once delivered', async () => {
     world = await World.open();
     await world.connect(false);
     await world.ask('c1');

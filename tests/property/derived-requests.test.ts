@@ -9,8 +9,8 @@ import { ingest, record } from '../support/ingest-target';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 
 /**
- * Requests that follow from what an agent says: the same ones whatever way its records were split into requests, in a
- * transcript that was followed as in one that was loaded, counted right, and none twice.
+ * Requests derived from an agent's events are the same however its records are split, live or reloaded, with correct
+ * counts and without duplicates.
  */
 
 const id = (prefix: string, count: number) => fc.integer({ min: 1, max: count }).map((n) => `${prefix}${n}`);
@@ -44,7 +44,7 @@ const interrupts = fc
   )
   .map((list) => one({ type: 'RUN_FINISHED', outcome: { type: 'interrupt', interrupts: list } }));
 
-/** Nothing here breaks off: what a broken turn leaves unanswered stands in its turn, and nothing waits for it. */
+/** Excludes interrupted turns, whose unanswered calls stay in the turn and derive no request. */
 const whole = fc.oneof(
   { weight: 3, arbitrary: call },
   { weight: 3, arbitrary: interrupts },
@@ -104,7 +104,7 @@ const run = fc
     };
   });
 
-/** Runs that follow each other, each of which ends. */
+/** Consecutive complete runs. */
 const histories = fc
   .array(fc.tuple(run, fc.array(whole, { maxLength: 8 }), fc.array(whole, { maxLength: 2 })), {
     minLength: 1,
@@ -119,7 +119,7 @@ const histories = fc
     ]),
   );
 
-it('come to the same however the records are split, live and reloaded, counted right and none twice', async () => {
+it('derived requests are the same for any batching, live and reloaded, with correct counts', async () => {
   const server = await inProcessServer();
   let serial = 0;
   try {
@@ -151,7 +151,7 @@ it('come to the same however the records are split, live and reloaded, counted r
   }
 });
 
-/** Sends a history in pieces, following it as a page does. */
+/** Sends a history in batches and follows it as a page does. */
 async function told(
   server: InProcessServer,
   sessionId: string,
@@ -186,17 +186,17 @@ async function entriesAfter(server: InProcessServer, sessionId: string, after: s
   }));
 }
 
-/** Only what is derived says which tool asks; the agent itself does not, here. */
+/** Only derived requests have a tool name here. */
 function isDerived({ toolName }: RequestItem): boolean {
   return toolName !== null;
 }
 
-/** Derived from a call that its run left without a result. */
+/** True if derived from a call without a result. */
 function isOfCall(item: RequestItem): boolean {
   return isDerived(item) && item.id === item.toolCallId;
 }
 
-/** What depends on positions, which other rows take too, is left out: ids that were made of one as well. */
+/** Removes positions, which depend on other rows, and ids derived from them. */
 function withoutPlace(item: RequestItem): object {
   const { position: _position, openedPosition: _opened, digest: _digest, ...rest } = item;
   return { ...rest, id: rest.id.replace(/^interrupt:\d+/, 'interrupt').replace(/@\d+$/, '@') };

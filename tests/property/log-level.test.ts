@@ -14,8 +14,8 @@ import { FrameReader } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';
 
 /**
- * Whatever is cut off, restarted or waited out: once everything works again the runner writes at the level that was
- * asked last, if its time is not over, and nothing was ever taken up behind what superseded it.
+ * With disconnects, restarts and waits at any time, the runner finally logs at the last requested, unexpired level and
+ * never applies a superseded request.
  */
 const AGENT = 'a1';
 
@@ -28,10 +28,10 @@ interface Wish {
   expiresAt: number | null;
 }
 
-/** A server, a runner with its switch on a disk, and the clock both live by. */
+/** A server, a runner with a persistent log level, and their shared clock. */
 class World {
   readonly wishes: Wish[] = [];
-  /** Which wishes the runner took up, by their place among all, in the order in which it did. */
+  /** Indexes of requests applied by the runner, in order. */
   readonly takenUp: number[] = [];
   readonly #target: InProcessTarget;
   readonly #clock: { now: number };
@@ -45,7 +45,7 @@ class World {
   #reader: FrameReader | null = null;
   #read = 0;
   losesAcks = false;
-  /** Its disk is full: it does nothing it could not remember, and is sent it again later. */
+  /** Disk full: the runner rejects what it can't persist; the server resends it later. */
   isFull = false;
 
   static async open(): Promise<World> {
@@ -115,17 +115,17 @@ class World {
   }
 
   async pass(ms: number): Promise<void> {
-    // what is in its hands by now was sent in time
+    // commands already received were sent in time
     await this.work();
     this.#clock.now += ms;
     for (const run of [...this.#timers]) run();
-    // what the poll does every second of the real clock
+    // done by the poll every real second
     await this.#target.context.commands.sweep();
     this.#target.context.commands.wake(AGENT);
     await this.work();
   }
 
-  /** Does what has come, as long as more comes. */
+  /** Applies commands until none is left. */
   async work(): Promise<void> {
     await this.#target.database.writes.run(async () => {});
     const frames = this.#frames();
@@ -138,7 +138,7 @@ class World {
     }
   }
 
-  /** Everything works again, for as long as it takes. */
+  /** Restores everything and waits until all work is done. */
   async heal(): Promise<void> {
     this.losesAcks = false;
     this.isFull = false;
@@ -193,12 +193,12 @@ class World {
     expect(response.status).toBe(200);
   }
 
-  /** Among all wishes; that the time of one is over stands right behind it. */
+  /** Index among all requests. An expiry follows its request. */
   #placeOf({ by, requestId }: Extract<Command, { type: 'log-level.set' }>['body']): number {
     const at = this.wishes.findIndex((wish) => wish.requestId === requestId);
     if (at >= 0) return at;
     const isOver = ({ expiresAt }: Wish) => expiresAt !== null && expiresAt <= this.#clock.now;
-    // The answer to the newest wish may not have come yet when its command has.
+    // A command may arrive before the response to its request.
     return by === 'time-limit' ? this.wishes.findLastIndex(isOver) + 0.5 : this.wishes.length;
   }
 
@@ -259,8 +259,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-describe('the level that is asked of a runner', () => {
-  it('is the one it writes in the end, and none is taken up behind the one that superseded it', async () => {
+describe('a requested log level', () => {
+  it('takes effect in the end and is never applied after a newer one', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
         world = await World.open();

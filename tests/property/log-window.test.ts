@@ -7,7 +7,7 @@ import { type Gap, type LogRow, LogWindow, type Run } from '@/components/logs/lo
 const LIMITS = { reach: 20, chars: 10_000, margin: 6, tail: 5 };
 const PAGE = 7;
 
-/** A log as the server has it, of which only some lines match. */
+/** A server log in which only some lines match. */
 class ServerLog {
   readonly lines: LogLine[] = [];
   #position = 0;
@@ -84,7 +84,7 @@ describe.each([
 ] as const)('a window %s', (_name, matches) => {
   const isDense = matches(1);
 
-  it('has each line once and in order, and a row or a number for what is missing between', () => {
+  it('has each line once and in order, and a row or count for each gap', () => {
     fc.assert(
       fc.property(fc.nat(80), fc.option(share), fc.array(step, { maxLength: 40 }), (written, opened, steps) => {
         const server = new ServerLog(matches);
@@ -152,7 +152,7 @@ function run(one: Step, log: LogWindow, server: ServerLog, asked: Run[]): void {
     case 'first':
       log.insert(pageAfter(server, ORIGIN));
       return;
-    // a page travels while other things happen
+    // a page is in transit while other steps run
     case 'ask':
       asked.push(around(server, 0.5) ?? newest(server));
       return;
@@ -179,7 +179,7 @@ function run(one: Step, log: LogWindow, server: ServerLog, asked: Run[]): void {
   }
 }
 
-/** What is on the reader's screen. */
+/** The visible lines. */
 function aroundOf(held: LogLine[], at: LogLine | null): LogLine[] {
   const index = at === null ? held.length : held.indexOf(at);
   return held.slice(Math.max(0, index - 3), index + 3);
@@ -242,7 +242,7 @@ function check(log: LogWindow, server: ServerLog, isDense: boolean): void {
     expect([log.indexOf(row.line.position), log.indexOfNumber(row.line.line)]).toEqual([index, index]);
     [before, gap, missingRows] = [rank, null, 0];
   }
-  // what is newer than all that is held is either known to be nothing, or has a row
+  // newer lines are known to be absent, or represented by a row
   const newer = server.lines.length - 1 - before;
   if (gap === null || !gap.hasMore) expect(missingRows).toBe(newer);
 }

@@ -9,21 +9,20 @@ import { callRoute } from '../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
 /**
- * The rules of whom a background result belongs to, over agents, sessions, tasks and runs that share their names, told by
- * any session, in any batching, sent again, over restarts, assigned and discarded. What must come of it a model says that
- * goes record by record and knows nothing of batches.
+ * Ownership of background results, over agents, sessions, tasks and runs with colliding ids, reported by any session,
+ * in any batching, resent, across restarts, assigned and discarded. A record-by-record model predicts the result.
  *
- * 1 and 2, the owner is the session that told the start, stored before anything else is told: `#tellRun`. 3, the exact
- * run decides before the task's id does, and 4, only proof delivers: `#ownerOf`. 5, what has none is parked, neither
- * adopted nor dropped: `take`, and that every record is somewhere. 6, one gate for what is live, sent again, told after a
- * restart and assigned: the same model for all. 7, nothing of what is parked touches a task before it is assigned. 10,
- * an end that is known already is not delivered again, and what another session reported is final against all but the
- * owner's own word: each card. 12, no session has a task because it came after another. 13, what
- * is delivered is nobody's message. 14, reading changes nothing. 15, what was discarded is listed, with who did it.
+ * Rules 1 and 2: the owner is the session that reported the start, stored before other reports: `#tellRun`. 3: the
+ * exact run takes precedence over the task id; 4: only proof delivers: `#ownerOf`. 5: a record without an owner is
+ * parked, neither adopted nor dropped: `take`. 6: the same rules for live, resent, restarted and assigned records: one
+ * model. 7: a parked record changes no task before it is assigned. 10: a known end is not delivered again, and another
+ * session's report is final except against the owner's: each card. 12: no session gets a task by being later. 13: a
+ * delivered record becomes nobody's message. 14: reads change nothing. 15: discarded records are listed with the user
+ * who discarded them.
  *
- * Held elsewhere, because a runner does it: 8, a lease is claimed, and what was accepted acknowledged, and 9, whoever is
- * away uses no attempt up (tests/property/commands.test.ts, tests/integration/outbox.test.ts); 11, an idle agent wakes by
- * itself (tests/agents/claude.test.ts).
+ * Tested elsewhere, because runners implement them: 8 (leases and acknowledgements) and 9 (absence uses no attempts) in
+ * tests/property/commands.test.ts and tests/integration/outbox.test.ts; 11 (an idle agent wakes by itself) in
+ * tests/agents/claude.test.ts.
  */
 let target: InProcessTarget;
 afterEach(() => target.close());
@@ -83,7 +82,7 @@ interface Told {
 }
 const ENDS = { complete: 'completed', kill: 'stopped', lose: 'lost' } as const;
 
-/** A run of a task as its card must show it. */
+/** A task run as its card must show it. */
 interface Run {
   agent: string;
   task: string;
@@ -93,7 +92,7 @@ interface Run {
   reportedBy: string | null;
 }
 
-/** Where a record must be: in a session's log, parked, or known already where it should have gone. */
+/** A record's destination: a session's log, parked, or already known there. */
 type Fate =
   | { kind: 'in'; session: string; reportedBy: string | null; assigned: boolean }
   | { kind: 'parked' | 'discarded' }
@@ -120,7 +119,7 @@ class Model {
     else this.#put(one, home, home === one.session ? null : one.session, false);
   }
 
-  /** The parked records that go with one of them, oldest first. */
+  /** Parked records that are settled together with one, oldest first. */
   parkedWith(tag: number): Told[] {
     const one = this.all.get(tag) as Told;
     return [...this.all.values()].filter(
@@ -145,7 +144,7 @@ class Model {
     return [...this.fates].flatMap(([tag, fate]) => (fate.kind === 'parked' ? [tag] : []));
   }
 
-  /** What the session's cards say, in the order in which the runs began. */
+  /** The session's task cards in order of run start. */
   cards(sessionId: string): [string, string | null, string, string | null][] {
     return this.#starts
       .filter((start) => start.session === sessionId)
@@ -175,7 +174,7 @@ class Model {
     this.#tellRun(one, home, reportedBy, runs);
   }
 
-  /** Which run of the task the record is about, as a reader of one session would say. */
+  /** Applies a record to the matching run of its task. */
   #tellRun(one: Told, home: string, reportedBy: string | null, runs: Run[]): void {
     const found =
       one.run === null
@@ -193,7 +192,7 @@ class Model {
     about.run ??= one.run;
     if (!(one.how in ENDS)) return;
     const status = ENDS[one.how as keyof typeof ENDS];
-    // The word of the task's own session goes before another's, and both before a guess.
+    // The owner's report takes precedence over another session's, and both over a guess.
     const firmness = (end: Pick<Run, 'status' | 'reportedBy'>) =>
       end.status === 'running' ? 0 : (end.status === 'lost' ? 1 : 3) + (end.reportedBy === null ? 1 : 0);
     if (firmness({ status, reportedBy }) > firmness(about)) Object.assign(about, { status, reportedBy });
@@ -228,7 +227,7 @@ function custom(name: string, { tag, task: id, run: runId }: Told, more: object 
 
 const nameOf = (agentId: string, at: number) => `${agentId}${at}`;
 
-/** What was stored of each record, wherever it stands. */
+/** Where each record was stored. */
 async function storedFates(): Promise<Map<number, Fate[]>> {
   const { reader } = target.database;
   const fates = new Map<number, Fate[]>();
@@ -319,7 +318,7 @@ async function play(steps: readonly Step[]): Promise<Model> {
   return model;
 }
 
-it('gives each result to the session that started it, once, and parks what nothing proves', async () => {
+it('ingest delivers each result once to the session that started it, and parks unproven ones', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
       target = await inProcessTarget(() => 1_795_170_000_000);

@@ -1,10 +1,10 @@
 import { isId } from '@interlude/protocol/fields';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { exerciseServer } from '../support/exercise-server';
 import { type InProcessTarget, inProcessTarget, record, sendEvents } from '../support/ingest-target';
-import { useEverything } from '../support/use-everything';
 
-/** No accepted record can make any later request, sweep or page fail: not by half a character, not by any number. */
+/** No accepted record may make a later request, sweep or page fail, whether by a lone surrogate or any number. */
 const T0 = 1_795_170_000_000;
 let target: InProcessTarget;
 let said: ReturnType<typeof vi.spyOn>;
@@ -18,7 +18,7 @@ async function open(): Promise<void> {
 }
 
 const custom = (name: string, value: object) => ({ event: { type: 'CUSTOM', name, value } });
-/** One record of each kind of thing that is kept of an agent. */
+/** One record of every kind. */
 const RECORDS: Record<string, unknown>[] = [
   { event: { type: 'RUN_STARTED', runId: 'r1', input: { messages: [{ id: 'm1', role: 'user', content: 'go' }] } } },
   { event: { type: 'TEXT_MESSAGE_START', messageId: 'm2', role: 'user', name: 'ann' } },
@@ -95,7 +95,7 @@ const RECORDS: Record<string, unknown>[] = [
   { kind: 'novelty', what: 'is this' },
 ];
 
-/** Each copy of a value in which one leaf or one key is another. */
+/** All copies of a value with one leaf or key replaced. */
 function* variants(
   value: unknown,
   leaf: (one: unknown) => unknown[],
@@ -116,7 +116,7 @@ function* variants(
   }
 }
 
-/** Sends all records again and again, each time each as its next variant, and each time as another session. */
+/** Sends all records repeatedly, each as its next variant in a new session. */
 async function sendAll(leaf: (one: unknown) => unknown[], keys: (key: string) => string[]): Promise<number> {
   const all = RECORDS.map((original) => [...variants(original, leaf, keys)] as Record<string, unknown>[]);
   const times = Math.max(...all.map((some) => some.length));
@@ -132,37 +132,37 @@ async function sendAll(leaf: (one: unknown) => unknown[], keys: (key: string) =>
   return all.flat().length;
 }
 
-/** Not refused by the database either, which would hide it in quarantine. */
+/** Database errors, which would hide a record in quarantine. */
 const unexpected = () => said.mock.calls.map((call: unknown[]) => String(call[0]));
 
-describe('whatever a record holds, everything can be read and swept, before and after a restart', () => {
-  it('half a character in every string and key', async () => {
+describe('reads and sweeps succeed before and after a restart with', () => {
+  it('a lone surrogate in every string and key', async () => {
     await open();
     const halves = (one: unknown) => (typeof one === 'string' ? [`${one}\ud83d`] : []);
     expect(await sendAll(halves, (key) => [`${key}\ude00`])).toBeGreaterThan(100);
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     await target.restart();
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     expect(unexpected()).toEqual([]);
   });
 
-  it('numbers at the limits, where numbers and texts are', async () => {
+  it('extreme numbers in place of numbers and texts', async () => {
     await open();
     const numbers = [2 ** 53, -(2 ** 53), 1e18, 1e308, -0.5, Number.MAX_SAFE_INTEGER];
     const leaf = (one: unknown) =>
       typeof one === 'number' || typeof one === 'boolean' ? numbers : typeof one === 'string' ? [2 ** 53] : [];
     expect(await sendAll(leaf, () => [])).toBeGreaterThan(50);
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     await target.restart();
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     expect(unexpected()).toEqual([]);
   });
 
-  it('what is no id, where ids are: nothing is listed that no address can name', async () => {
+  it('invalid ids, of which none is listed', async () => {
     await open();
     const noIds = (one: unknown) => (typeof one === 'string' ? ['', '.', '..', 'x\u0000', 'x'.repeat(257)] : []);
     expect(await sendAll(noIds, () => [])).toBeGreaterThan(200);
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     expect(unexpected()).toEqual([]);
     const { rows } = await target.database.reader.execute(
       `SELECT id FROM tasks UNION SELECT run_id FROM tasks WHERE run_id IS NOT NULL UNION SELECT id FROM turns
@@ -173,7 +173,7 @@ describe('whatever a record holds, everything can be read and swept, before and 
     expect(rows.map(({ id }) => id).filter((id) => !isId(id))).toEqual([]);
   });
 
-  it('anything at all in the place of anything', async () => {
+  it('any value in place of any other', async () => {
     const anything = fc.oneof(
       fc.constantFrom<unknown>(
         2 ** 53,
@@ -209,7 +209,7 @@ describe('whatever a record holds, everything can be read and swept, before and 
         }
         const response = await sendEvents(target, { producer: { id: 'p', epoch: 1 }, records });
         expect(response.status).toBe(200);
-        expect(await useEverything(target)).toEqual([]);
+        expect(await exerciseServer(target)).toEqual([]);
         expect(unexpected()).toEqual([]);
         vi.restoreAllMocks();
         await target.close();

@@ -30,7 +30,9 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** Few, so that some have several and some none; short ones, signs of SQL and of full-text search, and more than ASCII. */
+/**
+ * Few words, so that some rows match several and some none: short words, SQL and full-text metacharacters, non-ASCII.
+ */
 const WORDS = [
   'needle',
   'NEEDLES',
@@ -65,7 +67,7 @@ const asked = fc.record({
     .map((some) => some.flatMap((one) => one.toLowerCase().split(/\s+/).filter(Boolean))),
 });
 
-it('what a search finds, page by page, is what it would find in all sessions, however their texts have changed', async () => {
+it('a paged search equals a scan of all sessions after any changes', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(change, { maxLength: 40 }),

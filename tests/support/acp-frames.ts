@@ -1,8 +1,8 @@
 import { AcpAdapter } from '@interlude/runner/adapters/acp/acp-adapter';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
-import { expectSound, toldInLines } from './recorded';
+import { eventLines, expectSound } from './recordings';
 
-/** An agent's frames, one after the other, a millisecond apart. */
+/** Builds an agent's frames, a millisecond apart. */
 export function acpFrames(name = 'some-agent', introduction: object = {}) {
   let runs = 0;
   let now = 0;
@@ -45,14 +45,14 @@ export function acpFrames(name = 'some-agent', introduction: object = {}) {
     say: (text: string, messageId?: string) =>
       update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text }, messageId }),
     call: (toolCallId: string, more: object) => update({ sessionUpdate: 'tool_call_update', toolCallId, ...more }),
-    /** What time alone says. */
+    /** Events triggered by time alone. */
     waits(ms: number) {
       now += ms;
       told.push(...adapter.elapsed(now));
     },
-    lines: () => toldInLines(told).trimEnd().split('\n'),
+    lines: () => eventLines(told).trimEnd().split('\n'),
     turns: () =>
-      toldInLines(told)
+      eventLines(told)
         .split('\n')
         .filter((line) => /^(RUN_|TEXT_MESSAGE_CONTENT)/.test(line))
         .map((line) =>

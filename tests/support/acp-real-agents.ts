@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** How the real ACP agents are started, in a home of their own and with a scripted model. */
+/** Start configuration of a real ACP agent with an isolated home and a scripted model. */
 export interface RealAgent {
-  /** The folder below INTERLUDE_TEST_AGENTS_DIR. */
+  /** Folder in INTERLUDE_TEST_AGENTS_DIR. */
   folder: string;
-  /** In that folder's node_modules. */
+  /** Path in that folder's node_modules. */
   program: string;
   args: string[];
-  /** It wants Node 22. */
+  /** Requires Node 22. */
   wantsNode22?: true;
-  /** Files below its home: JSON, or text as it is. */
+  /** Files in its home: objects are written as JSON, text unchanged. */
   settings: (url: string) => Record<string, object | string>;
   env: (url: string, home: string) => Record<string, string>;
-  /** A call of its shell tool. */
+  /** A call to its shell tool. */
   shell: (command: string, isBackground: boolean) => { name: string; args: object };
 }
 
@@ -107,7 +107,7 @@ export const REAL_ACP_AGENTS: Record<'claude' | 'codex' | 'qwen' | 'gemini' | 'o
   },
 };
 
-/** @returns why it can't be run here, or null */
+/** @returns why it can't run here, or null */
 export function missingAgent(agents: string | undefined, { folder, program, wantsNode22 }: RealAgent): string | null {
   if (agents === undefined) return 'INTERLUDE_TEST_AGENTS_DIR is not set';
   if (!existsSync(join(agents, folder, 'node_modules', program))) return `${program} is not installed`;

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createServer } from '@/lib/server/create-server';
 
-/** The API of a dashboard behind a port of 127.0.0.1, as a process of its own and without its pages. Prints the port. */
+/** Serves a dashboard's API without pages on a port of 127.0.0.1, in its own process. Prints the port. */
 const server = createServer(process.env);
 const front = listen(async (asked, answer) => {
   try {

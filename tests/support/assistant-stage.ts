@@ -13,7 +13,7 @@ export interface AssistantStage {
   close(): Promise<void>;
 }
 
-/** The demo's answering agent beside a dashboard, faster than for people. */
+/** The demo's answering agent and a dashboard, at test speed. */
 export async function assistantStage(
   server: { url: string; token: string },
   {
@@ -46,13 +46,13 @@ export async function assistantStage(
   return { dataDir, assistant, operator, close };
 }
 
-/** Asks for the tests. @returns what it then wants to be allowed */
+/** Asks the agent to run the tests. @returns its permission request */
 export async function askForTests({ operator }: Pick<AssistantStage, 'operator'>) {
   await operator.send('Please run the tests');
   return await operator.until('a permission', (turns) => requests(turns).find(({ outcome }) => outcome === null));
 }
 
-/** Greeted, asked for the tests and allowed to run them, it ends its turn, and wakes when they are done. */
+/** Expects the agent to greet, ask for permission to run the tests, end its turn, and wake when they finish. */
 export async function expectTakesPart(stage: AssistantStage): Promise<void> {
   const { operator } = stage;
   const asked = await askForTests(stage);

@@ -4,15 +4,15 @@ import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What esbuild adds of its own. */
+/** esbuild's own runtime module. */
 const RUNTIME = '<runtime>';
 
-/** The handlers in one file, as they are deployed to a host that runs workers. */
+/** The handlers bundled into one file for a workers host. */
 export interface WorkerBundle {
   code: Uint8Array;
-  /** Which file asks for which module of Node, as `file imports node:fs`. */
+  /** Imports of Node modules, as `file imports node:fs`. */
   nodeImports: string[];
-  /** Every file it is made of, from the project's root. */
+  /** Bundled files, relative to the project root. */
   files: string[];
 }
 
@@ -25,10 +25,10 @@ export async function bundleWorker(conditions = ['workerd', 'worker']): Promise<
     entryPoints: ['tests/support/worker-entry.ts'],
     alias: { '@': root },
     conditions,
-    // not `browser`, whose packages have their own ways, and not `node`, which has Node's modules
+    // not `browser`, which selects browser builds, and not `node`, which imports Node modules
     platform: 'neutral',
     mainFields: ['module', 'main'],
-    // told below, rather than to fail at the first
+    // collected below instead of failing at the first
     external: ['node:*', ...builtinModules],
     bundle: true,
     minify: true,

@@ -3,27 +3,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Group } from '@interlude/conformance/check';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { frontOf, type Tamper, withBody } from './conformance-front';
-import { checkRunner, checkServer, expectFailed, PYTHON } from './conformance-runs';
+import { checkRunner, checkServer, expectFailed, frontOf, PYTHON, type Tamper, withBody } from './conformance-runs';
 import { type InProcessServer, inProcessServer } from './server-target';
 
-/** Runners and servers that break one rule each, with the checks that must fail. */
+/** Runners and servers that each break one rule, with the checks that must fail. */
 
-/** Spent in full on reactions that a mutant never shows. */
+/** Spent in full when a mutant never reacts. */
 const TIMEOUT_MS = 20_000;
 const [, source = ''] = PYTHON;
 
 export interface RunnerMutant {
   title: string;
   only: Group[];
-  /** Replacements in runner.py, which contains each text once. */
+  /** Replacements in runner.py. Each text occurs there exactly once. */
   changes: [string, string][];
   fails: string[];
 }
 
 export const RUNNER_MUTANTS: RunnerMutant[] = [
   {
-    title: 'does a command each time it comes',
+    title: 'executes a repeated command again',
     only: ['commands'],
     changes: [
       ['elif id in begun: acknowledge(id, "delivered")', 'elif id in begun and acknowledge(id, "delivered"): pass'],
@@ -35,13 +34,13 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'forgets what it has done when it is killed',
+    title: 'forgets executed commands when killed',
     only: ['commands'],
     changes: [['begun = {id for record in records for id in record["begins"]}', 'begun = set()']],
     fails: ['a command that was done before the runner was killed is acknowledged again, and done no second time'],
   },
   {
-    title: 'acknowledges before the agent has it',
+    title: 'acknowledges before the agent has the message',
     only: ['commands'],
     changes: [
       ['print(json.dumps(given[id])', 'acknowledge(id, "delivered"), time.sleep(2.5), print(json.dumps(given[id])'],
@@ -49,25 +48,25 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     fails: ['a message is acknowledged as delivered once the agent has it'],
   },
   {
-    title: 'is silent about what it does not know',
+    title: 'ignores an unknown command',
     only: ['commands'],
     changes: [['if type != "message": acknowledge(', 'if type != "message": type in TAKES_NOT and acknowledge(']],
     fails: ['a command of an unknown type is acknowledged as failed, with a reason'],
   },
   {
-    title: 'gives the agent a message without its files',
+    title: 'delivers a message without its attachments',
     only: ['commands'],
     changes: [['elif body.get("attachments"):', 'elif False:']],
     fails: ['a message that carries what its status record does not take is refused, and the agent does not get it'],
   },
   {
-    title: 'comes back though another runner has taken over',
+    title: 'reconnects after being fenced',
     only: ['commands'],
     changes: [['os._exit(1)  # another runner has taken over', 'break']],
     fails: ['a runner that has been fenced neither comes back nor acknowledges'],
   },
   {
-    title: 'lets secrets pass',
+    title: 'sends log lines unredacted',
     only: ['secrets'],
     changes: [['text, count = SECRET.subn("[redacted: secret]", text)', 'count = 0']],
     fails: [
@@ -76,13 +75,13 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'hands its token on to the agent',
+    title: 'passes its token to the agent',
     only: ['secrets'],
     changes: [['encoding="utf-8", env=own)', 'encoding="utf-8")']],
     fails: ['the agent is given nothing of what is Interlude’s own'],
   },
   {
-    title: 'tells now and then something late',
+    title: 'sometimes sends an event late',
     only: ['order'],
     changes: [
       [
@@ -96,7 +95,7 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'tells everything twice',
+    title: 'sends everything twice',
     only: ['order', 'outbox'],
     changes: [
       [
@@ -113,31 +112,31 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'keeps what it sends in memory only',
+    title: 'keeps its outbox in memory only',
     only: ['outbox'],
     changes: [['file.write(json.dumps(records[-1]).encode() + b"\\n")', 'pass']],
     fails: ['what waits when the runner is killed is sent by the next one'],
   },
   {
-    title: 'changes what it sends again',
+    title: 'changes resent records',
     only: ['outbox'],
     changes: [['else: time.sleep(wait)', 'else: time.sleep(wait), [one.update(tries=time.time()) for one in batch]']],
     fails: ['records are numbered from 1 without a hole, and a number keeps its record'],
   },
   {
-    title: 'does not heed Retry-After',
+    title: 'ignores Retry-After',
     only: ['answers'],
     changes: [['else: time.sleep(wait)', 'else: time.sleep(0.2)']],
     fails: ['after 429 and 503 nothing is sent before Retry-After is over'],
   },
   {
-    title: 'goes on under an epoch that is fenced',
+    title: 'continues under a fenced epoch',
     only: ['answers'],
     changes: [['os._exit(1)  # another outbox has written', 'time.sleep(0.1)']],
     fails: ['a runner whose outbox is fenced sends nothing more under that epoch'],
   },
   {
-    title: 'drops what is too large together',
+    title: 'drops an oversized batch',
     only: ['answers'],
     changes: [
       [
@@ -150,13 +149,13 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     fails: ['a request that is too large is sent in smaller ones, and nothing of it is given up'],
   },
   {
-    title: 'takes what woke the agent for a message',
+    title: 'treats the wake-up cause as a message',
     only: ['turns'],
     changes: [['begin(turn, {"turn": "between-run",', 'begin(turn, {"turn": "user",']],
     fails: ['a turn that the agent begins by itself is between runs, and names the task that woke it'],
   },
   {
-    title: 'leaves open what was open when it was killed',
+    title: 'leaves work open after a kill',
     only: ['turns'],
     changes: [['if records: custom("session:ended", reason="its runner ended")', 'pass']],
     fails: [
@@ -165,13 +164,13 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'does not tell how tasks end',
+    title: 'omits task ends',
     only: ['tasks'],
     changes: [['status=status, exit_code=code)', 'status="completed")']],
     fails: ['a background task is told when it begins, and how it ended'],
   },
   {
-    title: 'promises a report every three seconds, and sends one',
+    title: 'sends one report after promising one every three seconds',
     only: ['liveness'],
     changes: [['due = time.monotonic() + 1\n', 'due = time.monotonic() + 3600\n']],
     fails: [
@@ -189,7 +188,7 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'reads the agent no faster than the server takes it',
+    title: 'reads the agent no faster than the server accepts records',
     only: ['never in the way'],
     changes: [
       [
@@ -233,7 +232,7 @@ const isEvents = (request: Request) => at(request) === 'POST /api/v1/events';
 
 export const SERVER_MUTANTS: ServerMutant[] = [
   {
-    title: 'counts what it has seen as new',
+    title: 'counts duplicates as new',
     only: ['outbox'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -251,7 +250,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     ],
   },
   {
-    title: 'acknowledges records that it has dropped',
+    title: 'acknowledges dropped records',
     only: ['answers'],
     tamper: async (request, pass) => {
       if (!isEvents(request)) return await pass(request);
@@ -264,7 +263,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     fails: ['what is acknowledged can be read as soon as the answer is there'],
   },
   {
-    title: 'says nothing of what is wrong with a request',
+    title: 'omits the reason from error responses',
     only: ['answers'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -278,7 +277,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     ],
   },
   {
-    title: 'lets its answers be kept',
+    title: 'allows caching of its responses',
     only: ['answers'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -289,7 +288,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     fails: ['no answer but a stream may be kept by anybody on its way'],
   },
   {
-    title: 'refuses a request for one record of it',
+    title: 'rejects a request because of one record',
     only: ['limits'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -304,7 +303,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     ],
   },
   {
-    title: 'signs a request with what its producer wrote there',
+    title: "uses the producer's value as the request digest",
     only: ['requests'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -320,7 +319,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     ],
   },
   {
-    title: 'forgets the name under which something was sent',
+    title: 'forgets clientIds',
     only: ['commands'],
     tamper: async (request, pass) => {
       if (!/\/messages$/.test(at(request))) return await pass(request);
@@ -332,7 +331,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     fails: ['the same clientId gets the same answer and sends one command, and another text under it is a conflict'],
   },
   {
-    title: 'drops acknowledgements of runners',
+    title: "drops runners' acknowledgements",
     only: ['commands'],
     tamper: async (request, pass) => {
       const [, id] = /\/commands\/([^/]+)\/ack$/.exec(new URL(request.url).pathname) ?? [];
@@ -357,7 +356,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     fails: ['no route answers without a credential, nor with a wrong one, whether or not there is such a route'],
   },
   {
-    title: 'repeats a token that stands in an address',
+    title: 'repeats a token from the URL',
     only: ['secrets'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -366,7 +365,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     fails: ['a token in an address opens nothing, and no answer repeats it'],
   },
   {
-    title: 'begins a stream anew each time',
+    title: 'restarts a stream from the beginning',
     only: ['order'],
     tamper: async (request, pass) => {
       request.headers.delete('last-event-id');
@@ -399,7 +398,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
   },
 ];
 
-/** Runs the checks against a server whose requests and answers are tampered with. */
+/** Runs the checks against a server with altered requests and responses. */
 export async function expectServerFails(server: InProcessServer, { only, tamper, fails }: ServerMutant): Promise<void> {
   const front = await frontOf(server.fetch, tamper);
   try {
@@ -412,10 +411,10 @@ export async function expectServerFails(server: InProcessServer, { only, tamper,
 
 /** Mutants whose checks take about a second. */
 export const QUICK = new Set([
-  'hands its token on to the agent',
-  'counts what it has seen as new',
-  'acknowledges records that it has dropped',
-  'signs a request with what its producer wrote there',
+  'passes its token to the agent',
+  'counts duplicates as new',
+  'acknowledges dropped records',
+  "uses the producer's value as the request digest",
   'answers strangers',
 ]);
 

@@ -14,14 +14,14 @@ import {
 import { hostileTexts } from './hostile-texts';
 
 /**
- * What the limits of PROTOCOL.md let an agent send, at those limits: each is a few requests that are accepted, and what
- * reads the session they are about afterwards. Everything is about the session `s` of the agent `a`.
+ * Inputs at the limits of PROTOCOL.md: each case is a few accepted requests followed by reads of the session.
+ * Everything concerns session `s` of agent `a`.
  */
 export interface HostileCase {
   name: string;
-  /** The records of each request, without `seq`. */
+  /** Records by request, without `seq`. */
   requests: () => object[][];
-  /** What people ask of the session then, by the route below it. */
+  /** Reads that follow, as paths below the session. */
   asks?: () => { route: string; body: object }[];
 }
 
@@ -37,9 +37,9 @@ const run = event({ type: 'RUN_STARTED', threadId: 's', runId: 'r' });
 const finish = event({ type: 'RUN_FINISHED', threadId: 's', runId: 'r' });
 const ids = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}${at}`);
 
-/** Text of one record's size, less what stands around it. */
+/** Text length that fills one record. */
 const MUCH = MAX_RECORD_BYTES - 2_000;
-/** How many records of that size a request holds. */
+/** Number of such records in a request. */
 const LARGE_IN_REQUEST = Math.floor(MAX_REQUEST_BYTES / MAX_RECORD_BYTES) - 1;
 
 const opened = (at: number) =>
@@ -61,9 +61,9 @@ const message = (id: string, role: string) => [
   said('TEXT_MESSAGE_END', id),
 ];
 
-/** As many values as a request may say of its input: the record around it has some, too. */
+/** Maximum number of values in a request's input; the record itself has some. */
 const MOST_NAMES = MAX_RECORD_VALUES - 20;
-/** An object of so many names. Names that are integers, in no order, are the slowest to make an object of, and to read. */
+/** An object with `count` keys. Unordered integer keys are the slowest to build and read. */
 const manyNames = (count: number, value: unknown = 1) =>
   Object.fromEntries(times(count, (at) => [`${(at * 7_919) % 4_294_967}`, value]));
 const manyWords = (count: number) => Object.fromEntries(times(count, (at) => [`name ${at}`, 1]));
@@ -436,7 +436,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   },
 ];
 
-/** As many turns as a request holds by size, each naming the same thousand. */
+/** As many turns as fit into a request, each naming the same thousand ids. */
 function turnsNaming(field: string, name: string): object[] {
   const named = ids(name, 1_000);
   return times(450, (at) => [
@@ -445,16 +445,16 @@ function turnsNaming(field: string, name: string): object[] {
   ]).flat();
 }
 
-/** A turn that names a thousand of its own. */
+/** A turn that names a thousand unique ids. */
 function turnNaming(field: string, at: number): object {
   const metadata = { interlude: { [field]: ids(`${at}-`, 1_000) } };
   return event({ type: 'RUN_STARTED', runId: `r${at}`, metadata });
 }
 
-/** More lines of the largest size than one slice of a log holds. */
+/** More maximum-size lines than one slice of a log holds. */
 const SOME_LINES = 17;
 
-/** Text in which every stretch is another. */
+/** Pseudorandom text without repeated stretches. */
 export function twoLetters(length: number, seed: number): string {
   let state = seed;
   const letter = () => {
@@ -464,12 +464,12 @@ export function twoLetters(length: number, seed: number): string {
   return times(length, letter).join('');
 }
 
-/** How many sessions a case has that has many in each. */
+/** Number of sessions in cases with many rows per session. */
 const SOME = 500;
 
 const inSession = (at: number, record: object) => ({ ...record, sessionId: `s${at}` });
 
-/** An answer under way that replies to as many messages as are taken, with names as long as they may be. */
+/** An unfinished answer that replies to the maximum number of messages with maximum-length ids. */
 function answering(messageId: string): object {
   const replyTo = ids('u'.repeat(MAX_ID_LENGTH - 4), MAX_NAMED);
   return said('TEXT_MESSAGE_START', messageId, { role: 'assistant', metadata: { interlude: { replyTo } } });
@@ -488,16 +488,16 @@ const statusOf = (agentId: string) => ({ kind: 'status', ...base, agentId, statu
 const longTitled = (at: number) =>
   custom(CUSTOM.requestOpened, { request_id: `q${at}`, kind: 'permission', title: 't'.repeat(MAX_CAPTION) });
 
-/** Forty answers of a thousand signs. */
+/** Forty answers of a thousand characters. */
 function largeTurn(id: string): object[] {
   const messages = times(40, (at) => said('TEXT_MESSAGE_CHUNK', `${id}-${at}`, { delta: 'a word '.repeat(140) }));
   return [event({ type: 'RUN_STARTED', runId: id }), ...messages, event({ type: 'RUN_FINISHED', runId: id })];
 }
 
-/** How long a text is that stands everywhere: all of them fit into a request. */
+/** Text length at which one copy per field fits into a request. */
 const TEXT_LENGTH = 2_000;
 
-/** A text as a title, a preview, a name, a description, a log line. */
+/** Puts a text into every field: title, preview, name, description, log line. */
 function saidEverywhere(text: string, at: number): object[] {
   return [
     custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: text, task_type: text }),
@@ -508,14 +508,14 @@ function saidEverywhere(text: string, at: number): object[] {
   ];
 }
 
-/** Many small values, under as many levels as the wire allows inside a record. */
+/** Many small values at the maximum nesting depth of a record. */
 function nested(count = 200_000): unknown {
   let value: unknown = Array.from({ length: count }, () => [1]);
   for (let depth = 0; depth < 40; depth += 1) value = { d: value };
   return value;
 }
 
-/** Everything that reads what such a case has left. */
+/** All reads of what a case stored. */
 export const HOSTILE_READS: readonly string[] = [
   '/api/v1/sessions',
   '/api/v1/sessions/s',
@@ -530,7 +530,7 @@ export const HOSTILE_READS: readonly string[] = [
   '/api/v1/agents/a/logs',
   '/api/v1/agents/a/logs?limit=1000',
   `/api/v1/agents/a/logs?regex=${encodeURIComponent('(a|aa)*b')}`,
-  // a class behind a counted repetition: the engine is in another state at every character
+  // a class after a counted repetition: a new engine state at every character
   ...['[^c]*a[^c]{140}[cd]', '(?s).*a.{140}[cd]', '((a|b)*a(a|b){40})[cd]', '[ab]*a[ab]{60}\\z'].map(
     (regex) => `/api/v1/agents/a/logs?regex=${encodeURIComponent(regex)}`,
   ),

@@ -10,12 +10,12 @@ const SDK = 'node_modules/@anthropic-ai/claude-agent-sdk';
 
 export interface HostileRepository {
   repo: string;
-  /** The files that ran, one a line. */
+  /** Files that ran, one per line. */
   marks(): Promise<string>;
 }
 
 /**
- * A hostile repository, with every file that a program might load from its working directory. Each file that runs,
+ * A hostile repository that contains every file a program might load from its working directory. Each file that runs,
  * in any process, leaves a mark.
  */
 export async function hostileRepository(): Promise<HostileRepository> {
@@ -47,7 +47,10 @@ export async function hostileRepository(): Promise<HostileRepository> {
   return { repo, marks: async () => (existsSync(mark) ? await readFile(mark, 'utf8') : '') };
 }
 
-/** Starts a runner in the repository, which must exit for want of the Agent SDK and run nothing of the repository. */
+/**
+ * Expects a runner started in the repository to exit because the Agent SDK is missing, without running any repository
+ * file.
+ */
 export async function expectNothingRuns(
   { repo, marks }: HostileRepository,
   cwd: string,
@@ -62,7 +65,7 @@ export async function expectNothingRuns(
   expect(await marks()).toBe('');
 }
 
-/** An SDK that writes down the environments it is loaded with, asked with, and starts the agent with. */
+/** An SDK that records its environment at load, at query, and for the agent process. */
 const TELLING = `
   const { writeFileSync } = require('node:fs');
   const tell = (name, environment) =>
@@ -75,7 +78,7 @@ const TELLING = `
   };
 `;
 
-/** Starts a runner in the repository with an SDK of its own, which must see nothing of Interlude's environment. */
+/** Expects an SDK loaded by a runner in the repository to see no Interlude variable. */
 export async function expectSdkSeesNoSecret(
   { repo, marks }: HostileRepository,
   place: (home: string) => string,
@@ -93,7 +96,7 @@ export async function expectSdkSeesNoSecret(
     INTERLUDE_TOKEN: TOKEN,
     INTERLUDE_DATABASE_AUTH_TOKEN: `${TOKEN}-of-the-database`,
     ANTHROPIC_API_KEY: 'the-agents-own',
-    // `npm --prefix` sets it for what it runs.
+    // `npm --prefix` sets it for its child processes.
     npm_config_prefix: '/where/interlude/is',
     TOLD_TO: join(base, 'told-'),
   };

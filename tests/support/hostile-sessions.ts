@@ -1,24 +1,23 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { hostileInputs } from './hostile-inputs';
-import { type HostileText, hostileTexts } from './hostile-texts';
+import { type HostileText, hostileInputs, hostileTexts } from './hostile-texts';
 import { message, taskStarted, toolCall, userTurn } from './turn-events';
 
-/** A session whose page costs a careless server, or browser, far more than what it holds. */
+/** A session whose page costs a naive server or browser far more than its size. */
 export interface HostileSession {
   id: string;
   events: AgUiEvent[];
 }
 
-/** One record may be this long; its frame in JSON, and what must be escaped in it, needs room, too. */
+/** Text length that fits into one record with JSON escapes. */
 const RECORD = 100_000;
 const MANY = 10_000;
 
-/** Sessions with the corpus in every place where an agent's words are shown, and with turns of thousands of things. */
+/** Sessions with the corpus in every field that a page shows, and turns with thousands of items. */
 export function* hostileSessions(): Generator<HostileSession> {
   for (const [at, texts] of inGroups(hostileTexts(RECORD), 6).entries()) {
     yield { id: `texts-${at}`, events: texts.flatMap(({ text }, turn) => saidEverywhere(`r${turn}`, text)) };
   }
-  // One paragraph, and nothing else on the page: each of its steps is a task of its own.
+  // One paragraph alone on the page, so each of its steps is a separate task.
   yield { id: 'one-paragraph', events: userTurn('r', 'Go', message('m', '*~`'.repeat(39_000))) };
   const many = Array.from({ length: MANY }, (_, at) => at);
   yield {
@@ -84,7 +83,7 @@ export function* hostileSessions(): Generator<HostileSession> {
   };
 }
 
-/** A turn that goes on. */
+/** An open turn. */
 function atWork(sessionId: string): AgUiEvent[] {
   return [...message('q', 'Go', 'user'), { type: 'RUN_STARTED', threadId: sessionId, runId: 'r' }];
 }

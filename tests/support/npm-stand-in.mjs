@@ -1,6 +1,6 @@
 /**
- * Stands in for npm where a test wants one that is quick, breaks off or waits. Installs a package that, once it is asked
- * to run an agent, says so and ends the process. NPM_TELLS is a file that gets a line for each call.
+ * A fake npm that is quick, fails or waits. Installs a package that prints a line and exits when asked to run an agent.
+ * NPM_TELLS names a file that gets a line per call.
  */
 import { appendFileSync, existsSync, mkdirSync, statSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -4,14 +4,14 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { AccessStage, bearer, type Headers } from './access-stage';
 import { type BusyAgent, busyAgent } from './busy-agent';
 
-/** The connections that a credential may hold open, and the ways in which a credential ends. */
+/** Connections that a credential can hold open, and the ways in which a credential ends. */
 
-/** The server at which a credential ends, and the one that holds its connections: the same, or another on its file. */
+/** The server where a credential ends and the one with its connections: the same, or a second one on the same file. */
 export interface Place {
   first: AccessStage;
   here: AccessStage;
   busy: BusyAgent;
-  /** Of an attachment that takes several reads. */
+  /** Hash of an attachment that takes several reads. */
   hash: string;
 }
 
@@ -21,7 +21,7 @@ export async function stageOf(options?: Parameters<typeof AccessStage.start>[0])
   return stage;
 }
 
-export async function placeOf(isSecond: boolean, env: Record<string, string> = {}): Promise<Place> {
+export async function openPlace(isSecond: boolean, env: Record<string, string> = {}): Promise<Place> {
   const first = await stageOf({ env });
   const busy = await busyAgent(first, 'a');
   await fillLog(first, busy.agentId);
@@ -52,7 +52,7 @@ async function fillLog(stage: AccessStage, agentId: string): Promise<void> {
 
 export type Holder = 'operator' | 'runner';
 
-/** Makes a credential and returns what ends it. */
+/** Creates a credential. @returns its headers and a function that ends it */
 type Ending = (first: AccessStage, holder: Holder) => Promise<{ headers: Headers; end(): Promise<unknown> }>;
 
 const made = async (first: AccessStage, role: Holder) => {
@@ -87,20 +87,20 @@ export const ENDINGS_OF_PEOPLE: Record<string, Ending> = {
   },
 };
 
-/** Resolves with how a connection ended. */
+/** Resolves with a description of how the connection ended. */
 type Ended = () => Promise<string>;
 
 interface Connection {
   of: Holder;
-  /** How it ends with its credential. */
+  /** Expected end when the credential ends. */
   ends: string;
   open(place: Place, as: Headers): Promise<Ended>;
 }
 
 const BYE = '["bye",{"reason":"unauthorized"}]';
-/** How a body ends that is cut off. */
+/** Result for a truncated body. */
 export const CUT = 'broken off';
-/** How a body ends that is complete. */
+/** Result for a complete body. */
 export const WHOLE = 'complete';
 const api = '/api/v1';
 
@@ -152,10 +152,10 @@ async function openStream(stage: AccessStage, path: string, as: Headers): Promis
   };
 }
 
-/** Between two reads of a slow reader. */
+/** Delay between a slow reader's reads. */
 const SLOWLY_MS = 300;
 
-/** Reads the beginning of a body at once, and the rest slowly. */
+/** Reads the first chunk at once and the rest slowly. */
 export async function readSlowly(response: Response): Promise<Ended> {
   if (response.status !== 200 || response.body === null) throw new Error(await response.text());
   const reader = response.body.getReader();
@@ -172,16 +172,16 @@ export async function readSlowly(response: Response): Promise<Ended> {
   };
 }
 
-/** The names of the connections of a holder, each with how it ends. */
+/** A holder's connections and their expected ends. */
 export function endsOf(holder: Holder): Record<string, string> {
   const own = Object.entries(CONNECTIONS).filter(([, { of }]) => of === holder);
   return Object.fromEntries(own.map(([name, { ends }]) => [name, ends]));
 }
 
 /**
- * Opens every connection of a holder, ends its credential, and reports how each ended.
+ * Opens all connections of a holder, ends its credential, and returns how each connection ended.
  *
- * @param limited puts a limit to a wait
+ * @param limited applies a timeout
  */
 export async function endConnections(
   place: Place,
@@ -198,7 +198,7 @@ export async function endConnections(
   return Object.fromEntries(await Promise.all(opened.map(async ([name, ended]) => [name, await limited(ended())])));
 }
 
-/** Waits until a credential is refused. */
+/** Polls until a credential is refused. */
 export function untilRefused(stage: AccessStage, headers: Headers): Promise<Response> {
   const look = async () => {
     const response = await stage.send('/api/v1/me', { as: headers });
@@ -207,7 +207,7 @@ export function untilRefused(stage: AccessStage, headers: Headers): Promise<Resp
   return vi.waitUntil(look, { interval: 20 });
 }
 
-/** A person whom an admin makes a viewer by `end`, which resolves once the server of the connections knows. */
+/** A person who becomes a viewer on `end()`, which resolves once the connections' server has noticed. */
 export async function demotedPerson({ first, here }: Place): Promise<{ headers: Headers; end(): Promise<void> }> {
   await first.parts.database.writes.run((transaction) =>
     transaction.execute(`INSERT INTO members (id, issuer, subject, name, role, created_at, last_sign_in_at)

@@ -10,7 +10,7 @@ import type {
 } from '@interlude/protocol/read-models';
 import type { LiveServer } from './live-server';
 
-/** Somebody at the dashboard: acts through its routes and reads what a page would show. */
+/** A user of the dashboard's API. Reads what a page would show. */
 export class Operator {
   readonly #server: Pick<LiveServer, 'url' | 'token'>;
   readonly sessionId: string;
@@ -53,13 +53,13 @@ export class Operator {
     return ((await this.#get('/tasks')) as { tasks: Task[] } | null)?.tasks ?? [];
   }
 
-  /** What a task has written, as far as it is kept. */
+  /** A task's stored output. */
   async output(taskId: string): Promise<string> {
     const detail = (await this.#get(`/tasks/${encodeURIComponent(taskId)}/output`)) as TaskOutputDetail | null;
     return detail?.output?.parts.map(({ text }) => text).join('') ?? '';
   }
 
-  /** Reads the transcript again and again until the look gives something. */
+  /** Polls the transcript until `look` returns a value. */
   async until<Found>(what: string, look: (turns: Turn[]) => Found | null | undefined | false): Promise<Found> {
     const deadline = Date.now() + 40_000;
     let turns: Turn[] = [];
@@ -72,7 +72,7 @@ export class Operator {
     throw new Error(`waited in vain for ${what}; the transcript is\n${told(turns).join('\n')}`);
   }
 
-  /** Until so many turns are over and none is open. */
+  /** Resolves once `count` turns have ended and none is open. */
   finished(count: number): Promise<Turn[]> {
     return this.until(`${count} turns`, (turns) => {
       const real = turns.filter(({ kind }) => kind !== 'none');
@@ -120,14 +120,14 @@ export function notices(turns: readonly Turn[]): string[] {
   return itemsOf(turns).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
 }
 
-/** What the agent said in the turn, one text below the other. */
+/** The turn's assistant texts, joined by newlines. */
 export function said(turn: Turn | undefined): string {
   return messages(turn ? [turn] : [], 'assistant')
     .map(({ text }) => text)
     .join('\n');
 }
 
-/** The turn that answers the message. */
+/** The turn that answers a message. */
 export function answering(turns: readonly Turn[], messageId: string): Turn | undefined {
   return turns.find(({ userMessageIds }) => userMessageIds.includes(messageId));
 }

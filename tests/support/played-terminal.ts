@@ -5,14 +5,14 @@ import { type MirrorState, parseMirrorState } from '@interlude/runner/sources/ho
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import { tempDir } from './temp-dir';
 
-/** One terminal session with its clock and its mirror: lines are made at `now`, unless they say when. */
+/** A scripted terminal session with its clock and mirror. Lines have the time `now` unless given. */
 export class PlayedTerminal {
   now = Date.parse('2026-11-20T12:00:00Z');
   mirror: SessionMirror;
   readonly events: AgUiEvent[] = [];
-  /** Messages the agent has by the transcript's word. */
+  /** Messages that the agent has received by the transcript. */
   readonly handed: string[] = [];
-  /** At the end of each turn: which of these messages were in the agent's hand. */
+  /** Messages that the agent had received at the end of each turn. */
   readonly inHandAtEnds: string[][] = [];
   readonly file: string;
   #stored: MirrorState | null = null;
@@ -29,7 +29,7 @@ export class PlayedTerminal {
     return new PlayedTerminal(join(await tempDir(), 's.jsonl'));
   }
 
-  /** The companion is killed, and another one is there at once. */
+  /** Kills the companion and starts a new one. */
   async takeOver(): Promise<void> {
     this.mirror = this.#follow();
     await this.mirror.step();
@@ -65,7 +65,7 @@ export class PlayedTerminal {
     this.line('user', { role: 'user', content: `Stop hook feedback:\n${reason}` }, { isMeta: true }, at);
   }
 
-  /** A stop hook tells the agent something more: no block, and the turn goes on all the same. */
+  /** A stop hook adds context without blocking; the turn continues. */
   isTold(text: string, at = this.now): void {
     const attachment = { type: 'hook_additional_context', content: [text], hookName: 'Stop', hookEvent: 'Stop' };
     this.line('attachment', {}, { attachment }, at);
@@ -75,7 +75,7 @@ export class PlayedTerminal {
     this.line('system', {}, { subtype: 'turn_duration', durationMs: 5 }, at);
   }
 
-  /** The agent's words, and where runs begin and end. */
+  /** The agent's texts and the boundaries of runs. */
   get told(): string[] {
     return this.events.flatMap(({ type, delta }) => {
       if (type.startsWith('RUN_')) return [type];

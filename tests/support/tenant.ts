@@ -37,23 +37,23 @@ const WHATS = [
   'level-command',
 ] as const;
 
-/** Something that an agent tells, or that a person asks of it. */
-export interface Doing {
+/** An agent's event or a user's request. */
+export interface TenantAction {
   agent: number;
   session: number;
   what: (typeof WHATS)[number];
-  /** Which of a few things it is about. */
+  /** Index of the target among a few. */
   of: number;
 }
 
-export const doing: fc.Arbitrary<Doing> = fc.record({
+export const arbitraryAction: fc.Arbitrary<TenantAction> = fc.record({
   agent: fc.nat(1),
   session: fc.nat(1),
   what: fc.constantFrom(...WHATS),
   of: fc.nat(2),
 });
 
-/** Those who use some agents: their runners and the people who look after them. The ids within a session are the same for all tenants. */
+/** A tenant: runners and users of some agents. All tenants use the same ids within a session. */
 export class Tenant {
   readonly #stage: AccessStage;
   readonly #people: Headers;
@@ -65,9 +65,9 @@ export class Tenant {
   #last: object | null = null;
 
   /**
-   * @param people whoever acts for them, and may look at all of it
-   * @param runner whoever speaks for them, if somebody else
-   * @param mark in their ids, for others who use the same agents
+   * @param people credentials of a user with full access to the tenant
+   * @param runner credentials of the runner, if different
+   * @param mark added to ids, for tenants that share agents
    */
   constructor(stage: AccessStage, agentIds: readonly string[], people: Headers, { runner = people, mark = '' } = {}) {
     this.#runner = runner;
@@ -89,8 +89,8 @@ export class Tenant {
     }
   }
 
-  /** @returns the answer, of what people asked */
-  async do({ agent, session, what, of }: Doing): Promise<string> {
+  /** @returns the response to a user's request */
+  async do({ agent, session, what, of }: TenantAction): Promise<string> {
     const agentId = this.agentIds[agent % this.agentIds.length] as string;
     const sessionId = sessionsOf(agentId)[session] as string;
     this.#count += 1;
@@ -192,7 +192,7 @@ export class Tenant {
     }
   }
 
-  /** What an outbox sends that has not heard the answer. */
+  /** Repeats the last request, as an outbox without a response does. */
   async repeat(): Promise<string> {
     return this.#last === null ? '' : this.#ask('/events', this.#last, 'POST', this.#runner);
   }
@@ -210,7 +210,7 @@ export class Tenant {
     return this.#ask('/inbox/marks', { ids: [id], ...mark }, 'POST');
   }
 
-  /** The last one that was asked of a session, or else of the agent as a whole. */
+  /** The latest command for a session, or for the agent. */
   async #commandOf(agentId: string, sessionId: string | null): Promise<string> {
     const { rows } = await this.#stage.parts.database.reader.execute({
       sql: `SELECT id FROM commands WHERE agent_id = ? AND session_id IS ? AND type IN ('message', 'log-level.set')
@@ -238,7 +238,7 @@ export function sessionsOf(agentId: string): string[] {
   return ['one', 'two', 'three'].map((what) => `${agentId}/${what}`);
 }
 
-/** Every route that reads, as far as the ids of some agents go into it. */
+/** Paths of all read routes with these agents' ids. */
 export function readingPaths(agentIds: readonly string[]): string[] {
   const lists = ['/sessions', '/agents', '/inbox', '/activity', '/webhook', '/webhook/deliveries'];
   const searches = ['/sessions?q=name', '/sessions?state=working&state=failed', '/agents?q=one', '/inbox?q=line'];

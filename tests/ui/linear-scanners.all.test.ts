@@ -24,9 +24,8 @@ import { endOfFirstProse, proseText } from '@/components/ui/prose';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 import { verbatimPage } from '@/components/ui/verbatim-page';
 import { withBreaks } from '@/components/ui/with-breaks';
-import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
-import { expectWithin } from '../support/pace';
+import { cpuMs, expectWithin } from '../support/timing';
 
 /** Every function of the pages that scans a text of an agent, by name. */
 const SCANNERS: Record<string, (text: string) => unknown> = {

@@ -7,8 +7,8 @@ import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { chosenOption, decisionOf, offeredBy } from '@/components/requests/offered';
 import { requestWeight } from '@/components/transcript/row-weight';
 import { NowProvider } from '@/components/ui/now';
-import { unescaped } from '../support/decode-shown';
-import { signs } from '../support/hostile-inputs';
+import { zeroWidthCharacters } from '../support/hostile-texts';
+import { unescaped } from '../support/rendered-text';
 import { aRequest } from './rows';
 
 const always: RequestOption = { id: 'always', label: 'Always allow npm', kind: 'allow', isLasting: true };
@@ -64,7 +64,7 @@ describe('a permission that offers answers', () => {
   });
 
   it('shows every character of a label, what can’t be seen as a sign', () => {
-    const label = `Yes \u202e${signs(12).slice(0, 40)}`;
+    const label = `Yes \u202e${zeroWidthCharacters(12).slice(0, 40)}`;
     expect(shown({ options: [{ ...once, label }, no] })).toContain('⟨RLO⟩');
   });
 

@@ -1,7 +1,6 @@
 import { it } from 'vitest';
 import { plainWords } from '@/components/ui/plain-words';
-import { cpuMs } from '../support/cpu-time';
-import { expectWithin } from '../support/pace';
+import { cpuMs, expectWithin } from '../support/timing';
 
 it.each([`&${'amp;'.repeat(60)}`, '*a '.repeat(80), '*a*'.repeat(80), '[a '.repeat(40) + 'b]()'.repeat(20)])(
   'plainWords takes less than a millisecond over nested marks: %s',

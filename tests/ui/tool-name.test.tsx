@@ -4,7 +4,7 @@ import { renderRequest } from '@/app/(console)/render-request';
 import { unseenWords } from '@/components/requests/unseen-words';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
-import { decodeShown } from '../support/decode-shown';
+import { renderedText } from '../support/rendered-text';
 import { aRequest } from './rows';
 
 function shown(toolName: string, fields: Parameters<typeof aRequest>[0] = {}): string {
@@ -15,7 +15,7 @@ function shown(toolName: string, fields: Parameters<typeof aRequest>[0] = {}): s
       </LivenessProvider>
     </NowProvider>,
   );
-  return decodeShown(markup.replaceAll('<!-- -->', ''));
+  return renderedText(markup.replaceAll('<!-- -->', ''));
 }
 
 /** As long as names are that no protocol calls too long. */

@@ -4,7 +4,7 @@ import { MessageText } from '@/components/logs/message-text';
 import { LongText } from '@/components/ui/long-text';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import { decodeShown } from '../support/decode-shown';
+import { renderedText } from '../support/rendered-text';
 
 /** How many signs of a script a browser shapes together without a pause. */
 const MOST_TOGETHER = 130;
@@ -44,8 +44,8 @@ describe.each(Object.entries(PLACES))('a run without a space, in %s', (_place, r
   it.each(Object.entries(RUNS))('may end a line all along where it is %s, and stays what it is', (_name, unit) => {
     const text = unit.repeat(SIZE / unit.length);
     const markup = render(text);
-    expect(decodeShown(markup)).toBe(text);
-    const together = markup.split(/<wbr ?\/?>/).map((part) => decodeShown(part));
+    expect(renderedText(markup)).toBe(text);
+    const together = markup.split(/<wbr ?\/?>/).map((part) => renderedText(part));
     expect(Math.max(...together.map(({ length }) => length))).toBeLessThan(MOST_TOGETHER);
     for (const part of together.slice(1)) {
       expect(part).not.toMatch(/^\p{M}/u);

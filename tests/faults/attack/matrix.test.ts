@@ -3,20 +3,29 @@ import { PERMISSIONS, type Permission, type Role, type Scope } from '@interlude/
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { makeSecret } from '@/lib/server/access/secret';
 import { METHODS, type Method, ROUTES } from '@/lib/server/routes';
+import {
+  CANARY,
+  CONSOLE,
+  CRON_SECRET,
+  METRICS_TOKEN,
+  PLACED_SECRET,
+  pathFor,
+  plantCanaries,
+  SECRET,
+  validRequest,
+} from '@/tests/support/busy-agent';
 import { AccessStage, bearer, type Headers, secretOf } from '../../support/access-stage';
-import { asked, CONSOLE, CRON_SECRET, filled, METRICS_TOKEN } from '../../support/ask-route';
-import { type BusyAgent, busyAgent, nobody } from '../../support/busy-agent';
+import { type BusyAgent, busyAgent, missingIds } from '../../support/busy-agent';
 import { FrameReader } from '../../support/frames';
-import { CANARY, PLACED, plantCanaries, SECRET } from '../../support/plant-canaries';
 
 /**
- * Every route of the table, with every method, requested with every kind of credential, about what is in its scope, what
- * is another agent's, and what does not exist. The expected status follows from the route's purpose, which `neededFor`
- * derives from its path a second time, and from the role and the scope. A new route without an example request in
- * tests/support/ask-route.ts, or with a path that fits no rule, fails by its name.
+ * Requests every route with every method and every kind of credential, for ids in scope, of another agent, and unknown.
+ * The expected status follows from the route's purpose, which `neededFor` derives independently from its path, and from
+ * role and scope. A new route without an example request in tests/support/busy-agent.ts, or with a path that matches no
+ * rule, fails by name.
  */
 
-/** The reach of a credential. All but `everything` are about agent A. */
+/** A credential's scope. All but `everything` are limited to agent A. */
 type Reach = 'everything' | 'agents' | 'session' | 'log' | 'fleet';
 
 interface Asker {
@@ -29,16 +38,16 @@ interface Asker {
 let stage: AccessStage;
 let own: BusyAgent;
 let foreign: BusyAgent;
-const none = nobody();
+const none = missingIds();
 const askers: Record<string, Asker> = {};
-/** Credentials that open nothing. */
+/** Invalid credentials. */
 const strangers: Record<string, Headers> = {};
 let crossOrigin: Headers;
-/** The number of statements that the database has run. */
+/** Number of executed database statements. */
 let statements = 0;
 
 beforeAll(async () => {
-  // of two equal answers, both have the same time
+  // fix the clock, so that equal responses have equal times
   vi.spyOn(Date, 'now').mockReturnValue(Date.now());
   stage = await AccessStage.start({
     env: {
@@ -142,7 +151,7 @@ const paths = [...new Set(ROUTES.map(({ pattern }) => pattern))];
 const methodsOf = (pattern: string) => ROUTES.filter((route) => route.pattern === pattern).map(({ method }) => method);
 const isOpen = (pattern: string) => /^(\/api\/v1)?\/(healthz|readyz)$|^\/sign-(in|out)(\/|$)/.test(pattern);
 
-/** What a route is for, by its name. One that fits no rule is refused by everybody, and this test fails. */
+/** A route's purpose, by its path. A path that matches no rule gets null, which fails this test. */
 function neededFor(method: Method, pattern: string): Permission | null {
   if (pattern === '/metrics') return 'observe';
   const path = pattern.slice(API.length);
@@ -156,7 +165,7 @@ function neededFor(method: Method, pattern: string): Permission | null {
   return null;
 }
 
-/** The roles of the description of access, once more. */
+/** Independent copy of the documented roles. */
 const ROLE_MAY: Record<Role, string> = {
   viewer: 'self read attend',
   operator: 'self read attend act',
@@ -168,7 +177,7 @@ const ROLE_MAY: Record<Role, string> = {
   monitor: 'observe',
 };
 
-/** Whether a credential reaches the agent or session that a path names. Only ids of A are asked about. */
+/** True if the credential's scope includes the path's agent or session. Only for ids of agent A. */
 function hasOwn(reach: Reach, pattern: string): boolean {
   const [ofAgent, ofSession] = [pattern.includes('/:agentId'), /:sessionId|\/:hash/.test(pattern)];
   if (reach === 'everything' || reach === 'agents') return true;
@@ -178,10 +187,10 @@ function hasOwn(reach: Reach, pattern: string): boolean {
 }
 
 async function answer(method: Method, pattern: string, ids: BusyAgent, headers: Headers) {
-  const { query, body } = asked(method, pattern, ids);
+  const { query, body } = validRequest(method, pattern, ids);
   const type = body instanceof Uint8Array ? { 'content-type': 'text/plain' } : undefined;
   const before = statements;
-  const response = await stage.send(`${filled(pattern, ids)}${query}`, { method, as: headers, body, headers: type });
+  const response = await stage.send(`${pathFor(pattern, ids)}${query}`, { method, as: headers, body, headers: type });
   const head = [...response.headers];
   const work = statements - before;
   if (!isStream(response)) return { status: response.status, head, text: await response.text(), work };
@@ -195,7 +204,7 @@ function isStream({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith('text/event-stream') ?? false;
 }
 
-/** Without the ids that it was asked about, in whichever way they are written. */
+/** Replaces the requested ids in all their encodings. */
 function plain({ status, head, text }: { status: number; head: unknown; text: string }, ids: BusyAgent): string {
   let said = text.replace(/\bil[a-z]_[\w-]{43}/g, '<secret>');
   for (const [name, id] of Object.entries(ids)) {
@@ -218,7 +227,7 @@ function sorted(role: Role): string[] {
   return ROLE_MAY[role].split(' ').sort();
 }
 
-test('answers every stranger 401 with the same bytes', async () => {
+test('answers every invalid credential 401 with the same bytes', async () => {
   for (const [name, headers] of Object.entries(strangers)) {
     const answers = new Set<string>();
     for (const pattern of paths.filter((one) => !isOpen(one))) {
@@ -239,7 +248,7 @@ test('refuses a cross-origin cookie on every path', async () => {
   for (const pattern of paths.filter((one) => !isOpen(one))) {
     for (const method of METHODS) {
       const { status } = await answer(method, pattern, own, crossOrigin);
-      // a sign-in opens nothing of a runner's, wherever the request comes from
+      // cookies never authorize runner routes, from any origin
       const expected = methodsOf(pattern).includes(method) && neededFor(method, pattern) === 'speak' ? 401 : 403;
       expect([method, pattern, status]).toEqual([method, pattern, expected]);
     }
@@ -294,14 +303,14 @@ test('answers foreign ids byte for byte like unknown ids', async () => {
   expect(told).toEqual([]);
 });
 
-test('runs as many statements for another agent’s ids as for ids of nothing', async () => {
+test('runs as many statements for another agent’s ids as for unknown ids', async () => {
   const different: unknown[][] = [];
   for (const [name, { headers, reach }] of Object.entries(askers)) {
     if (reach === 'everything') continue;
     for (const { method, pattern } of api().filter((route) => route.pattern.includes('/:'))) {
       const work = async (ids: BusyAgent) => (await answer(method, pattern, ids, headers)).work;
       const compared = async () => [await work(foreign), await work(none)] as const;
-      // a timer of the server may run a statement in between
+      // a server timer may run a statement in between
       for (const tries of [1, 2, 3]) {
         const [theirs, nobodys] = await compared();
         if (theirs === nobodys) break;
@@ -312,7 +321,7 @@ test('runs as many statements for another agent’s ids as for ids of nothing', 
   expect(different).toEqual([]);
 });
 
-test('answers a request byte for byte the same if one id of several is foreign', async () => {
+test('answers a request with one foreign id like one with an unknown id', async () => {
   const told: string[][] = [];
   for (const [name, asker] of Object.entries(askers)) {
     if (asker.reach === 'everything') continue;
@@ -332,36 +341,36 @@ test('answers a request byte for byte the same if one id of several is foreign',
   expect(told).toEqual([]);
 });
 
-/** Whether a request says it. */
+/** True if the request contains that id. */
 function names(method: Method, pattern: string, part: keyof BusyAgent): boolean {
   const said = (ids: BusyAgent) => {
-    const { query, body } = asked(method, pattern, ids);
-    return JSON.stringify([filled(pattern, ids), query, { ...(body as object), clientId: '' }]);
+    const { query, body } = validRequest(method, pattern, ids);
+    return JSON.stringify([pathFor(pattern, ids), query, { ...(body as object), clientId: '' }]);
   };
   return said(own) !== said({ ...own, [part]: none[part] });
 }
 
-/** The status for a request about agent A; `let in`: any success, or a conflict with what was done before. */
+/** Expected status for agent A's ids. `let in`: any success, or a conflict with an earlier request. */
 function expectedFor(name: string, { role, reach, headers, redacts }: Asker, method: Method, pattern: string) {
   const route = `${method} ${pattern}`;
   const needed = neededFor(method, pattern) ?? '';
   const isSignedIn = 'cookie' in headers;
   if (needed === 'speak' && isSignedIn) return 401;
   if (!ROLE_MAY[role].split(' ').includes(needed)) return 403;
-  // for people who are signed in or at the machine, not for programs
+  // for signed-in users or the local machine, not for programs
   if (OF_PEOPLE.includes(route) && !isSignedIn && !(role === 'owner' && method === 'POST')) return 403;
-  // nothing clears its answers of secrets
+  // its responses are not redacted
   if (redacts && pattern.includes('/agui/')) return 403;
-  // redacted readers are shown keyed hashes, and can't ask with the plain one
+  // redacted readers see keyed hashes and can't use the plain one
   if (redacts && pattern.endsWith('/attachments/:hash')) return 404;
   if (!hasOwn(reach, pattern)) return 404;
-  // a frame is no place to approve anything in
+  // embeds may not approve anything
   if (name.includes('embed') && pattern.endsWith('/requests/:requestId') && method === 'POST') return 403;
   if (name.includes('outboxes of its own') && pattern.endsWith('/events')) return 403;
   return NOT_THERE.includes(route) ? 404 : 'let in';
 }
 
-test('permits what role and scope permit, and nothing else', async () => {
+test('permits exactly what role and scope permit', async () => {
   const wrong: unknown[][] = [];
   for (const [name, asker] of Object.entries(askers)) {
     for (const { method, pattern } of api()) {
@@ -377,13 +386,13 @@ test('permits what role and scope permit, and nothing else', async () => {
 
 const OF_PEOPLE = ['DELETE /api/v1/me/sign-ins', 'POST /api/v1/sign-in-codes'];
 
-/** No credential and no member has the id in the path. */
+/** The id in the path doesn't exist. */
 const NOT_THERE = ['DELETE /api/v1/credentials/:credentialId', 'PUT /api/v1/members/:memberId'];
 
 const OF_B =
   '(agent|session|task|request|question|run|other|third|component|stray|client|second|said|call|asks|canary-\\w+)-b\\b|\\bof b\\b';
 
-/** Texts that no answer may contain, by reach. */
+/** Texts that no response may contain, by scope. */
 const HIDDEN: Record<Exclude<Reach, 'everything'>, RegExp> = {
   agents: new RegExp(OF_B),
   session: new RegExp(`${OF_B}|canary-(elsewhere|line|component)|The log of a`),
@@ -391,7 +400,7 @@ const HIDDEN: Record<Exclude<Reach, 'everything'>, RegExp> = {
   fleet: new RegExp(`${OF_B}|canary-(output|result|line|component)|The (output|log|file) of a`),
 };
 
-/** The list that a `fleet` embed shows, and its changes. */
+/** Routes of a `fleet` embed. */
 const LIST = ['GET /api/v1/sessions', 'GET /api/v1/stream'];
 
 test('leaks no canary from outside the scope', async () => {
@@ -412,13 +421,13 @@ test('leaks no canary from outside the scope', async () => {
   expect(leaks).toEqual([]);
 });
 
-test('redacts the secret in every answer, for redacted readers only', async () => {
+test('redacts the secret in every response, for redacted readers only', async () => {
   const readers = Object.entries(askers).filter(([name]) => /redacted|an operator$/.test(name));
   for (const [name, { headers, redacts = false }] of readers) {
     const shown: string[] = [];
     for (const { method, pattern } of api()) {
       const { text } = await answer(method, pattern, own, headers);
-      if (text.includes(SECRET.slice(0, 12)) || text.includes(PLACED)) shown.push(`${method} ${pattern}`);
+      if (text.includes(SECRET.slice(0, 12)) || text.includes(PLACED_SECRET)) shown.push(`${method} ${pattern}`);
     }
     expect([name, redacts ? shown : shown.length > 5]).toEqual([name, redacts ? [] : true]);
   }
@@ -453,7 +462,7 @@ test.each([
   }
 });
 
-test('answers a runner the same about a foreign session id as about a new one', async () => {
+test('answers a runner about a foreign session id as about a new one', async () => {
   const asker = askers['the runner of A'] as Asker;
   const send = async (sessionId: string, seq: number) => {
     const event = { type: 'CUSTOM', name: 'marker', value: 1 };

@@ -1,6 +1,6 @@
 import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import { describe, expect, test } from 'vitest';
-import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+import { eventLines, expectSound, playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 const names = recordingsOf('acp');
 
@@ -10,7 +10,7 @@ describe.each(names)('the recording %s', (name) => {
   test('matches its golden file', async () => {
     const told = playRecorded('acp', lines);
     expectSound(told);
-    await expect(toldInLines(told)).toMatchFileSnapshot(`../../fixtures/golden/acp/${name}.txt`);
+    await expect(eventLines(told)).toMatchFileSnapshot(`../../fixtures/golden/acp/${name}.txt`);
   });
 
   test('is well formed when cut at any frame', () => {

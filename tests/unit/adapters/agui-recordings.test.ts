@@ -1,7 +1,7 @@
 import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import { describe, expect, test } from 'vitest';
-import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+import { eventLines, expectSound, playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 const heard = (at: number, msg: unknown): RecordedLine => ({ at, fields: { dir: 'in', at, msg } });
 const count = (text: string, part: string) => text.split(part).length - 1;
@@ -10,7 +10,7 @@ describe.each(recordingsOf('agui'))('the recording %s', (name) => {
   const lines = recordedLines('agui', name);
 
   test('matches its golden file', async () => {
-    const told = toldInLines(playRecorded('agui', lines));
+    const told = eventLines(playRecorded('agui', lines));
     await expect(told).toMatchFileSnapshot(`../../fixtures/golden/agui/${name}.txt`);
   });
 
@@ -65,7 +65,7 @@ describe.each(recordingsOf('agui'))('the recording %s', (name) => {
 });
 
 describe('the golden recordings', () => {
-  const golden = (name: string) => toldInLines(playRecorded('agui', recordedLines('agui', name)));
+  const golden = (name: string) => eventLines(playRecorded('agui', recordedLines('agui', name)));
 
   test('put each reply into the turn that caused it, once', () => {
     const text = golden('ambient-background');

@@ -7,7 +7,7 @@ import { decisionsOf, parseRequest } from '@interlude/runner/adapters/codex/requ
 import { clientIdOfMessage, clientIdOfWake, parseClientId } from '@interlude/runner/adapters/codex/turns';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { expectSound } from '../../support/recorded';
+import { expectSound } from '../../support/recordings';
 
 /** A connection under a simulated clock. */
 function wire() {

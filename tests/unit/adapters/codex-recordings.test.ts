@@ -3,7 +3,7 @@ import { fieldsOf } from '@interlude/protocol/fields';
 import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+import { eventLines, expectSound, playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 describe.each(recordingsOf('codex'))('the recording %s', (name) => {
   const lines = recordedLines('codex', name);
@@ -11,7 +11,7 @@ describe.each(recordingsOf('codex'))('the recording %s', (name) => {
   test('matches its golden file', async () => {
     const told = playRecorded('codex', lines);
     expectSound(told);
-    await expect(toldInLines(told)).toMatchFileSnapshot(`../../fixtures/golden/codex/${name}.txt`);
+    await expect(eventLines(told)).toMatchFileSnapshot(`../../fixtures/golden/codex/${name}.txt`);
   });
 
   test('is well formed when cut at any frame', () => {
@@ -29,7 +29,7 @@ describe.each(recordingsOf('codex'))('the recording %s', (name) => {
     // replaces.
     if (name === 'exec-json') return;
     const kept = (events: typeof told) =>
-      toldInLines(events.filter(({ event }) => event.name !== CUSTOM.taskOutput))
+      eventLines(events.filter(({ event }) => event.name !== CUSTOM.taskOutput))
         .split('\n')
         .filter((line) => !/CONTENT|_END|CUSTOM codex:/.test(line));
     expect(kept(doubled)).toEqual(kept(told));

@@ -1,7 +1,7 @@
 import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { expectSound, playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
+import { expectSound, playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 /** Values an agent may send anywhere: wrong types, empty, endless, names from Object.prototype. */
 const HOSTILE: readonly unknown[] = [

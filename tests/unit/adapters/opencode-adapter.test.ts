@@ -1,7 +1,7 @@
 import { OpencodeAdapter } from '@interlude/runner/adapters/opencode/opencode-adapter';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { expectSound, toldInLines } from '../../support/recorded';
+import { eventLines, expectSound } from '../../support/recordings';
 
 type Fields = Record<string, unknown>;
 
@@ -40,7 +40,7 @@ function session() {
       tell('message.part.delta', { sessionID, messageID, partID, field: 'text', delta }),
     lines: () => {
       expectSound([...told, ...adapter.ended({ reason: 'the test is over' }, ++ids)]);
-      return toldInLines(told)
+      return eventLines(told)
         .split('\n')
         .filter((line) => line !== '' && !line.includes('opencode:'));
     },

@@ -4,7 +4,7 @@ import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
+import { playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 /**
  * Rules of ownership that every source must keep. Those an adapter decides are checked here in every recording of every
@@ -128,7 +128,9 @@ const RULES: readonly Rule[] = [
   },
   {
     rule: 'what a person drops is recorded, and can be looked up',
-    keptBy: ['tests/contract/ownership-contract.ts: parked records are discarded with a line in the session, and can be looked up'],
+    keptBy: [
+      'tests/contract/ownership-contract.ts: parked records are discarded with a line in the session, and can be looked up',
+    ],
   },
 ];
 

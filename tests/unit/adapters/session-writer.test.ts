@@ -2,7 +2,7 @@ import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { SessionWriter, type SessionWriterOptions } from '@interlude/runner/adapters/writer/session-writer';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { expectSound } from '../../support/recorded';
+import { expectSound } from '../../support/recordings';
 
 function newWriter(options: Partial<SessionWriterOptions> = {}) {
   let runs = 0;

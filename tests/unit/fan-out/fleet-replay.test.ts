@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
+import { listenTo } from '@/tests/support/frames';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
-import { listenTo } from '../../support/listen';
 import { randomFrom } from '../../support/random';
 
 /** What a fleet stream replays of tasks and obligations: what its reader needs, not the whole history. */

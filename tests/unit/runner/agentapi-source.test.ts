@@ -1,9 +1,9 @@
 import { AgentApiSource } from '@interlude/runner/sources/agentapi/agentapi-source';
 import { describe, expect, test } from 'vitest';
+import { messageTo, QUICK, settled, startAgentApiSource } from '@/tests/support/agentapi-server';
+import { MemorySourceContext } from '@/tests/support/source-contract';
 import { AgentApiEmulator, menu } from '../../support/agentapi-server';
-import { attached, messageTo, QUICK, settled } from '../../support/agentapi-stage';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
-import { MemorySurroundings } from '../../support/source-surroundings';
 
 /** An agent that was spoken to before, and rests. */
 async function resting(): Promise<AgentApiEmulator> {
@@ -14,7 +14,7 @@ async function resting(): Promise<AgentApiEmulator> {
 
 async function stage(): Promise<SourceStage> {
   const server = await resting();
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   let source: AgentApiSource | null = null;
   const turn = () => around?.openWork('s').turn ?? null;
   return {
@@ -50,7 +50,7 @@ describe('a source of the kind agentapi:', () => {
 
 describe('a message', () => {
   test('is typed trimmed, and answered in a turn that ends once the screen stands still', async () => {
-    const { server, say, turns, facts, lines } = await attached({}, await resting());
+    const { server, say, turns, facts, lines } = await startAgentApiSource({}, await resting());
     expect(await say('  Build it\n')).toEqual({ state: 'delivered' });
     expect(server.typed).toEqual(['Build it']);
     await settled(() => facts()?.state).toBe('busy');
@@ -64,7 +64,7 @@ describe('a message', () => {
   });
 
   test('waits while the agent works, and uses up no attempt', async () => {
-    const { server, say, turns } = await attached({}, await resting());
+    const { server, say, turns } = await startAgentApiSource({}, await resting());
     await say('one');
     server.says('Working');
     const [two, three] = [say('two'), say('three')];
@@ -81,7 +81,7 @@ describe('a message', () => {
   });
 
   test('waits when AgentAPI finds the screen moving, which the runner had not heard yet', async () => {
-    const { server, say, facts } = await attached({}, await resting());
+    const { server, say, facts } = await startAgentApiSource({}, await resting());
     await settled(() => facts()?.state).toBe('still');
     server.status = 'running';
     const saying = say('one');
@@ -95,7 +95,7 @@ describe('a message', () => {
   test('is not typed into a question that came up while it was being stored', async () => {
     const server = await resting();
     server.hasScreen = false;
-    const { say, facts } = await attached({}, server);
+    const { say, facts } = await startAgentApiSource({}, server);
     await settled(() => facts()?.state).toBe('still');
     server.screenNow('Run rm -r build? (y/n)');
     const saying = say('one');
@@ -107,7 +107,7 @@ describe('a message', () => {
   });
 
   test('that is empty is refused with a sentence', async () => {
-    const { server, say } = await attached({}, await resting());
+    const { server, say } = await startAgentApiSource({}, await resting());
     expect(await say(' \n ')).toEqual({ state: 'failed', reason: 'the message is empty' });
     expect(server.typed).toEqual([]);
   });
@@ -115,7 +115,7 @@ describe('a message', () => {
   test('is delivered once it is among the messages, though its POST is answered at the end of the turn', async () => {
     const server = await resting();
     server.transport = 'acp';
-    const { say, turns, facts } = await attached({ waits: { ...QUICK, pollMs: 30 } }, server);
+    const { say, turns, facts } = await startAgentApiSource({ waits: { ...QUICK, pollMs: 30 } }, server);
     expect(await say('Build it')).toEqual({ state: 'delivered' });
     server.says('Building');
     await settled(() => turns()[0]?.said).toBe('Building');
@@ -130,7 +130,7 @@ describe('a message', () => {
   test('that was being typed when the runner was killed is found again, and not typed twice', async () => {
     const server = await resting();
     server.transport = 'acp';
-    const before = await attached({}, server);
+    const before = await startAgentApiSource({}, server);
     await settled(() => before.facts()?.state).toBe('still');
     server.onMessage = () => {
       before.around.deafen();
@@ -138,9 +138,9 @@ describe('a message', () => {
     };
     void before.say('Build it');
     await settled(() => server.typed).toEqual(['Build it']);
-    const stored = new MemorySurroundings(undefined, before.around);
+    const stored = new MemorySourceContext(undefined, before.around);
     await before.source.close(0, 'killed');
-    const { source, turns } = await attached({}, server, stored);
+    const { source, turns } = await startAgentApiSource({}, server, stored);
     expect(await source.say(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
     server.replies('Built.');
     server.unlock();
@@ -150,9 +150,9 @@ describe('a message', () => {
 
   test('that had not reached the agent before a kill is typed by the next runner, once', async () => {
     const server = await resting();
-    const stored = new MemorySurroundings();
+    const stored = new MemorySourceContext();
     stored.stored.set('in-hand:s', '[{"messageId":"m1","text":"Build it"}]');
-    const { source } = await attached({}, server, stored);
+    const { source } = await startAgentApiSource({}, server, stored);
     await settled(() => server.typed).toEqual(['Build it']);
     expect(await source.say(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
     expect(server.typed).toEqual(['Build it']);
@@ -160,7 +160,7 @@ describe('a message', () => {
 
   test('waits for a server that is not there, and the page says so', async () => {
     const server = await resting();
-    const { say, facts, turns } = await attached({}, server);
+    const { say, facts, turns } = await startAgentApiSource({}, server);
     await settled(() => facts()?.state).toBe('still');
     await server.stop();
     const saying = say('one');
@@ -173,7 +173,7 @@ describe('a message', () => {
   });
 
   test('typed by somebody else begins a turn that names it', async () => {
-    const { server, turns, facts } = await attached({}, await resting());
+    const { server, turns, facts } = await startAgentApiSource({}, await resting());
     await settled(() => facts()?.state).toBe('still');
     await fetch(`${server.url}/message`, { method: 'POST', body: JSON.stringify({ content: 'hello', type: 'user' }) });
     server.replies('Hello.');
@@ -184,7 +184,7 @@ describe('a message', () => {
 
 describe('between runs', () => {
   test('what comes to the last message is a turn of the agent’s own, with the new words only', async () => {
-    const { server, say, turns } = await attached({}, await resting());
+    const { server, say, turns } = await startAgentApiSource({}, await resting());
     await say('Run the poll in the background');
     server.replies('It runs.\nI tell you when it ends.');
     await settled(() => turns()[0]?.end).toBe('success');
@@ -201,7 +201,7 @@ describe('between runs', () => {
   });
 
   test('a connection that ends is opened again, for ever, and what it replays is told once', async () => {
-    const { server, say, turns, lines } = await attached({}, await resting());
+    const { server, say, turns, lines } = await startAgentApiSource({}, await resting());
     await say('Build it');
     server.says('Building');
     for (let times = 0; times < 20; times += 1) {
@@ -217,21 +217,21 @@ describe('between runs', () => {
 
   test('what was said while nobody listened is told with the next connection', async () => {
     const server = await resting();
-    const first = await attached({}, server);
+    const first = await startAgentApiSource({}, server);
     await first.say('Run it');
     server.replies('It runs.');
     await settled(() => first.turns()[0]?.end).toBe('success');
-    const stored = new MemorySurroundings(undefined, first.around);
+    const stored = new MemorySourceContext(undefined, first.around);
     await first.source.close(0, 'stopped');
     server.replies('It runs.\nIt has ended.');
-    const { turns } = await attached({}, server, stored);
+    const { turns } = await startAgentApiSource({}, server, stored);
     await settled(() => turns()[1]?.end).toBe('success');
     expect(turns()[1]).toEqual({ kind: 'between-run', asked: [], said: 'It has ended.', end: 'success' });
   });
 
   test('a server that is lost fails the turn that was open, and is heard again once it is back', async () => {
     const server = await resting();
-    const { source, say, turns, lines, facts } = await attached({}, server);
+    const { source, say, turns, lines, facts } = await startAgentApiSource({}, server);
     await say('Build it');
     await server.stop();
     const reason = await source.reach();
@@ -248,7 +248,7 @@ describe('between runs', () => {
 
   test('a server whose stream of events is refused is polled, and answers in the turn that asked', async () => {
     const server = await resting();
-    const { say, turns, facts, lines } = await attached({}, server);
+    const { say, turns, facts, lines } = await startAgentApiSource({}, server);
     await settled(() => facts()?.state).toBe('still');
     server.hasEvents = false;
     server.cut();
@@ -273,7 +273,7 @@ describe('between runs', () => {
   test('a server that never gives a stream is polled from the start, and its past is told once', async () => {
     const server = await resting();
     server.hasEvents = false;
-    const { say, turns, lines } = await attached({}, server);
+    const { say, turns, lines } = await startAgentApiSource({}, server);
     expect(await say('Build it')).toEqual({ state: 'delivered' });
     server.replies('Built.');
     await settled(() => turns()[0]?.end).toBe('success');
@@ -284,7 +284,7 @@ describe('between runs', () => {
   test('a server that holds its lock for as long as a turn takes counts as reachable, deaf or not', async () => {
     const server = await resting();
     server.transport = 'acp';
-    const { source, say, turns, facts } = await attached({}, server);
+    const { source, say, turns, facts } = await startAgentApiSource({}, server);
     await settled(() => facts()?.state).toBe('still');
     server.hasEvents = false;
     server.cut();
@@ -301,7 +301,7 @@ describe('between runs', () => {
 
   test('a process that begins anew ends the turn of the old one, and its ids are others', async () => {
     const server = await resting();
-    const { say, turns, lines, facts } = await attached({}, server);
+    const { say, turns, lines, facts } = await startAgentApiSource({}, server);
     await say('one');
     server.says('Working');
     await settled(() => turns()[0]?.said).toBe('Working');
@@ -317,7 +317,7 @@ describe('between runs', () => {
   });
 
   test('errors of the terminal are told once, however often they are replayed', async () => {
-    const { server, lines, facts } = await attached({}, await resting());
+    const { server, lines, facts } = await startAgentApiSource({}, await resting());
     await settled(() => facts()?.state).toBe('still');
     server.fails('the API key is wrong');
     server.cut();
@@ -329,7 +329,7 @@ describe('between runs', () => {
   });
 
   test('garbage, an event of 10 MB and a frame without an end are survived', async () => {
-    const { server, say, turns, around } = await attached({}, await resting());
+    const { server, say, turns, around } = await startAgentApiSource({}, await resting());
     await say('Read it');
     server.write('event: message_update\ndata: {"id":"x"}\n\ndata: 7\n\nevent: y\ndata: nothing\n\n');
     server.says('x'.repeat(10 * 1024 * 1024));
@@ -345,7 +345,7 @@ describe('between runs', () => {
   test('a name that AgentAPI does not answer to is told with what to do', async () => {
     const server = await resting();
     server.allowsHost = false;
-    const { facts } = await attached({}, server);
+    const { facts } = await startAgentApiSource({}, server);
     await settled(() => facts()?.trouble).toContain('start it with --allowed-hosts 127.0.0.1:');
     server.allowsHost = true;
     await settled(() => facts()?.trouble).toBeUndefined();
@@ -360,7 +360,7 @@ describe('a choice on the screen', () => {
     ['3', 2, 'denied'],
   ])('is a request, and the answer %s is given by keys', async (optionId, index, outcome) => {
     const server = await resting();
-    const { say, requests, opened, choose, turns, lines } = await attached({}, server);
+    const { say, requests, opened, choose, turns, lines } = await startAgentApiSource({}, server);
     await say('Clean up');
     server.says('I clean up.');
     let chosen: number | null = null;
@@ -390,7 +390,7 @@ describe('a choice on the screen', () => {
 
   test('that the terminal asks no more is refused, and nothing is confirmed', async () => {
     const server = await resting();
-    const { say, requests, choose } = await attached({}, server);
+    const { say, requests, choose } = await startAgentApiSource({}, server);
     await say('Clean up');
     menu(server, 'Do you want to run rm -r build?', OPTIONS, () => {});
     server.still();
@@ -412,7 +412,7 @@ describe('a choice on the screen', () => {
   ])('is not given to another question with the same answers, %s', async (_how, hasScreen) => {
     const server = await resting();
     server.hasScreen = hasScreen;
-    const { say, requests, opened, choose } = await attached({}, server);
+    const { say, requests, opened, choose } = await startAgentApiSource({}, server);
     await say('Clean up');
     const asking = (command: string) => `${command}\n\n\nDo it? (y/n)`;
     if (hasScreen) server.shows(asking('rm -r build'));
@@ -428,7 +428,7 @@ describe('a choice on the screen', () => {
   test('is read off the last message where there is no stream of the screen', async () => {
     const server = await resting();
     server.hasScreen = false;
-    const { say, requests, choose } = await attached({}, server);
+    const { say, requests, choose } = await startAgentApiSource({}, server);
     await say('Install it');
     server.replies('Installing\nOverwrite? [y/N]');
     await settled(requests).toHaveLength(1);
@@ -440,7 +440,7 @@ describe('a choice on the screen', () => {
 });
 
 test('a turn is interrupted by Escape, and shown as broken off', async () => {
-  const { server, say, turns, interrupt, turn } = await attached({}, await resting());
+  const { server, say, turns, interrupt, turn } = await startAgentApiSource({}, await resting());
   expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing is running now' });
   await say('Build it');
   server.says('Building');

@@ -3,10 +3,10 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AgUiSource } from '@interlude/runner/sources/agui/agui-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { listening, message, SESSION, settled } from '../../support/agui-stage';
-import { AmbientServer, said, taskBegan, taskEnded } from '../../support/ambient-server';
+import { AmbientServer, ambientTaskEnded, ambientTaskStarted, said } from '@/tests/support/agui-stage';
+import { MemorySourceContext } from '@/tests/support/source-contract';
+import { message, SESSION, settled, startAgUiSource } from '../../support/agui-stage';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
-import { MemorySurroundings } from '../../support/source-surroundings';
 
 /** As fast as it is read, without end. */
 function pour(response: ServerResponse): void {
@@ -21,7 +21,7 @@ const S = { threadId: SESSION, runId: 'synthetic-1' };
 
 async function stage(): Promise<SourceStage> {
   const server = await AmbientServer.start();
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   const turn = () => around?.openWork(SESSION).turn ?? null;
   return {
     open(surroundings) {
@@ -52,7 +52,7 @@ describe('a source of the kind agui:', () => {
 
 describe('a message', () => {
   test('is posted with the conversation so far, and answered in the turn that names it', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     server.onRun = (run) => run.reply(`You said: ${run.input.messages.at(-1)?.content}`);
     expect(await say('one')).toEqual({ state: 'delivered' });
     expect(await say('two')).toEqual({ state: 'delivered' });
@@ -71,7 +71,7 @@ describe('a message', () => {
   });
 
   test('is posted behind an answer once, though the server names it otherwise in its snapshot', async () => {
-    const { server, say } = await listening();
+    const { server, say } = await startAgUiSource();
     const answer = { id: 'own-1', role: 'assistant', content: 'Yes.' };
     const calls = [{ id: 'c1', type: 'function', function: { name: 'x', arguments: '{}' } }];
     const messages = [answer, { id: 'own-2', role: 'assistant', content: '', toolCalls: calls }];
@@ -90,7 +90,7 @@ describe('a message', () => {
   });
 
   test('is posted alone to a server that keeps the conversation', async () => {
-    const { server, say } = await listening({ history: 'none' });
+    const { server, say } = await startAgUiSource({ history: 'none' });
     server.onRun = (run) => run.reply('Yes.');
     await say('one');
     await say('two');
@@ -98,7 +98,7 @@ describe('a message', () => {
   });
 
   test('waits while a run is under way, and is given in the order in which it came', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     await say('one');
     const [two, three] = [say('two'), say('three')];
     expect(server.inputs).toHaveLength(1);
@@ -113,7 +113,7 @@ describe('a message', () => {
   });
 
   test('waits for a server that is not there, for as long as it takes, and reaches it once', async () => {
-    const { server, say, trouble } = await listening();
+    const { server, say, trouble } = await startAgUiSource();
     await server.stop();
     const saying = say('one');
     await settled(trouble).toMatch(/A message is queued: the agent can’t be reached at http:.*ECONNREFUSED/);
@@ -125,7 +125,7 @@ describe('a message', () => {
   });
 
   test('is refused with the server’s own words', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     server.refusal = { status: 422, body: '{"detail":"messages: field required"}' };
     expect(await say('one')).toEqual({
       state: 'failed',
@@ -146,7 +146,7 @@ describe('a message', () => {
     await once(server, 'listening');
     onTestFinished(() => server.closeAllConnections());
     const place = `127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    const { say, trouble } = await listening({ url: `http://me:opensesame@${place}?key=opensesame` });
+    const { say, trouble } = await startAgUiSource({ url: `http://me:opensesame@${place}?key=opensesame` });
     const outcome = await say('one');
     expect(outcome.state).toBe('failed');
     expect(outcome.reason).toMatch(`http://${place} answered 500: <h1>Broken</h1>`);
@@ -156,7 +156,7 @@ describe('a message', () => {
   });
 
   test('is tried again while the server says that it is busy', async () => {
-    const { server, say, trouble } = await listening();
+    const { server, say, trouble } = await startAgUiSource();
     server.refusal = { status: 409, body: 'a run is under way' };
     const saying = say('one');
     await settled(trouble).toContain('answered 409: a run is under way');
@@ -166,13 +166,13 @@ describe('a message', () => {
   });
 
   test('whose fate nobody knows after a kill is not sent again', async () => {
-    const { server, around, source } = await listening();
+    const { server, around, source } = await startAgUiSource();
     server.refusal = { status: 503, body: '' };
     const stored = () => around.stored.get(`in-hand:${SESSION}`) ?? '';
     void source.say(message('m1', 'one'), false);
     await settled(stored).toContain('m1');
     // As it is on disk in the moment after the POST has left.
-    const after = new MemorySurroundings(undefined, around);
+    const after = new MemorySourceContext(undefined, around);
     after.stored.set(`in-hand:${SESSION}`, '[{"messageId":"m1","text":"one"}]');
     around.deafen();
     const next = new AgUiSource({
@@ -189,12 +189,12 @@ describe('a message', () => {
   });
 
   test('is answered by a turn that fails if its stream breaks, ends early, or ends in the middle of a frame', async () => {
-    const { server, say, turns, around } = await listening();
+    const { server, say, turns, around } = await startAgUiSource();
     for (const [at, broken] of (['cut', 'end', 'half'] as const).entries()) {
       await say(`${broken}`);
       const run = server.runs[at];
       run?.say({ type: 'RUN_STARTED', ...run.ids }, ...said(`a${at}`, 'Half', run.ids).slice(0, 2));
-      await settled(() => turns()[at]?.said).toEqual(['Half']);
+      await settled(() => turns()[at]?.ambientText).toEqual(['Half']);
       if (broken === 'half') run?.write('data: {"type":"TEXT_MESSAGE_CONTENT","messa');
       if (broken === 'cut') run?.cut();
       else run?.end();
@@ -207,7 +207,7 @@ describe('a message', () => {
   });
 
   test('may be answered by frames of 10 MB, and by garbage between good ones', async () => {
-    const { server, say, turns, around } = await listening();
+    const { server, say, turns, around } = await startAgUiSource();
     await say('Read it');
     const { run } = server;
     run?.say({ type: 'RUN_STARTED', ...run.ids });
@@ -216,7 +216,7 @@ describe('a message', () => {
     run?.say(...said('a1', 'y'.repeat(10 * 1024 * 1024), run.ids), { type: 'RUN_FINISHED', ...run.ids });
     run?.end();
     await settled(() => turns()[0]?.end).toBe('success');
-    expect(turns()[0]?.said.join('')).toHaveLength(10 * 1024 * 1024);
+    expect(turns()[0]?.ambientText.join('')).toHaveLength(10 * 1024 * 1024);
     expect(around.events).toContainEqual(
       expect.objectContaining({ name: 'agui:too-much', value: expect.objectContaining({ type: 'STATE_SNAPSHOT' }) }),
     );
@@ -238,7 +238,7 @@ describe('a run that is told on the stream of events', () => {
     ['JSON that names no run', 200, '{}'],
     ['an error of something in between', 504, 'upstream timed out'],
   ])('is accepted where its POST is answered with %s', async (_what, status, body) => {
-    const { server, say, turns, around } = await listening({ waits: { longestMs: 20, beginMs: 5_000 } });
+    const { server, say, turns, around } = await startAgUiSource({ waits: { longestMs: 20, beginMs: 5_000 } });
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status, body, isHeld: status === 504 };
     const saying = say('one');
@@ -255,7 +255,7 @@ describe('a run that is told on the stream of events', () => {
   });
 
   test('may not have arrived where its POST is answered with JSON and nothing is told', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status: 202, body: '{}' };
     expect(await say('one')).toMatchObject({
@@ -267,7 +267,7 @@ describe('a run that is told on the stream of events', () => {
   });
 
   test('is interrupted there', async () => {
-    const { server, say, turns, turn, interrupt } = await listening();
+    const { server, say, turns, turn, interrupt } = await startAgUiSource();
     await settled(() => server.listeners).toBe(1);
     server.canInterrupt = false;
     server.acceptance = { status: 202, body: '{}' };
@@ -281,7 +281,7 @@ describe('a run that is told on the stream of events', () => {
   });
 
   test('lets the next message go though its POST is never answered', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status: 200, body: '{}', isHeld: true };
     const saying = say('one');
@@ -297,8 +297,8 @@ describe('a run that is told on the stream of events', () => {
 
 describe('between runs', () => {
   test('what the agent does is heard before anybody has written, by one listener', async () => {
-    const { server, turns } = await listening();
-    server.between(taskEnded('t1', 'Poll exited with code 3'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' });
+    const { server, turns } = await startAgUiSource();
+    server.between(ambientTaskEnded('t1', 'Poll exited with code 3'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' });
     server.between(...said('a1', 'The poll has failed.', S), { type: 'RUN_FINISHED', ...S });
     await settled(() => turns()[0]?.end).toBe('success');
     expect(turns()).toEqual([
@@ -314,7 +314,7 @@ describe('between runs', () => {
   });
 
   test('a stream that breaks is opened again, for ever, and goes on with the turn that was open in it', async () => {
-    const { server, turns, trouble } = await listening();
+    const { server, turns, trouble } = await startAgUiSource();
     for (let times = 0; times < 40; times += 1) {
       await settled(() => server.listeners).toBe(1);
       server.cutListeners();
@@ -322,23 +322,23 @@ describe('between runs', () => {
     }
     await settled(() => server.listeners).toBe(1);
     server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r0' }, ...said('a1', 'It', S).slice(0, 2));
-    await settled(() => turns()[0]?.said).toEqual(['It']);
+    await settled(() => turns()[0]?.ambientText).toEqual(['It']);
     server.cutListeners();
     await settled(() => server.listeners).toBe(0);
     await settled(() => server.listeners).toBe(1);
     server.between(...said('a1', ' works', S).slice(1), { type: 'RUN_FINISHED', ...S });
     await settled(trouble).toBeUndefined();
-    await settled(() => turns().map(({ said: words, end }) => [words.join(''), end])).toEqual([
+    await settled(() => turns().map(({ ambientText: words, end }) => [words.join(''), end])).toEqual([
       ['It works', 'success'],
     ]);
     expect(server.mostListeners).toBe(1);
   });
 
   test('a stream that once worked and is missing is asked for again soon, and the transcript says what was not heard', async () => {
-    const { server, around, tasks, trouble } = await listening({ waits: { longestMs: 20, missingMs: 300_000 } });
+    const { server, around, tasks, trouble } = await startAgUiSource({ waits: { longestMs: 20, missingMs: 300_000 } });
     server.tasks = null;
     await settled(() => server.listeners).toBe(1);
-    server.between(taskBegan('t1', 'Poll'));
+    server.between(ambientTaskStarted('t1', 'Poll'));
     await settled(tasks).toEqual(['t1']);
     server.streams = 'none';
     server.cutListeners();
@@ -353,7 +353,7 @@ describe('between runs', () => {
   test('a server that gets its stream late is asked ever less often for it', async () => {
     const server = await AmbientServer.start();
     server.streams = 'none';
-    await listening({ waits: { longestMs: 20, missingMs: 300_000 } }, server);
+    await startAgUiSource({ waits: { longestMs: 20, missingMs: 300_000 } }, server);
     await settled(() => server.asked.filter((path) => path === 'GET /events').length).toBe(1);
     server.streams = 'thread';
     await settled(() => server.listeners).toBe(1);
@@ -362,7 +362,7 @@ describe('between runs', () => {
   test('a server without such a stream is named on the agent’s page, with the paths that were tried', async () => {
     const server = await AmbientServer.start();
     server.streams = 'none';
-    const { trouble } = await listening({}, server);
+    const { trouble } = await startAgUiSource({}, server);
     await settled(trouble).toContain(`no event stream at ${server.url}events/s or ${server.url}events (404)`);
     server.streams = 'all';
     await settled(trouble).toBeUndefined();
@@ -370,7 +370,7 @@ describe('between runs', () => {
   });
 
   test('a gateway that refuses the stream alone is no dead agent, and one that refuses all is', async () => {
-    const { server, source, say, trouble } = await listening();
+    const { server, source, say, trouble } = await startAgUiSource();
     server.gatewayStatus = { events: 503 };
     server.cutListeners();
     await settled(trouble).toContain('answered 503');
@@ -381,24 +381,28 @@ describe('between runs', () => {
   });
 
   test('a server that takes no connections and still speaks is not dead, until it falls silent', async () => {
-    const { server, source, say, turns } = await listening();
+    const { server, source, say, turns } = await startAgUiSource();
     expect(await say('one')).toEqual({ state: 'delivered' });
     server.drain();
     expect(await source.reach()).toMatch(/ECONNREFUSED$/);
     server.run?.say({ type: 'RUN_STARTED', ...server.run.ids }, ...said('m', 'Still here.', server.run.ids));
-    await settled(() => turns()[0]?.said).toEqual(['Still here.']);
+    await settled(() => turns()[0]?.ambientText).toEqual(['Still here.']);
     expect(await source.reach()).toBeNull();
     expect(await source.reach()).toMatch(/ECONNREFUSED$/);
   });
 
   test('what a server replays to the next runner is not told again', async () => {
-    const { server, around, source } = await listening();
-    const all = [taskBegan('t1', 'Poll'), taskEnded('t1'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' }];
+    const { server, around, source } = await startAgUiSource();
+    const all = [
+      ambientTaskStarted('t1', 'Poll'),
+      ambientTaskEnded('t1'),
+      { type: 'RUN_STARTED', ...S, parentRunId: 'r0' },
+    ];
     await settled(() => server.listeners).toBe(1);
     server.between(...all, ...said('a1', 'Polled', S), { type: 'RUN_FINISHED', ...S });
     server.between({ type: 'RUN_STARTED', ...S, runId: 'open' }, ...said('a2', 'Half', S).slice(0, 1));
     await settled(() => around.openWork(SESSION).turn?.runId).toBe('open');
-    const after = new MemorySurroundings(undefined, around);
+    const after = new MemorySourceContext(undefined, around);
     around.deafen();
     await source.close(0, 'killed');
     await settled(() => server.listeners).toBe(0);
@@ -429,12 +433,12 @@ describe('between runs', () => {
   });
 
   test('a stream that the next runner can’t open at once leaves a notice', async () => {
-    const { server, around, source } = await listening();
+    const { server, around, source } = await startAgUiSource();
     server.between({ type: 'RUN_STARTED', ...S }, { type: 'RUN_FINISHED', ...S });
     await settled(() => around.stored.get(`agui-ended:${SESSION}`)).toContain(S.runId);
     await source.close(0, 'ended');
     server.streams = 'none';
-    const after = new MemorySurroundings(undefined, around);
+    const after = new MemorySourceContext(undefined, around);
     const next = new AgUiSource({
       ...{ context: after, url: server.url, sessionId: SESSION, history: 'all', headers: {}, random: () => 0 },
       waits: { longestMs: 20, missingMs: 20 },
@@ -447,25 +451,25 @@ describe('between runs', () => {
   });
 
   test('a path of its own is read, where one was named', async () => {
-    const { server } = await listening({ eventsPath: '/events/{threadId}' });
+    const { server } = await startAgUiSource({ eventsPath: '/events/{threadId}' });
     await settled(() => server.asked).toContain('GET /events/s');
   });
 
   test('of a stream of all threads only its own is told', async () => {
     const server = await AmbientServer.start();
     server.streams = 'all';
-    const { turns } = await listening({}, server);
+    const { turns } = await startAgUiSource({}, server);
     const other = { threadId: 'other', runId: 'x' };
     server.between({ type: 'RUN_STARTED', ...other }, ...said('a0', 'No', other), { type: 'RUN_FINISHED', ...other });
     server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r' }, ...said('a1', 'Yes', S), {
       type: 'RUN_FINISHED',
       ...S,
     });
-    await settled(() => turns().map((turn) => turn.said[0])).toEqual(['Yes']);
+    await settled(() => turns().map((turn) => turn.ambientText[0])).toEqual(['Yes']);
   });
 
   test('a turn of the agent’s own that begins while a person’s runs is told behind it', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     await say('one');
     const { run } = server;
     run?.say({ type: 'RUN_STARTED', ...run.ids });
@@ -475,7 +479,7 @@ describe('between runs', () => {
     });
     run?.say(...said('a2', 'Answer', run.ids), { type: 'RUN_FINISHED', ...run.ids });
     run?.end();
-    await settled(() => turns().map((turn) => [turn.kind, turn.said[0], turn.end])).toEqual([
+    await settled(() => turns().map((turn) => [turn.kind, turn.ambientText[0], turn.end])).toEqual([
       ['user', 'Answer', 'success'],
       ['between-run', 'Meanwhile', 'success'],
     ]);
@@ -484,7 +488,7 @@ describe('between runs', () => {
 
 describe('a turn', () => {
   test('is interrupted where the server runs it, and else by its stream', async () => {
-    const { server, say, turns, interrupt, turn } = await listening();
+    const { server, say, turns, interrupt, turn } = await startAgUiSource();
     await say('one');
     await settled(turn).not.toBeNull();
     expect(await interrupt('another')).toMatchObject({ state: 'failed' });
@@ -501,7 +505,7 @@ describe('a turn', () => {
   });
 
   test('is cut off when the runner ends, once its time is over', async () => {
-    const { source, say, turns, around } = await listening();
+    const { source, say, turns, around } = await startAgUiSource();
     await say('one');
     await source.close(0, 'the runner was stopped');
     expect(turns()[0]?.end).toBe('cancelled');
@@ -511,9 +515,13 @@ describe('a turn', () => {
 
 describe('a task', () => {
   test('is stopped where the server can, and settled by its list', async () => {
-    const { server, say, stop, tasks } = await listening();
+    const { server, say, stop, tasks } = await startAgUiSource();
     await say('one');
-    server.run?.say({ type: 'RUN_STARTED', ...server.run.ids }, taskBegan('t1', 'Poll'), taskBegan('t2', 'Build'));
+    server.run?.say(
+      { type: 'RUN_STARTED', ...server.run.ids },
+      ambientTaskStarted('t1', 'Poll'),
+      ambientTaskStarted('t2', 'Build'),
+    );
     await settled(tasks).toEqual(['t1', 't2']);
     server.tasks = [
       { task_id: 't1', status: 'stopped' },
@@ -528,12 +536,12 @@ describe('a task', () => {
   });
 
   test('that ended while the runner was away is settled at its start', async () => {
-    const { server, say, around, tasks, source } = await listening();
+    const { server, say, around, tasks, source } = await startAgUiSource();
     await say('one');
-    server.run?.say(taskBegan('t1', 'Poll'));
+    server.run?.say(ambientTaskStarted('t1', 'Poll'));
     await settled(tasks).toEqual(['t1']);
     server.tasks = [{ task_id: 't1', status: 'failed', summary: 'exit code 3' }];
-    const after = new MemorySurroundings(undefined, around);
+    const after = new MemorySourceContext(undefined, around);
     around.deafen();
     await source.close(0, 'killed');
     const next = new AgUiSource({
@@ -566,7 +574,7 @@ describe('a question', () => {
   };
 
   test('with which a run has ended is answered by the result of its call', async () => {
-    const { server, say, requests, reply } = await listening();
+    const { server, say, requests, reply } = await startAgUiSource();
     await say('one');
     ask(server.run);
     await settled(requests).toEqual(['q1']);
@@ -581,7 +589,7 @@ describe('a question', () => {
   });
 
   test('is answered by the next message as well, which its turn names', async () => {
-    const { server, say, requests, turns } = await listening();
+    const { server, say, requests, turns } = await startAgUiSource();
     await say('one');
     ask(server.run);
     await settled(requests).toEqual(['q1']);
@@ -593,7 +601,7 @@ describe('a question', () => {
   });
 
   test('that is an interrupt is answered by a resume, and messages wait for that', async () => {
-    const { server, say, requests, allow, turns } = await listening();
+    const { server, say, requests, allow, turns } = await startAgUiSource();
     await say('one');
     const { run } = server;
     const call = { toolCallId: 'c1' };

@@ -7,10 +7,10 @@ import type { CommandOf } from '@interlude/runner/host/source';
 import { kind } from '@interlude/runner/sources/opencode/kind';
 import { OpencodeSource, type OpencodeSourceOptions } from '@interlude/runner/sources/opencode/opencode-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { MemorySourceContext } from '@/tests/support/source-contract';
 import { OpencodeStandIn } from '../../support/opencode-server';
-import { toldInLines } from '../../support/recorded';
+import { eventLines } from '../../support/recordings';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
-import { MemorySurroundings } from '../../support/source-surroundings';
 
 const poll = (look: () => unknown) => expect.poll(look, { interval: 10 });
 const of = (server: OpencodeStandIn, path: string) => server.asked.filter((one) => one.path === path);
@@ -20,7 +20,7 @@ async function stage(): Promise<SourceStage & { server: OpencodeStandIn }> {
   await server.start();
   onTestFinished(() => server.kill());
   const session = server.session();
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   let answer = { parent: '', message: '' };
   return {
     server,
@@ -49,7 +49,7 @@ async function stage(): Promise<SourceStage & { server: OpencodeStandIn }> {
   };
 }
 
-function open(server: OpencodeStandIn, surroundings: MemorySurroundings, more: Partial<OpencodeSourceOptions> = {}) {
+function open(server: OpencodeStandIn, surroundings: MemorySourceContext, more: Partial<OpencodeSourceOptions> = {}) {
   let runs = 0;
   const address = { url: server.url, user: 'opencode', password: null };
   return OpencodeSource.open({
@@ -71,21 +71,21 @@ async function following(more: Partial<OpencodeSourceOptions> = {}) {
   await server.start();
   onTestFinished(() => server.kill().catch(() => undefined));
   const session = server.session();
-  let around = new MemorySurroundings();
+  let around = new MemorySourceContext();
   let source = await connect();
   return {
     server,
     session,
     source: () => source,
     around: () => around,
-    text: () => toldInLines(around.told.filter((one) => one.sessionId === session)),
+    text: () => eventLines(around.told.filter((one) => one.sessionId === session)),
     isConnected: () => poll(() => server.readers).toBe(1),
     /** As kill -9 does it. */
     async killed() {
       around.deafen();
       const before = source;
       await before.close();
-      around = new MemorySurroundings(undefined, around);
+      around = new MemorySourceContext(undefined, around);
       source = await connect();
     },
   };
@@ -99,13 +99,13 @@ async function following(more: Partial<OpencodeSourceOptions> = {}) {
   }
 }
 
-const turnsIn = (around: MemorySurroundings) =>
+const turnsIn = (around: MemorySourceContext) =>
   around.events.flatMap(({ type, runId, outcome, message }) =>
     type === 'RUN_STARTED' || type === 'RUN_FINISHED' || type === 'RUN_ERROR'
       ? [[type, runId, (outcome as { type?: string } | undefined)?.type ?? message ?? '']]
       : [],
   );
-const textsIn = (around: MemorySurroundings) => {
+const textsIn = (around: MemorySourceContext) => {
   const texts = new Map<string, string>();
   for (const { type, messageId, delta, metadata } of around.events) {
     if (type !== 'TEXT_MESSAGE_CONTENT') continue;
@@ -257,7 +257,7 @@ describe('a server that does not answer', () => {
     onTestFinished(() => server.kill());
     server.isMute = true;
     const session = server.session();
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     const source = await open(server, around);
     await source.start();
     onTestFinished(() => source.close());
@@ -272,7 +272,7 @@ describe('a server that does not answer', () => {
     await server.start();
     onTestFinished(() => server.kill());
     server.streamStatus = 504;
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     const lines: string[] = [];
     const source = await open(server, Object.assign(around, { log: (_: string, line: string) => lines.push(line) }));
     await source.start();
@@ -287,7 +287,7 @@ describe('a server that does not answer', () => {
     onTestFinished(() => server.kill());
     server.password = 'right';
     const session = server.session();
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     const lines: string[] = [];
     const source = await open(server, Object.assign(around, { log: (_: string, line: string) => lines.push(line) }));
     await source.start();
@@ -455,7 +455,7 @@ test('a recording of it is told as it was live', async () => {
   await source().answer(decision(around(), session, id, { behavior: 'allow', optionId: 'always' }));
   await poll(() => around().openWork(session).requests).toEqual([]);
   const adapter = new OpencodeAdapter({ sessionOf: (root) => root, newRunId: () => 'r' });
-  const played = toldInLines(frames.flatMap((frame) => adapter.read(frame, Date.now())));
+  const played = eventLines(frames.flatMap((frame) => adapter.read(frame, Date.now())));
   // Which text answers whom is said where it is handed over.
   expect(played).toBe(text().replaceAll(/ \{"replyTo":.*\}$/gm, ''));
 });
@@ -499,7 +499,7 @@ describe('which sessions are followed', () => {
 });
 
 /** What the server adds to an answer: that it is meant for this very request. */
-function signed(around: MemorySurroundings, sessionId: string, requestId: string) {
+function signed(around: MemorySourceContext, sessionId: string, requestId: string) {
   const opened = around.events.findLast(
     ({ name, value }) => name === 'request:opened' && fieldsOf(value).request_id === requestId,
   );
@@ -510,7 +510,7 @@ function signed(around: MemorySurroundings, sessionId: string, requestId: string
 }
 
 function decision(
-  around: MemorySurroundings,
+  around: MemorySourceContext,
   sessionId: string,
   requestId: string,
   said: { behavior: 'allow' | 'deny'; optionId: string; message?: string },

@@ -3,13 +3,13 @@ import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
 import { spawnAppServer } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { expect, onTestFinished, test } from 'vitest';
+import { MemorySourceContext } from '@/tests/support/source-contract';
 import { PlayedAcpAgent } from '../../support/acp-agent';
 import { CodexAppServer } from '../../support/codex-app-server';
-import { MemorySurroundings } from '../../support/source-surroundings';
 
 function keepingReasons() {
   const reasons: string[] = [];
-  const around = Object.assign(new MemorySurroundings(), { gaveUp: (why: string) => void reasons.push(why) });
+  const around = Object.assign(new MemorySourceContext(), { gaveUp: (why: string) => void reasons.push(why) });
   return { around, reasons };
 }
 

@@ -7,9 +7,9 @@ import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import { readOn } from '@interlude/runner/sources/hooks/transcript-files';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { readTerminalRecording, type TerminalStep, writeLine } from '@/tests/support/recordings';
 import { PlayedTerminal } from '../../support/played-terminal';
 import { tempDir } from '../../support/temp-dir';
-import { readTerminalRecording, type TerminalStep, writeLine } from '../../support/terminal-recording';
 
 let home: string;
 let steps: TerminalStep[];
