@@ -79,7 +79,7 @@ const RULES: readonly Rule[] = [
   },
   {
     rule: 'an agent that is busy or away uses up no attempt',
-    keptBy: ['tests/property/commands.test.ts: are acted on once each and none is lost'],
+    keptBy: ['tests/property/commands.test.ts: take effect exactly once with disconnects, restarts and waits at any time'],
   },
   {
     rule: 'a task has one end for each of its runs',
