@@ -11,7 +11,7 @@ import {
   pinnedOf,
 } from '../support/agent-pages';
 import { LogWriter } from '../support/log-writer';
-import { EVIL, expectShownVerbatim } from '../support/permission-card';
+import { expectShownVerbatim, HOSTILE_COMMAND } from '../support/permission-card';
 import { pressUntil } from '../support/press';
 import { message } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -26,10 +26,10 @@ afterAll(async () => {
 });
 
 test.each([
-  ['an escape', `${EVIL} #\u001b[2K\u001b[1Gls -la src/`, '⟨ESC⟩'],
-  ['an operating system command', `\u001b]0;${EVIL}\u0007ls -la src/`, '⟨ESC⟩'],
-  ['its 8-bit form', `\u009d${EVIL}\u009cls -la src/`, '⟨OSC⟩'],
-  ['marks of direction', `ls \u202e\u2066${EVIL}\u2069\u2066`, '⟨RLO⟩'],
+  ['an escape', `${HOSTILE_COMMAND} #\u001b[2K\u001b[1Gls -la src/`, '⟨ESC⟩'],
+  ['an operating system command', `\u001b]0;${HOSTILE_COMMAND}\u0007ls -la src/`, '⟨ESC⟩'],
+  ['its 8-bit form', `\u009d${HOSTILE_COMMAND}\u009cls -la src/`, '⟨OSC⟩'],
+  ['marks of direction', `ls \u202e\u2066${HOSTILE_COMMAND}\u2069\u2066`, '⟨RLO⟩'],
 ])('command is shown as it runs when it has %s', async (what, command, sign) => {
   await expectShownVerbatim(it, `shown-all-disguised by ${what}`, command, sign);
 });

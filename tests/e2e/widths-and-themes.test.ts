@@ -3,7 +3,7 @@ import { EventWriter } from '../support/event-writer';
 import { horizontalOverflows, WIDE_MESSAGE } from '../support/tables';
 import { live, transcriptOf } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
-import { forgetChoices, perFile, visit } from '../support/visit';
+import { clearSettings, perFile, visit } from '../support/visit';
 
 const AGENT = `widths-${'w'.repeat(190)}`;
 
@@ -64,6 +64,6 @@ test('a chosen theme survives a reload, whatever the system prefers', async () =
   await live(page);
   await page.getByRole('button', { name: 'Theme: dark. Change to system' }).click();
   await page.locator('html.light').waitFor();
-  await page.evaluate(forgetChoices);
+  await page.evaluate(clearSettings);
   await page.close();
 });

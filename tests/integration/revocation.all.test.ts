@@ -9,9 +9,9 @@ import {
   ENDINGS,
   ENDINGS_OF_PEOPLE,
   endConnections,
-  endsOf,
+  expectedEnds,
   openPlace,
-  stageOf,
+  startStage,
   untilRefused,
 } from '../support/open-connections';
 import { expectWithin, resolvesWithin, slowdown } from '../support/timing';
@@ -39,11 +39,13 @@ describe.each([
   });
 
   test.each(Object.entries(ENDINGS_OF_PEOPLE))('ends an operator’s connections once %s', async (_ending, ending) => {
-    expect(await endConnections(await openPlace(isSecond), ending, 'operator', inTime)).toEqual(endsOf('operator'));
+    expect(await endConnections(await openPlace(isSecond), ending, 'operator', inTime)).toEqual(
+      expectedEnds('operator'),
+    );
   });
 
   test.each(Object.entries(ENDINGS))('ends a runner’s connections once %s', async (_ending, ending) => {
-    expect(await endConnections(await openPlace(isSecond), ending, 'runner', inTime)).toEqual(endsOf('runner'));
+    expect(await endConnections(await openPlace(isSecond), ending, 'runner', inTime)).toEqual(expectedEnds('runner'));
   });
 
   test('knows that a person has another role', async () => {
@@ -53,7 +55,7 @@ describe.each([
 });
 
 test('a server in another process ends the connections of a revoked credential within two seconds', async () => {
-  const first = await stageOf();
+  const first = await startStage();
   const child = startTypescript('tests/support/api-process.ts', [], {
     env: { ...process.env, INTERLUDE_TOKEN: secretOf(first.owner), INTERLUDE_DATA_DIR: first.dataDir },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -72,7 +74,7 @@ test('a server in another process ends the connections of a revoked credential w
 });
 
 test('credentials are answered with 503 while the database does not answer, and let in again afterwards', async () => {
-  await expectUnavailable(await stageOf(), () => new Promise(() => {}));
+  await expectUnavailable(await startStage(), () => new Promise(() => {}));
 });
 
 describe('with very many credentials', () => {
@@ -93,7 +95,7 @@ describe('with very many credentials', () => {
   }
 
   test('each of 10,000 is known, and ended within two seconds', async () => {
-    const stage = await stageOf();
+    const stage = await startStage();
     const all = await many(stage, 10_000);
     for (const headers of all) expect(await stage.status('/me', { as: headers })).toBe(200);
     const stream = await stage.stream('/stream?topic=fleet', all[5_000] as Headers);
@@ -106,7 +108,7 @@ describe('with very many credentials', () => {
   });
 
   test('a stream ends within two seconds of its expiry, however many strangers came since', async () => {
-    const stage = await stageOf();
+    const stage = await startStage();
     const expiresAt = Date.now() + 8_000;
     const { secret } = await stage.credential({ kind: 'embed', expiresAt });
     const stream = await stage.stream('/stream?topic=fleet', bearer(secret));

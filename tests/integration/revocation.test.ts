@@ -3,17 +3,17 @@ import { type AccessStage, bearer, expectUnavailable, fillAudit } from '../suppo
 import { busyAgent } from '../support/busy-agent';
 import type { FrameReader } from '../support/frames';
 import {
+  COMPLETE,
   CONNECTIONS,
-  CUT,
   demotedPerson,
   ENDINGS_OF_PEOPLE,
   endConnections,
-  endsOf,
+  expectedEnds,
   openPlace,
   readSlowly,
-  stageOf,
+  startStage,
+  TRUNCATED,
   untilRefused,
-  WHOLE,
 } from '../support/open-connections';
 
 afterEach(() => void vi.restoreAllMocks());
@@ -36,7 +36,7 @@ async function expectOpen(
 
 describe('a credential', () => {
   test.each(Object.entries(ENDINGS_OF_PEOPLE))('is refused once %s', async (_, ending) => {
-    const stage = await stageOf();
+    const stage = await startStage();
     await busyAgent(stage, 'a');
     const { headers, end } = await ending(stage, 'operator');
     expect(await stage.status('/sessions', { as: headers })).toBe(200);
@@ -52,7 +52,7 @@ describe('a credential', () => {
     ['operator', 'another server on the same file', true],
     ['runner', 'another server on the same file', true],
   ] as const)('of the role %s ends its connections at %s when it is revoked', async (holder, _, isSecond) => {
-    expect(await endConnections(await openPlace(isSecond), revoked, holder)).toEqual(endsOf(holder));
+    expect(await endConnections(await openPlace(isSecond), revoked, holder)).toEqual(expectedEnds(holder));
   });
 });
 
@@ -67,7 +67,7 @@ describe('a person who becomes a viewer', () => {
     const watched = await here.stream(`/stream?topic=session:${busy.sessionId}`, headers);
     await watched.frame('up-to-date');
     await end();
-    expect([await exported(), await answered?.()]).toEqual([CUT, WHOLE]);
+    expect([await exported(), await answered?.()]).toEqual([TRUNCATED, COMPLETE]);
     await expectOpen(here, watched, { agentId: busy.agentId, sessionId: busy.sessionId });
   });
 
@@ -106,8 +106,8 @@ describe('by the clock', () => {
 
   test('a sign-in that nobody uses ends after its time, and one that is used does not', async () => {
     const clock = movable();
-    const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
-    const second = await stageOf({ dataDir: stage.dataDir, env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
+    const stage = await startStage({ env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
+    const second = await startStage({ dataDir: stage.dataDir, env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
     const [browser, unused] = [await stage.browser(), await stage.browser()];
     const used = { ...browser, 'x-interlude-page': 'used' };
     for (let hours = 0; hours < 3; hours += 1) {
@@ -122,7 +122,7 @@ describe('by the clock', () => {
 
   test('a sign-in whose page nobody uses ends, with its stream', async () => {
     const clock = movable();
-    const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
+    const stage = await startStage({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     await stream.frame('up-to-date');
@@ -143,8 +143,8 @@ describe('by the clock', () => {
   test('a stream here goes on while its sign-in is used at another server', async () => {
     const clock = movable();
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
-    const stage = await stageOf({ env });
-    const second = await stageOf({ dataDir: stage.dataDir, env });
+    const stage = await startStage({ env });
+    const second = await startStage({ dataDir: stage.dataDir, env });
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     await stream.frame('up-to-date');
@@ -157,7 +157,7 @@ describe('by the clock', () => {
 
   test('a sign-in on this machine ends 30 days after it began, however much it is used', async () => {
     const clock = movable();
-    const stage = await stageOf();
+    const stage = await startStage();
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     for (let days = 5; days < 30; days += 5) {
@@ -172,7 +172,7 @@ describe('by the clock', () => {
 
   test('a clock set back locks nobody out, and lets nobody in again who was told that it is over', async () => {
     const clock = movable();
-    const stage = await stageOf();
+    const stage = await startStage();
     const person = await stage.browser();
     const embed = bearer((await stage.credential({ kind: 'embed', expiresAt: Date.now() + HOUR_MS })).secret);
     expect([await stage.status('/me', { as: person }), await stage.status('/me', { as: embed })]).toEqual([200, 200]);
@@ -187,7 +187,7 @@ describe('by the clock', () => {
 
   test('a clock that runs ahead for a moment ends no sign-in for good', async () => {
     const clock = movable();
-    const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
+    const stage = await startStage({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     expect(await stage.status('/me', { as: person })).toBe(200);
     clock.by(5 * HOUR_MS);
@@ -199,8 +199,8 @@ describe('by the clock', () => {
   test('a sign-in that is used at another server is known here, however long ago it was used here', async () => {
     const clock = movable();
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
-    const stage = await stageOf({ env });
-    const second = await stageOf({ dataDir: stage.dataDir, env });
+    const stage = await startStage({ env });
+    const second = await startStage({ dataDir: stage.dataDir, env });
     const person = { ...(await stage.browser()), 'x-interlude-page': 'used' };
     expect(await second.status('/me', { as: person })).toBe(200);
     clock.passes(HOUR_MS / 2);
@@ -221,7 +221,7 @@ describe('by the clock', () => {
 
   test('a code is good for five minutes', async () => {
     const clock = movable();
-    const stage = await stageOf();
+    const stage = await startStage();
     const [soon, late] = [await stage.code(), await stage.code()];
     clock.passes(4 * 60_000);
     expect((await stage.send(`/sign-in?token=${soon}`, { as: {} })).headers.get('location')).toBe('/');
@@ -236,8 +236,8 @@ describe('by the clock', () => {
 
 describe('a code', () => {
   test('lets in one, of many that come at once, at two servers', async () => {
-    const first = await stageOf();
-    const second = await stageOf({ dataDir: first.dataDir });
+    const first = await startStage();
+    const second = await startStage({ dataDir: first.dataDir });
     const code = await first.code();
     const all = await Promise.all(
       Array.from({ length: 20 }, (_, at) => (at % 2 ? first : second).send(`/sign-in?token=${code}`, { as: {} })),
@@ -249,7 +249,7 @@ describe('a code', () => {
   });
 
   test('opens nothing by itself', async () => {
-    const stage = await stageOf();
+    const stage = await startStage();
     const code = await stage.code();
     expect(await stage.status('/me', { as: bearer(code) })).toBe(401);
     const cookie = { cookie: `interlude=${code}`, 'sec-fetch-site': 'same-origin' };
@@ -259,7 +259,7 @@ describe('a code', () => {
   });
 
   test('that is revoked is worthless', async () => {
-    const stage = await stageOf();
+    const stage = await startStage();
     const code = await stage.code();
     const { rows } = await stage.parts.database.reader.execute("SELECT id FROM credentials WHERE kind = 'code'");
     await stage.ask(`/credentials/${rows[0]?.id}`, { method: 'DELETE' });
@@ -269,5 +269,5 @@ describe('a code', () => {
 
 test('credentials are answered with 503 while the database fails, and let in again afterwards', async () => {
   const failure = Object.assign(new Error('SQLITE_IOERR: disk I/O error'), { code: 'SQLITE_IOERR' });
-  await expectUnavailable(await stageOf(), () => Promise.reject(failure));
+  await expectUnavailable(await startStage(), () => Promise.reject(failure));
 });

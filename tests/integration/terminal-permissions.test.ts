@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { AgentDetail, RequestItem } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
-import { playedTerminals } from '../support/terminal-companion';
+import { scriptedTerminals } from '../support/terminal-companion';
 
 /** Permissions, questions and plans of a terminal, answered in the dashboard through the hook that waits. */
 
-const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
+const { atWork, read, turnsOf, texts, post, eventually } = scriptedTerminals();
 
 /** A call as the transcript has it, and its input as the hook has it, if that differs. */
 interface AskedCall {

@@ -7,13 +7,13 @@ import { type InProcessTarget, inProcessTarget, record, sendEvents } from '../su
 /** No accepted record may make a later request, sweep or page fail, whether by a lone surrogate or any number. */
 const T0 = 1_795_170_000_000;
 let target: InProcessTarget;
-let said: ReturnType<typeof vi.spyOn>;
+let errors: ReturnType<typeof vi.spyOn>;
 afterEach(async () => {
   vi.restoreAllMocks();
   await target.close();
 });
 async function open(): Promise<void> {
-  said = vi.spyOn(console, 'error').mockImplementation(() => {});
+  errors = vi.spyOn(console, 'error').mockImplementation(() => {});
   target = await inProcessTarget(() => T0);
 }
 
@@ -133,7 +133,7 @@ async function sendAll(leaf: (one: unknown) => unknown[], keys: (key: string) =>
 }
 
 /** Database errors, which would hide a record in quarantine. */
-const unexpected = () => said.mock.calls.map((call: unknown[]) => String(call[0]));
+const unexpected = () => errors.mock.calls.map((call: unknown[]) => String(call[0]));
 
 describe('reads and sweeps succeed before and after a restart with', () => {
   it('a lone surrogate in every string and key', async () => {

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
 /** Start configuration of a real ACP agent with an isolated home and a scripted model. */
-export interface RealAgent {
+interface RealAgent {
   /** Folder in INTERLUDE_TEST_AGENTS_DIR. */
   folder: string;
   /** Path in that folder's node_modules. */

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const RUNTIME = '<runtime>';
 
 /** The handlers bundled into one file for a workers host. */
-export interface WorkerBundle {
+interface WorkerBundle {
   code: Uint8Array;
   /** Imports of Node modules, as `file imports node:fs`. */
   nodeImports: string[];

@@ -4,7 +4,7 @@ import type { InboxList } from '@interlude/protocol/inbox';
 import type { ParkedList } from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
 import type { Method } from '@/lib/server/routes';
-import { type AccessStage, bearer, type Headers, type Sent } from './access-stage';
+import { type AccessStage, bearer, type Headers, type RequestOptions } from './access-stage';
 import type { LiveServer } from './live-server';
 
 /** Ids of one row of every kind that an agent has. */
@@ -93,16 +93,11 @@ export function missingIds(): BusyAgent {
   };
 }
 
-/** Requests a log level, a second kind of command. */
-export function setLogLevel(stage: AccessStage, agentId: string): Promise<CommandAnswer> {
-  return stage.ask(`/agents/${agentId}/log-level`, { method: 'PUT', body: { level: 'debug' } });
-}
-
 /** Requests a live server's API as its owner. @throws Error unless the response is 2xx */
 export async function requestLive<Model>(
   server: Pick<LiveServer, 'url' | 'token'>,
   path: string,
-  { method = 'GET', body, headers = {} }: Sent = {},
+  { method = 'GET', body, headers = {} }: RequestOptions = {},
 ): Promise<Model> {
   const isRaw = body === undefined || body instanceof Uint8Array;
   const type: Headers = isRaw ? {} : { 'content-type': 'application/json' };

@@ -25,7 +25,7 @@ export interface ClaudeStage {
   problems(): string[];
 }
 
-export function quick(blocks: Parameters<typeof step>[0], options: Parameters<typeof step>[1] = {}): Step {
+export function quickStep(blocks: Parameters<typeof step>[0], options: Parameters<typeof step>[1] = {}): Step {
   return step(blocks, { wait: 60, pace: 4_000, ...options });
 }
 
@@ -76,7 +76,7 @@ export async function claudeStage(server: LiveServer, script: ModelScript): Prom
 }
 
 /** An isolated project, home and scripted model for one Claude Code. */
-export interface ClaudeHome {
+interface ClaudeHome {
   /** The project folder. */
   cwd: string;
   /** Claude Code's configuration folder (settings and transcripts). */

@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { AppServer, connectSocket } from '@interlude/runner/sources/codex/app-server';
 import { onTestFinished } from 'vitest';
-import { type CodexAsked, type CodexReply, startCodexModel } from './acp-model';
+import { type CodexInput, type CodexReply, startCodexModel } from './acp-model';
 import { type CliEnd, type CliRun, runShell, startCli } from './cli';
 import { Operator } from './operator';
 import { tempDir } from './temp-dir';
@@ -15,7 +15,7 @@ import { tempDir } from './temp-dir';
 export const CODEX = join(process.env.INTERLUDE_TEST_AGENTS_DIR ?? '', 'codex', 'node_modules', '.bin', 'codex');
 
 /** The real Codex on the real runner, with an isolated project and home and a scripted model. */
-export interface CodexStage {
+interface CodexStage {
   agentId: string;
   sessionId: string;
   /** The project folder. */
@@ -39,7 +39,7 @@ export interface CodexStage {
 
 export async function codexStage(
   server: { url: string; token: string },
-  script: (asked: CodexAsked) => CodexReply,
+  script: (asked: CodexInput) => CodexReply,
   more: Record<string, string> = {},
 ): Promise<CodexStage> {
   const home = await tempDir();

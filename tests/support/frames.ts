@@ -74,17 +74,17 @@ export class FrameReader {
         if (done) break;
         this.chunkCount += 1;
         parser.feed(decoder.decode(value, { stream: true }));
-        this.#tell();
+        this.#notify();
       }
     } catch (error) {
       this.#failure = error;
     }
     this.#isOver = true;
     FrameReader.#open.delete(this);
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const tell of this.#waiters) tell();
     this.#waiters.clear();
   }

@@ -24,7 +24,7 @@ export function missingOpencode(): string | null {
 }
 
 /** The real OpenCode with an isolated project and home and a scripted model, and the real runner. */
-export interface OpencodeStage {
+interface OpencodeStage {
   sessionId: string;
   operator: Operator;
   /** Starts a runner, or restarts one after a kill. Resolves when it follows OpenCode. */

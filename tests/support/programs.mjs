@@ -62,7 +62,7 @@ export function debianProgram(name) {
 }
 
 /** True if Debian packages can be installed here. */
-export function mayInstall() {
+function mayInstall() {
   return process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
 }
 
@@ -70,7 +70,7 @@ export function mayInstall() {
  * @param {readonly string[]} names of packages, of which one is enough: the first that there is
  * @returns {boolean} whether one was installed
  */
-export function installPackage(names) {
+function installPackage(names) {
   return aptGet('update') && names.some((name) => aptGet('install', '-y', '--no-install-recommends', name));
 }
 

@@ -18,7 +18,7 @@ export interface RealProxy {
 }
 
 /** A proxy's port, upstreams and certificate. */
-export interface ProxyPlan {
+interface ProxyPlan {
   port: number;
   /** Upstream ports, in the order of 4319 and 4320 in the file. */
   behind: readonly [string, string];
@@ -95,9 +95,9 @@ function withPorts(text: string, [first, second]: ProxyPlan['behind']): string {
 async function running(program: string, args: string[], port: number, folder: string): Promise<RealProxy> {
   const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
   const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
+  let output = '';
   child.stderr.on('data', (chunk) => {
-    said = (said + chunk).slice(-4_000);
+    output = (output + chunk).slice(-4_000);
   });
   const isReady = () =>
     fetch(`https://127.0.0.1:${port}/readyz`).then(
@@ -106,7 +106,7 @@ async function running(program: string, args: string[], port: number, folder: st
     );
   const deadline = Date.now() + READY_WITHIN_MS;
   while (!(await isReady())) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${program} did not come up: ${said}`);
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${program} did not come up: ${output}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return {

@@ -48,9 +48,9 @@ export interface TerminalStage {
 const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
 
 /** Answers permission requests at the terminal. Without it, Claude Code doesn't ask. */
-export type Permit = (tool: string, input: Record<string, unknown>) => Promise<PermissionResult>;
+type Permit = (tool: string, input: Record<string, unknown>) => Promise<PermissionResult>;
 
-export interface TerminalOptions {
+interface TerminalOptions {
   /** Gives Claude Code Interlude's tools. */
   hasTools?: true;
   /** Flags of the hook installation. */

@@ -66,7 +66,7 @@ export class Watcher {
     } catch (error) {
       this.#failure = error;
     }
-    this.#tell();
+    this.#notify();
   }
 
   /** Reads one connection until it breaks. */
@@ -141,10 +141,10 @@ export class Watcher {
       this.transcripts.set(sessionId, foldTranscript(this.transcripts.get(sessionId) ?? EMPTY_TRANSCRIPT, entries));
     }
     this.#pending.clear();
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const tell of this.#watchers) tell();
     this.#watchers.clear();
   }
