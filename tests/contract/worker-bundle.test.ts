@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bundleWorker } from '../support/bundle-worker';
+import { bundleWorker } from '../support/typescript-programs';
 
 test('the handlers import nothing of Node and nothing that opens files when bundled for workers', async () => {
   const { nodeImports, files } = await bundleWorker();

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { horizontalOverflows, WIDE_MESSAGE } from '../support/tables';
+import { horizontalOverflows, WIDE_MESSAGE } from '../support/page-checks';
 import { live, transcriptOf } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
 import { clearSettings, perFile, visit } from '../support/visit';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { expectTableScrolls, writeTables } from '../support/tables';
+import { expectTableScrolls, writeTables } from '../support/page-checks';
 import { transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 

@@ -224,7 +224,7 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     for (const instance of instances) {
       await untilUnderLoad(scene);
       const { exitCode, afterMs } = await instance.signal('SIGTERM');
-      process.stdout.write(`${name}: an instance was gone after ${Math.round(afterMs)} ms\n`);
+      process.stdout.write(`${name}: an instance stopped after ${Math.round(afterMs)} ms\n`);
       expect(exitCode).toBe(143);
       expectWithin(afterMs, 2_000);
       // the other instance serves everything

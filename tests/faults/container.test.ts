@@ -63,7 +63,7 @@ describe.skipIf(why !== null)('the container', () => {
     }
     const deadline = Date.now() + WAIT_MS;
     while (!output.includes('Sign in:')) {
-      if (running.exitCode !== null || Date.now() > deadline) throw new Error(`it did not come up: ${output}`);
+      if (running.exitCode !== null || Date.now() > deadline) throw new Error(`the container did not start: ${output}`);
       await pause(50);
     }
   }, BUILD_MS);

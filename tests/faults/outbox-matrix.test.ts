@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Fault, FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 import { scaled } from '../support/timeouts';
-import { startBundled } from '../support/typescript-process';
+import { startBundled } from '../support/typescript-programs';
 
 /** More than one request of 500 records. */
 const RECORDS = scaled(600, 6_000);
@@ -102,7 +102,7 @@ function start(file: string, url: string) {
         lines.on('line', (line) => {
           if (word.test(line)) resolve();
         });
-        void ended.then((end) => reject(new Error(`the runner ended (${end}) before it printed ${word}`)));
+        void ended.then((end) => reject(new Error(`the runner exited (${end}) before it printed ${word}`)));
       }),
   };
 }

@@ -39,7 +39,7 @@ describe('a packed copy in a read-only folder', () => {
     chmodSync(folder, 0o755);
     [copy, dataDir, port] = [join(folder, 'copy'), join(folder, 'data'), await reservePort()];
     const packed = spawnSync(process.execPath, ['lib/launch/pack.mjs', copy], { cwd: ROOT, encoding: 'utf8' });
-    if (packed.status !== 0) throw new Error(`it could not be packed: ${packed.stderr}`);
+    if (packed.status !== 0) throw new Error(`packing failed: ${packed.stderr}`);
     await mkdir(dataDir, { mode: 0o700 });
     if ('uid' in who) await chown(dataDir, UID, UID);
     const options = { ...who, cwd: '/', env: env() };
@@ -51,7 +51,7 @@ describe('a packed copy in a read-only folder', () => {
     }
     const deadline = Date.now() + READY_WITHIN_MS;
     while (!(await readFile(join(dataDir, 'server.json')).catch(() => null))) {
-      if (child.exitCode !== null || Date.now() > deadline) throw new Error(`it did not come up: ${output}`);
+      if (child.exitCode !== null || Date.now() > deadline) throw new Error(`the server did not start: ${output}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   });
@@ -157,7 +157,7 @@ test('a copy packed for a base path serves only that path', async () => {
     );
   const deadline = Date.now() + READY_WITHIN_MS;
   while ((await statusOf('/a/packed.one/healthz')) !== 200) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error('it did not come up');
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error('the server did not start');
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   expect(await statusOf('/a/packed.one/signed-out')).toBe(200);

@@ -29,7 +29,7 @@ test.each([
   await untilUnderLoad(scene);
   const end = await server.signal(signal);
   expect(end.exitCode).toBe(exitCode);
-  process.stdout.write(`${signal}: gone after ${Math.round(end.afterMs)} ms\n`);
+  process.stdout.write(`${signal}: stopped after ${Math.round(end.afterMs)} ms\n`);
   expectWithin(end.afterMs, 2_000);
   await scene.watcher.until(() => scene.watcher.byes.length > 0);
   expect(scene.watcher.byes).toEqual(['shutdown']);
@@ -62,7 +62,7 @@ test('a stopping server keeps every record that it acknowledges', async () => {
   await unread('/api/v1/stream?topic=fleet');
   const { received } = await halfPosted();
   const end = await server.signal('SIGTERM');
-  process.stdout.write(`SIGTERM: gone after ${Math.round(end.afterMs)} ms\n`);
+  process.stdout.write(`SIGTERM: stopped after ${Math.round(end.afterMs)} ms\n`);
   expect(end.exitCode).toBe(143);
   expectWithin(end.afterMs, 2_000);
   expect(await received).toBe('');

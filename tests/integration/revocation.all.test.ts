@@ -15,7 +15,7 @@ import {
   untilRefused,
 } from '../support/open-connections';
 import { expectWithin, resolvesWithin, slowdown } from '../support/timing';
-import { startTypescript } from '../support/typescript-process';
+import { startTypescript } from '../support/typescript-programs';
 
 /** The time within which every server on a database refuses a credential that ended, and ends its connections. */
 const WITHIN_MS = 2_000;

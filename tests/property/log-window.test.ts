@@ -214,7 +214,7 @@ function fillEverything(log: LogWindow, server: ServerLog): void {
     if (!gap) return;
     log.insert(page(server, gap, tries % 2 === 0 ? 'above' : 'below'));
   }
-  throw new Error('a gap never closes');
+  throw new Error('a gap never closed');
 }
 
 function check(log: LogWindow, server: ServerLog, isDense: boolean): void {
@@ -235,7 +235,7 @@ function check(log: LogWindow, server: ServerLog, isDense: boolean): void {
       continue;
     }
     const rank = known.get(row.line.position);
-    if (rank === undefined) throw new Error('a line that the server does not have');
+    if (rank === undefined) throw new Error('a line unknown to the server');
     const missing = rank - before - 1;
     expect(missing).toBeGreaterThanOrEqual(0);
     if (gap === null || !gap.hasMore) expect(missingRows).toBe(missing);

@@ -77,7 +77,7 @@ const scope = () => readScope(target.database, EVERYTHING, true);
 
 async function load(): Promise<TranscriptPage> {
   const page = await readTranscript(scope(), 's1', { before: null, limit: 200 });
-  if (page === null) throw new Error('the session is not there');
+  if (page === null) throw new Error('session not found');
   return page;
 }
 

@@ -81,7 +81,7 @@ export async function serverBehindPrism(settings: Record<string, string> = {}): 
     const { status, headers } = answer;
     const target = `${method} ${pathname}${search}`;
     if (headers.get('content-type') === 'application/problem+json') {
-      throw new Error(`Prism could not pass on ${target}: ${await answer.text()}`);
+      throw new Error(`Prism could not forward ${target}: ${await answer.text()}`);
     }
     violations.push(...ofAnswer(headers.get('sl-violations') ?? '').map((what) => `${target} → ${status}: ${what}`));
     headers.delete('sl-violations');

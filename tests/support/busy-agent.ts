@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { CommandAnswer, MessageAnswer } from '@interlude/protocol/commands';
+import type { MessageAnswer } from '@interlude/protocol/commands';
 import type { InboxList } from '@interlude/protocol/inbox';
 import type { ParkedList } from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
@@ -75,7 +75,8 @@ export async function busyAgent(stage: Pick<AccessStage, 'ask'>, letter: string)
   const parked = await stage.ask<ParkedList>(`/agents/${agentId}/parked`);
   const inbox = await stage.ask<InboxList>(`/inbox?agent=${agentId}`);
   const [position, inboxId] = [parked.records[0]?.position, inbox.items[0]?.id];
-  if (position === undefined || inboxId === undefined) throw new Error('it has nothing parked, or no inbox item');
+  if (position === undefined || inboxId === undefined)
+    throw new Error('the agent has no parked record or no inbox item');
   return { agentId, sessionId, taskId, requestId, messageId, commandId, hash, position, inboxId };
 }
 

@@ -63,7 +63,7 @@ export async function claudeStage(server: LiveServer, script: ModelScript): Prom
       run = started;
       await new Promise<void>((resolve, reject) => {
         started.process.stdout?.once('data', () => resolve());
-        void started.ended.then((end) => reject(new Error(`the runner ended: ${JSON.stringify(end)}`)));
+        void started.ended.then((end) => reject(new Error(`the runner exited: ${JSON.stringify(end)}`)));
       });
       return started;
     },

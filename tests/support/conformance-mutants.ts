@@ -207,7 +207,7 @@ const RUNNER_MUTANTS: RunnerMutant[] = [
 async function expectRunnerFails({ only, changes, fails }: RunnerMutant): Promise<void> {
   let code = readFileSync(source, 'utf8');
   for (const [before, after] of changes) {
-    if (code.split(before).length !== 2) throw new Error(`runner.py does not have this once: ${before}`);
+    if (code.split(before).length !== 2) throw new Error(`expected once in runner.py: ${before}`);
     code = code.replace(before, () => after);
   }
   const folder = mkdtempSync(join(tmpdir(), 'interlude-mutant-'));

@@ -82,7 +82,7 @@ export async function embedStage(basePath = ''): Promise<EmbedStage> {
  */
 function launch(profile: string): Promise<BrowserContext> {
   const executablePath = chromiumPath();
-  if (!executablePath) throw new Error('there is no Chromium; name yours with CHROMIUM_PATH');
+  if (!executablePath) throw new Error('Chromium not found. Set CHROMIUM_PATH.');
   return chromium.launchPersistentContext(profile, {
     executablePath,
     ignoreDefaultArgs: true,

@@ -92,7 +92,7 @@ export class EventWriter {
   /** Writes a record of an unknown kind, which the server quarantines. */
   async puzzle(sessionId: string): Promise<void> {
     const rejected = await this.#post([{ kind: 'novelty', sessionId, occurredAt: Date.now(), what: 'is this' }]);
-    if (rejected.length !== 1) throw new Error('it was known');
+    if (rejected.length !== 1) throw new Error('expected the record to be rejected');
   }
 
   /** Writes events about tasks without an owner; the server parks them. */

@@ -33,7 +33,7 @@ export class FrameReader {
     while (!isEnough(this.frames)) {
       if (this.#isOver) {
         const names = this.frames.map((frame) => frame.event).join(', ');
-        throw new Error(`the stream ended too early, after: ${names || 'nothing'}`, { cause: this.#failure });
+        throw new Error(`the stream ended early, after: ${names || 'nothing'}`, { cause: this.#failure });
       }
       await new Promise<void>((resolve) => this.#waiters.add(resolve));
     }

@@ -110,7 +110,7 @@ function send(url: string, one: WireRequest, token: string | undefined, agent: A
     const noAnswer = (why: string) =>
       resolve({ status: 0, type: '', isPacked: false, retryAfter: undefined, body: why });
     const sent = request(`${url}/`, { method: one.method, path: one.path, headers, agent });
-    sent.setTimeout(ANSWER_WITHIN_MS, () => sent.destroy(new Error('not answered in time')));
+    sent.setTimeout(ANSWER_WITHIN_MS, () => sent.destroy(new Error('no response in time')));
     sent.once('upgrade', (_response, socket) => {
       socket.destroy();
       noAnswer('upgraded');

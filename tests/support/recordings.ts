@@ -54,7 +54,7 @@ export function playRecorded(kind: string, lines: readonly RecordedLine[], end: 
       return session;
     },
   });
-  if (reader === undefined) throw new Error(`there is no kind ${kind}`);
+  if (reader === undefined) throw new Error(`unknown kind ${kind}`);
   const emitted: EmittedEvent[] = [];
   for (const line of lines) {
     for (let due = reader.dueAt; due !== null && due <= line.at; due = reader.dueAt)
@@ -209,7 +209,7 @@ export function recordingLines(file: string): RecordingLine[] {
     .filter((text) => text !== '')
     .map((text) => {
       const line = parseRecordingLine(text);
-      if (line === null) throw new Error(`not a line of a recording: ${text.slice(0, 80)}`);
+      if (line === null) throw new Error(`invalid recording line: ${text.slice(0, 80)}`);
       return line;
     });
 }

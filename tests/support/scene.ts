@@ -7,7 +7,7 @@ import { sessionsOf, stepOf } from './numbered-work';
 import { type Random, seededRandom } from './random';
 import { tempDir } from './temp-dir';
 import { withDeadline } from './timeouts';
-import { startBundled } from './typescript-process';
+import { startBundled } from './typescript-programs';
 import { Watcher } from './watcher';
 
 /** A server under load: runner processes with numbered work and outboxes, and a watching dashboard. */
@@ -135,7 +135,7 @@ class WorkRunner {
     });
     child.once('exit', (code, signal) => {
       if (signal === 'SIGKILL' || (code === 0 && this.#finishing)) return;
-      this.#failure = new Error(`the runner ${this.agentId} ended by itself (${signal ?? code})`);
+      this.#failure = new Error(`the runner ${this.agentId} exited unexpectedly (${signal ?? code})`);
       this.#notify();
     });
     return child;

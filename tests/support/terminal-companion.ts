@@ -115,7 +115,7 @@ export function scriptedTerminals() {
     for (const deadline = Date.now() + WAIT_MS; ; ) {
       const found = await look();
       if (found) return found;
-      if (Date.now() > deadline) throw new Error(`waited in vain: ${look}`);
+      if (Date.now() > deadline) throw new Error(`timed out: ${look}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }

@@ -198,7 +198,7 @@ async function readModel<Body>(server: { url: string; token: string }, path: str
 async function signIn(context: BrowserContext, origin: string, token: string): Promise<void> {
   const link = `${origin}/sign-in?token=${encodeURIComponent(token)}`;
   const response = await context.request.get(link, { maxRedirects: 0 });
-  if (response.status() !== 303) throw new Error(`the sign-in link is answered with ${response.status()}`);
+  if (response.status() !== 303) throw new Error(`the sign-in link returned ${response.status()}`);
 }
 
 function listen(context: BrowserContext, origin: string, complaints: string[]): void {
@@ -264,7 +264,6 @@ export async function openProfile(options: Parameters<Browser['newContext']>[0] 
 
 function launch(): Promise<Browser> {
   const executablePath = chromiumPath();
-  if (!executablePath)
-    throw new Error('there is no Chromium; "npm test" installs it, or name yours with CHROMIUM_PATH');
+  if (!executablePath) throw new Error('Chromium not found. Run "npm test" to install it, or set CHROMIUM_PATH.');
   return chromium.launch({ headless: true, executablePath, args: ARGS });
 }

@@ -75,7 +75,7 @@ export class Watcher {
     const signal = this.#end.signal;
     const response = await fetch(this.#url, { headers, signal }).catch(() => null);
     if (response === null || response.status === 503) return; // the server is down or starting
-    if (response.status !== 200) throw new Error(`the stream was refused: ${await response.text()}`);
+    if (response.status !== 200) throw new Error(`the server refused the stream: ${await response.text()}`);
     this.connections += 1;
     this.#phase = 'reading';
     const decoder = new TextDecoder();

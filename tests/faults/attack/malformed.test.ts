@@ -4,7 +4,7 @@ import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONSOLE, CRON_SECRET, METRICS_TOKEN, requestLive } from '@/tests/support/busy-agent';
 import { scale, scaled } from '@/tests/support/timeouts';
-import { startTypescript } from '@/tests/support/typescript-process';
+import { startTypescript } from '@/tests/support/typescript-programs';
 import type { RequestOptions } from '../../support/access-stage';
 import { killOnExit } from '../../support/kill-on-exit.mjs';
 import { LatencyProbe } from '../../support/latency-probes';
@@ -112,7 +112,9 @@ function sendMalformed(
     child.once('exit', (code) => {
       if (last?.isDone) resolve(last);
       else
-        reject(new Error(`the clients ended with ${code} after ${last?.sent ?? 0} requests; server: ${server.output}`));
+        reject(
+          new Error(`the clients exited with ${code} after ${last?.sent ?? 0} requests; server: ${server.output}`),
+        );
     });
     child.send(order);
   });

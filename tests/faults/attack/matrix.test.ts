@@ -453,7 +453,7 @@ test.each([
     const [theirs, nobodys] = await Promise.all(
       [foreign, none].map(async (ids) => {
         const response = await stage.send(`${API}${pathOf(ids)}`, { as: asker.headers });
-        if (isStream(response)) throw new Error(`${name} hears of others`);
+        if (isStream(response)) throw new Error(`${name} receives other agents' events`);
         const text = (await response.text()).replaceAll(`run-${ids.agentId.at(-1)}`, '<run>');
         return plain({ status: response.status, head: [...response.headers], text }, ids);
       }),

@@ -10,7 +10,7 @@ import { SteppedTerminal, stepsIn } from '../play-case';
 import { recordedLines } from '../recordings';
 
 /**
- * How an agent's death is detected.
+ * Detection of an agent's death:
  * - `child`: the runner started the process and sees its exit at once
  * - `process`: the runner checks for the process every five seconds
  * - `address`: the runner polls the agent's address every five seconds

@@ -126,7 +126,7 @@ export class SimulatedLife {
       this.#now = next.at;
       await next.act(next.at);
     }
-    throw new Error(`${this.agentId} does not get on`);
+    throw new Error(`${this.agentId} makes no progress`);
   }
 
   /** Removes and returns unsent records. */
@@ -154,7 +154,7 @@ export class SimulatedLife {
       newRunId: () => `${this.agentId}-r${++this.#runs}`,
       sessionOf: (nativeId) => this.#session(nativeId),
     });
-    if (reader === undefined) throw new Error(`there is no adapter ${adapter}`);
+    if (reader === undefined) throw new Error(`unknown adapter ${adapter}`);
     this.#reader = reader;
     const lastAt = lived.at(-1)?.at ?? 0;
     return lived.map((line: RecordedLine) => ({ ms: line.at - lastAt, read: (now) => reader.read(line, now) }));
