@@ -254,7 +254,7 @@ const MAY_BESIDES = {
 };
 
 /**
- * What is read of a syntax tree, and of the linter that walks through it.
+ * The parts of the syntax tree and linter API in use.
  *
  * @typedef {object} Node
  * @property {string} [type]
@@ -294,7 +294,7 @@ const rooms = {
         ? room !== null && (room.name === own?.name || may.includes(room.name) || may.includes(room.rule))
         : may.some((one) => name === one || name.startsWith(one === 'node:' ? one : `${one}/`));
       if (!isAllowed) {
-        context.report({ node, message: `${file} may not import ${path}; what it may is in tests/import-rules.mjs` });
+        context.report({ node, message: `${file} may not import ${path}; see tests/import-rules.mjs` });
       }
     }
     const bySource = (/** @type {Node} */ node) => node.source && judge(node, nameIn(node.source));
@@ -320,7 +320,7 @@ const rooms = {
 
 /**
  * @param {string} path
- * @returns {{ name: string, rule: string } | null} null for what is in no room
+ * @returns {{ name: string, rule: string } | null} null outside every room
  */
 function roomOf(path) {
   if (!path.includes('/')) return { name: '.', rule: '.' };
@@ -334,7 +334,7 @@ function roomOf(path) {
 
 /**
  * @param {string} path
- * @param {string} place a folder, or a file with or without what its name ends with
+ * @param {string} place a folder, or a file with or without its extension
  */
 function isIn(path, place) {
   const parts = place.split('/');

@@ -16,15 +16,15 @@ import { ensureVercelCli } from './support/vercel-build.mjs';
 import { ensureWorkerd } from './support/workerd.mjs';
 
 /**
- * The programs that some stages need beside the packages of package.json: Debian's, and those that go to a folder below
+ * Programs that some stages need besides the packages of package.json: Debian packages, and packages installed into
  * node_modules/.cache.
  *
  * @typedef {object} Install
  * @property {string} what
- * @property {number} megabytes on the disk
+ * @property {number} megabytes on disk
  * @property {string} [folder] below node_modules/.cache
- * @property {() => boolean} [isThere] for those without a folder
- * @property {() => unknown} ensure installs it unless it is there; names it in `missing`, or is text, where that fails
+ * @property {() => boolean} [isThere] for installs without a folder
+ * @property {() => unknown} ensure installs it if missing; on failure returns `missing` or a text
  */
 
 /** @type {readonly (readonly [program: string, packageName: string])[]} */

@@ -4,10 +4,10 @@ import { createInterface } from 'node:readline';
 import { root } from '../lib/launch/paths.mjs';
 
 /**
- * Node scripts in process groups of their own, with the CPU time of every process they start.
+ * Runs Node scripts in their own process groups and measures the CPU time of all their processes.
  *
- * The shell counts the processes that it and its descendants wait for. It misses browsers, whose processes nobody waits
- * for, and polling /proc misses what starts and ends between two polls. So the greater of both counts.
+ * The shell's `times` covers processes that were waited for, which excludes browsers. Polling /proc misses processes
+ * that start and end between two polls. The larger value counts.
  */
 const POLL_MS = 1_000;
 
@@ -20,11 +20,11 @@ const running = new Map();
 let polling;
 
 /**
- * Runs a Node script. Everything it has started ends with it.
+ * Runs a Node script. Its child processes end with it.
  *
  * @param {readonly string[]} args script and arguments
- * @param {{ env?: Record<string, string>, limitMs: number, onLine: (line: string) => void }} options `limitMs`: it is
- *   killed after that, and `onLine` says so; `onLine`: each line of both outputs
+ * @param {{ env?: Record<string, string>, limitMs: number, onLine: (line: string) => void }} options `limitMs`: kills
+ *   the script after this time and reports it through `onLine`; `onLine`: each line of stdout and stderr
  * @returns {Promise<{ isSuccess: boolean, cpuSeconds: number }>}
  */
 export function runScript(args, { env = {}, limitMs, onLine }) {

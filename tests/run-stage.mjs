@@ -6,23 +6,23 @@ import { root } from '../lib/launch/paths.mjs';
 import { runScript } from './run-script.mjs';
 
 /**
- * Programs and vitest runs of one stage: their output under the stage's name, their result as counts.
+ * Runs a stage's programs and vitest, prefixes their output with the stage's name, and returns counts.
  *
  * @typedef {object} Tally
  * @property {number} passed tests
  * @property {number} failed tests; a run that fails without a failed test counts as one
  * @property {number} [skipped]
  * @property {string[]} notes a paragraph for each failure
- * @property {boolean} [isBuilt] it failed, and the build is there all the same
+ * @property {boolean} [isBuilt] the build exists despite the failure
  *
  * @typedef {object} Job a stage and what it runs
  * @property {string} name
  * @property {import('./stages.mjs').Stage} stage
  * @property {readonly string[]} files paths from the root
- * @property {boolean} isRelated the files are sources, and the tests that import them run
+ * @property {boolean} isRelated the files are sources; runs the tests that import them
  * @property {number} cpuSeconds grows with each process
  * @property {string} lastLine of the output
- * @property {string[]} leftOut a line for each thing that can't run here
+ * @property {string[]} leftOut a line per skipped item
  * @property {Record<string, string>} [env] of its processes
  */
 
@@ -42,7 +42,7 @@ const isSoak = () => process.env.INTERLUDE_TEST_SCALE === 'soak';
  * @param {Job} job
  * @param {readonly string[]} args script and arguments
  * @param {Record<string, string>} [env]
- * @returns {Promise<boolean>} whether it exited with 0
+ * @returns {Promise<boolean>} true if it exited with 0
  */
 export async function runFor(job, args, env = {}) {
   const onLine = (/** @type {string} */ line) => {
@@ -62,7 +62,7 @@ export async function runFor(job, args, env = {}) {
  * @param {readonly string[]} files
  * @param {Pick<import('./stages.mjs').Stage, 'config' | 'workers' | 'isolated' | 'tier'> & { isRelated: boolean }}
  *   options
- * @returns {Promise<Tally & { broken: string[] }>} `broken`: the files in which something failed
+ * @returns {Promise<Tally & { broken: string[] }>} `broken`: files with failures
  */
 export async function runVitest(job, files, { config = CONFIG, workers = 2, isolated = false, tier, isRelated }) {
   const output = join(reports, `${job.name}.json`);
@@ -97,10 +97,10 @@ export async function runVitest(job, files, { config = CONFIG, workers = 2, isol
 }
 
 /**
- * The fields of a file in vitest's report that are read here.
+ * The fields read from vitest's report of a file.
  *
  * @typedef {object} FileResult
- * @property {string} name its whole path
+ * @property {string} name absolute path
  * @property {string} status
  * @property {string} message
  * @property {{ fullName: string, status: string, failureMessages: string[] }[]} assertionResults

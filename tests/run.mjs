@@ -142,7 +142,7 @@ function stagesNamed(named, more) {
     const stage = STAGES.find((one) => one.name === name);
     if (stage) return stage;
     const names = [...STAGES.map((one) => one.name), 'all', 'rest', 'soak', 'changed'];
-    throw new LaunchError(`there is no stage "${name}"; stages are ${names.join(', ')}`, 2);
+    throw new LaunchError(`unknown stage "${name}"; stages: ${names.join(', ')}`, 2);
   });
 }
 
@@ -249,7 +249,7 @@ function announce(installs, jobs) {
   if (jobs.some(({ stage }) => stage.needsBuild))
     printLine('Builds the dashboard into .next, unless the build there is current.');
   if (jobs.some(({ name }) => name === 'faults' || name === 'e2e-all'))
-    printLine('Builds it once more for a sub-path, into .next-beneath.');
+    printLine('Builds it again for a base path into .next-beneath.');
 }
 
 /** @param {string | undefined} folder */

@@ -13,15 +13,15 @@ import { root } from '../lib/launch/paths.mjs';
  * @property {string} name
  * @property {'first' | 'second'} tier
  * @property {'compute' | 'browser' | 'wait' | 'last'} lane
- * @property {RegExp} [files] those that belong to this stage
- * @property {boolean} [again] runs files of other stages once more, in another way
+ * @property {RegExp} [files] files of this stage
+ * @property {boolean} [again] reruns other stages' files under different conditions
  * @property {string} [config]
- * @property {number} [workers] files at a time
- * @property {boolean} [isolated] each file has modules of its own
+ * @property {number} [workers] parallel files
+ * @property {boolean} [isolated] separate modules per file
  * @property {boolean} [needsBuild]
  * @property {readonly string[]} [installs] names in tests/installs.mjs
  * @property {boolean} [soaks] has a long form
- * @property {string} [why] what it is, for the table's list of what was left out
+ * @property {string} [why] description in the list of skipped stages
  */
 
 /** @param {string} folder */

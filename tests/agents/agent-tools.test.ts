@@ -1,7 +1,7 @@
 import type { AgentSummary, Turn } from '@interlude/protocol/read-models';
 import { agent, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claudeStage, quick } from '../support/claude-stage';
+import { claudeStage, quickStep } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, requests } from '../support/operator';
 import { terminalStage } from '../support/terminal-stage';
@@ -16,18 +16,18 @@ afterAll(() => server.stop());
 
 const summary = 'The build is green.';
 const link = 'https://example.org/pull/1';
-const report = (state: string) => quick([tool('mcp__interlude__report_status', { state, summary, link })]);
+const report = (state: string) => quickStep([tool('mcp__interlude__report_status', { state, summary, link })]);
 
 /** Polls pending replies until this message is listed, answers it with the tool, and ends the turn. */
 const replyTo =
   (question: string) =>
   ({ results }: Context) => {
     const text = results.at(-1)?.text ?? '';
-    if (text.includes('shown to its sender')) return quick([say('That is all.')]);
+    if (text.includes('shown to its sender')) return quickStep([say('That is all.')]);
     const list = text.includes('[') ? text.slice(text.indexOf('['), text.lastIndexOf(']') + 1) : '[]';
     const owed = (JSON.parse(list) as { messageId: string; text: string }[]).find((one) => one.text === question);
-    if (owed === undefined) return quick([tool('mcp__interlude__list_obligations', {})], { wait: 200 });
-    return quick([tool('mcp__interlude__reply', { messageId: owed.messageId, text: 'Answered with the tool.' })]);
+    if (owed === undefined) return quickStep([tool('mcp__interlude__list_obligations', {})], { wait: 200 });
+    return quickStep([tool('mcp__interlude__reply', { messageId: owed.messageId, text: 'Answered with the tool.' })]);
   };
 const talk = (turns: readonly Turn[]) => messages(turns, 'assistant').map(({ text }) => text);
 const reported = async (agentId: string) => {
@@ -60,14 +60,14 @@ describe('Claude Code with Interlude’s tools', () => {
       turns: [
         turn(
           /START/,
-          quick([tool('Agent', { description: 'Look', prompt: 'AGENT-A', subagent_type: 'general-purpose' })]),
-          quick([say('That is all.')]),
+          quickStep([tool('Agent', { description: 'Look', prompt: 'AGENT-A', subagent_type: 'general-purpose' })]),
+          quickStep([say('That is all.')]),
         ),
       ],
       agents: [
         agent(/AGENT-A/, report('complete'), ({ results }: Context) => {
           heard.push(results.at(-1)?.text ?? '');
-          return quick([say('Refused.')]);
+          return quickStep([say('Refused.')]);
         }),
       ],
     });

@@ -7,7 +7,7 @@ import { fieldsOf, listOf, parseJson } from '@interlude/protocol/fields';
 import { say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { bytesOf, PNG } from '../support/attachments';
-import { claudeHome, killSession, quick } from '../support/claude-stage';
+import { claudeHome, killSession, quickStep } from '../support/claude-stage';
 import { startCli } from '../support/cli';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, Operator } from '../support/operator';
@@ -45,7 +45,7 @@ async function watched(model: string) {
 
 test('the model receives a message’s image and text', async () => {
   const { cwd, claudeEnv, runnerEnv, problems, remove } = await claudeHome(server, {
-    turns: [turn(/LOOK/, quick([say('I see a dot.')]))],
+    turns: [turn(/LOOK/, quickStep([say('I see a dot.')]))],
   });
   const { url, seen } = await watched(claudeEnv.ANTHROPIC_BASE_URL ?? '');
   const sessionId = randomUUID();

@@ -6,9 +6,9 @@ import { RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import type { Turn } from '@interlude/protocol/read-models';
 import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claudeStage, quick, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
+import { claudeStage, quickStep, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
+import { answering, assistantText, messages, notices, requests, taskEnds } from '../support/operator';
 import { expectWithin } from '../support/timing';
 
 /** The real Claude Code, runner and dashboard. Only the model is scripted. */
@@ -21,7 +21,7 @@ afterAll(() => server.stop());
 
 /** Reports `Poll 2 exited with code 2` for each task notification. */
 const report = ({ notices: told }: Context) =>
-  quick([
+  quickStep([
     say(
       told
         .map(
@@ -39,7 +39,7 @@ function expectAnswered(turns: readonly Turn[], messageId: string, reply: string
   const homes = turns.filter((one) => messages([one], 'user').some(({ id }) => id === messageId));
   expect(homes).toHaveLength(1);
   expect(homes[0]?.userMessageIds).toContain(messageId);
-  expect(said(homes[0])).toContain(reply);
+  expect(assistantText(homes[0])).toContain(reply);
   expect(messages(turns, 'user').find(({ id }) => id === messageId)?.delivery).toBe('seen');
 }
 
@@ -55,8 +55,8 @@ describe('a live Claude Code', () => {
       turns: [
         turn(
           /START/,
-          quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-          quick([say('Started the poll.')]),
+          quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quickStep([say('Started the poll.')]),
         ),
         turn(/"Poll" failed/, report),
       ],
@@ -72,7 +72,7 @@ describe('a live Claude Code', () => {
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ description: 'Poll', status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
     expect(turns[1]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
-    expect(said(turns[1])).toBe('Poll exited with code 3');
+    expect(assistantText(turns[1])).toBe('Poll exited with code 3');
     expect(taskEnds(turns).map((one) => one.id)).toEqual([task?.id]);
     expect(await stage.end()).toMatchObject({ exitCode: 0 });
     expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
@@ -81,12 +81,12 @@ describe('a live Claude Code', () => {
 
   test('exits with its runner within 5 s when ended from the dashboard in a turn', async () => {
     const talk = 'A long answer that goes on for as long as nobody breaks in on it, and then some more of it';
-    const stage = await claudeStage(server, { turns: [turn(/START/, quick([say(talk)], { pace: 1 }))] });
+    const stage = await claudeStage(server, { turns: [turn(/START/, quickStep([say(talk)], { pace: 1 }))] });
     const { operator } = stage;
     const { ended } = await stage.runner();
     await expect.poll(() => operator.session()).toMatchObject({ state: 'idle', turnCount: 0 });
     await operator.send('START');
-    await operator.until('its first words', (turns) => said(turns[0]) !== '');
+    await operator.until('its first words', (turns) => assistantText(turns[0]) !== '');
     const response = await fetch(`${server.url}/api/v1/sessions/${stage.sessionId}/end`, {
       method: 'POST',
       headers: { authorization: `Bearer ${server.token}` },
@@ -103,7 +103,7 @@ describe('a live Claude Code', () => {
       'echo first; echo "token=gh""p_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"; read -r _ < ./go; echo last; exit 3';
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background(command, 'Write')]), quick([say('Started it.')])),
+        turn(/START/, quickStep([background(command, 'Write')]), quickStep([say('Started it.')])),
         turn(/"Write" failed/, report),
       ],
     });
@@ -130,7 +130,7 @@ describe('a live Claude Code', () => {
     const polls = [1, 2, 3].map((at) => background(`${WAIT_FOR_RELEASE}exit ${at}`, `Poll ${at}`));
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
+        turn(/START/, quickStep([say('Starting.'), ...polls]), quickStep([say('Started three polls.')])),
         ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, report)),
       ],
     });
@@ -138,7 +138,7 @@ describe('a live Claude Code', () => {
     await stage.runner();
     await operator.send('START');
     await endPolls(stage);
-    const told = (turns: readonly Turn[]) => turns.slice(1).map(said).join('\n');
+    const told = (turns: readonly Turn[]) => turns.slice(1).map(assistantText).join('\n');
     const turns = await operator.until('three reports', (all) => {
       const real = all.filter(({ kind }) => kind !== 'none');
       return [1, 2, 3].every((at) => told(real).includes(`Poll ${at} exited with code ${at}`)) && real;
@@ -149,7 +149,7 @@ describe('a live Claude Code', () => {
     expect(tasks.map(({ status, exitCode }) => [status, exitCode])).toEqual([1, 2, 3].map((at) => ['failed', at]));
     for (const task of tasks) {
       const home = turns.find(({ id }) => id === task.answeredInTurnId);
-      expect(said(home)).toContain(`${task.description} exited`);
+      expect(assistantText(home)).toContain(`${task.description} exited`);
       expect(taskEnds(home ? [home] : []).map(({ id }) => id)).toContain(task.id);
     }
   });
@@ -157,13 +157,17 @@ describe('a live Claude Code', () => {
   test('answers a message sent during a task report in the next turn', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(
+          /START/,
+          quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quickStep([say('Started the poll.')]),
+        ),
         turn(
           /"Poll" failed/,
-          quick([say('Poll exited with code 3, and here is what I make of it.')], { wait: 300, pace: 12 }),
+          quickStep([say('Poll exited with code 3, and here is what I make of it.')], { wait: 300, pace: 12 }),
         ),
-        turn(/SECOND/, quick([say('Reply to the second.')])),
-        turn(/THIRD/, quick([say('Reply to the third.')])),
+        turn(/SECOND/, quickStep([say('Reply to the second.')])),
+        turn(/THIRD/, quickStep([say('Reply to the third.')])),
       ],
     });
     const { operator } = stage;
@@ -173,12 +177,12 @@ describe('a live Claude Code', () => {
     await operator.until('the report to begin', (turns) => turns.some(({ kind }) => kind === 'between-run'));
     const second = await operator.send('SECOND');
     await operator.until('the second reply', (turns) =>
-      said(answering(turns, second)).includes('Reply to the second.'),
+      assistantText(answering(turns, second)).includes('Reply to the second.'),
     );
     const third = await operator.send('THIRD');
     const turns = await operator.finished(4);
     expect(kinds(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
-    expect(said(turns[1])).toBe('Poll exited with code 3, and here is what I make of it.');
+    expect(assistantText(turns[1])).toBe('Poll exited with code 3, and here is what I make of it.');
     expectAnswered(turns, second, 'Reply to the second.');
     expectAnswered(turns, third, 'Reply to the third.');
     expect(stage.problems()).toEqual([]);
@@ -188,7 +192,7 @@ describe('a live Claude Code', () => {
     const talk = 'Started the poll, and now I talk for a while without any tool call, slowly and at length.';
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say(talk)], { pace: 9 })),
+        turn(/START/, quickStep([background('sleep 1; exit 3', 'Poll')]), quickStep([say(talk)], { pace: 9 })),
         turn(/"Poll" failed/, report),
       ],
     });
@@ -197,19 +201,23 @@ describe('a live Claude Code', () => {
     const id = await operator.send('START');
     const turns = await operator.finished(2);
     expectAnswered(turns, id, talk);
-    expect(said(turns[1])).toBe('Poll exited with code 3');
+    expect(assistantText(turns[1])).toBe('Poll exited with code 3');
     expect(turns[1]?.trigger?.kind).toBe('task');
   });
 
   test('asks for permission between turns and receives the answer or its expiry', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(
+          /START/,
+          quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quickStep([say('Started the poll.')]),
+        ),
         turn(
           /"Poll" failed/,
-          quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
-          quick([bash('touch other-marker', 'Look again')]),
-          ({ results }) => quick([say(`I may not look again: ${results[0]?.text}`)]),
+          quickStep([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
+          quickStep([bash('touch other-marker', 'Look again')]),
+          ({ results }) => quickStep([say(`I may not look again: ${results[0]?.text}`)]),
         ),
       ],
     });
@@ -237,16 +245,16 @@ describe('a live Claude Code', () => {
     const [first, second] = requests(turns.slice(1));
     expect(first?.outcome).toBe('allowed');
     expect(second).toMatchObject({ outcome: 'expired', message: 'Nobody answered in time.' });
-    expect(said(turns[1])).toContain('I may not look again: ');
-    expect(said(turns[1])).toContain('Nobody answered in time');
+    expect(assistantText(turns[1])).toContain('I may not look again: ');
+    expect(assistantText(turns[1])).toContain('Nobody answered in time');
     await expect(operator.answer(second?.id ?? '', { behavior: 'allow' })).rejects.toThrow('409');
   });
 
   test('does not wake the agent when a task is stopped from the dashboard', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 600', 'Long poll')]), quick([say('Started a long poll.')])),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
+        turn(/START/, quickStep([background('sleep 600', 'Long poll')]), quickStep([say('Started a long poll.')])),
+        turn(/NEXT/, quickStep([say('Reply to the next.')])),
       ],
     });
     const { operator } = stage;
@@ -278,20 +286,20 @@ describe('a live Claude Code', () => {
       turns: [
         turn(
           /START/,
-          quick([say('Starting.'), ...subagents.map(({ at: _, ...block }) => block)] as never),
-          quick([say('Started three agents, and here is a long talk about them.')], { pace: 6 }),
+          quickStep([say('Starting.'), ...subagents.map(({ at: _, ...block }) => block)] as never),
+          quickStep([say('Started three agents, and here is a long talk about them.')], { pace: 6 }),
         ),
         ...['A', 'B', 'C'].map(() =>
           turn(/"Agent \w" (?:completed|finished)|Agent "Agent/, ({ notices: told }) =>
-            quick([say(told.map(({ result }) => `Heard: ${result}`).join(' | '))]),
+            quickStep([say(told.map(({ result }) => `Heard: ${result}`).join(' | '))]),
           ),
         ),
       ],
       agents: ['A', 'B', 'C'].map((name, at) =>
         agent(
           new RegExp(`AGENT-${name}`),
-          quick([say(`Agent ${name} starts.`), bash(`sleep ${at + 2}`, `Agent ${name} sleeps`)]),
-          quick([say(`Agent ${name} is done.`)]),
+          quickStep([say(`Agent ${name} starts.`), bash(`sleep ${at + 2}`, `Agent ${name} sleeps`)]),
+          quickStep([say(`Agent ${name} is done.`)]),
         ),
       ),
     });
@@ -299,14 +307,14 @@ describe('a live Claude Code', () => {
     await stage.runner();
     await operator.send('START');
     await operator.until('the long talk', (turns) =>
-      said(turns.find(({ kind }) => kind === 'user')).includes('Started three'),
+      assistantText(turns.find(({ kind }) => kind === 'user')).includes('Started three'),
     );
     await operator.interrupt();
     await expect
       .poll(async () => (await operator.tasks()).map(({ status }) => status))
       .toEqual(['completed', 'completed', 'completed']);
     const turns = await operator.until('all reports', (all) => {
-      const told = all.slice(1).map(said).join('\n');
+      const told = all.slice(1).map(assistantText).join('\n');
       return ['A', 'B', 'C'].every((name) => told.includes(`Agent ${name} is done.`)) && all;
     });
     expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('interrupted');
@@ -320,16 +328,19 @@ describe('failures', () => {
   test('delivers output once when the dashboard is down mid-turn', async () => {
     const talk = Array.from({ length: 30 }, (_, at) => `sentence ${at} of a long answer`).join(', ');
     const stage = await claudeStage(server, {
-      turns: [turn(/START/, quick([say(talk)], { pace: 40 })), turn(/NEXT/, quick([say('Reply to the next.')]))],
+      turns: [
+        turn(/START/, quickStep([say(talk)], { pace: 40 })),
+        turn(/NEXT/, quickStep([say('Reply to the next.')])),
+      ],
     });
     const { operator } = stage;
     await stage.runner();
     const id = await operator.send('START');
-    await operator.until('the talk to begin', (turns) => said(answering(turns, id)) !== '');
+    await operator.until('the talk to begin', (turns) => assistantText(answering(turns, id)) !== '');
     await server.kill9();
     await server.restart();
     const [first] = await operator.finished(1);
-    expect(said(first)).toBe(talk);
+    expect(assistantText(first)).toBe(talk);
     const next = await operator.send('NEXT');
     const turns = await operator.finished(2);
     expectAnswered(turns, id, talk);
@@ -342,16 +353,16 @@ describe('failures', () => {
       turns: [
         turn(
           /START/,
-          quick([background('sleep 60', 'Long poll')]),
-          quick([say('A long answer that never comes to its end')], { pace: 3 }),
+          quickStep([background('sleep 60', 'Long poll')]),
+          quickStep([say('A long answer that never comes to its end')], { pace: 3 }),
         ),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
+        turn(/NEXT/, quickStep([say('Reply to the next.')])),
       ],
     });
     const { operator } = stage;
     await stage.runner();
     const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => said(answering(turns, id)).includes('A long'));
+    await operator.until('the answer to begin', (turns) => assistantText(answering(turns, id)).includes('A long'));
     stage.run.process.kill('SIGKILL');
     await stage.run.ended;
     const next = await operator.send('NEXT');
@@ -369,14 +380,14 @@ describe('failures', () => {
   test('shows nothing as working 30 s after runner and dashboard are killed, and resumes', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([say('A long answer that never comes to its end')], { pace: 3 })),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
+        turn(/START/, quickStep([say('A long answer that never comes to its end')], { pace: 3 })),
+        turn(/NEXT/, quickStep([say('Reply to the next.')])),
       ],
     });
     const { operator } = stage;
     await stage.runner();
     const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => said(answering(turns, id)).includes('A long'));
+    await operator.until('the answer to begin', (turns) => assistantText(answering(turns, id)).includes('A long'));
     expect(await operator.session()).toMatchObject({ state: 'working', away: null });
     const killedAt = Date.now();
     stage.run.process.kill('SIGKILL');
@@ -419,7 +430,7 @@ describe('failures', () => {
 
   test('sends --prompt once when the runner is killed and restarted with the same command', async () => {
     const stage = await claudeStage(server, {
-      turns: [turn(/START/, quick([say('Started.')])), turn(/NEXT/, quick([say('Reply to the next.')]))],
+      turns: [turn(/START/, quickStep([say('Started.')])), turn(/NEXT/, quickStep([say('Reply to the next.')]))],
     });
     const { operator } = stage;
     await stage.runner('--prompt', 'START');
@@ -443,16 +454,16 @@ describe('failures', () => {
       turns: [
         turn(
           /START/,
-          quick([background('sleep 60', 'Long poll')]),
-          quick([say('A long answer that never comes to its end')], { pace: 3 }),
+          quickStep([background('sleep 60', 'Long poll')]),
+          quickStep([say('A long answer that never comes to its end')], { pace: 3 }),
         ),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
+        turn(/NEXT/, quickStep([say('Reply to the next.')])),
       ],
     });
     const { operator } = stage;
     await stage.runner();
     const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => said(answering(turns, id)).includes('A long'));
+    await operator.until('the answer to begin', (turns) => assistantText(answering(turns, id)).includes('A long'));
     const next = await operator.send('NEXT');
     await operator.until('its delivery', (turns) =>
       messages(turns, 'user').some((one) => one.id === next && one.delivery === 'delivered'),

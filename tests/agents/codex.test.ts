@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import type { Turn } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CodexAsked, CodexReply } from '../support/acp-model';
+import type { CodexInput, CodexReply } from '../support/acp-model';
 import { releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { CODEX, codexStage } from '../support/codex-stage';
 import { LocalDashboard } from '../support/local-dashboard';
-import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
+import { answering, assistantText, messages, notices, requests, taskEnds } from '../support/operator';
 
 /** The real Codex and runner, and the dashboard’s handlers. Only the model is scripted. */
 
@@ -19,7 +19,7 @@ const OWN = ['--start', '--command', CODEX, '--approval-policy', 'never', '--san
 const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
 
 /** Starts a background poll, reports its wake-up input, and echoes other input. */
-function poll({ said: text, results }: CodexAsked): CodexReply {
+function poll({ said: text, results }: CodexInput): CodexReply {
   if (text.includes('ended with exit code')) return { text: /ended with exit code \d+/.exec(text)?.[0] ?? '' };
   if (text.includes('there?')) return { text: 'I am.' };
   if (results.length > 0) return { text: 'Started the poll.' };
@@ -45,7 +45,9 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await expect.poll(() => operator.output(task?.id ?? '')).toBe('begin\nend\n');
     expect(kinds(await operator.finished(1))).toEqual(['user finished']);
     await stage.ask('POST', `tasks/${task?.id}/wake`, {});
-    const woken = await operator.until('its end', (all) => all.find((one) => said(one).includes('exit code 3')));
+    const woken = await operator.until('its end', (all) =>
+      all.find((one) => assistantText(one).includes('exit code 3')),
+    );
     expect(woken).toMatchObject({
       kind: 'between-run',
       trigger: { kind: 'task', taskIds: [task?.id], wokenBy: 'interlude' },
@@ -58,7 +60,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
 
   test('receives its workspace and --prompt once, and exits with its runner when ended from the dashboard', async () => {
     const heard: string[] = [];
-    const script = ({ said: text, context }: CodexAsked): CodexReply => {
+    const script = ({ said: text, context }: CodexInput): CodexReply => {
       heard.push([context.includes('symbolic links') ? 'noted' : '', text.split('\n').at(-1)].join(' '));
       return { text: 'OK.' };
     };
@@ -94,7 +96,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
     // Codex started no turn itself: the only new turn names the task and contains the answer.
     expect(turns[1]).toMatchObject({ trigger: { kind: 'task', taskIds: [task?.id], wokenBy: 'interlude' } });
-    expect(said(turns[1])).toBe('ended with exit code 3');
+    expect(assistantText(turns[1])).toBe('ended with exit code 3');
     expect(messages(turns, 'user').map(({ text }) => text)).toEqual(['START']);
   });
 
@@ -111,7 +113,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await expect.poll(async () => messages(await operator.turns(), 'user').at(-1)?.delivery).toBe('delivered');
     await operator.interrupt();
     const turn = await operator.until('its turn', (turns) => answering(turns, id));
-    await operator.until('its answer', (turns) => said(answering(turns, id)).includes('I am.'));
+    await operator.until('its answer', (turns) => assistantText(answering(turns, id)).includes('I am.'));
     expect(turn.kind).toBe('user');
     const [task] = await operator.tasks();
     expect(task?.status).toBe('running');
@@ -140,7 +142,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const { digest } = request;
     await operator.answer(request.id, { behavior: 'allow', optionId: 'accept', digest });
     const [turn] = await operator.finished(1);
-    expect(said(turn)).toContain('Made it.');
+    expect(assistantText(turn)).toContain('Made it.');
     expect(requests(turn === undefined ? [] : [turn])[0]).toMatchObject({ outcome: 'allowed' });
   });
 
@@ -156,7 +158,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     stage.killServer();
     await operator.until('the failure', (turns) => turns.some(({ state }) => state === 'failed'));
     const id = await operator.send('Are you there?');
-    await operator.until('its answer', (turns) => said(answering(turns, id)).includes('I am.'));
+    await operator.until('its answer', (turns) => assistantText(answering(turns, id)).includes('I am.'));
     expect(notices(await operator.turns()).some((text) => text.includes('started again'))).toBe(true);
   });
 
@@ -172,7 +174,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await stage.runner('--socket', socket);
     await operator.until('the end of the poll', (turns) => taskEnds(turns)[0]);
     const id = await operator.send('Are you there?');
-    await operator.until('its answer', (turns) => said(answering(turns, id)).includes('I am.'));
+    await operator.until('its answer', (turns) => assistantText(answering(turns, id)).includes('I am.'));
     expect(taskEnds(await operator.turns())).toHaveLength(1);
     expect(await operator.tasks()).toMatchObject([{ status: 'failed', exitCode: 3 }]);
   });

@@ -1,8 +1,8 @@
 import { background, type Context, say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claudeStage, quick, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
-import { messages, said, taskEnds } from '../support/operator';
+import { claudeStage, quickStep, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
+import { assistantText, messages, taskEnds } from '../support/operator';
 import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
 
@@ -25,14 +25,14 @@ test('a page delivers messages and shows between-run turns when the server is ki
     turns: [
       turn(
         /START/,
-        quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-        quick([say('Started the poll.')]),
+        quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+        quickStep([say('Started the poll.')]),
       ),
       turn(/"Poll" failed/, (context) => {
         wake();
-        return quick([say(`Poll exited with code ${exitOf(context)}`)]);
+        return quickStep([say(`Poll exited with code ${exitOf(context)}`)]);
       }),
-      turn(/NEXT/, quick([say('Reply to the next.')])),
+      turn(/NEXT/, quickStep([say('Reply to the next.')])),
     ],
   });
   const { operator, agentId, sessionId } = stage;
@@ -70,7 +70,11 @@ test('a page delivers messages and shows between-run turns when the server is ki
     ...['user finished', 'between-run finished', 'user finished'],
   ]);
   expect(turns.map((one) => messages([one], 'user').map(({ text }) => text))).toEqual([['START'], [], ['NEXT']]);
-  expect(turns.map(said)).toEqual(['Starting.\nStarted the poll.', 'Poll exited with code 3', 'Reply to the next.']);
+  expect(turns.map(assistantText)).toEqual([
+    'Starting.\nStarted the poll.',
+    'Poll exited with code 3',
+    'Reply to the next.',
+  ]);
   const [task, ...more] = await operator.tasks();
   expect(more).toEqual([]);
   expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });

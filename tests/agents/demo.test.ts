@@ -2,10 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type InstalledSdk, loadClaudeSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { askForTests, assistantStage, expectTakesPart } from '../support/assistant-stage';
+import { askForTests, assistantStage, expectFullDialogue } from '../support/assistant-stage';
 import { killSession } from '../support/claude-stage';
 import { LocalDashboard } from '../support/local-dashboard';
-import { requests, said } from '../support/operator';
+import { assistantText, requests } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
 
 /** The demo's answering agent with the Agent SDK installed: the real Claude Code with the demo's script. */
@@ -23,7 +23,7 @@ afterAll(() => dashboard.close());
 test('the demo’s agent asks, runs, wakes and handles a denial when the Agent SDK is installed', async () => {
   const stage = await assistantStage(dashboard, { installed, speed: 10 });
   const { operator, assistant } = stage;
-  await expectTakesPart(stage);
+  await expectFullDialogue(stage);
 
   const asked = await askForTests(stage);
   await operator.answer(asked.id, { behavior: 'deny', digest: asked.digest });
@@ -35,8 +35,8 @@ test('the demo’s agent asks, runs, wakes and handles a denial when the Agent S
   await operator.answer(question.id, { answers: { Colour: 'Red' }, digest: question.digest });
   const turns = await operator.finished(4);
   const real = turns.filter(({ kind }) => kind !== 'none');
-  expect(said(real[2])).toContain('You said no, so I have not run anything.');
-  expect(said(real[3])).toContain('Red it is.');
+  expect(assistantText(real[2])).toContain('You said no, so I have not run anything.');
+  expect(assistantText(real[3])).toContain('Red it is.');
   expect(await operator.tasks()).toHaveLength(1);
   await stage.close();
   expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
@@ -54,7 +54,7 @@ test('the demo’s agent answers the first message, not Claude Code’s system i
   });
   await operator.send('Hello, @CLAUDE.md');
   const turns = await operator.finished(1);
-  expect(said(turns.find(({ kind }) => kind !== 'none'))).toContain('I have read that.');
+  expect(assistantText(turns.find(({ kind }) => kind !== 'none'))).toContain('I have read that.');
   expect(await operator.tasks()).toEqual([]);
   await killSession(assistant.sessionId);
 });

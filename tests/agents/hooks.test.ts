@@ -5,10 +5,17 @@ import { join } from 'node:path';
 import type { AgentDetail, Turn } from '@interlude/protocol/read-models';
 import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { claudeHome, claudeInTerminal, prompt, quick, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
+import {
+  claudeHome,
+  claudeInTerminal,
+  prompt,
+  quickStep,
+  releaseTask,
+  WAIT_FOR_RELEASE,
+} from '../support/claude-stage';
 import { runCli, startCli } from '../support/cli';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { messages, Operator, requests, said, taskEnds } from '../support/operator';
+import { assistantText, messages, Operator, requests, taskEnds } from '../support/operator';
 import { type TerminalStage, terminalStage } from '../support/terminal-stage';
 import { expectWithin } from '../support/timing';
 
@@ -21,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const report = ({ notices: told }: Context) =>
-  quick([
+  quickStep([
     say(
       told
         .map(
@@ -48,8 +55,8 @@ describe('Claude Code with Interlude’s hooks', () => {
       turns: [
         turn(
           /START/,
-          quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-          quick([say('Started.')]),
+          quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quickStep([say('Started.')]),
         ),
         turn(/"Poll" failed/, report),
       ],
@@ -75,7 +82,7 @@ describe('Claude Code with Interlude’s hooks', () => {
     const polls = [1, 2, 3].map((at) => background(`echo from ${at}; ${WAIT_FOR_RELEASE}exit ${at}`, `Poll ${at}`));
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
+        turn(/START/, quickStep([say('Starting.'), ...polls]), quickStep([say('Started three polls.')])),
         ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, report)),
       ],
     });
@@ -94,7 +101,7 @@ describe('Claude Code with Interlude’s hooks', () => {
     expect(tasks.map(({ status, exitCode }) => [status, exitCode])).toEqual([1, 2, 3].map((at) => ['failed', at]));
     for (const task of tasks) {
       const home = turns.find(({ id }) => id === task.answeredInTurnId);
-      expect(said(home)).toContain(`${task.description} exited`);
+      expect(assistantText(home)).toContain(`${task.description} exited`);
       expect(taskEnds(home ? [home] : []).map(({ id }) => id)).toContain(task.id);
       await expect.poll(() => operator.output(task.id)).toContain(`from ${task.exitCode}`);
     }
@@ -104,13 +111,17 @@ describe('Claude Code with Interlude’s hooks', () => {
     const long = 'Poll exited with code 3, and here is what I make of it.';
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(
+          /START/,
+          quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quickStep([say('Started the poll.')]),
+        ),
         turn(/"Poll" failed/, () => {
           stage.type('SECOND');
-          return quick([say(long)], { wait: 300, pace: 12 });
+          return quickStep([say(long)], { wait: 300, pace: 12 });
         }),
-        turn(/SECOND/, quick([say('Reply to the second.')])),
-        turn(/THIRD/, quick([say('Reply to the third.')])),
+        turn(/SECOND/, quickStep([say('Reply to the second.')])),
+        turn(/THIRD/, quickStep([say('Reply to the third.')])),
       ],
     });
     const { operator } = stage;
@@ -130,7 +141,7 @@ describe('Claude Code with Interlude’s hooks', () => {
     const long = 'Started the poll, and now I talk for a while without any tool call, slowly and at length.';
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say(long)], { pace: 9 })),
+        turn(/START/, quickStep([background('sleep 1; exit 3', 'Poll')]), quickStep([say(long)], { pace: 9 })),
         turn(/"Poll" failed/, report),
       ],
     });
@@ -155,11 +166,11 @@ describe('Claude Code with Interlude’s hooks', () => {
     });
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), background('sleep 600', 'Long poll')]), () => {
+        turn(/START/, quickStep([say('Starting.'), background('sleep 600', 'Long poll')]), () => {
           begun();
-          return quick([say('A long answer that never comes to its end')], { pace: 3 });
+          return quickStep([say('A long answer that never comes to its end')], { pace: 3 });
         }),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
+        turn(/NEXT/, quickStep([say('Reply to the next.')])),
       ],
     });
     const { operator } = stage;
@@ -185,12 +196,16 @@ describe('Claude Code with Interlude’s hooks', () => {
       server,
       {
         turns: [
-          turn(/START/, quick([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+          turn(
+            /START/,
+            quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+            quickStep([say('Started the poll.')]),
+          ),
           turn(
             /"Poll" failed/,
-            quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
-            quick([bash('touch other-marker', 'Look again')]),
-            quick([say('I may not look again.')]),
+            quickStep([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
+            quickStep([bash('touch other-marker', 'Look again')]),
+            quickStep([say('I may not look again.')]),
           ),
         ],
       },
@@ -228,8 +243,8 @@ describe('Claude Code with Interlude’s hooks', () => {
   test('shows a task stopped at the terminal without a wake-up', async () => {
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 600', 'Long poll')]), quick([say('Started a long poll.')])),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
+        turn(/START/, quickStep([background('sleep 600', 'Long poll')]), quickStep([say('Started a long poll.')])),
+        turn(/NEXT/, quickStep([say('Reply to the next.')])),
       ],
     });
     const { operator } = stage;
@@ -258,18 +273,18 @@ describe('Claude Code with Interlude’s hooks', () => {
     );
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), ...subagents]), quick([say('Started three agents.')])),
+        turn(/START/, quickStep([say('Starting.'), ...subagents]), quickStep([say('Started three agents.')])),
         ...names.map(() =>
           turn(/"Agent \w" (?:completed|finished)|Agent "Agent/, ({ notices: told }) =>
-            quick([say(told.map(({ result }) => `Heard: ${result}`).join(' | '))]),
+            quickStep([say(told.map(({ result }) => `Heard: ${result}`).join(' | '))]),
           ),
         ),
       ],
       agents: names.map((name, at) =>
         agent(
           new RegExp(`AGENT-${name}`),
-          quick([say(`Agent ${name} starts.`), bash(`sleep ${at + 1}`, `Agent ${name} sleeps`)]),
-          quick([say(`Agent ${name} is done.`)]),
+          quickStep([say(`Agent ${name} starts.`), bash(`sleep ${at + 1}`, `Agent ${name} sleeps`)]),
+          quickStep([say(`Agent ${name} is done.`)]),
         ),
       ),
     });
@@ -300,13 +315,13 @@ test('an idle, waiting Claude Code wakes for a message and answers it in that tu
     turns: [
       turn(
         /START/,
-        () => quick([background(stage.waitCommand, 'Wait for a message')]),
-        quick([say('I rest, and listen.')]),
+        () => quickStep([background(stage.waitCommand, 'Wait for a message')]),
+        quickStep([say('I rest, and listen.')]),
       ),
       turn(
         /"Wait for a message" completed \(exit code 0\)/,
-        ({ output }) => quick([bash(`cat ${output('Wait for a message')}`, 'Read the message')]),
-        ({ results }) => quick([say(results[0]?.text.includes('Is it warm?') ? 'Quite warm.' : 'I read nothing.')]),
+        ({ output }) => quickStep([bash(`cat ${output('Wait for a message')}`, 'Read the message')]),
+        ({ results }) => quickStep([say(results[0]?.text.includes('Is it warm?') ? 'Quite warm.' : 'I read nothing.')]),
       ),
     ],
   });
@@ -351,19 +366,19 @@ async function interactive(script: Parameters<typeof claudeHome>[1], ...flags: s
 test('Claude Code in a terminal gets one hint to wait, is allowed from the dashboard, and wakes', async () => {
   const { terminal, findOperator } = await interactive({
     turns: [
-      turn(/START/, quick([say('Nothing to do.')])),
+      turn(/START/, quickStep([say('Nothing to do.')])),
       turn(
         /reach you while you are idle only if you listen/,
-        ({ text }) => quick([background(/^ {2}(.+ wait)$/m.exec(text)?.[1] ?? 'false', 'Wait for a message')]),
-        quick([say('I listen.')]),
+        ({ text }) => quickStep([background(/^ {2}(.+ wait)$/m.exec(text)?.[1] ?? 'false', 'Wait for a message')]),
+        quickStep([say('I listen.')]),
       ),
       turn(
         /"Wait for a message" completed \(exit code 0\)/,
-        ({ output }) => quick([tool('Read', { file_path: output('Wait for a message') })]),
-        ({ results }) => quick([say(results[0]?.text.includes('Is it warm?') ? 'Quite warm.' : 'I read nothing.')]),
+        ({ output }) => quickStep([tool('Read', { file_path: output('Wait for a message') })]),
+        ({ results }) => quickStep([say(results[0]?.text.includes('Is it warm?') ? 'Quite warm.' : 'I read nothing.')]),
       ),
     ],
-    otherwise: quick([say('All right.')]),
+    otherwise: quickStep([say('All right.')]),
   });
   await prompt(terminal, 'START');
   const operator = await findOperator();
@@ -398,16 +413,16 @@ test('Claude Code in a terminal accepts dashboard answers to questions and plans
     turns: [
       turn(
         /START/,
-        quick([question('database'), question('caches', true)]),
-        (context) => quick([say(heard(context)), question('queue')]),
-        (context) => quick([say(heard(context))]),
+        quickStep([question('database'), question('caches', true)]),
+        (context) => quickStep([say(heard(context)), question('queue')]),
+        (context) => quickStep([say(heard(context))]),
       ),
       turn(
         /PLAN/,
-        ({ text }) => quick([tool('Write', { content: plan, file_path: /at (\S+\.md)/.exec(text)?.[1] })]),
-        quick([tool('ExitPlanMode', {})]),
-        quick([tool('ExitPlanMode', {})]),
-        (context) => quick([say(heard(context))]),
+        ({ text }) => quickStep([tool('Write', { content: plan, file_path: /at (\S+\.md)/.exec(text)?.[1] })]),
+        quickStep([tool('ExitPlanMode', {})]),
+        quickStep([tool('ExitPlanMode', {})]),
+        (context) => quickStep([say(heard(context))]),
       ),
     ],
   };
@@ -464,9 +479,9 @@ test('Claude Code in a terminal accepts dashboard decisions for permissions it s
     turns: [
       turn(
         /START/,
-        quick([bash('touch allowed', 'Allow me')]),
-        quick([bash('touch denied', 'Deny me')]),
-        quick([say('One of two.')]),
+        quickStep([bash('touch allowed', 'Allow me')]),
+        quickStep([bash('touch denied', 'Deny me')]),
+        quickStep([say('One of two.')]),
       ),
     ],
   };
@@ -492,12 +507,12 @@ test('a companion killed mid-run resumes without missing or duplicating events',
     turns: [
       turn(
         /START/,
-        quick([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
-        quick([say('Looking.'), bash('sleep 1', 'Look')]),
-        quick([say('Started the poll.')]),
+        quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+        quickStep([say('Looking.'), bash('sleep 1', 'Look')]),
+        quickStep([say('Started the poll.')]),
       ),
       turn(/"Poll" failed/, report),
-      turn(/NEXT/, quick([say('Reply to the next.')])),
+      turn(/NEXT/, quickStep([say('Reply to the next.')])),
     ],
   });
   const { operator } = stage;
@@ -525,8 +540,8 @@ test('a companion killed mid-run resumes without missing or duplicating events',
 test('a companion marks its session idle on restart when the turn ended while it was dead', async () => {
   const stage = await terminalStage(server, {
     turns: [
-      turn(/START/, quick([say('Looking.'), bash('sleep 1', 'Look')]), quick([say('All is well.')])),
-      turn(/NEXT/, quick([say('Reply to the next.')])),
+      turn(/START/, quickStep([say('Looking.'), bash('sleep 1', 'Look')]), quickStep([say('All is well.')])),
+      turn(/NEXT/, quickStep([say('Reply to the next.')])),
     ],
   });
   const { operator } = stage;
@@ -551,7 +566,7 @@ test.each([
   'a turn is %s and its session %s when the agent %s and was killed while its companion was dead',
   async (turnState, state, _, more) => {
     const stage = await terminalStage(server, {
-      turns: [turn(/START/, quick([say('Looking.'), bash('sleep 1', 'Look')]), quick(more))],
+      turns: [turn(/START/, quickStep([say('Looking.'), bash('sleep 1', 'Look')]), quickStep(more))],
     });
     const { operator } = stage;
     stage.type('START');
@@ -570,7 +585,7 @@ test('a killed companion leaves its session unwatched and not working, and catch
   const found =
     'What was found takes the agent longer to say than it takes us to miss its companion, so here it goes on.';
   const stage = await terminalStage(server, {
-    turns: [turn(/START/, quick([say('Looking.'), bash('true', 'Look')]), quick([say(found)], { pace: 0.8 }))],
+    turns: [turn(/START/, quickStep([say('Looking.'), bash('true', 'Look')]), quickStep([say(found)], { pace: 0.8 }))],
   });
   const { operator } = stage;
   stage.type('START');

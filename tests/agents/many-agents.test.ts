@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { background, type Context, say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ClaudeStage, claudeStage, quick } from '../support/claude-stage';
+import { type ClaudeStage, claudeStage, quickStep } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { said } from '../support/operator';
+import { assistantText } from '../support/operator';
 import { scaled } from '../support/timeouts';
 
 /** Several real Claude Code agents, each with its own runner, on one dashboard. */
@@ -22,11 +22,11 @@ const SCRIPT = {
   turns: TASKS.flatMap((n) => [
     turn(
       new RegExp(`START ${n}\\.`),
-      quick([background(`until [ -e go-${n} ]; do sleep 0.1; done; exit ${n}`, `Poll ${n}.`)]),
-      quick([say(`Started ${n}.`)]),
+      quickStep([background(`until [ -e go-${n} ]; do sleep 0.1; done; exit ${n}`, `Poll ${n}.`)]),
+      quickStep([say(`Started ${n}.`)]),
     ),
     turn(new RegExp(`"Poll ${n}\\." failed`), ({ notices }: Context) =>
-      quick([say(notices.map(({ summary }) => /"(.*?)"/.exec(summary)?.[1]).join(' | '))]),
+      quickStep([say(notices.map(({ summary }) => /"(.*?)"/.exec(summary)?.[1]).join(' | '))]),
     ),
   ]),
 };
@@ -50,7 +50,7 @@ async function work(stage: ClaudeStage): Promise<void> {
   expect(turns.map(({ kind, state }) => `${kind} ${state}`)).toEqual(
     TASKS.flatMap(() => ['user finished', 'between-run finished']),
   );
-  expect(turns.map(said)).toEqual(TASKS.flatMap((n) => [`Started ${n}.`, `Poll ${n}.`]));
+  expect(turns.map(assistantText)).toEqual(TASKS.flatMap((n) => [`Started ${n}.`, `Poll ${n}.`]));
   const tasks = await operator.tasks();
   expect(tasks.map(({ description, exitCode, answeredInTurnId }) => [description, exitCode, answeredInTurnId])).toEqual(
     TASKS.map((n) => [`Poll ${n}.`, n, turns[2 * n - 1]?.id]),

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ModelContext, ModelStep } from '../support/acp-model';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { missingOpencode, opencodeStage } from '../support/opencode-stage';
-import { answering, messages, Operator, requests, said, taskEnds } from '../support/operator';
+import { answering, assistantText, messages, Operator, requests, taskEnds } from '../support/operator';
 
 /** The real OpenCode, runner and dashboard. Only the model is scripted. */
 const missing = missingOpencode();
@@ -68,12 +68,12 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     await operator.until('the subagent', (turns) => answering(turns, first)?.state === 'finished');
     const second = await operator.send('NEXT-1');
     const turns = await operator.finished(3);
-    expect(said(answering(turns, first))).toContain('I start it.');
-    expect(said(answering(turns, second))).toBe('Reply to NEXT-1.');
+    expect(assistantText(answering(turns, first))).toContain('I start it.');
+    expect(assistantText(answering(turns, second))).toBe('Reply to NEXT-1.');
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ description: 'Look around', status: 'completed' });
     const woken = turns.filter(({ kind }) => kind === 'between-run');
-    expect(woken.map(said)).toEqual(['The subagent is back.']);
+    expect(woken.map(assistantText)).toEqual(['The subagent is back.']);
     expect(woken[0]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
     expect(taskEnds(turns).map(({ id }) => id)).toEqual([task?.id]);
     expect(messages(turns, 'user').map(({ delivery }) => delivery)).toEqual(['seen', 'seen']);
@@ -132,20 +132,20 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
       const turn = answering(turns, question);
       return turn?.state === 'finished' && turn;
     });
-    expect(said(answered)).toContain('"Which?"="Blue"');
+    expect(assistantText(answered)).toContain('"Which?"="Blue"');
     const refused = await operator.send('ASK');
     const permission = await operator.until('the request', (turns) => requests(turns)[1]);
     await operator.answer(permission.id, { behavior: 'deny', optionId: 'reject', digest: permission.digest });
     await operator.until('its end', (turns) => answering(turns, refused)?.state === 'interrupted');
     const long = await operator.send('LONG');
-    await operator.until('its beginning', (turns) => said(answering(turns, long)).includes('long answer'));
+    await operator.until('its beginning', (turns) => assistantText(answering(turns, long)).includes('long answer'));
     await operator.interrupt();
     await operator.until('its end', (turns) => answering(turns, long)?.state === 'interrupted');
     const failing = await operator.send('FAIL');
     await operator.until('its end', (turns) => answering(turns, failing)?.state === 'failed');
     const next = await operator.send('NEXT-1');
     const turns = await operator.finished(5);
-    expect(said(answering(turns, next))).toBe('Reply to NEXT-1.');
+    expect(assistantText(answering(turns, next))).toBe('Reply to NEXT-1.');
   });
 
   test('has no gaps after a broken connection or a killed runner', async () => {
@@ -162,7 +162,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     line.mend();
     await operator.finished(3);
     await terminal.say('LONG');
-    await operator.until('its beginning', (turns) => said(turns.at(-1)).includes('long answer'));
+    await operator.until('its beginning', (turns) => assistantText(turns.at(-1)).includes('long answer'));
     await killRunner();
     await terminal.idle();
     await terminal.say('NEXT-4');
@@ -170,7 +170,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     await runner();
     const turns = await operator.finished(5);
     expect(kinds(turns)).toEqual(Array(5).fill('user finished'));
-    expect(turns.map(said)).toEqual([
+    expect(turns.map(assistantText)).toEqual([
       ...['NEXT-1', 'NEXT-2', 'NEXT-3'].map((word) => `Reply to ${word}.`),
       LONG,
       'Reply to NEXT-4.',
@@ -183,7 +183,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     await runner();
     await expect.poll(() => operator.session()).not.toBeNull();
     const long = await operator.send('LONG');
-    await operator.until('its beginning', (turns) => said(answering(turns, long)).includes('long answer'));
+    await operator.until('its beginning', (turns) => assistantText(answering(turns, long)).includes('long answer'));
     await killServer();
     await operator.until('its end', (turns) => answering(turns, long)?.state === 'failed');
     await startServer();
@@ -192,6 +192,6 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
       .not.toBe('unknown');
     const next = await operator.send('NEXT-1');
     const turns = await operator.finished(2);
-    expect(said(answering(turns, next))).toBe('Reply to NEXT-1.');
+    expect(assistantText(answering(turns, next))).toBe('Reply to NEXT-1.');
   });
 });

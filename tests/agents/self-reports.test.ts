@@ -9,7 +9,7 @@ import { startCli } from '../support/cli';
 import { CODEX, codexStage } from '../support/codex-stage';
 import { LocalDashboard } from '../support/local-dashboard';
 import { missingOpencode, opencodeStage } from '../support/opencode-stage';
-import { answering, messages, Operator, requests, said } from '../support/operator';
+import { answering, assistantText, messages, Operator, requests } from '../support/operator';
 
 /**
  * The real Codex, OpenCode, Gemini CLI and Qwen Code use Interlude's tools in their own sessions. Claude Code:
@@ -71,7 +71,7 @@ async function reports(operator: Operator) {
   const id = await operator.send('REPORT');
   const turn = await operator.until('its report', (turns) => {
     const found = answering(turns, id);
-    return found?.state === 'finished' && said(found).includes('Reported: complete.') && found;
+    return found?.state === 'finished' && assistantText(found).includes('Reported: complete.') && found;
   });
   const { agentId = '' } = (await operator.session()) ?? {};
   expect(await reportOf(agentId)).toMatchObject({ ...REPORT, turnId: turn.id });
@@ -85,7 +85,7 @@ async function eachAnswersItsOwn(operators: Operator[]) {
       const found = answering(turns, id);
       return found?.state === 'finished' && found;
     });
-    expect(said(turn)).toContain(`Answer to ANSWER ${at}`);
+    expect(assistantText(turn)).toContain(`Answer to ANSWER ${at}`);
     await expect.poll(async () => (await one.session())?.owedCount).toBe(0);
   }
 }

@@ -61,7 +61,7 @@ export async function startNchanServer(): Promise<{ url: string; token: string; 
       () => false,
     ))
   ) {
-    if (child.exitCode !== null) throw new Error('nginx did not start');
+    if (child.exitCode !== null) throw new Error('nginx failed to start');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return {

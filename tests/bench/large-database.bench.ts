@@ -187,7 +187,7 @@ async function signIn(server: LiveServer): Promise<string> {
     redirect: 'manual',
   });
   const [cookie = ''] = response.headers.getSetCookie();
-  if (response.status !== 303 || cookie === '') throw new Error(`the sign-in is answered with ${response.status}`);
+  if (response.status !== 303 || cookie === '') throw new Error(`sign-in returned ${response.status}`);
   return cookie.split(';')[0] ?? '';
 }
 

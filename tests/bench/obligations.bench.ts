@@ -54,6 +54,6 @@ async function ask(database: Database): Promise<number> {
   const response = await callRoute(context, 'GET', '/agents/agent-1/reply-obligations');
   const { obligations } = (await response.json()) as { obligations: unknown[] };
   const took = performance.now() - startedAt;
-  if (obligations.length !== OWED) throw new Error(`${obligations.length} obligations instead of ${OWED}`);
+  if (obligations.length !== OWED) throw new Error(`${obligations.length} pending replies, expected ${OWED}`);
   return took;
 }

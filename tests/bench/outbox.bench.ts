@@ -85,7 +85,7 @@ async function draining(): Promise<void> {
   const { waiting } = await outbox.idle();
   const seconds = (performance.now() - storedAt) / 1_000;
   await outbox.stop();
-  if (waiting > 0 || (await server.records()) < BACKLOG) throw new Error(`${waiting} records were not drained`);
+  if (waiting > 0 || (await server.records()) < BACKLOG) throw new Error(`${waiting} records left in the outbox`);
   report('outbox drain', BACKLOG / seconds, 'records/s', { atLeast: 20_000 });
   note('outbox store, one group', BACKLOG / ((storedAt - startedAt) / 1_000), 'records/s');
 }

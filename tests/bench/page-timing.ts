@@ -41,7 +41,7 @@ export async function traceMainThread(page: Page, work: () => Promise<void>): Pr
     events.filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain').map(threadOf),
   );
   const tasks = events.filter((event) => event.ph === 'X' && /RunTask$/.test(event.name) && mains.has(threadOf(event)));
-  if (tasks.length === 0) throw new Error('the trace has no task of the page');
+  if (tasks.length === 0) throw new Error('the trace contains no task of the page');
   const longest = (times: number[]) => times.reduce((most, time) => Math.max(most, time), 0) / 1_000;
   return {
     longestMs: longest(tasks.map(({ dur = 0 }) => dur)),

@@ -21,6 +21,6 @@ for (let round = 0; round < ROUNDS; round += 1) {
   perCall.push(((performance.now() - startedAt) * 1_000) / CALLS);
 }
 perCall.sort((a, b) => a - b);
-if (seen !== ROUNDS * CALLS * OWED) throw new Error('the snapshot was not what it should be');
+if (seen !== ROUNDS * CALLS * OWED) throw new Error('the snapshot had an unexpected number of replies');
 report(`pending-reply snapshot of ${OWED}, slowest of ${ROUNDS} rounds`, perCall.at(-1) ?? 0, 'µs', { atMost: 1 });
 note('pending-reply snapshot, median', perCall[ROUNDS / 2] ?? 0, 'µs');

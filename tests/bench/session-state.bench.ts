@@ -34,7 +34,7 @@ resolveAll(ROUNDS);
 const began = performance.now();
 resolveAll(ROUNDS);
 report('states: resolve one', ((performance.now() - began) * 1_000) / ROUNDS, 'µs', { atMost: 5 });
-if (states === 0) throw new Error('nothing was resolved');
+if (states === 0) throw new Error('no state was resolved');
 
 let now = NOW;
 const target = await inProcessTarget(() => now);

@@ -1,7 +1,7 @@
 import type { NewToken, SignInCode } from '@interlude/protocol/access';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ROUTES, type Route } from '@/lib/server/routes';
-import type { Headers, Sent } from '../support/access-stage';
+import type { Headers, RequestOptions } from '../support/access-stage';
 import { serverBehindPrism } from '../support/behind-prism';
 import { busyAgent, CONSOLE, pathFor, validRequest } from '../support/busy-agent';
 import { ensurePrism } from '../support/prism.mjs';
@@ -30,7 +30,7 @@ suites('behind Prism', () => {
 
   test('answers every route as documented', async () => {
     const target = await withWebhook();
-    const send = (path: string, { method = 'GET', body, headers = {} }: Sent = {}) => {
+    const send = (path: string, { method = 'GET', body, headers = {} }: RequestOptions = {}) => {
       const isRaw = body === undefined || body instanceof Uint8Array;
       const type: Headers = isRaw ? {} : { 'content-type': 'application/json' };
       const all = { authorization: `Bearer ${target.token}`, ...type, ...headers };
@@ -40,7 +40,8 @@ suites('behind Prism', () => {
         body: isRaw ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body),
       });
     };
-    const ask = async <Model>(path: string, sent?: Sent) => (await send(`/api/v1${path}`, sent)).json() as Model;
+    const ask = async <Model>(path: string, sent?: RequestOptions) =>
+      (await send(`/api/v1${path}`, sent)).json() as Model;
     const ids = await busyAgent({ ask }, 'a');
     for (const route of ROUTES.filter((one) => target.passes(one))) {
       const { query, body } = validRequest(route.method, route.pattern, ids);

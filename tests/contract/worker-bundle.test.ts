@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bundleWorker } from '../support/bundle-worker';
+import { bundleWorker } from '../support/typescript-programs';
 
 test('handlers bundled for workers import nothing of Node and nothing that opens files', async () => {
   const { nodeImports, files } = await bundleWorker();

@@ -13,9 +13,9 @@ import {
 } from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';
 import { LogWriter } from '../support/log-writer';
+import { horizontalOverflows, WIDE_MESSAGE } from '../support/page-checks';
 import { playRecording } from '../support/play-recording';
 import { addMembers, anotherSite, newSignInLink } from '../support/server-data';
-import { horizontalOverflows, WIDE_MESSAGE } from '../support/tables';
 import { live } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
 import { type OwnVisit, openProfile, visitOwn } from '../support/visit';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectHoveredIcons, writeControls } from '../support/hovered-icons';
+import { expectHoveredIcons, writeControls } from '../support/page-checks';
 import { live } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
 

@@ -1,5 +1,5 @@
 import { beforeAll, test } from 'vitest';
-import { expectHoveredIcons, writeControls } from '../support/hovered-icons';
+import { expectHoveredIcons, writeControls } from '../support/page-checks';
 import { perFile, visit } from '../support/visit';
 
 const SESSION = 'hover-session';

@@ -11,7 +11,7 @@ import {
   pinnedOf,
 } from '../support/agent-pages';
 import { LogWriter } from '../support/log-writer';
-import { EVIL, expectPinnedUntilRead, expectShownVerbatim } from '../support/permission-card';
+import { expectPinnedUntilRead, expectShownVerbatim, HOSTILE_COMMAND } from '../support/permission-card';
 import { pressUntil } from '../support/press';
 import { live } from '../support/transcript-page';
 import { message } from '../support/turn-events';
@@ -29,10 +29,10 @@ afterAll(async () => {
 });
 
 test.each([
-  ['an escape', `${EVIL} #\u001b[2K\u001b[1Gls -la src/`, '⟨ESC⟩'],
-  ['an operating system command', `\u001b]0;${EVIL}\u0007ls -la src/`, '⟨ESC⟩'],
-  ['its 8-bit form', `\u009d${EVIL}\u009cls -la src/`, '⟨OSC⟩'],
-  ['direction marks', `ls \u202e\u2066${EVIL}\u2069\u2066`, '⟨RLO⟩'],
+  ['an escape', `${HOSTILE_COMMAND} #\u001b[2K\u001b[1Gls -la src/`, '⟨ESC⟩'],
+  ['an operating system command', `\u001b]0;${HOSTILE_COMMAND}\u0007ls -la src/`, '⟨ESC⟩'],
+  ['its 8-bit form', `\u009d${HOSTILE_COMMAND}\u009cls -la src/`, '⟨OSC⟩'],
+  ['direction marks', `ls \u202e\u2066${HOSTILE_COMMAND}\u2069\u2066`, '⟨RLO⟩'],
 ])('a command is shown as it runs when it has %s', async (what, command, sign) => {
   await expectShownVerbatim(it, `shown-all-disguised by ${what}`, command, sign);
 });

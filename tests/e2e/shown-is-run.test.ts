@@ -10,7 +10,7 @@ import {
   pinnedOf,
 } from '../support/agent-pages';
 import { EventWriter } from '../support/event-writer';
-import { EVIL, expectShownVerbatim } from '../support/permission-card';
+import { expectShownVerbatim, HOSTILE_COMMAND } from '../support/permission-card';
 import { press, untilPressable } from '../support/press';
 import { INVISIBLE } from '../support/rendered-text';
 import { live, transcriptOf } from '../support/transcript-page';
@@ -65,8 +65,12 @@ async function pressAtOnce(page: Page, region: string, key: string): Promise<{ a
 }
 
 test.each([
-  ['a carriage return', `${EVIL} #\rls -la src/`, '⟨CR⟩'],
-  ['harmless lines behind it', `${EVIL}\n${Array.from({ length: 23 }, (_, at) => `echo ${at}`).join('\n')}`, ''],
+  ['a carriage return', `${HOSTILE_COMMAND} #\rls -la src/`, '⟨CR⟩'],
+  [
+    'harmless lines behind it',
+    `${HOSTILE_COMMAND}\n${Array.from({ length: 23 }, (_, at) => `echo ${at}`).join('\n')}`,
+    '',
+  ],
 ])('command is shown as it runs when it has %s', async (what, command, sign) => {
   await expectShownVerbatim(it, `shown-disguised by ${what}`, command, sign);
 });

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { expectTableScrolls, writeTables } from '../support/tables';
+import { expectTableScrolls, writeTables } from '../support/page-checks';
 import { transcriptOf } from '../support/transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { expectTableScrolls, horizontalOverflows, WIDE_MESSAGE, writeTables } from '../support/tables';
+import { expectTableScrolls, horizontalOverflows, WIDE_MESSAGE, writeTables } from '../support/page-checks';
 import { live, transcriptOf } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
-import { forgetChoices, perFile, visit } from '../support/visit';
+import { clearSettings, perFile, visit } from '../support/visit';
 
 const AGENT = `widths-${'w'.repeat(190)}`;
 const TABLES = 'words-tables';
@@ -67,7 +67,7 @@ test('a chosen theme survives a reload, whatever the system prefers', async () =
   await live(page);
   await page.getByRole('button', { name: 'Theme: dark. Change to system' }).click();
   await page.locator('html.light').waitFor();
-  await page.evaluate(forgetChoices);
+  await page.evaluate(clearSettings);
   await page.close();
 });
 

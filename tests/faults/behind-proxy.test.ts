@@ -81,11 +81,11 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     const headers = { host, ...options.headers };
     const where = { host: '127.0.0.1', port, path, servername: PUBLIC_NAME };
     return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((resolve, reject) => {
-      const asked = request({ ...where, ...options, headers }, async (response) => {
+      const outgoing = request({ ...where, ...options, headers }, async (response) => {
         resolve({ status: response.statusCode ?? 0, headers: response.headers, text: await text(response) });
       });
-      asked.on('error', reject);
-      asked.end(body);
+      outgoing.on('error', reject);
+      outgoing.end(body);
     });
   };
   const post = (to: string, body: BodyInit, headers: Record<string, string> = {}) =>
@@ -169,10 +169,10 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
   test('forwards frames over HTTP/2', async () => {
     const session = connect(url, { rejectUnauthorized: false });
     onTestFinished(() => session.close());
-    const asked = session.request({ ':path': `/api/v1/stream?topic=session:${name}-h2`, ...bearer });
-    onTestFinished(() => asked.close());
+    const outgoing = session.request({ ':path': `/api/v1/stream?topic=session:${name}-h2`, ...bearer });
+    onTestFinished(() => outgoing.close());
     let came = '';
-    asked.setEncoding('utf8').on('data', (chunk) => {
+    outgoing.setEncoding('utf8').on('data', (chunk) => {
       came += chunk;
     });
     await expect.poll(() => came).toContain('event: up-to-date');
@@ -213,18 +213,18 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     const scene = await startScene(`behind ${name}`, front, [`${name}-agent`]);
     const refused: string[] = [];
     let isAsking = true;
-    const asks = (async () => {
+    const requests = (async () => {
       while (isAsking) {
         const answer = await fetch(`${url}/api/v1/sessions`, { headers: bearer });
-        const said = await answer.text();
-        if (answer.status !== 200) refused.push(`${answer.status} ${said}`);
+        const text = await answer.text();
+        if (answer.status !== 200) refused.push(`${answer.status} ${text}`);
         await pause(10);
       }
     })();
     for (const instance of instances) {
       await untilUnderLoad(scene);
       const { exitCode, afterMs } = await instance.signal('SIGTERM');
-      process.stdout.write(`${name}: an instance was gone after ${Math.round(afterMs)} ms\n`);
+      process.stdout.write(`${name}: an instance stopped after ${Math.round(afterMs)} ms\n`);
       expect(exitCode).toBe(143);
       expectWithin(afterMs, 2_000);
       // the other instance serves everything
@@ -233,7 +233,7 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     }
     await untilUnderLoad(scene);
     isAsking = false;
-    await asks;
+    await requests;
     expect(refused).toEqual([]);
     // the streaming instance sent `bye` before it stopped
     expect(scene.watcher.byes.length).toBeGreaterThan(0);

@@ -37,7 +37,7 @@ describe.skipIf(why !== null)('the container', () => {
   const image = `localhost/interlude-test-${process.pid}`;
   let container = '';
   let running: ChildProcess;
-  let said = '';
+  let output = '';
   let port: number;
   const run = promisify(execFile);
   const inside = (...args: string[]) =>
@@ -58,12 +58,12 @@ describe.skipIf(why !== null)('the container', () => {
     running = spawn(buildah, ['run', ...args, '--', 'node', 'lib/launch/start.mjs'], { env });
     for (const stream of [running.stdout, running.stderr]) {
       stream?.on('data', (chunk) => {
-        said += chunk;
+        output += chunk;
       });
     }
     const deadline = Date.now() + WAIT_MS;
-    while (!said.includes('Sign in:')) {
-      if (running.exitCode !== null || Date.now() > deadline) throw new Error(`it did not come up: ${said}`);
+    while (!output.includes('Sign in:')) {
+      if (running.exitCode !== null || Date.now() > deadline) throw new Error(`the container did not start: ${output}`);
       await pause(50);
     }
   }, BUILD_MS);

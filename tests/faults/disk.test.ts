@@ -62,24 +62,24 @@ describe.runIf(canMount())('a disk', () => {
       agentId: 'a',
       endpoint: async () => ({ url: server.url, token: undefined }),
     });
-    const taken: string[] = [];
+    const accepted: string[] = [];
     const hand = async (n: number) => {
       const log = { level: 'info', component: 'disk', message: `${n} ${'x'.repeat(20_000)}` } as const;
       await outbox.enqueue({ kind: 'log', agentId: 'a', occurredAt: n, log });
-      taken.push(log.message);
+      accepted.push(log.message);
     };
     const fill = async () => {
-      for (let n = taken.length; n < 1_000; n += 1) await hand(n);
+      for (let n = accepted.length; n < 1_000; n += 1) await hand(n);
     };
     await expect(fill()).rejects.toMatchObject({ code: 'SQLITE_FULL' });
-    expect(taken.length).toBeGreaterThan(10);
+    expect(accepted.length).toBeGreaterThan(10);
     disk.remount('size=20m');
-    await hand(taken.length);
+    await hand(accepted.length);
     server.behaviour = () => ({ kind: 'none' });
     outbox.kick();
     await outbox.idle();
     await outbox.stop();
-    expect(server.ledger.messages).toEqual(taken);
+    expect(server.ledger.messages).toEqual(accepted);
     expect(server.ledger.lost).toBe(0);
   });
 

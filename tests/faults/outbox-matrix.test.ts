@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Fault, FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 import { scaled } from '../support/timeouts';
-import { startBundled } from '../support/typescript-process';
+import { startBundled } from '../support/typescript-programs';
 
 /** More than one request of 500 records. */
 const RECORDS = scaled(600, 6_000);
@@ -19,7 +19,7 @@ const FAULTS: Record<string, Fault> = {
   'is behind a proxy that answers 409': {
     kind: 'answer',
     status: 409,
-    body: { error: { code: 'conflict', message: 'a proxy says no' } },
+    body: { error: { code: 'conflict', message: 'a proxy prints no' } },
   },
   'answers 403': { kind: 'answer', ...refusal(403, 'forbidden', {}) },
   'answers 401': { kind: 'answer', ...refusal(401, 'unauthorized', {}) },
@@ -41,7 +41,7 @@ describe.each(Object.keys(FAULTS))('a server that %s gets each record once', (na
   test('when the runner is killed after its first request', async () => {
     const { server, file } = await setUp(behaviour);
     const first = start(file, server.url);
-    await first.says(/^(delivered|held)$/);
+    await first.prints(/^(delivered|held)$/);
     await first.kill();
     await finish(server, file);
   });
@@ -50,7 +50,7 @@ describe.each(Object.keys(FAULTS))('a server that %s gets each record once', (na
 test('a server gets each record once when the runner is killed before its first request', async () => {
   const { server, file } = await setUp();
   const first = start(file, server.url);
-  await first.says(/^open$/);
+  await first.prints(/^open$/);
   await first.kill();
   await finish(server, file);
 });
@@ -59,7 +59,7 @@ test('a server that was down gets each record once when the runner is killed aft
   const { server, file } = await setUp();
   await server.close();
   const first = start(file, server.url);
-  await first.says(/^held$/);
+  await first.prints(/^held$/);
   await first.kill();
   await server.listen();
   await finish(server, file);
@@ -97,12 +97,12 @@ function start(file: string, url: string) {
       expect(await ended).toBe('SIGKILL');
     },
     /** Rejects if the runner exits first. */
-    says: (word: RegExp) =>
+    prints: (word: RegExp) =>
       new Promise<void>((resolve, reject) => {
         lines.on('line', (line) => {
           if (word.test(line)) resolve();
         });
-        void ended.then((end) => reject(new Error(`the runner ended (${end}) before it said ${word}`)));
+        void ended.then((end) => reject(new Error(`the runner exited (${end}) before it printed ${word}`)));
       }),
   };
 }

@@ -16,7 +16,7 @@ async function running() {
 test.each([
   ['killed', 'SIGKILL'],
   ['stopped', 'SIGTERM'],
-] as const)('serves a backup that was moved into the place of an open database once it is %s', async (_, signal) => {
+] as const)('a server serves a backup that replaces its open database once it is %s', async (_, signal) => {
   const { server, database, sender } = await running();
   await sender.send(20);
   const backup = join(server.dataDir, 'backup');

@@ -26,7 +26,7 @@ describe('a packed copy in a read-only folder', () => {
   let dataDir: string;
   let port: number;
   let child: ChildProcess;
-  let said = '';
+  let output = '';
   const bearer = { authorization: `Bearer ${TOKEN}` };
   const who = process.getuid?.() === 0 ? { uid: UID, gid: UID } : {};
   const env = () => onlyWith({ PORT: String(port), INTERLUDE_DATA_DIR: dataDir, INTERLUDE_TOKEN: TOKEN });
@@ -39,19 +39,19 @@ describe('a packed copy in a read-only folder', () => {
     chmodSync(folder, 0o755);
     [copy, dataDir, port] = [join(folder, 'copy'), join(folder, 'data'), await reservePort()];
     const packed = spawnSync(process.execPath, ['lib/launch/pack.mjs', copy], { cwd: ROOT, encoding: 'utf8' });
-    if (packed.status !== 0) throw new Error(`it could not be packed: ${packed.stderr}`);
+    if (packed.status !== 0) throw new Error(`packing failed: ${packed.stderr}`);
     await mkdir(dataDir, { mode: 0o700 });
     if ('uid' in who) await chown(dataDir, UID, UID);
     const options = { ...who, cwd: '/', env: env() };
     child = spawn(process.execPath, [join(copy, 'lib/launch/start.mjs')], options);
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on('data', (chunk) => {
-        said += chunk;
+        output += chunk;
       });
     }
     const deadline = Date.now() + READY_WITHIN_MS;
     while (!(await readFile(join(dataDir, 'server.json')).catch(() => null))) {
-      if (child.exitCode !== null || Date.now() > deadline) throw new Error(`it did not come up: ${said}`);
+      if (child.exitCode !== null || Date.now() > deadline) throw new Error(`the server did not start: ${output}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   });
@@ -100,7 +100,7 @@ describe('a packed copy in a read-only folder', () => {
       const [script] = /\/_next\/static\/[^"]+\.js/.exec(await page.text()) ?? [];
       expect((await fetch(address(script ?? '/none'))).status).toBe(200);
     }
-    expect(said).not.toMatch(/error|EACCES|EROFS/i);
+    expect(output).not.toMatch(/error|EACCES|EROFS/i);
   });
 
   test('has the server commands and points elsewhere for the others', () => {
@@ -157,7 +157,7 @@ test('a copy packed for a base path serves only that path', async () => {
     );
   const deadline = Date.now() + READY_WITHIN_MS;
   while ((await statusOf('/a/packed.one/healthz')) !== 200) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error('it did not come up');
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error('the server did not start');
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   expect(await statusOf('/a/packed.one/signed-out')).toBe(200);
@@ -165,7 +165,7 @@ test('a copy packed for a base path serves only that path', async () => {
 });
 
 const systemd = ensureDebianProgram('systemd-analyze', '');
-where(systemd)('systemd takes the unit, for one instance and for several', async () => {
+where(systemd)('systemd accepts the unit files for one and for several instances', async () => {
   const unit = readFileSync(join(ROOT, 'deploy/interlude.service'), 'utf8').replace('/usr/bin/node', process.execPath);
   const folder = await tempDir();
   const verified = (name: string) => spawnSync(programOf(systemd), ['verify', name], { cwd: folder, encoding: 'utf8' });
@@ -180,7 +180,7 @@ where(systemd)('systemd takes the unit, for one instance and for several', async
 });
 
 const compose = ensureDebianProgram('docker-compose');
-where(compose)('the file for several containers is one, and asks for a token', () => {
+where(compose)('docker-compose accepts the compose file and requires a token', () => {
   const check = (env: Record<string, string>) =>
     spawnSync(programOf(compose), ['-f', join(ROOT, 'compose.yaml'), 'config', '--quiet'], {
       env: onlyWith(env),

@@ -29,7 +29,7 @@ test.each([
   await untilUnderLoad(scene);
   const end = await server.signal(signal);
   expect(end.exitCode).toBe(exitCode);
-  process.stdout.write(`${signal}: gone after ${Math.round(end.afterMs)} ms\n`);
+  process.stdout.write(`${signal}: stopped after ${Math.round(end.afterMs)} ms\n`);
   expectWithin(end.afterMs, 2_000);
   await scene.watcher.until(() => scene.watcher.byes.length > 0);
   expect(scene.watcher.byes).toEqual(['shutdown']);
@@ -60,12 +60,12 @@ test('a stopping server keeps every record that it acknowledges', async () => {
   await Promise.all(posters.map((poster) => poster.until(5)));
   // neither a reader that stalls nor a writer that stalls delays it
   await unread('/api/v1/stream?topic=fleet');
-  const { heard } = await halfPosted();
+  const { received } = await halfPosted();
   const end = await server.signal('SIGTERM');
-  process.stdout.write(`SIGTERM: gone after ${Math.round(end.afterMs)} ms\n`);
+  process.stdout.write(`SIGTERM: stopped after ${Math.round(end.afterMs)} ms\n`);
   expect(end.exitCode).toBe(143);
   expectWithin(end.afterMs, 2_000);
-  expect(await heard).toBe('');
+  expect(await received).toBe('');
   await Promise.all(posters.map((poster) => poster.ended));
   expect(posters.map(({ wrong }) => wrong)).toEqual(posters.map(() => null));
   const client = createClient({ url: server.databaseUrl });
@@ -130,7 +130,7 @@ class Poster {
       const answer = await text(response).catch((error) => `half of an answer: ${error}`);
       if (response.statusCode === 200 && answer.includes(`"ackedSeq":${seq},`)) this.acknowledged = seq;
       else this.wrong = `${response.statusCode} ${answer}`;
-      for (const tell of this.#waiting) tell();
+      for (const notify of this.#waiting) notify();
       this.#waiting.clear();
     }
   }
@@ -149,15 +149,15 @@ class Poster {
 /** Opens a stream without reading it. */
 async function unread(path: string): Promise<void> {
   const headers = { authorization: `Bearer ${server.token}` };
-  const asked = request(`${server.url}${path}`, { headers }).end();
-  asked.on('error', () => undefined);
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const outgoing = request(`${server.url}${path}`, { headers }).end();
+  outgoing.on('error', () => undefined);
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
   response.on('error', () => undefined);
-  onTestFinished(() => void asked.destroy());
+  onTestFinished(() => void outgoing.destroy());
 }
 
 /** Sends an incomplete request and resolves once the server waits for the rest. */
-async function halfPosted(): Promise<{ heard: Promise<string> }> {
+async function halfPosted(): Promise<{ received: Promise<string> }> {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   onTestFinished(() => void socket.destroy());
   let came = '';
@@ -171,7 +171,7 @@ async function halfPosted(): Promise<{ heard: Promise<string> }> {
   await expect.poll(() => came).toContain('100 Continue');
   came = '';
   socket.write('half');
-  return { heard: closed.then(() => came) };
+  return { received: closed.then(() => came) };
 }
 
 function refusesConnections(): Promise<boolean> {

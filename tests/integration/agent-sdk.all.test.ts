@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { installedPackage } from '@interlude/runner/cli/install-package';
 import { describe, expect, test } from 'vitest';
 import { InTerminal, runCli, startCli } from '../support/cli';
-import { RUNS, SDK_NAME, sdkStage, standIn } from '../support/sdk-stage';
+import { fakeNpm, RUNS, SDK_NAME, sdkStage } from '../support/sdk-stage';
 import { tempDir } from '../support/temp-dir';
 
 describe('on a terminal', () => {
@@ -60,7 +60,7 @@ describe('without a terminal', () => {
     const command = /^interlude: the Agent SDK is not installed; run: npm (.+)\n$/.exec(end.stderr)?.[1];
     expect(await calls()).toEqual([]);
     const elsewhere = await tempDir();
-    const pasted = new InTerminal(['sh', '-c', `node ${standIn} ${command}`], { ...process.env, ...env }, elsewhere);
+    const pasted = new InTerminal(['sh', '-c', `node ${fakeNpm} ${command}`], { ...process.env, ...env }, elsewhere);
     expect(await pasted.ended).toBe(0);
     expect(await runCli(claude(), env, base)).toMatchObject({ exitCode: 0, stdout: `${RUNS}\n` });
   });

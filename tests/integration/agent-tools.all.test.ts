@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';
-import { call, connectStdio, connectTransport, settled, toolCallingAgent } from '../support/tool-user';
+import { call, connectStdio, connectTransport, pollValue, toolCallingAgent } from '../support/tool-user';
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -23,7 +23,7 @@ test('report_status is accepted outside a turn, and refused with the reason when
     isError: true,
   });
   await call(client, 'report_status', { state: 'complete', summary: 'Done.', link: 'https://example.org/1' });
-  await settled(report).toMatchObject({ state: 'complete', link: 'https://example.org/1', turnId: null });
+  await pollValue(report).toMatchObject({ state: 'complete', link: 'https://example.org/1', turnId: null });
 });
 
 test('interlude mcp and the control port refuse tools to a process without a runner', async () => {
@@ -56,7 +56,7 @@ test('interlude mcp opens one session with its ticket, without the data folder',
   expect(await call(client, 'report_status', { state: 'working', summary: 'I build.' })).toMatchObject({
     isError: false,
   });
-  await settled(report).toMatchObject({ state: 'working' });
+  await pollValue(report).toMatchObject({ state: 'working' });
   const wrong = { ...env, INTERLUDE_TOOLS_TICKET: 'x'.repeat(43) };
   const stranger = await connectTransport(new StdioClientTransport({ command, args, env: wrong }));
   expect(await call(stranger, 'list_obligations')).toMatchObject({ isError: true });

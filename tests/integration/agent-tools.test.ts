@@ -2,7 +2,7 @@ import { newMcpServer } from '@interlude/runner/mcp/mcp-server';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LocalDashboard } from '../support/local-dashboard';
-import { call, connectStdio, connectTransport, settled, toolCallingAgent } from '../support/tool-user';
+import { call, connectStdio, connectTransport, pollValue, toolCallingAgent } from '../support/tool-user';
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -32,11 +32,11 @@ describe('an agent with Interlude’s tools', () => {
     expect(await call(client, 'report_status', { state: 'working', summary: 'Half way.' })).toMatchObject({
       isError: false,
     });
-    await settled(report).toMatchObject({ state: 'working', summary: 'Half way.', turnId: 'r1' });
-    await settled(texts).toMatchObject([{ text: 'Half way.' }]);
+    await pollValue(report).toMatchObject({ state: 'working', summary: 'Half way.', turnId: 'r1' });
+    await pollValue(texts).toMatchObject([{ text: 'Half way.' }]);
     expect(await owed()).toEqual([messageId]);
     await emit({ type: 'RUN_FINISHED', threadId: 's', runId: 'r1', outcome: { type: 'success' } });
-    await settled(owed).toEqual([]);
+    await pollValue(owed).toEqual([]);
     expect(await texts()).toHaveLength(1);
   });
 
@@ -50,7 +50,7 @@ describe('an agent with Interlude’s tools', () => {
     const reply = { messageId, text: 'The poll has failed.' };
     expect(await callTool('reply', reply, { client: null, ids: [] })).toMatchObject({ isError: false });
     await emit({ type: 'RUN_FINISHED', threadId: 's', runId: 'r1', outcome: { type: 'success' } });
-    await settled(owed).toEqual([]);
+    await pollValue(owed).toEqual([]);
   });
 
   test('has the same tools in the runner’s process', async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { askForTests, assistantStage } from '../support/assistant-stage';
 import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
-import { notices, Operator, requests, said } from '../support/operator';
+import { assistantText, notices, Operator, requests } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
 
 let dashboard: LocalDashboard;
@@ -59,7 +59,7 @@ test('the demo resumes its agent’s session after a kill in mid-turn, and shows
   expect((await operator.session())?.state).not.toMatch(/working|waiting/);
   await operator.send('Hello?');
   await operator.until('an answer', (turns) =>
-    turns.some((turn) => turn.state === 'finished' && said(turn).includes('I have read that.')),
+    turns.some((turn) => turn.state === 'finished' && assistantText(turn).includes('I have read that.')),
   );
   second.process.kill('SIGINT');
   expect((await second.ended).exitCode).toBe(130);

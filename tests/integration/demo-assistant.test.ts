@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { AgentList } from '@interlude/protocol/read-models';
 import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { askForTests, assistantStage, expectTakesPart } from '../support/assistant-stage';
+import { askForTests, assistantStage, expectFullDialogue } from '../support/assistant-stage';
 import { LocalDashboard } from '../support/local-dashboard';
-import { messages, notices, requests, said } from '../support/operator';
+import { assistantText, messages, notices, requests } from '../support/operator';
 
 /** The demo's built-in agent on the real runner and dashboard. */
 
@@ -17,7 +17,7 @@ afterAll(() => dashboard.close());
 
 test('the demo’s agent asks before it runs the tests, runs them when allowed, and wakes when they end', async () => {
   const stage = await assistantStage(dashboard);
-  await expectTakesPart(stage);
+  await expectFullDialogue(stage);
   expect(notices(await stage.operator.turns())[0]).toContain('a scripted agent');
   await stage.close();
   expect(await stage.operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
@@ -31,7 +31,7 @@ test('the demo’s agent runs nothing when denied, and says so', async () => {
   expect(kinds).toEqual(['message', 'message', 'tool-call', 'request']);
   await operator.answer(request.id, { behavior: 'deny', digest: request.digest });
   const turns = await operator.finished(1);
-  expect(said(turns[0])).toContain('You said no, so I have not run anything.');
+  expect(assistantText(turns[0])).toContain('You said no, so I have not run anything.');
   expect(requests(turns)).toMatchObject([{ outcome: 'denied' }]);
   expect(await operator.tasks()).toEqual([]);
 });
@@ -43,7 +43,7 @@ test('the demo’s agent runs only the command that it asked for, for any allowe
   const file = join(dataDir, 'not-mine');
   await operator.answer(id, { behavior: 'allow', digest, updatedInput: { command: `echo > '${file}'` } });
   const turns = await operator.finished(1);
-  expect(said(turns[0])).toContain('I run only what I asked for');
+  expect(assistantText(turns[0])).toContain('I run only what I asked for');
   expect(await operator.tasks()).toEqual([]);
   expect(existsSync(file)).toBe(false);
 });
@@ -59,9 +59,9 @@ test('the demo’s agent accepts the answer to a question, and answers anything 
   await operator.finished(1);
   await operator.send('<img src=x onerror=alert(1)> What is the meaning of life?');
   const turns = await operator.finished(2);
-  expect(said(turns[0])).toContain('Blue it is.');
-  expect(said(turns[1])).toContain('I am scripted');
-  expect(said(turns[1])).not.toContain('<img');
+  expect(assistantText(turns[0])).toContain('Blue it is.');
+  expect(assistantText(turns[1])).toContain('I am scripted');
+  expect(assistantText(turns[1])).not.toContain('<img');
   expect(messages(turns, 'user').map(({ delivery }) => delivery)).toEqual(['seen', 'seen']);
 });
 

@@ -3,7 +3,7 @@ import { controlPath, writeControlFile } from '@interlude/runner/host/control-fi
 import { ControlPort, NOT_FOLLOWED } from '@interlude/runner/host/control-port';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { type HookRun, listenSaying, pathWith, startHook } from '../support/hook-script';
+import { type HookRun, listenSending, pathWith, startHook } from '../support/hook-script';
 import { tempDir } from '../support/temp-dir';
 import { resolvesWithin } from '../support/timing';
 
@@ -39,7 +39,7 @@ describe('the hook exits in time', () => {
     ['hangs after half an answer', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
     ['trickles its answer', 'trickle'],
   ])('when its port %s', async (_, reply) => {
-    const { url } = await listenSaying(reply);
+    const { url } = await listenSending(reply);
     await writeControlFile(controlPath(dataDir, 'hooks'), { url, secret: 'x', pid: 1 });
     expect(await endOf(startHook(dataDir, 'Stop'))).toMatchObject(SILENT);
   });

@@ -6,7 +6,7 @@ import { controlPath, writeControlFile } from '@interlude/runner/host/control-fi
 import { type ControlHandlers, ControlPort, type HookCall, NOT_FOLLOWED } from '@interlude/runner/host/control-port';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { HOOK_INPUT, HOOK_SCRIPT, listenSaying, pathWith, startHook } from '../support/hook-script';
+import { HOOK_INPUT, HOOK_SCRIPT, listenSending, pathWith, startHook } from '../support/hook-script';
 import { tempDir } from '../support/temp-dir';
 
 let dataDir: string;
@@ -145,7 +145,7 @@ describe('a hook that waits for an answer', () => {
 
   test('a hook exits at its deadline, whatever its companion does', async () => {
     await port.close();
-    const hanging = await listenSaying(undefined);
+    const hanging = await listenSending(undefined);
     await writeControlFile(controlPath(dataDir, 'hooks'), { url: hanging.url, secret: 'x', pid: 1 });
     const end = await startOwn('PermissionRequest', { withinS: 1 }).ended;
     expect(end).toMatchObject({ code: 0, stdout: '', stderr: '' });
@@ -174,7 +174,7 @@ describe('a hook with a failing companion', () => {
     ['trickles its answer', 'trickle'],
   ])('exits when its port %s', async (_what, reply) => {
     await port.close();
-    const hanging = await listenSaying(reply);
+    const hanging = await listenSending(reply);
     await writeControlFile(controlPath(dataDir, 'hooks'), { url: hanging.url, secret: 'x', pid: 1 });
     const end = await runHook('Stop');
     expect(end).toMatchObject(silent);
@@ -182,7 +182,7 @@ describe('a hook with a failing companion', () => {
 
   test('prints nothing when another program has its port', async () => {
     await port.close();
-    const other = await listenSaying(
+    const other = await listenSending(
       'HTTP/1.1 401 Unauthorized\r\ncontent-length: 6\r\nconnection: close\r\n\r\nnot me',
     );
     await writeControlFile(controlPath(dataDir, 'hooks'), { url: other.url, secret: 'x', pid: 1 });

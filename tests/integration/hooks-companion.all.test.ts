@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { expect, test } from 'vitest';
-import { playedTerminals } from '../support/terminal-companion';
+import { scriptedTerminals } from '../support/terminal-companion';
 import { resolvesWithin } from '../support/timing';
 
-const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
+const { atWork, read, turnsOf, texts, post, eventually } = scriptedTerminals();
 
 test('the stop hook’s last message ends a turn whose transcript line is late, and appears once', async () => {
   const { sessionId, hook, assistant } = await atWork();

@@ -18,14 +18,14 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
 import { readTerminalRecording, writeLine } from '../support/recordings';
 import { tempDir } from '../support/temp-dir';
-import { playedTerminals } from '../support/terminal-companion';
+import { scriptedTerminals } from '../support/terminal-companion';
 
 /**
  * The companion of terminal sessions against the real server. The test plays the terminal with hooks and transcript
  * lines.
  */
 
-const { server, terminal, atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
+const { server, terminal, atWork, read, turnsOf, texts, post, eventually } = scriptedTerminals();
 
 describe('a day in a terminal', () => {
   test('appears in the dashboard as it happened, across restarts of the companion', async () => {

@@ -4,7 +4,7 @@ import { FaultServer } from '../support/fault-server';
 import { seededRandom } from '../support/random';
 import { tempDir } from '../support/temp-dir';
 import { scaled } from '../support/timeouts';
-import { startBundled } from '../support/typescript-process';
+import { startBundled } from '../support/typescript-programs';
 
 const KILLS = scaled(4, 300);
 const RECORDS = 2_000 * KILLS;

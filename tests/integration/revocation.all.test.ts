@@ -9,13 +9,13 @@ import {
   ENDINGS,
   ENDINGS_OF_PEOPLE,
   endConnections,
-  endsOf,
+  expectedEnds,
   openPlace,
-  stageOf,
+  startStage,
   untilRefused,
 } from '../support/open-connections';
 import { expectWithin, resolvesWithin, slowdown } from '../support/timing';
-import { startTypescript } from '../support/typescript-process';
+import { startTypescript } from '../support/typescript-programs';
 
 /** Every server on a database refuses an ended credential, and closes its connections, within this time. */
 const WITHIN_MS = 2_000;
@@ -31,11 +31,13 @@ describe.each([
   ['on another server with the same file', true],
 ])('within two seconds, %s', (_, isSecond) => {
   test.each(Object.entries(ENDINGS_OF_PEOPLE))('closes an operator’s connections once %s', async (_ending, ending) => {
-    expect(await endConnections(await openPlace(isSecond), ending, 'operator', inTime)).toEqual(endsOf('operator'));
+    expect(await endConnections(await openPlace(isSecond), ending, 'operator', inTime)).toEqual(
+      expectedEnds('operator'),
+    );
   });
 
   test.each(Object.entries(ENDINGS))('closes a runner’s connections once %s', async (_ending, ending) => {
-    expect(await endConnections(await openPlace(isSecond), ending, 'runner', inTime)).toEqual(endsOf('runner'));
+    expect(await endConnections(await openPlace(isSecond), ending, 'runner', inTime)).toEqual(expectedEnds('runner'));
   });
 
   test('applies a person’s new role', async () => {
@@ -56,7 +58,7 @@ test.each(Object.entries(ENDINGS_OF_PEOPLE))(
 );
 
 test('a server in another process closes the connections of a revoked credential within two seconds', async () => {
-  const first = await stageOf();
+  const first = await startStage();
   const child = startTypescript('tests/support/api-process.ts', [], {
     env: { ...process.env, INTERLUDE_TOKEN: secretOf(first.owner), INTERLUDE_DATA_DIR: first.dataDir },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -75,7 +77,7 @@ test('a server in another process closes the connections of a revoked credential
 });
 
 test('credentials are answered with 503 during a database outage, and accepted afterwards', async () => {
-  await expectUnavailable(await stageOf(), () => new Promise(() => {}));
+  await expectUnavailable(await startStage(), () => new Promise(() => {}));
 });
 
 describe('among very many credentials', () => {
@@ -96,7 +98,7 @@ describe('among very many credentials', () => {
   }
 
   test('each of 10,000 is known, and revoked within two seconds', async () => {
-    const stage = await stageOf();
+    const stage = await startStage();
     const all = await addCredentials(stage, 10_000);
     for (const headers of all) expect(await stage.status('/me', { as: headers })).toBe(200);
     const stream = await stage.stream('/stream?topic=fleet', all[5_000] as Headers);
@@ -109,7 +111,7 @@ describe('among very many credentials', () => {
   });
 
   test('a stream ends within two seconds of its expiry after many unknown tokens', async () => {
-    const stage = await stageOf();
+    const stage = await startStage();
     const expiresAt = Date.now() + 8_000;
     const { secret } = await stage.credential({ kind: 'embed', expiresAt });
     const stream = await stage.stream('/stream?topic=fleet', bearer(secret));

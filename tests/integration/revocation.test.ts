@@ -3,17 +3,17 @@ import { type AccessStage, bearer, expectUnavailable, fillAudit } from '../suppo
 import { busyAgent } from '../support/busy-agent';
 import type { FrameReader } from '../support/frames';
 import {
+  COMPLETE,
   CONNECTIONS,
-  CUT,
   demotedPerson,
   ENDINGS_OF_PEOPLE,
   endConnections,
-  endsOf,
+  expectedEnds,
   openPlace,
   readSlowly,
-  stageOf,
+  startStage,
+  TRUNCATED,
   untilRefused,
-  WHOLE,
 } from '../support/open-connections';
 
 afterEach(() => void vi.restoreAllMocks());
@@ -36,7 +36,7 @@ async function expectOpen(
 
 describe('a credential', () => {
   test.each(Object.entries(ENDINGS_OF_PEOPLE))('is refused once %s', async (_, ending) => {
-    const stage = await stageOf();
+    const stage = await startStage();
     await busyAgent(stage, 'a');
     const { headers, end } = await ending(stage, 'operator');
     expect(await stage.status('/sessions', { as: headers })).toBe(200);
@@ -54,7 +54,7 @@ describe('a credential', () => {
   ] as const)(
     'a credential of the role %s closes its connections at %s when it is revoked',
     async (holder, _, isSecond) => {
-      expect(await endConnections(await openPlace(isSecond), revoked, holder)).toEqual(endsOf(holder));
+      expect(await endConnections(await openPlace(isSecond), revoked, holder)).toEqual(expectedEnds(holder));
     },
   );
 });
@@ -70,7 +70,7 @@ describe('a person demoted to viewer', () => {
     const watched = await here.stream(`/stream?topic=session:${busy.sessionId}`, headers);
     await watched.frame('up-to-date');
     await end();
-    expect([await exported(), await answered?.()]).toEqual([CUT, WHOLE]);
+    expect([await exported(), await answered?.()]).toEqual([TRUNCATED, COMPLETE]);
     await expectOpen(here, watched, { agentId: busy.agentId, sessionId: busy.sessionId });
   });
 
@@ -109,8 +109,8 @@ describe('expiry', () => {
 
   test('ends an unused sign-in after its time, and keeps a used one', async () => {
     const clock = movableClock();
-    const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
-    const second = await stageOf({ dataDir: stage.dataDir, env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
+    const stage = await startStage({ env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
+    const second = await startStage({ dataDir: stage.dataDir, env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
     const [browser, unused] = [await stage.browser(), await stage.browser()];
     const used = { ...browser, 'x-interlude-page': 'used' };
     for (let hours = 0; hours < 3; hours += 1) {
@@ -125,7 +125,7 @@ describe('expiry', () => {
 
   test('ends a sign-in, with its stream, when its page is unused', async () => {
     const clock = movableClock();
-    const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
+    const stage = await startStage({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     await stream.frame('up-to-date');
@@ -146,8 +146,8 @@ describe('expiry', () => {
   test('keeps a stream open while its sign-in is used at another server', async () => {
     const clock = movableClock();
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
-    const stage = await stageOf({ env });
-    const second = await stageOf({ dataDir: stage.dataDir, env });
+    const stage = await startStage({ env });
+    const second = await startStage({ dataDir: stage.dataDir, env });
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     await stream.frame('up-to-date');
@@ -160,7 +160,7 @@ describe('expiry', () => {
 
   test('ends a sign-in on this machine after 30 days, used or not', async () => {
     const clock = movableClock();
-    const stage = await stageOf();
+    const stage = await startStage();
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     for (let days = 5; days < 30; days += 5) {
@@ -175,7 +175,7 @@ describe('expiry', () => {
 
   test('neither locks out nor readmits anyone when the clock is set back', async () => {
     const clock = movableClock();
-    const stage = await stageOf();
+    const stage = await startStage();
     const person = await stage.browser();
     const embed = bearer((await stage.credential({ kind: 'embed', expiresAt: Date.now() + HOUR_MS })).secret);
     expect([await stage.status('/me', { as: person }), await stage.status('/me', { as: embed })]).toEqual([200, 200]);
@@ -190,7 +190,7 @@ describe('expiry', () => {
 
   test('ends no sign-in permanently because of a clock that was briefly ahead', async () => {
     const clock = movableClock();
-    const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
+    const stage = await startStage({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     expect(await stage.status('/me', { as: person })).toBe(200);
     clock.by(5 * HOUR_MS);
@@ -202,8 +202,8 @@ describe('expiry', () => {
   test('accepts a sign-in last used at another server', async () => {
     const clock = movableClock();
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
-    const stage = await stageOf({ env });
-    const second = await stageOf({ dataDir: stage.dataDir, env });
+    const stage = await startStage({ env });
+    const second = await startStage({ dataDir: stage.dataDir, env });
     const person = { ...(await stage.browser()), 'x-interlude-page': 'used' };
     expect(await second.status('/me', { as: person })).toBe(200);
     clock.passes(HOUR_MS / 2);
@@ -224,7 +224,7 @@ describe('expiry', () => {
 
   test('ends a code after five minutes', async () => {
     const clock = movableClock();
-    const stage = await stageOf();
+    const stage = await startStage();
     const [soon, late] = [await stage.code(), await stage.code()];
     clock.passes(4 * 60_000);
     expect((await stage.send(`/sign-in?token=${soon}`, { as: {} })).headers.get('location')).toBe('/');
@@ -239,8 +239,8 @@ describe('expiry', () => {
 
 describe('a code', () => {
   test('admits one of many concurrent uses at two servers', async () => {
-    const first = await stageOf();
-    const second = await stageOf({ dataDir: first.dataDir });
+    const first = await startStage();
+    const second = await startStage({ dataDir: first.dataDir });
     const code = await first.code();
     const all = await Promise.all(
       Array.from({ length: 20 }, (_, at) => (at % 2 ? first : second).send(`/sign-in?token=${code}`, { as: {} })),
@@ -252,7 +252,7 @@ describe('a code', () => {
   });
 
   test('opens nothing by itself', async () => {
-    const stage = await stageOf();
+    const stage = await startStage();
     const code = await stage.code();
     expect(await stage.status('/me', { as: bearer(code) })).toBe(401);
     const cookie = { cookie: `interlude=${code}`, 'sec-fetch-site': 'same-origin' };
@@ -262,7 +262,7 @@ describe('a code', () => {
   });
 
   test('is worthless when it is revoked', async () => {
-    const stage = await stageOf();
+    const stage = await startStage();
     const code = await stage.code();
     const { rows } = await stage.parts.database.reader.execute("SELECT id FROM credentials WHERE kind = 'code'");
     await stage.ask(`/credentials/${rows[0]?.id}`, { method: 'DELETE' });
@@ -272,5 +272,5 @@ describe('a code', () => {
 
 test('credentials are answered with 503 while the database fails, and accepted afterwards', async () => {
   const failure = Object.assign(new Error('SQLITE_IOERR: disk I/O error'), { code: 'SQLITE_IOERR' });
-  await expectUnavailable(await stageOf(), () => Promise.reject(failure));
+  await expectUnavailable(await startStage(), () => Promise.reject(failure));
 });

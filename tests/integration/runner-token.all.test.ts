@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { keepRunnerToken } from '@/lib/launch/local-credentials.mjs';
-import { PlayedAcpAgent } from '../support/acp-agent';
+import { ScriptedAcpAgent } from '../support/acp-agent';
 import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';
@@ -30,7 +30,7 @@ test('a runner with a revoked token prints once what to do, and its agent contin
   });
   const given = join(dataDir, 'given');
   await writeFile(given, `${token}\n`, { mode: 0o600 });
-  const agent = await PlayedAcpAgent.open();
+  const agent = await ScriptedAcpAgent.open();
   const flags = ['--agent', 'own-1', '--session', 'own-session', '--token-file', given];
   const { process: started, ended } = startCli(['runner', 'acp', ...flags, '--', ...agent.command], {
     INTERLUDE_DATA_DIR: join(dataDir, 'data'),

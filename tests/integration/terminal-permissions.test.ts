@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { AgentDetail, RequestItem } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
-import { playedTerminals } from '../support/terminal-companion';
+import { scriptedTerminals } from '../support/terminal-companion';
 
 /** Permissions, questions and plans of a terminal, answered in the dashboard through the waiting hook. */
 
-const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
+const { atWork, read, turnsOf, texts, post, eventually } = scriptedTerminals();
 
 /** A call as in the transcript, and its input as the hook receives it, if different. */
 interface AskedCall {

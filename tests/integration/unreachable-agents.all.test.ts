@@ -14,7 +14,7 @@ import { AgentApiEmulator } from '../support/agentapi-server';
 import { AmbientServer, ambientTaskStarted } from '../support/agui-stage';
 import { CodexAppServer } from '../support/codex-app-server';
 import { LocalDashboard } from '../support/local-dashboard';
-import { OpencodeStandIn } from '../support/opencode-server';
+import { FakeOpencodeServer } from '../support/opencode-server';
 import { notices, Operator } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
 
@@ -176,7 +176,7 @@ test('an AgentAPI server that is killed in a turn fails it, and is followed agai
 });
 
 test('an OpenCode server that is killed in a turn fails it with its subagent, and is followed again', async () => {
-  const server = new OpencodeStandIn();
+  const server = new FakeOpencodeServer();
   await server.start();
   onTestFinished(() => server.kill().catch(() => undefined));
   const sessionId = server.session();

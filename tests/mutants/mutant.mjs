@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { root } from '../../lib/launch/paths.mjs';
 
 /**
- * One small fault in the source, and the test that must fail because of it.
+ * A small fault in the source and the test that must fail.
  *
  * @typedef {object} Mutant
  * @property {string} name

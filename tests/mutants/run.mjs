@@ -1,5 +1,5 @@
 /**
- * `npm run test:mutants [-- name…]`: runs each mutant against the test that must fail because of it. A mutant is killed
+ * `npm run test:mutants [-- name…]`: runs each mutant against the test that must fail. A mutant is killed
  * if one of that file's tests fails while the file's unmutated run passes. The last line is the sum.
  *
  * Failure: a mutant that survives, is never loaded, or keeps its test file from running at all fails the run, and so
@@ -46,7 +46,7 @@ const ENV = { INTERLUDE_TEST_WAIT_MS: String(WAIT_MS), INTERLUDE_MUTANT_CACHE: j
 /** @param {string[]} names */
 async function run(names) {
   const unknown = names.find((name) => !MUTANTS.some((mutant) => mutant.name === name));
-  if (unknown !== undefined) throw new LaunchError(`there is no mutant "${unknown}"`, 2);
+  if (unknown !== undefined) throw new LaunchError(`unknown mutant "${unknown}"`, 2);
   const chosen = MUTANTS.filter(({ name }) => names.length === 0 || names.includes(name));
   const startedAt = performance.now();
   /** @type {string[]} */

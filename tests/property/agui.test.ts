@@ -28,7 +28,7 @@ const bracketed: fc.Arbitrary<AgUiEvent> = fc.oneof(
   fc.record({
     type: fc.constantFrom('TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END', 'REASONING_MESSAGE_START'),
     messageId: id('m'),
-    role: fc.constantFrom('assistant', 'user', 'nobody'),
+    role: fc.constantFrom('assistant', 'user', 'unknown'),
     metadata: fc.constantFrom(undefined, { interlude: { turn: 'none', from: 7, replyTo: ['u1', 7] } as never }),
     delta: fc.constantFrom('', 'x', 7),
     subagentRunId: speaker,
@@ -74,7 +74,7 @@ const logs: fc.Arbitrary<EventEntry[]> = fc
   });
 
 const DIALECTS: Dialect[] = ['1.0', '0.0.59'];
-const asked: PendingRequest = {
+const request: PendingRequest = {
   id: 'q1',
   kind: 'permission',
   title: 'May I?',
@@ -97,7 +97,7 @@ const had = fc.array(fc.tuple(fc.constantFrom('m1', 'm2', 'u1', 't1'), fc.nat(6)
 
 beforeAll(() => {
   // clients print their verdicts there
-  for (const said of ['warn', 'error'] as const) vi.spyOn(console, said).mockImplementation(() => undefined);
+  for (const method of ['warn', 'error'] as const) vi.spyOn(console, method).mockImplementation(() => undefined);
 });
 afterAll(() => vi.restoreAllMocks());
 
@@ -141,7 +141,7 @@ describe('a run projector', () => {
     answersNext: fc.boolean(),
     follows: fc.constantFrom<RunProjectorOptions['follows']>('no', 'while-tasks-run', 'always'),
     openTurnId: fc.option(fc.constantFrom('r0', 'r1'), { nil: null }),
-    pending: fc.subarray([asked]),
+    pending: fc.subarray([request]),
     answered: fc.subarray(['q1']),
     asOf: fc.nat(40).map(String),
     knownUpTo: fc.nat(40).map(String),
@@ -211,21 +211,21 @@ describe('a run projector', () => {
   test('gives the client the complete text from any partial text and any folding of deltas', async () => {
     const deltas = fc.array(fc.string({ minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 8 });
     await fc.assert(
-      fc.asyncProperty(deltas, fc.nat(40), fc.nat(8), fc.boolean(), async (told, had, folded, isAnnounced) => {
-        const whole = told.join('');
+      fc.asyncProperty(deltas, fc.nat(40), fc.nat(8), fc.boolean(), async (deltas, had, folded, isAnnounced) => {
+        const whole = deltas.join('');
         const has = whole.slice(0, had);
         const parts = new ClientParts();
         if (has !== '') parts.add('text', 'm1', has.length, 0);
         const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
         stream.begin({ runId: 'r1' });
         const events: AgUiEvent[] = isAnnounced ? [{ type: 'TEXT_MESSAGE_START', messageId: 'm1' }] : [];
-        const upTo = Math.min(folded, told.length);
+        const upTo = Math.min(folded, deltas.length);
         if (upTo > 0) {
-          const delta = told.slice(0, upTo).join('');
+          const delta = deltas.slice(0, upTo).join('');
           const metadata = { interlude: { whole: true as const } };
           events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta, metadata });
         }
-        for (const delta of told.slice(upTo)) events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
+        for (const delta of deltas.slice(upTo)) events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
         for (const [at, event] of events.entries()) {
           stream.write({ position: String(at), occurredAt: at, receivedAt: at, event });
         }

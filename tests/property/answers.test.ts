@@ -35,7 +35,7 @@ class World {
   /** Answers accepted with 202. */
   readonly given: Given[] = [];
   /** Answers that reached the agent, with the request's input at that time. */
-  readonly taken: { id: string; input: unknown; digest: string | undefined; behavior: Behavior }[] = [];
+  readonly applied: { id: string; input: unknown; digest: string | undefined; behavior: Behavior }[] = [];
   losesAcks = false;
   readonly #target: InProcessTarget;
   readonly #clock: { now: number };
@@ -52,7 +52,7 @@ class World {
   static async open(): Promise<World> {
     const clock = { now: 1_000_000 };
     const opened = new World(await inProcessTarget(() => clock.now), clock);
-    opened.#tell('marker', {});
+    opened.#send('marker', {});
     await opened.flush();
     return opened;
   }
@@ -66,27 +66,27 @@ class World {
   ask(id: string, input: object, silently: boolean): void {
     if (!silently) this.withdraw(id);
     this.#held.set(id, input);
-    this.#tell('request:opened', { request_id: id, tool_name: 'Bash', input });
+    this.#send('request:opened', { request_id: id, tool_name: 'Bash', input });
     const context = { signal: new AbortController().signal };
     const request = { tool: 'Bash', input: input as Record<string, unknown>, context };
     void this.#pending.wait(id, request, NEVER_MS, (decision) => {
       if (this.#held.get(id) === input) this.#held.delete(id);
       if (decision.kind !== 'permission') return;
       const { behavior, digest } = decision.body;
-      this.taken.push({ id, input, digest, behavior });
-      this.#tell('request:resolved', { request_id: id, outcome: behavior === 'allow' ? 'allowed' : 'denied' });
+      this.applied.push({ id, input, digest, behavior });
+      this.#send('request:resolved', { request_id: id, outcome: behavior === 'allow' ? 'allowed' : 'denied' });
     });
   }
 
   withdraw(id: string): void {
     if (!this.#held.has(id)) return;
     this.#pending.withdraw(id);
-    this.#tell('request:resolved', { request_id: id, outcome: 'cancelled' });
+    this.#send('request:resolved', { request_id: id, outcome: 'cancelled' });
   }
 
-  tellAgain(id: string): void {
+  repeat(id: string): void {
     const input = this.#held.get(id);
-    if (input !== undefined) this.#tell('request:opened', { request_id: id, tool_name: 'Bash', input });
+    if (input !== undefined) this.#send('request:opened', { request_id: id, tool_name: 'Bash', input });
   }
 
   async flush(): Promise<void> {
@@ -171,7 +171,7 @@ class World {
     await this.#target.close();
   }
 
-  #tell(name: string, value: object): void {
+  #send(name: string, value: object): void {
     this.#seq += 1;
     const event = { type: 'CUSTOM', name, value };
     this.#outbox.push(record(this.#seq, { agentId: AGENT, sessionId: SESSION, event }));
@@ -210,22 +210,22 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 5,
     arbitrary: fc
       .tuple(id, input, fc.boolean())
-      .map(([one, asked, silently]) =>
-        named(`ask ${one} ${JSON.stringify(asked)} ${silently}`, (w) => w.ask(one, { ...asked }, silently)),
+      .map(([one, input, silently]) =>
+        named(`ask ${one} ${JSON.stringify(input)} ${silently}`, (w) => w.ask(one, { ...input }, silently)),
       ),
   },
   {
     weight: 3,
-    arbitrary: fc.tuple(id, input).map(([one, asked]) =>
-      named(`ask ${one} ${JSON.stringify(asked)} in sight`, async (w) => {
-        w.ask(one, { ...asked }, false);
+    arbitrary: fc.tuple(id, input).map(([one, input]) =>
+      named(`ask ${one} ${JSON.stringify(input)} on the page`, async (w) => {
+        w.ask(one, { ...input }, false);
         await w.flush();
         await w.look();
       }),
     ),
   },
   { weight: 2, arbitrary: id.map((one) => named(`withdraw ${one}`, (w) => w.withdraw(one))) },
-  { weight: 2, arbitrary: id.map((one) => named(`tell ${one} again`, (w) => w.tellAgain(one))) },
+  { weight: 2, arbitrary: id.map((one) => named(`repeat ${one}`, (w) => w.repeat(one))) },
   { weight: 5, arbitrary: fc.constant(named('flush', (w) => w.flush())) },
   { weight: 4, arbitrary: fc.constant(named('look', (w) => w.look())) },
   {
@@ -241,7 +241,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.boolean().map((loses) =>
-      named(`acks are ${loses ? 'lost' : 'taken'}`, (w) => {
+      named(`acks are ${loses ? 'lost' : 'delivered'}`, (w) => {
         w.losesAcks = loses;
       }),
     ),
@@ -256,14 +256,14 @@ describe('answers', () => {
         world = await World.open();
         for (const { run } of steps) await run(world);
         await world.settle();
-        for (const { id, input, digest, behavior } of world.taken) {
+        for (const { id, input, digest, behavior } of world.applied) {
           const meant = world.given.filter((one) => one.id === id && one.behavior === behavior);
           expect(meant).toContainEqual({ id, input, digest, behavior });
         }
         // Each opening is answered once, and every answer to a current request takes effect.
-        expect(new Set(world.taken.map(({ digest }) => digest)).size).toBe(world.taken.length);
+        expect(new Set(world.applied.map(({ digest }) => digest)).size).toBe(world.applied.length);
         expect(await world.leftOpen()).toEqual([]);
-        reached += world.taken.length;
+        reached += world.applied.length;
         await world.close();
         world = null;
       }),

@@ -20,7 +20,7 @@ afterEach(() => world?.close());
 /** A server, a runner with persistent memory, and their shared clock. */
 class World {
   readonly acted: string[] = [];
-  readonly asked: string[] = [];
+  readonly accepted: string[] = [];
   readonly #target: InProcessTarget;
   readonly #clock: { now: number };
   /** The runner's state on disk; survives its process. */
@@ -49,7 +49,7 @@ class World {
     });
     expect(response.status).toBe(202);
     const { messageId } = (await response.json()) as { messageId: string };
-    if (!this.asked.includes(messageId)) this.asked.push(messageId);
+    if (!this.accepted.includes(messageId)) this.accepted.push(messageId);
   }
 
   /** Connects the runner. `remembers`: resumes from the position on disk. */
@@ -170,7 +170,7 @@ const step: fc.Arbitrary<{ name: string; run: Step }> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.boolean().map((loses) => ({
-      name: `acks are ${loses ? 'lost' : 'taken'}`,
+      name: `acks are ${loses ? 'lost' : 'delivered'}`,
       run: async (w: World) => {
         w.losesAcks = loses;
       },
@@ -185,9 +185,9 @@ describe('commands', () => {
         world = await World.open();
         for (const { run } of steps) await run(world);
         await world.heal();
-        expect([...world.acted].sort()).toEqual([...world.asked].sort());
-        expect(await world.states()).toEqual(Object.fromEntries(world.asked.map((id) => [id, 'delivered'])));
-        const delivered = world.asked.map((message_id) => ({ message_id, delivery: 'delivered' }));
+        expect([...world.acted].sort()).toEqual([...world.accepted].sort());
+        expect(await world.states()).toEqual(Object.fromEntries(world.accepted.map((id) => [id, 'delivered'])));
+        const delivered = world.accepted.map((message_id) => ({ message_id, delivery: 'delivered' }));
         expect(new Set(await world.shown())).toEqual(new Set(delivered));
         expect(await world.shown()).toHaveLength(delivered.length);
         await world.close();
@@ -204,7 +204,7 @@ describe('commands', () => {
     await world.ask('c1');
     await world.pass(MESSAGE_EXPIRY_MS + 1);
     expect(await world.shown()).toEqual([
-      { message_id: world.asked[0], delivery: 'failed', reason: 'no runner received it within 7 days' },
+      { message_id: world.accepted[0], delivery: 'failed', reason: 'no runner received it within 7 days' },
     ]);
     await world.connect(false);
     expect(world.acted).toEqual([]);
@@ -217,6 +217,6 @@ describe('commands', () => {
     await world.ask('c1');
     await world.heal();
     await world.pass(MESSAGE_EXPIRY_MS + 1);
-    expect(await world.shown()).toEqual([{ message_id: world.asked[0], delivery: 'delivered' }]);
+    expect(await world.shown()).toEqual([{ message_id: world.accepted[0], delivery: 'delivered' }]);
   });
 });

@@ -11,20 +11,20 @@ import { type InProcessTarget, ingest, inProcessTarget } from '../support/ingest
  * omitted or split over requests, and whatever people settle in between.
  */
 
-type Told = Record<string, unknown>;
+type Sent = Record<string, unknown>;
 type Step =
-  | { kind: 'tell'; records: Told[] }
+  | { kind: 'send'; records: Sent[] }
   | { kind: 'settle'; how: 'assign' | 'discard' | 'see' }
   | { kind: 'wait' };
 
 const agentOf = (session: string) => (session.startsWith('b') ? 'b' : 'a');
 const session = fc.constantFrom('a1', 'a1', 'a2', 'b1');
 const few = (prefix: string, count: number) => fc.integer({ min: 0, max: count - 1 }).map((at) => `${prefix}${at}`);
-const custom = (name: string, value: object): Told => ({ type: 'CUSTOM', name, value });
-const requests = (from: number, count: number, name: string): Told[] =>
+const custom = (name: string, value: object): Sent => ({ type: 'CUSTOM', name, value });
+const requests = (from: number, count: number, name: string): Sent[] =>
   Array.from({ length: count }, (_, at) => custom(name, { request_id: `q${from + at}` }));
 
-const events: fc.Arbitrary<Told[]> = fc.oneof(
+const events: fc.Arbitrary<Sent[]> = fc.oneof(
   {
     weight: 4,
     arbitrary: few('q', 4).map((id) => {
@@ -65,21 +65,21 @@ const events: fc.Arbitrary<Told[]> = fc.oneof(
     .map((name) => [custom(name, { seq: 1, count: 3, reported_by: 'a1', message: 'x' })]),
 );
 
-const ofSession = fc.tuple(session, events).map(([sessionId, all]): Told[] => {
+const ofSession = fc.tuple(session, events).map(([sessionId, all]): Sent[] => {
   return all.map((event) => ({ kind: 'event', agentId: agentOf(sessionId), sessionId, event }));
 });
 const rejected = fc
   .record({ agentId: fc.constantFrom('a', 'b', undefined), sessionId: fc.oneof(session, fc.constant(undefined)) })
-  .map((of): Told[] => [{ kind: 'rumour', ...of }]);
+  .map((of): Sent[] => [{ kind: 'rumour', ...of }]);
 const lost = fc
   .record({ agentId: fc.constantFrom('a', 'b'), count: fc.integer({ min: 1, max: 5 }), at: fc.option(session) })
-  .map(({ agentId, count, at }): Told[] => {
+  .map(({ agentId, count, at }): Sent[] => {
     const of = at === null ? { agentId } : { agentId: agentOf(at), sessionId: at };
     return [{ kind: 'lost', ...of, lost: { count, reason: 'outbox-full' } }];
   });
 const failure = fc
   .record({ agentId: fc.constantFrom('a', 'b'), of: fc.option(session) })
-  .map(({ agentId, of }): Told[] => {
+  .map(({ agentId, of }): Sent[] => {
     const insight = { signal: 'x', outcome: 'failed', source: 'y', ...(of === null ? {} : { sessionId: of }) };
     return [{ kind: 'log', agentId, log: { level: 'info', message: 'x', component: 'c', insight } }];
   });
@@ -94,7 +94,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
       weight: 6,
       arbitrary: fc
         .array(repeated, { minLength: 1, maxLength: 8 })
-        .map((all): Step => ({ kind: 'tell', records: all.flat() })),
+        .map((all): Step => ({ kind: 'send', records: all.flat() })),
     },
     fc.constant<Step>({ kind: 'wait' }),
     {
@@ -186,7 +186,7 @@ async function check(target: InProcessTarget): Promise<void> {
     const [counted] = await rows(target, OF_AGENT, String(id));
     const { sessionCount, quarantinedCount, parkedCount, owedCount, overdueCount, runningTaskCount, insightCount } =
       summary;
-    const told = {
+    const reported = {
       sessionCount,
       quarantinedCount,
       parkedCount,
@@ -195,7 +195,7 @@ async function check(target: InProcessTarget): Promise<void> {
       runningTaskCount,
       insightCount,
     };
-    expect({ id, ...told }).toEqual({ id, ...counted });
+    expect({ id, ...reported }).toEqual({ id, ...counted });
     const states = await rows(
       target,
       'SELECT state, count(*) AS count FROM sessions WHERE agent_id = ? GROUP BY state',

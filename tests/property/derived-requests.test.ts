@@ -91,12 +91,12 @@ const run = fc
         nil: undefined,
       },
     ),
-    said: fc.option(id('m', 6), { nil: undefined }),
+    messageId: fc.option(id('m', 6), { nil: undefined }),
     isOwn: fc.boolean(),
   })
-  .map(({ resume, said, isOwn }): AgUiEvent => {
-    const messages = said === undefined ? [] : [{ id: said, role: 'user', content: 'x' }];
-    const input = resume === undefined && said === undefined ? {} : { input: { messages, resume } };
+  .map(({ resume, messageId, isOwn }): AgUiEvent => {
+    const messages = messageId === undefined ? [] : [{ id: messageId, role: 'user', content: 'x' }];
+    const input = resume === undefined && messageId === undefined ? {} : { input: { messages, resume } };
     return {
       type: 'RUN_STARTED',
       threadId: 's',
@@ -128,20 +128,20 @@ it('derived requests are the same for any batching, live and reloaded, with corr
         histories,
         fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 8 }),
         async (events, sizes) => {
-          const asked: unknown[] = [];
+          const requests: unknown[] = [];
           for (const pieces of [[events.length], sizes, [1]]) {
             serial += 1;
-            const { items, summary } = await told(server, `s${serial}`, events, pieces);
+            const { items, summary } = await followed(server, `s${serial}`, events, pieces);
             const open = items.filter(({ outcome }) => outcome === null);
             expect(summary.pendingRequestCount).toBe(open.length);
             expect(summary.state === 'needs-input').toBe(open.length > 0);
             for (const { toolCallId } of open.filter(isOfCall)) {
               expect(open.filter((other) => !isDerived(other) && other.toolCallId === toolCallId)).toEqual([]);
             }
-            asked.push(items.map(withoutPlace));
+            requests.push(items.map(withoutPlace));
           }
-          expect(asked[1]).toEqual(asked[0]);
-          expect(asked[2]).toEqual(asked[0]);
+          expect(requests[1]).toEqual(requests[0]);
+          expect(requests[2]).toEqual(requests[0]);
         },
       ),
       { numRuns: 60 },
@@ -152,7 +152,7 @@ it('derived requests are the same for any batching, live and reloaded, with corr
 });
 
 /** Sends a history in batches and follows it as a page does. */
-async function told(
+async function followed(
   server: InProcessServer,
   sessionId: string,
   events: readonly AgUiEvent[],

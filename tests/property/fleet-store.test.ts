@@ -122,7 +122,7 @@ class Scene {
   #requests: Request[] = [];
   #onTheWay: RowFrame[] = [];
   #followed: FleetStore['start'] = null;
-  readonly #asked = new Set<Reading>();
+  readonly #requested = new Set<Reading>();
 
   take(step: Step): void {
     const { server, fleet } = this;
@@ -153,7 +153,7 @@ class Scene {
         break;
       }
       case 'drop':
-        this.#asked.delete('tasks');
+        this.#requested.delete('tasks');
         this.#requests = this.#requests.filter(({ reading }) => reading !== 'tasks');
         fleet.drop('tasks', 's1');
         break;
@@ -162,7 +162,7 @@ class Scene {
         if (step.do === 'restore') server.versions = server.versions.slice(0, -3);
         this.#onTheWay = [];
         fleet.reset();
-        for (const reading of this.#asked) if (reading !== 'more') this.ask(reading);
+        for (const reading of this.#requested) if (reading !== 'more') this.ask(reading);
         break;
     }
     if (fleet.start === this.#followed) return;
@@ -171,7 +171,7 @@ class Scene {
   }
 
   ask(reading: Reading): void {
-    this.#asked.add(reading);
+    this.#requested.add(reading);
     const after = reading === 'more' ? (this.fleet.listedSessions?.next ?? null) : null;
     if (reading === 'more' && after === null) return;
     if (reading === 'tasks') this.fleet.hold('tasks', 's1');
@@ -190,7 +190,7 @@ class Scene {
   }
 
   isRead(reading: Reading): boolean {
-    return this.#asked.has(reading);
+    return this.#requested.has(reading);
   }
 
   #read({ reading, after }: Request, at: number): () => void {
@@ -212,7 +212,7 @@ class Scene {
           if (session !== undefined) fleet.takeSession({ session, position });
           // Not found; retried while the session exists.
           else if (server.rows('session').some(({ id }) => id === 's1')) this.ask('session');
-          else this.#asked.delete('session');
+          else this.#requested.delete('session');
         };
       }
       case 'agent-sessions': {
@@ -238,10 +238,10 @@ const byId = <Row>(rows: readonly Row[], idOf: (row: Row) => string) => new Map(
 
 it('the fleet store equals a reload with requests, frames and responses in any order', () => {
   fc.assert(
-    fc.property(steps, (taken) => {
+    fc.property(steps, (chosen) => {
       const scene = new Scene();
       const { fleet, server } = scene;
-      for (const step of taken) scene.take(step);
+      for (const step of chosen) scene.take(step);
       scene.settle();
       const sessions = byId(server.rows('session'), ({ id }) => id);
       const { listedSessions: list } = fleet;

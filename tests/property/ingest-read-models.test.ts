@@ -154,8 +154,8 @@ function nameOf(turnId: unknown, seqOf: (position: unknown) => number): unknown 
 function plain(event: AgUiEvent): unknown {
   const { metadata, ...rest } = JSON.parse(JSON.stringify(event));
   if (event.name === 'request:opened' && rest.value !== null && typeof rest.value === 'object') {
-    const { digest: _digest, opened_position: _position, ...asked } = rest.value;
-    rest.value = asked;
+    const { digest: _digest, opened_position: _position, ...request } = rest.value;
+    rest.value = request;
   }
   return FOLDED.test(event.type) ? rest : { ...rest, metadata };
 }

@@ -22,7 +22,7 @@ const AGENT = 'a1';
 let world: World | null = null;
 afterEach(() => world?.close());
 
-interface Wish {
+interface LevelRequest {
   requestId: string;
   level: LogLevel | null;
   expiresAt: number | null;
@@ -30,7 +30,7 @@ interface Wish {
 
 /** A server, a runner with a persistent log level, and their shared clock. */
 class World {
-  readonly wishes: Wish[] = [];
+  readonly requests: LevelRequest[] = [];
   /** Indexes of requests applied by the runner, in order. */
   readonly takenUp: number[] = [];
   readonly #target: InProcessTarget;
@@ -66,13 +66,13 @@ class World {
     return this.#level.get();
   }
 
-  get wanted(): LogLevel {
-    const newest = this.wishes.at(-1);
+  get requested(): LogLevel {
+    const newest = this.requests.at(-1);
     const isOver = newest?.expiresAt != null && newest.expiresAt <= this.#clock.now;
     return (isOver ? null : newest?.level) ?? 'info';
   }
 
-  async asked(): Promise<AgentLogLevel['desired']> {
+  async desired(): Promise<AgentLogLevel['desired']> {
     return (await readLogLevel(unscoped(this.#target.database), AGENT))?.desired ?? null;
   }
 
@@ -82,7 +82,7 @@ class World {
     });
     expect(response.status).toBe(202);
     const { commandId, desired } = await response.json();
-    this.wishes.push({ requestId: commandId, level, expiresAt: desired.expiresAt });
+    this.requests.push({ requestId: commandId, level, expiresAt: desired.expiresAt });
     await this.work();
   }
 
@@ -195,11 +195,11 @@ class World {
 
   /** Index among all requests. An expiry follows its request. */
   #placeOf({ by, requestId }: Extract<Command, { type: 'log-level.set' }>['body']): number {
-    const at = this.wishes.findIndex((wish) => wish.requestId === requestId);
+    const at = this.requests.findIndex((request) => request.requestId === requestId);
     if (at >= 0) return at;
-    const isOver = ({ expiresAt }: Wish) => expiresAt !== null && expiresAt <= this.#clock.now;
+    const isOver = ({ expiresAt }: LevelRequest) => expiresAt !== null && expiresAt <= this.#clock.now;
     // A command may arrive before the response to its request.
-    return by === 'time-limit' ? this.wishes.findLastIndex(isOver) + 0.5 : this.wishes.length;
+    return by === 'time-limit' ? this.requests.findLastIndex(isOver) + 0.5 : this.requests.length;
   }
 
   #frames(): CommandFrame[] {
@@ -239,7 +239,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.boolean().map(
       (loses): Step => ({
-        name: `acks are ${loses ? 'lost' : 'taken'}`,
+        name: `acks are ${loses ? 'lost' : 'delivered'}`,
         run: async (w) => {
           w.losesAcks = loses;
         },
@@ -267,10 +267,10 @@ describe('a requested log level', () => {
         for (const { run } of steps) await run(world);
         await world.heal();
         expect(world.takenUp).toEqual([...world.takenUp].sort((a, b) => a - b));
-        expect(world.written).toBe(world.wanted);
-        const asked = await world.asked();
-        if (asked !== null) expect(asked).toMatchObject({ level: world.wanted, state: 'confirmed' });
-        else expect(world.wanted).toBe('info');
+        expect(world.written).toBe(world.requested);
+        const desired = await world.desired();
+        if (desired !== null) expect(desired).toMatchObject({ level: world.requested, state: 'confirmed' });
+        else expect(world.requested).toBe('info');
         await world.close();
         world = null;
       }),

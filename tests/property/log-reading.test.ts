@@ -75,13 +75,13 @@ function aLine(number: number): LogLine {
 
 /** Responds like a server whose search time ends after some lines. Outcomes repeat cyclically. */
 function serve(lines: readonly LogLine[], found: readonly LogLine[], fates: readonly Fate[]): void {
-  let asked = 0;
+  let requests = 0;
   const position = String(lines.length);
   const extent = { firstLine: 1, lastLine: lines.length, lines: lines.length, bytes: 0 };
   const head = { position, log: extent } as Pick<LogPage, 'position' | 'log'>;
   vi.stubGlobal('fetch', async (url: string) => {
     const { searchParams } = new URL(url, 'http://localhost');
-    const fate = fates[asked++ % fates.length] ?? 'fails';
+    const fate = fates[requests++ % fates.length] ?? 'fails';
     if (fate === 'fails') {
       return Response.json({ error: { code: 'unavailable', message: 'Busy. Wait.' } }, { status: 503 });
     }

@@ -90,12 +90,12 @@ describe.each([
         const server = new ServerLog(matches);
         for (let count = 0; count < written; count++) server.write(1 + (count % 2));
         const log = new LogWindow(isDense, LIMITS);
-        const asked: Run[] = [];
+        const pending: Run[] = [];
         log.extend(1, server.lastLine);
         log.insert((opened === null ? null : around(server, opened)) ?? newest(server));
         log.beginLive(server.position);
         for (const one of steps) {
-          run(one, log, server, asked);
+          run(one, log, server, pending);
           check(log, server, isDense);
         }
         fillEverything(log, server);
@@ -124,7 +124,7 @@ function around(server: ServerLog, at: number): Run | null {
   };
 }
 
-function run(one: Step, log: LogWindow, server: ServerLog, asked: Run[]): void {
+function run(one: Step, log: LogWindow, server: ServerLog, pending: Run[]): void {
   switch (one.kind) {
     case 'live': {
       const lines = one.gaps.flatMap((gap) => server.write(gap) ?? []);
@@ -154,10 +154,10 @@ function run(one: Step, log: LogWindow, server: ServerLog, asked: Run[]): void {
       return;
     // a page is in transit while other steps run
     case 'ask':
-      asked.push(around(server, 0.5) ?? newest(server));
+      pending.push(around(server, 0.5) ?? newest(server));
       return;
     case 'answer': {
-      const answer = asked.shift();
+      const answer = pending.shift();
       if (answer) log.insert(answer);
       return;
     }
@@ -214,7 +214,7 @@ function fillEverything(log: LogWindow, server: ServerLog): void {
     if (!gap) return;
     log.insert(page(server, gap, tries % 2 === 0 ? 'above' : 'below'));
   }
-  throw new Error('a gap never closes');
+  throw new Error('a gap never closed');
 }
 
 function check(log: LogWindow, server: ServerLog, isDense: boolean): void {
@@ -235,7 +235,7 @@ function check(log: LogWindow, server: ServerLog, isDense: boolean): void {
       continue;
     }
     const rank = known.get(row.line.position);
-    if (rank === undefined) throw new Error('a line that the server does not have');
+    if (rank === undefined) throw new Error('a line unknown to the server');
     const missing = rank - before - 1;
     expect(missing).toBeGreaterThanOrEqual(0);
     if (gap === null || !gap.hasMore) expect(missingRows).toBe(missing);

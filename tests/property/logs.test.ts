@@ -122,7 +122,7 @@ async function page(
 ): Promise<LogPage> {
   const most = { bytes: 1024 * 1024, searchMs: Infinity, ...limits };
   const read = await readLogLines(unscoped(target.database), agentId, { filter: wanted, place, limit }, most);
-  if (read === null) throw new Error(`there is no agent ${agentId}`);
+  if (read === null) throw new Error(`unknown agent ${agentId}`);
   return read;
 }
 
@@ -142,7 +142,7 @@ async function walk(
     else lines.push(...read.lines);
     if (!read.hasMore) return lines;
     const edge = read.searchedTo ?? (way === 'older' ? read.lines[0] : read.lines.at(-1))?.position;
-    if (edge === undefined) throw new Error('there is more, and nowhere to go on');
+    if (edge === undefined) throw new Error('hasMore without a line to continue from');
     place = { kind: way === 'older' ? 'before' : 'after', position: positionToNumber(edge) };
   }
 }

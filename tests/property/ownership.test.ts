@@ -12,7 +12,7 @@ import { type InProcessTarget, ingest, inProcessTarget, record } from '../suppor
  * Ownership of background results, over agents, sessions, tasks and runs with colliding ids, reported by any session,
  * in any batching, resent, across restarts, assigned and discarded. A record-by-record model predicts the result.
  *
- * Rules 1 and 2: the owner is the session that reported the start, stored before other reports: `#tellRun`. 3: the
+ * Rules 1 and 2: the owner is the session that reported the start, stored before other reports: `#applyToRun`. 3: the
  * exact run takes precedence over the task id; 4: only proof delivers: `#ownerOf`. 5: a record without an owner is
  * parked, neither adopted nor dropped: `take`. 6: the same rules for live, resent, restarted and assigned records: one
  * model. 7: a parked record changes no task before it is assigned. 10: a known end is not delivered again, and another
@@ -46,7 +46,7 @@ type Step =
   | { do: 'send' | 'send again' | 'restart' }
   | { do: 'assign' | 'discard'; pick: number; session: number };
 
-const told = fc.record({
+const report = fc.record({
   do: fc.constantFrom(
     'start',
     'start',
@@ -64,7 +64,7 @@ const told = fc.record({
   run,
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { arbitrary: told, weight: 12 },
+  { arbitrary: report, weight: 12 },
   { arbitrary: fc.constantFrom<Step>({ do: 'send' }, { do: 'send again' }, { do: 'restart' }), weight: 4 },
   {
     arbitrary: fc.record({ do: fc.constantFrom('assign', 'discard'), pick: fc.nat(9), session }) as fc.Arbitrary<Step>,
@@ -72,7 +72,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-interface Told {
+interface Report {
   tag: number;
   agent: string;
   session: string;
@@ -100,7 +100,7 @@ type Fate =
 
 class Model {
   readonly fates = new Map<number, Fate>();
-  readonly all = new Map<number, Told>();
+  readonly all = new Map<number, Report>();
   readonly #starts: Run[] = [];
   readonly #sessions = new Map<string, Set<string>>();
 
@@ -109,7 +109,7 @@ class Model {
     this.#sessions.set(agentId, known.add(sessionId));
   }
 
-  take(one: Told): void {
+  take(one: Report): void {
     this.all.set(one.tag, one);
     const isFirst = [...(this.#sessions.get(one.agent) ?? [])].every((id) => id === one.session);
     this.arrive(one.agent, one.session);
@@ -120,8 +120,8 @@ class Model {
   }
 
   /** Parked records that are settled together with one, oldest first. */
-  parkedWith(tag: number): Told[] {
-    const one = this.all.get(tag) as Told;
+  parkedWith(tag: number): Report[] {
+    const one = this.all.get(tag) as Report;
     return [...this.all.values()].filter(
       (other) =>
         this.fates.get(other.tag)?.kind === 'parked' &&
@@ -151,15 +151,15 @@ class Model {
       .map(({ task: id, run: runId, status, reportedBy }) => [id, runId, status, reportedBy]);
   }
 
-  #ownerOf({ agent: agentId, session: teller, task: id, run: runId }: Told): string | 'several' | null {
+  #ownerOf({ agent: agentId, session: reporter, task: id, run: runId }: Report): string | 'several' | null {
     const starts = this.#starts.filter((start) => start.agent === agentId && start.task === id);
     const exact = starts.filter((start) => runId !== null && start.run === runId);
     const may = new Set((exact.length > 0 ? exact : starts).map((start) => start.session));
-    if (may.has(teller)) return teller;
+    if (may.has(reporter)) return reporter;
     return may.size > 1 ? 'several' : ([...may][0] ?? null);
   }
 
-  #put(one: Told, home: string, reportedBy: string | null, assigned: boolean): void {
+  #put(one: Report, home: string, reportedBy: string | null, assigned: boolean): void {
     const runs = this.#starts.filter(
       (start) => start.agent === one.agent && start.task === one.task && start.session === home,
     );
@@ -171,11 +171,11 @@ class Model {
     }
     this.fates.set(one.tag, { kind: 'in', session: home, reportedBy, assigned });
     if (one.how === 'speak') return;
-    this.#tellRun(one, home, reportedBy, runs);
+    this.#applyToRun(one, home, reportedBy, runs);
   }
 
   /** Applies a record to the matching run of its task. */
-  #tellRun(one: Told, home: string, reportedBy: string | null, runs: Run[]): void {
+  #applyToRun(one: Report, home: string, reportedBy: string | null, runs: Run[]): void {
     const found =
       one.run === null
         ? runs.at(-1)
@@ -199,7 +199,7 @@ class Model {
   }
 }
 
-const EVENTS: Record<Told['how'], (one: Told) => AgUiEvent> = {
+const EVENTS: Record<Report['how'], (one: Report) => AgUiEvent> = {
   start: (one) => custom('task:started', one),
   progress: (one) => custom('task:progress', one),
   complete: (one) => custom('task:completed', one),
@@ -216,7 +216,7 @@ const EVENTS: Record<Told['how'], (one: Told) => AgUiEvent> = {
   }),
 };
 
-function custom(name: string, { tag, task: id, run: runId }: Told, more: object = {}): AgUiEvent {
+function custom(name: string, { tag, task: id, run: runId }: Report, more: object = {}): AgUiEvent {
   return {
     type: 'CUSTOM',
     name,
@@ -281,7 +281,7 @@ async function play(steps: readonly Step[]): Promise<Model> {
         continue;
       }
       tag += 1;
-      const about: Told = { tag, agent: one.agent, session: sessionId, task: one.task, run: one.run, how: one.do };
+      const about: Report = { tag, agent: one.agent, session: sessionId, task: one.task, run: one.run, how: one.do };
       model.take(about);
       batch.push(record(seq, { ...more, event: EVENTS[about.how](about) }));
       continue;
@@ -295,7 +295,7 @@ async function play(steps: readonly Step[]): Promise<Model> {
     const waiting = model.parked();
     const chosen = waiting[one.pick % Math.max(1, waiting.length)];
     if (chosen === undefined) continue;
-    const { agent: agentId } = model.all.get(chosen) as Told;
+    const { agent: agentId } = model.all.get(chosen) as Report;
     const { rows } = await target.database.reader.execute(
       `SELECT position, record FROM quarantine WHERE parked = 'parked'`,
     );

@@ -30,11 +30,11 @@ function isRepliedTo(events: readonly AgUiEvent[], messageId: string): boolean {
   for (const event of events) {
     // A chunk after a turn's start or end restarts its text.
     if (event.type.startsWith('RUN_')) for (const text of texts.values()) text.isOfTurnBefore = true;
-    const said = event.metadata?.interlude;
+    const metadata = event.metadata?.interlude;
     const id = String(event.messageId);
     if (id === messageId && event.type === 'TEXT_MESSAGE_START') {
-      isQueued ||= !isHeld && said?.delivery === 'queued';
-      if (said?.delivery !== 'queued') isQueued = false;
+      isQueued ||= !isHeld && metadata?.delivery === 'queued';
+      if (metadata?.delivery !== 'queued') isQueued = false;
       isBegun = true;
     }
     // A chunk may be a complete message, or part of a started one. An agent that emits it for a queued message has
@@ -49,11 +49,11 @@ function isRepliedTo(events: readonly AgUiEvent[], messageId: string): boolean {
     const before = texts.get(id);
     const isAnew = event.type === 'TEXT_MESSAGE_CHUNK' && before?.isOfTurnBefore === true;
     const known = event.type === 'TEXT_MESSAGE_START' || isAnew ? undefined : before;
-    const says = Array.isArray(said?.replyTo) && said.replyTo.includes(messageId);
+    const repliesTo = Array.isArray(metadata?.replyTo) && metadata.replyTo.includes(messageId);
     const text = {
       beganHeld: known?.beganHeld ?? isHeld,
       // a repetition keeps its original reply target
-      answers: says || before?.answers === true,
+      answers: repliesTo || before?.answers === true,
       isOfTurnBefore: isAnew ? false : before?.isOfTurnBefore === true,
     };
     texts.set(id, text);

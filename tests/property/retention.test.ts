@@ -179,7 +179,7 @@ class World {
   async #settle(sessionId: string, tasks: boolean): Promise<void> {
     const [session] = await this.rows('SELECT places, memory FROM sessions WHERE id = ?', sessionId);
     if (session === undefined) return;
-    const asked: { id: string }[] = JSON.parse(String(session.memory)).fold?.pendingRequests ?? [];
+    const open: { id: string }[] = JSON.parse(String(session.memory)).fold?.pendingRequests ?? [];
     const owed = await this.rows(
       `SELECT message_id AS id FROM obligations WHERE session_id = ? AND state = 'owed'`,
       sessionId,
@@ -190,7 +190,7 @@ class World {
     await this.server.write(
       [
         { type: 'RUN_FINISHED' },
-        ...asked.map(({ id }) => ({ type: 'CUSTOM', name: 'request:resolved', value: { request_id: id } })),
+        ...open.map(({ id }) => ({ type: 'CUSTOM', name: 'request:resolved', value: { request_id: id } })),
         ...owed.map(({ id }) => ({ type: 'CUSTOM', name: 'obligation:waived', value: { message_id: id } })),
         ...running.map(({ id, run_id }) => ({
           type: 'CUSTOM',
@@ -227,9 +227,9 @@ class World {
     expect(page?.removed?.turns ?? 0).toBe(turnsTold + gone.filter(({ kind }) => kind !== 'none').length);
     expect(await this.open(sessionId, placedAfter)).toEqual(before);
     expect(await this.#othersThan(sessionId)).toEqual(others);
-    await this.#goesAlong(sessionId, expected, owned, new Set(kept.map(({ id }) => id)));
+    await this.#removedTogether(sessionId, expected, owned, new Set(kept.map(({ id }) => id)));
     if (halfway) return;
-    await this.#onlyWhatIsShown(sessionId);
+    await this.#onlyShownEvents(sessionId);
     const rows = await this.#everything();
     expect(await removeTurns()).toBe(false);
     await this.#removeEvents(sessionId);
@@ -320,25 +320,25 @@ class World {
   }
 
   /** Removes exactly the tasks and replies that no later event mentions. */
-  async #goesAlong(sessionId: string, cut: string, before: Row[], turnIds: Set<string>): Promise<void> {
+  async #removedTogether(sessionId: string, cut: string, before: Row[], turnIds: Set<string>): Promise<void> {
     const left = new Set((await this.#owned(sessionId)).map(({ position }) => position));
     const later = await this.rows(
       `SELECT position, payload FROM events WHERE session_id = ? AND position > ${cut}
         AND name IS NOT 'interlude:removed' ORDER BY position`,
       sessionId,
     );
-    const told = later.map(({ payload }) => String(payload)).join();
+    const mentioned = later.map(({ payload }) => String(payload)).join();
     for (const { position, updated_position: changedAt, id, is_over: isOver, answered_in: answeredIn } of before) {
       const isShown = Number(position) > Number(cut) || Number(isOver) === 0 || turnIds.has(String(answeredIn));
       if (isShown) expect(left).toContain(position);
       // compare rows changed on both sides of the cut last
-      else if (later.length === 0 || (!told.includes(`"${id}"`) && Number(changedAt) < Number(later[0]?.position)))
+      else if (later.length === 0 || (!mentioned.includes(`"${id}"`) && Number(changedAt) < Number(later[0]?.position)))
         expect(left).not.toContain(position);
     }
   }
 
   /** Before the cut, only events of existing turns and tasks remain. */
-  async #onlyWhatIsShown(sessionId: string): Promise<void> {
+  async #onlyShownEvents(sessionId: string): Promise<void> {
     const left = await this.rows(
       `SELECT position, turn_id, payload FROM events AS e WHERE session_id = ?1
         AND position <= (SELECT removed_up_to FROM sessions WHERE id = ?1)
@@ -386,7 +386,7 @@ class World {
   }
 
   /** Entries received by stream; null after a gap. */
-  async #heard({ sessionId, reader }: Watcher & { reader: FrameReader }): Promise<EventEntry[] | null> {
+  async #received({ sessionId, reader }: Watcher & { reader: FrameReader }): Promise<EventEntry[] | null> {
     const [newest] = await this.rows('SELECT max(position) AS position FROM events WHERE session_id = ?', sessionId);
     const eventsOf = (frames: readonly Frame[]) =>
       frames.flatMap((frame) =>
@@ -405,7 +405,7 @@ class World {
   }
 
   /** Delivers pending changes to all readers and compares each with a reload. */
-  async tell(): Promise<void> {
+  async deliver(): Promise<void> {
     const { database } = this.server.target;
     for (const watcher of this.#watchers) {
       const { sessionId, state } = watcher;
@@ -413,8 +413,8 @@ class World {
       const page = (await this.page(sessionId)) as TranscriptPage;
       const { reader } = watcher;
       const { resume: how } = resume(after, await readBounds(database, wantedOf(sessionId)));
-      const asked = how === 'gap' ? null : await this.eventsAfter(sessionId, after);
-      const entries = reader === null ? asked : await this.#heard({ ...watcher, reader });
+      const polled = how === 'gap' ? null : await this.eventsAfter(sessionId, after);
+      const entries = reader === null ? polled : await this.#received({ ...watcher, reader });
       // reload after a gap, or if the state requests it
       const folded = entries && foldTranscript(state, entries);
       watcher.state = folded === null || folded.incomplete ? transcriptFromPage(page) : folded;
@@ -501,7 +501,7 @@ describe('retention', () => {
         for (const one of steps) {
           await world.take(one);
           await world.check();
-          if (one.do !== 'lag') await world.tell();
+          if (one.do !== 'lag') await world.deliver();
         }
         await world.close();
         world = null;

@@ -100,7 +100,7 @@ class Life {
     return this.#fold.summary;
   }
 
-  #tell(events: AgUiEvent[], status: object | null, isHeard: boolean): void {
+  #apply(events: AgUiEvent[], status: object | null, isHeard: boolean): void {
     const entries = events.map((event): EventEntry => {
       this.#position += 1;
       const occurredAt = this.now + (isHeard ? this.#skewMs : 0);
@@ -110,8 +110,8 @@ class Life {
     this.#places = places;
     const ledger = new SessionLedger(this.#fold, isHeard ? this.now : null);
     for (const placement of placements) ledger.apply(placement);
-    const told = status === null ? null : statusTold(readAgentStatus(status as Record<string, unknown>), 0);
-    if (told !== null) ledger.hear(told, this.now);
+    const reported = status === null ? null : statusTold(readAgentStatus(status as Record<string, unknown>), 0);
+    if (reported !== null) ledger.hear(reported, this.now);
     for (const task of foldTasks([...this.#tasks.values()], placements, OWNER)) {
       ledger.tell(this.#tasks.get(task.position) ?? null, task);
       this.#tasks.set(task.position, task);
@@ -119,12 +119,12 @@ class Life {
     this.#fold = ledger.result([], this.now);
   }
 
-  #says(...events: AgUiEvent[]): void {
-    this.#tell(events, null, true);
+  #emit(...events: AgUiEvent[]): void {
+    this.#apply(events, null, true);
   }
 
   #custom(name: string, value: object, isHeard = true): void {
-    this.#tell([{ type: 'CUSTOM', name, value }], null, isHeard);
+    this.#apply([{ type: 'CUSTOM', name, value }], null, isHeard);
   }
 
   /** Advances time from one possible state change to the next, as the server does. */
@@ -164,7 +164,7 @@ class Life {
         { type: 'TEXT_MESSAGE_START', messageId: id, role: 'user', metadata },
         { type: 'TEXT_MESSAGE_END', messageId: id },
       ];
-      this.#tell(message, null, false);
+      this.#apply(message, null, false);
       this.terminal = null;
       this.reported = null;
       this.#messageTurn = this.#turns + 1;
@@ -184,12 +184,12 @@ class Life {
         this.turnSince = this.now;
         this.hasExited = false;
         this.#lastTurnFailed = false;
-        this.#says({ type: 'RUN_STARTED', threadId: 's1', runId: `t${this.#turns}` });
+        this.#emit({ type: 'RUN_STARTED', threadId: 's1', runId: `t${this.#turns}` });
         return;
       case 'turn-finishes':
         if (!this.isTurnOpen) return;
         this.isTurnOpen = false;
-        this.#says({ type: 'RUN_FINISHED', threadId: 's1', runId: turn });
+        this.#emit({ type: 'RUN_FINISHED', threadId: 's1', runId: turn });
         return;
       case 'turn-fails':
         if (!this.isTurnOpen) return;
@@ -198,11 +198,11 @@ class Life {
         this.#openRequest = null;
         this.#lastTurnFailed = true;
         this.seenState = null;
-        this.#says({ type: 'RUN_ERROR', message: 'No credit' });
+        this.#emit({ type: 'RUN_ERROR', message: 'No credit' });
         return;
       case 'speaks':
         this.#ids += 1;
-        this.#says({ type: 'TEXT_MESSAGE_CHUNK', messageId: `m${this.#ids}`, role: 'assistant', delta: 'Hm.' });
+        this.#emit({ type: 'TEXT_MESSAGE_CHUNK', messageId: `m${this.#ids}`, role: 'assistant', delta: 'Hm.' });
         return;
       case 'asks':
         this.#openRequest = 'q';
@@ -228,7 +228,7 @@ class Life {
         this.#reportTurn = this.#turns;
         this.seenState = null;
         const openTurnId = this.isTurnOpen ? turn : null;
-        this.#tell([], { report: { state, at: this.#ids, turnId: openTurnId }, openTurnId }, true);
+        this.#apply([], { report: { state, at: this.#ids, turnId: openTurnId }, openTurnId }, true);
         const counts = this.session.observations.report?.isOutdated !== true;
         this.reported = counts ? state : null;
         this.terminal = counts && (state === 'complete' || state === 'failure') ? { state, at: this.now } : null;
@@ -240,7 +240,7 @@ class Life {
         this.#ids += 1;
         this.seenState = null;
         const openTurnId = this.isTurnOpen ? turn : null;
-        this.#tell([], { report: { state: one.state, at: this.#ids, turnId: `t${named}` }, openTurnId }, true);
+        this.#apply([], { report: { state: one.state, at: this.#ids, turnId: `t${named}` }, openTurnId }, true);
         // it doesn't cover later answers or reports
         if (named < this.#reportTurn) return;
         this.#reportTurn = named;
@@ -299,11 +299,11 @@ class Life {
     const openTurnId = this.isTurnOpen ? `t${this.#turns}` : null;
     const running = this.#openTasks.map((id) => ({ id, description: id }));
     const status = { openTurnId, tasks: running, requests: this.isAsking ? ['q'] : [] };
-    this.#tell([], status, true);
+    this.#apply([], status, true);
     const lists = statusTold(readAgentStatus(status), 0)?.lists ?? null;
     const tasks = [...this.#tasks.values()].filter(mayRun);
     const requestIds = this.session.pendingRequestCount > 0 ? ['q'] : [];
-    if (lists !== null) this.#tell([...reconcileLists(lists, { tasks, requestIds })], null, true);
+    if (lists !== null) this.#apply([...reconcileLists(lists, { tasks, requestIds })], null, true);
   }
 
   get hasGivenUp(): boolean {
@@ -356,7 +356,7 @@ const SAID_TWICE: [Step[], number][] = (
       { kind: 'reports', state: 'failure' },
     ],
   ] satisfies Step[][]
-).map((told) => [[...told, { kind: 'is-looked-at' }, { kind: 'writes' }, { kind: 'speaks' }], 0]);
+).map((steps) => [[...steps, { kind: 'is-looked-at' }, { kind: 'writes' }, { kind: 'speaks' }], 0]);
 
 it('a session state is never null, never working 30 s after death, and keeps terminal reports, in 10,000 lives', () => {
   fc.assert(

@@ -297,7 +297,7 @@ const SNAPSHOT_BETWEEN_DELTAS: AgUiEvent[][] = [
 
 async function load(): Promise<TranscriptPage> {
   const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 200 });
-  if (page === null) throw new Error('the session is not there');
+  if (page === null) throw new Error('session not found');
   return page;
 }
 

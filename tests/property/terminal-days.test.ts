@@ -3,19 +3,19 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { tempDir } from '../support/temp-dir';
-import { arrivalsOf, type DayKind, mirrored, type Turn, turnsOf, withUniqueTexts } from '../support/terminal-day';
+import { arrivalsOf, type DayKind, mirrorDay, type Turn, turnsOf, withUniqueTexts } from '../support/terminal-day';
 import { scaled } from '../support/timeouts';
 
 const bare = (text: string) => text.replace(/\s+/g, '');
 
 /** Expected: each turn's words and its end. */
-const wanted = (turns: Turn[]) =>
+const expectedOf = (turns: Turn[]) =>
   turns.map(({ calls, last, isInterrupted }, i) => {
     return [`run-u${i}`, bare([...calls, ...last].join('')), isInterrupted ? 'cancelled' : 'success'];
   });
 
 /** Actual: the same from events. Words outside any run are separate. */
-function told(events: AgUiEvent[]): (string | undefined)[][] {
+function emittedIn(events: AgUiEvent[]): (string | undefined)[][] {
   const runs: (string | undefined)[][] = [];
   let isOpen = false;
   const agents = new Set<unknown>();
@@ -35,26 +35,26 @@ function told(events: AgUiEvent[]): (string | undefined)[][] {
   return runs;
 }
 
-const HEARD_SOON = { mostLateMs: 1_900, isNamed: false, isClocked: false };
-const LITTLE_BEHIND: DayKind = {
-  ...HEARD_SOON,
+const PROMPT_HOOKS = { mostLateMs: 1_900, isNamed: false, isClocked: false };
+const SHORT_DELAY: DayKind = {
+  ...PROMPT_HOOKS,
   mostBehindMs: 1_400,
   hookSays: ['nothing', 'the last block', 'all', 'all'],
 };
-const CLOCKED: DayKind = { ...LITTLE_BEHIND, isClocked: true };
+const CLOCKED: DayKind = { ...SHORT_DELAY, isClocked: true };
 const NAMED: DayKind = { ...CLOCKED, isNamed: true };
-const FAR_BEHIND: DayKind = { ...HEARD_SOON, mostBehindMs: 2_400, hookSays: ['all'] };
+const LONG_DELAY: DayKind = { ...PROMPT_HOOKS, mostBehindMs: 2_400, hookSays: ['all'] };
 
 test.each([
-  ['of any words, little behind', LITTLE_BEHIND, turnsOf(LITTLE_BEHIND)],
+  ['of any words, little behind', SHORT_DELAY, turnsOf(SHORT_DELAY)],
   ['with timestamped hooks and short delays', CLOCKED, turnsOf(CLOCKED)],
   ['with prompt ids and short delays', NAMED, turnsOf(NAMED)],
-  ['with complete hooks and long delays', FAR_BEHIND, turnsOf(FAR_BEHIND).map(withUniqueTexts)],
+  ['with complete hooks and long delays', LONG_DELAY, turnsOf(LONG_DELAY).map(withUniqueTexts)],
 ])('a terminal day %s emits every word once, in its own turn, and finishes every turn', async (_which, kind, turns) => {
   const file = join(await tempDir(), 's.jsonl');
   await fc.assert(
     fc.asyncProperty(turns, fc.array(fc.nat(99), { maxLength: 3 }), async (day, swaps) => {
-      expect(told(await mirrored(arrivalsOf(day, kind), swaps, { file }))).toEqual(wanted(day));
+      expect(emittedIn(await mirrorDay(arrivalsOf(day, kind), swaps, { file }))).toEqual(expectedOf(day));
     }),
     { numRuns: 50, ...scaled({ seed: 1 }, {}) },
   );

@@ -3,7 +3,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { tempDir } from '../support/temp-dir';
-import { type Arrival, arrivalsOf, type DayKind, mirrored, type Turn, turnsOf } from '../support/terminal-day';
+import { type Arrival, arrivalsOf, type DayKind, mirrorDay, type Turn, turnsOf } from '../support/terminal-day';
 
 /**
  * Terminal days with delays of up to a minute for every hook and transcript line, and identical texts in every turn.
@@ -22,15 +22,15 @@ const NEW: DayKind = { ...LATE, isNamed: true, hookSays: ['the last block', 'all
 const MIDDLE: DayKind = { ...LATE, isNamed: false, hookSays: ['the last block', 'all'] };
 const OLD: DayKind = { ...LATE, isNamed: false, hookSays: ['nothing'] };
 
-interface Told {
+interface Emitted {
   runs: { id: string; outcome: string; answers: unknown }[];
   /** Emitted words by turn, and whether inside the turn. */
   words: { turn: string; isInside: boolean; word: string }[];
 }
 
 /** Line ids identify the turn. */
-function toldOf(events: AgUiEvent[]): Told {
-  const [runs, words]: [Told['runs'], Told['words']] = [[], []];
+function emittedIn(events: AgUiEvent[]): Emitted {
+  const [runs, words]: [Emitted['runs'], Emitted['words']] = [[], []];
   let open: string | null = null;
   const agents = new Set<unknown>();
   for (const { type, runId, role, messageId, delta, outcome, metadata } of events) {
@@ -56,7 +56,7 @@ const wordsOf = ({ calls, last }: Turn) =>
     .split(/\s+/)
     .filter((word) => word !== '');
 
-function expectRight(day: Turn[], arrivals: Arrival[], { runs, words }: Told): void {
+function expectRight(day: Turn[], arrivals: Arrival[], { runs, words }: Emitted): void {
   expect(runs).toEqual(
     day.map(({ isInterrupted, isWoken }, i) => ({
       id: `run-u${i}`,
@@ -76,14 +76,14 @@ function expectRight(day: Turn[], arrivals: Arrival[], { runs, words }: Told): v
     if (hasAllInTime(arrivals.filter(({ of }) => of === i))) {
       expect(
         its.filter(({ isInside }) => !isInside),
-        `told outside of turn ${i}`,
+        `emitted outside of turn ${i}`,
       ).toEqual([]);
     }
   }
 }
 
-const isTold = ({ last: [first, second], hookSays }: Turn) => hookSays === 'all' || !second?.startsWith(`${first}`);
-const daysOf = (kind: DayKind) => turnsOf(kind).map((day) => day.filter(isTold));
+const isDistinct = ({ last: [first, second], hookSays }: Turn) => hookSays === 'all' || !second?.startsWith(`${first}`);
+const daysOf = (kind: DayKind) => turnsOf(kind).map((day) => day.filter(isDistinct));
 
 const KINDS: [string, DayKind][] = [
   ['with prompt ids', NEW],
@@ -108,8 +108,8 @@ test.each(KINDS)(
     await fc.assert(
       fc.asyncProperty(daysOf(kind), fc.array(fc.nat(99), { maxLength: 3 }), async (day, swaps) => {
         const arrivals = arrivalsOf(day, kind);
-        const events = await mirrored(arrivals, swaps, { file, settleMs: 90_000, looksEveryMs: 500 });
-        expectRight(day, arrivals, toldOf(events));
+        const events = await mirrorDay(arrivals, swaps, { file, settleMs: 90_000, looksEveryMs: 500 });
+        expectRight(day, arrivals, emittedIn(events));
       }),
       { numRuns: 25, seed: 1 },
     );

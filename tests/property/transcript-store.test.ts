@@ -70,11 +70,11 @@ class Scene {
   append(): boolean {
     const batch = this.#batches.shift();
     if (batch === undefined) return false;
-    this.#happen((log) => log.append(batch));
+    this.#append((log) => log.append(batch));
     return true;
   }
 
-  #happen(what: (log: MemoryLog) => EventEntry[]): void {
+  #append(what: (log: MemoryLog) => EventEntry[]): void {
     this.#history.push(what);
     this.#onTheWay.push(...what(this.log));
   }
@@ -86,7 +86,7 @@ class Scene {
         this.append();
         break;
       case 'remove':
-        this.#happen((log) => log.remove(50));
+        this.#append((log) => log.remove(50));
         break;
       case 'stream':
       case 'some':
@@ -196,10 +196,10 @@ const EMPTY_AT_FIRST: [AgUiEvent[][], number, Step[]] = [
 
 it('the transcript store equals a reload, as far back as loaded, with arrivals in any order', async () => {
   await fc.assert(
-    fc.asyncProperty(arbitraryBatches, fc.nat(6), steps, async (batches, cameIn, taken) => {
+    fc.asyncProperty(arbitraryBatches, fc.nat(6), steps, async (batches, cameIn, chosen) => {
       const scene = new Scene(batches, cameIn);
       let position = '0';
-      for (const step of taken) {
+      for (const step of chosen) {
         await scene.take(step);
         // After a gap, earlier pages may differ.
         const now = scene.store.position ?? '0';

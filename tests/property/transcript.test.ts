@@ -24,7 +24,7 @@ const cuts = fc.array(
 );
 
 /** @returns what a live subscriber receives */
-function happen(log: MemoryLog, batch: readonly AgUiEvent[], percent = 0): EventEntry[] {
+function apply(log: MemoryLog, batch: readonly AgUiEvent[], percent = 0): EventEntry[] {
   return [...log.append(batch), ...(percent === 0 ? [] : log.remove(percent))];
 }
 
@@ -124,10 +124,10 @@ describe('the transcript', () => {
     fc.assert(
       fc.property(arbitraryBatches, cuts, fc.nat(12), (batches, cuts, cameIn) => {
         const log = new MemoryLog();
-        for (const [index, batch] of batches.slice(0, cameIn).entries()) happen(log, batch, cuts[index]);
+        for (const [index, batch] of batches.slice(0, cameIn).entries()) apply(log, batch, cuts[index]);
         let live = transcriptFromPage(log.page());
         for (const [index, batch] of batches.slice(cameIn).entries()) {
-          live = foldTranscript(live, happen(log, batch, cuts[cameIn + index]));
+          live = foldTranscript(live, apply(log, batch, cuts[cameIn + index]));
         }
         expect(visible(live)).toEqual(visible(transcriptFromPage(log.page())));
       }),
@@ -146,7 +146,7 @@ describe('the transcript', () => {
           client = isGap ? transcriptFromPage(log.page()) : foldTranscript(client, log.after(client.position));
         };
         for (const [index, batch] of batches.entries()) {
-          const frames = happen(log, batch, cuts[index]);
+          const frames = apply(log, batch, cuts[index]);
           if (index < cutAt || index > backAt) client = foldTranscript(client, frames);
           else if (index === backAt) resume();
         }
@@ -174,7 +174,7 @@ describe('the transcript', () => {
         const [cameIn, until, untilRead, untilCome] = moments;
         const log = new MemoryLog();
         const append = (count: number) =>
-          batches.splice(0, count).map(({ batch, percent }) => happen(log, batch, percent));
+          batches.splice(0, count).map(({ batch, percent }) => apply(log, batch, percent));
         append(cameIn);
         let live = transcriptFromPage(log.page({ limit }));
         const fold = (frames: EventEntry[][]) => {

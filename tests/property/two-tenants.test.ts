@@ -69,7 +69,7 @@ afterEach(async () => {
 
 /** A scoped reader and everything it received. */
 class Reader {
-  readonly told: string[] = [];
+  readonly received: string[] = [];
   readonly headers: Headers;
   readonly #stage: AccessStage;
   readonly #scope: Scope;
@@ -93,7 +93,7 @@ class Reader {
   }
 
   /** Waits for the newest row in its scope. */
-  async hear(): Promise<void> {
+  async catchUpLive(): Promise<void> {
     const newest = await this.#newest();
     const { frames } = this.#live as FrameReader;
     const has = () => Math.max(0, ...frames.map(({ id }) => Number(id ?? 0))) >= newest || frames.length === 0;
@@ -130,7 +130,9 @@ class Reader {
   async read(path: string, headers: Headers = {}): Promise<string> {
     const response = await this.#stage.send(`/api/v1${path}`, { as: this.headers, headers });
     const text = await response.text();
-    this.told.push(`${decodeURIComponent(path)} ${response.status} ${JSON.stringify([...response.headers])} ${text}`);
+    this.received.push(
+      `${decodeURIComponent(path)} ${response.status} ${JSON.stringify([...response.headers])} ${text}`,
+    );
     return text;
   }
 
@@ -150,18 +152,18 @@ class Reader {
     const stream = await this.#stage.stream(`/stream?${this.#topics}${query}`, this.headers, { headers });
     await stream.frame('up-to-date');
     await stream.cancel();
-    this.told.push(JSON.stringify(stream.frames));
+    this.received.push(JSON.stringify(stream.frames));
   }
 
   /** A position that the reader has received. */
   position(of: number): string {
-    const known = positionsIn(this.told);
+    const known = positionsIn(this.received);
     return String(known[of % Math.max(1, known.length)] ?? 0);
   }
 
   /** Everything received, with positions and random ids normalized. */
-  get story(): string[] {
-    const all = [...this.told, JSON.stringify(this.#live?.frames ?? [])];
+  get normalized(): string[] {
+    const all = [...this.received, JSON.stringify(this.#live?.frames ?? [])];
     return renamed(all);
   }
 }
@@ -178,9 +180,9 @@ function renamed(all: readonly string[]): string[] {
 
 /** The same database with another tenant's write before each read. */
 function disturbed(database: Database, disturb: () => Promise<void>): Database {
-  const batch: Database['reader']['batch'] = async (...asked) => {
+  const batch: Database['reader']['batch'] = async (...statements) => {
     await disturb();
-    return database.reader.batch(...asked);
+    return database.reader.batch(...statements);
   };
   const { execute, transaction } = database.reader;
   return { ...database, reader: { execute, transaction, batch } };
@@ -230,8 +232,8 @@ async function play(steps: readonly Step[], areOthersThere: boolean): Promise<Re
     if (each.by === 'reader') for (const reader of readers) await reader.catchUp(reader.position(each.after));
     if (each.by !== 'us') continue;
     const answered = await us.do(each.does);
-    for (const reader of readers) await reader.hear();
-    readers[0]?.told.push(answered);
+    for (const reader of readers) await reader.catchUpLive();
+    readers[0]?.received.push(answered);
   }
   // a different part each time
   const isChosen = (_: string, index: number) => index % 3 === steps.length % 3;
@@ -259,9 +261,11 @@ async function play(steps: readonly Step[], areOthersThere: boolean): Promise<Re
     const commands = await stage.stream(`/agents/acme-1/commands?runner=r&startedAt=1${after}`, runner);
     await commands.frame('up-to-date');
     await commands.cancel();
-    readers[0]?.told.push(JSON.stringify(commands.frames));
+    readers[0]?.received.push(JSON.stringify(commands.frames));
   }
-  const stories = Object.fromEntries(Object.keys(READERS).map((name, index) => [name, readers[index]?.story ?? []]));
+  const stories = Object.fromEntries(
+    Object.keys(READERS).map((name, index) => [name, readers[index]?.normalized ?? []]),
+  );
   await ends.pop()?.();
   return stories;
 }
@@ -272,11 +276,11 @@ it('a reader’s output does not depend on other tenants', { timeout: LIMIT_MS }
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 40, size: 'max' }), async (steps) => {
       const alone = await play(steps, false);
       const among = await play(steps, true);
-      for (const [name, story] of Object.entries(among)) {
-        for (const [index, text] of story.entries()) {
+      for (const [name, normalized] of Object.entries(among)) {
+        for (const [index, text] of normalized.entries()) {
           expect([name, text]).toEqual([name, alone[name]?.[index]]);
         }
-        expect(story.length).toBe(alone[name]?.length);
+        expect(normalized.length).toBe(alone[name]?.length);
       }
     }),
     {
@@ -367,11 +371,11 @@ it('one session’s output does not depend on the agent’s other sessions', { t
       fc.array(fc.oneof(here, elsewhere), { minLength: 4, maxLength: 40, size: 'max' }),
       async (steps) => {
         // an outbox numbers its records across sessions
-        const plain = (story: string[]) => story.map((text) => text.replace(/"seq":\d+/g, '"seq":0'));
-        const [alone, among] = [plain(await told(false)), plain(await told(true))];
+        const plain = (normalized: string[]) => normalized.map((text) => text.replace(/"seq":\d+/g, '"seq":0'));
+        const [alone, among] = [plain(await receivedWhile(false)), plain(await receivedWhile(true))];
         expect(among).toEqual(alone);
 
-        async function told(isBusyElsewhere: boolean): Promise<string[]> {
+        async function receivedWhile(isBusyElsewhere: boolean): Promise<string[]> {
           const { stage, us } = await world(false);
           const sibling = new Tenant(stage, OURS, stage.owner, { mark: 'sibling' });
           const { secret } = await stage.credential({ role: 'operator', scope: READERS['of a session']?.scope });
@@ -383,13 +387,13 @@ it('one session’s output does not depend on the agent’s other sessions', { t
           for (const { by, does } of steps) {
             if (by === 'them' && isBusyElsewhere) await sibling.do(does);
             if (by === 'us') await us.do(does);
-            if (by === 'us') await reader.hear();
+            if (by === 'us') await reader.catchUpLive();
           }
           for (const path of readingPaths(['acme-1'])) await reader.read(path);
           await reader.catchUp('0');
           await reader.catchUp(null);
           for (const end of ends.splice(0).reverse()) await end();
-          return reader.story;
+          return reader.normalized;
         }
       },
     ),

@@ -15,7 +15,7 @@ const OWNER_TOKEN = 'the-owner-of-this-test-0123456789';
 /** Request headers, including the sender's credential. */
 export type Headers = Record<string, string>;
 
-export interface Sent {
+export interface RequestOptions {
   method?: string;
   as?: Headers;
   /** Sent as JSON unless it is bytes. */
@@ -50,7 +50,7 @@ export class AccessStage {
 
   readonly owner: Headers = bearer(OWNER_TOKEN);
 
-  send(path: string, { method = 'GET', as = this.owner, body, headers = {} }: Sent = {}): Promise<Response> {
+  send(path: string, { method = 'GET', as = this.owner, body, headers = {} }: RequestOptions = {}): Promise<Response> {
     const isRaw = body === undefined || body instanceof Uint8Array;
     const all = { host: '127.0.0.1:4319', ...(isRaw ? {} : { 'content-type': 'application/json' }), ...as, ...headers };
     const init = { method, headers: all, body: isRaw ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) };
@@ -58,21 +58,21 @@ export class AccessStage {
   }
 
   /** @throws Error with the response body unless the response is 2xx */
-  async ask<Model>(path: string, sent: Sent = {}): Promise<Model> {
+  async ask<Model>(path: string, sent: RequestOptions = {}): Promise<Model> {
     const response = await this.send(`/api/v1${path}`, sent);
     const text = await response.text();
     if (!response.ok) throw new Error(`${sent.method ?? 'GET'} ${path}: ${response.status} ${text}`);
     return JSON.parse(text) as Model;
   }
 
-  async status(path: string, sent: Sent = {}): Promise<number> {
+  async status(path: string, sent: RequestOptions = {}): Promise<number> {
     const response = await this.send(`/api/v1${path}`, sent);
     await response.body?.cancel().catch(() => {});
     return response.status;
   }
 
   /** Opens a stream; throws if the server refuses. */
-  async stream(path: string, as: Headers, sent: Sent = {}): Promise<FrameReader> {
+  async stream(path: string, as: Headers, sent: RequestOptions = {}): Promise<FrameReader> {
     const response = await this.send(`/api/v1${path}`, { as, ...sent });
     if (response.status !== 200 || response.body === null) throw new Error(await response.text());
     const reader = new FrameReader(response.body);

@@ -37,7 +37,7 @@ const BRIDGE = `
 
 export const SESSION = 'native-1';
 
-export class PlayedAcpAgent {
+export class ScriptedAcpAgent {
   readonly command: [string, ...string[]];
   /** Frames received, over all processes. */
   readonly received: Fields[] = [];
@@ -48,9 +48,9 @@ export class PlayedAcpAgent {
   /** Ids of unanswered prompts. */
   #prompts: unknown[] = [];
 
-  static async open(options: AcpAgentOptions = {}): Promise<PlayedAcpAgent> {
+  static async open(options: AcpAgentOptions = {}): Promise<ScriptedAcpAgent> {
     const path = join(await tempDir(), 'agent');
-    const agent = new PlayedAcpAgent(path, options);
+    const agent = new ScriptedAcpAgent(path, options);
     const server = createServer((socket) => agent.#connected(socket)).listen(path);
     await once(server, 'listening');
     onTestFinished(() => {
@@ -169,7 +169,7 @@ export class PlayedAcpAgent {
 export const ID = 's';
 
 export async function openAcpSource(
-  agent: PlayedAcpAgent,
+  agent: ScriptedAcpAgent,
   around: MemorySourceContext,
   options: Partial<AcpSourceOptions> = {},
 ) {
@@ -187,7 +187,7 @@ export async function openAcpSource(
 
 /** Starts a source with a scripted agent. */
 export async function startAcpSource(agentOptions: AcpAgentOptions = {}, options: Partial<AcpSourceOptions> = {}) {
-  const agent = await PlayedAcpAgent.open(agentOptions);
+  const agent = await ScriptedAcpAgent.open(agentOptions);
   const around = new MemorySourceContext();
   const lines: string[] = [];
   let gaveUp: string | null = null;

@@ -242,7 +242,7 @@ const responses: Api = {
 const APIS = [anthropic, chat, gemini, responses];
 
 /** The parts of a model request that scripts use. */
-export interface CodexAsked {
+export interface CodexInput {
   /** User text since the model's last output. */
   said: string;
   /** Developer-role text. */
@@ -264,7 +264,7 @@ export interface CodexReply {
  *
  * @see POST /v1/responses, streamed
  */
-export async function startCodexModel(script: (asked: CodexAsked) => CodexReply): Promise<{ url: string }> {
+export async function startCodexModel(script: (asked: CodexInput) => CodexReply): Promise<{ url: string }> {
   let count = 0;
   const server = createServer((request, response) => {
     if (request.method !== 'POST' || !request.url?.endsWith('/responses')) return void response.writeHead(404).end();
@@ -284,7 +284,7 @@ export async function startCodexModel(script: (asked: CodexAsked) => CodexReply)
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-function askedIn(input: readonly unknown[]): CodexAsked {
+function askedIn(input: readonly unknown[]): CodexInput {
   const items = input.map(fieldsOf);
   const isModels = ({ role, type }: Fields) => role === 'assistant' || /_call$|^reasoning$/.test(String(type));
   const fresh = items.slice(items.findLastIndex(isModels) + 1);

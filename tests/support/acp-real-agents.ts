@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
 /** Start configuration of a real ACP agent with an isolated home and a scripted model. */
-export interface RealAgent {
+interface RealAgent {
   /** Folder in INTERLUDE_TEST_AGENTS_DIR. */
   folder: string;
   /** Path in that folder's node_modules. */
@@ -90,17 +90,7 @@ export const REAL_ACP_AGENTS: Record<'claude' | 'codex' | 'qwen' | 'gemini' | 'o
     program: `opencode-${process.platform}-${process.arch}-baseline/bin/opencode`,
     args: ['acp'],
     settings: (url) => ({
-      '.config/opencode/opencode.json': {
-        provider: {
-          scripted: {
-            npm: '@ai-sdk/openai-compatible',
-            options: { baseURL: `${url}/v1`, apiKey: 'k' },
-            models: { scripted: { name: 'Scripted', tool_call: true, limit: { context: 100_000, output: 8_000 } } },
-          },
-        },
-        ...{ model: 'scripted/scripted', small_model: 'scripted/scripted', enabled_providers: ['scripted'] },
-        ...{ autoupdate: false, permission: { bash: 'ask' } },
-      },
+      '.config/opencode/opencode.json': opencodeConfiguration(url),
     }),
     env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' }),
     shell: (command) => ({ name: 'bash', args: { command, description: 'Poll' } }),
@@ -136,4 +126,19 @@ export async function homeOf(agents: string, agent: RealAgent, url: string) {
 
 function node22(agents: string): string {
   return join(agents, 'node22', 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+}
+
+/** OpenCode's configuration with the scripted model at this URL. */
+export function opencodeConfiguration(url: string) {
+  return {
+    provider: {
+      scripted: {
+        npm: '@ai-sdk/openai-compatible',
+        options: { baseURL: `${url}/v1`, apiKey: 'k' },
+        models: { scripted: { name: 'Scripted', tool_call: true, limit: { context: 100_000, output: 8_000 } } },
+      },
+    },
+    ...{ model: 'scripted/scripted', small_model: 'scripted/scripted', enabled_providers: ['scripted'] },
+    ...{ autoupdate: false, permission: { bash: 'ask' } },
+  };
 }

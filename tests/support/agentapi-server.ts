@@ -89,13 +89,13 @@ export class AgentApiEmulator {
     const last = this.#messages.at(-1);
     if (last?.role === 'agent') Object.assign(last, { content, time: this.#time() });
     else this.#messages.push({ id: this.#messages.length, role: 'agent', content, time: this.#time() });
-    this.#tellMessage(this.#messages.at(-1));
+    this.#broadcastMessage(this.#messages.at(-1));
   }
 
   shows(screen: string): void {
     this.running();
     this.#screen = screen;
-    this.#tell('screen', 'screen', { screen });
+    this.#broadcast('screen', 'screen', { screen });
   }
 
   /** Changes the screen without notifying the streams. */
@@ -125,7 +125,7 @@ export class AgentApiEmulator {
   fails(message: string): void {
     const error = { message, level: 'error', time: this.#time() };
     this.#errors.push(error);
-    this.#tell('events', 'agent_error', error);
+    this.#broadcast('events', 'agent_error', error);
   }
 
   /** Writes raw bytes. */
@@ -142,7 +142,7 @@ export class AgentApiEmulator {
   #turn(status: 'running' | 'stable'): void {
     if (this.status === status) return;
     this.status = status;
-    this.#tell('events', 'status_change', { status, agent_type: 'claude' });
+    this.#broadcast('events', 'status_change', { status, agent_type: 'claude' });
   }
 
   #time(): string {
@@ -188,7 +188,7 @@ export class AgentApiEmulator {
     if (content === '') return cannot(response, 'message must not be empty');
     this.typed.push(content);
     this.#messages.push({ id: this.#messages.length, role: 'user', content, time: this.#time() });
-    this.#tellMessage(this.#messages.at(-1));
+    this.#broadcastMessage(this.#messages.at(-1));
     this.running();
     this.#isLocked = this.transport === 'acp';
     this.onMessage?.(content);
@@ -213,11 +213,11 @@ export class AgentApiEmulator {
     for (const error of this.#errors) response.write(frame('agent_error', error));
   }
 
-  #tellMessage(message: { id: number; role: string; content: string; time: string } | undefined): void {
-    if (message !== undefined) this.#tell('events', 'message_update', updateOf(message));
+  #broadcastMessage(message: { id: number; role: string; content: string; time: string } | undefined): void {
+    if (message !== undefined) this.#broadcast('events', 'message_update', updateOf(message));
   }
 
-  #tell(what: 'events' | 'screen', event: string, data: object): void {
+  #broadcast(what: 'events' | 'screen', event: string, data: object): void {
     for (const [listener, of] of this.#listeners) if (of === what) listener.write(frame(event, data));
   }
 }

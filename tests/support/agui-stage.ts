@@ -86,7 +86,7 @@ function answered(around: MemorySourceContext, sessionId: string, requestId: str
   };
 }
 
-export interface SeenTurn {
+interface SeenTurn {
   kind: string;
   trigger?: unknown;
   asked: string[];

@@ -3,10 +3,10 @@ import { type Assistant, startAssistant } from '@interlude/runner/cli/demo/assis
 import { Redactor } from '@interlude/runner/logger/redactor';
 import type { InstalledSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { expect, onTestFinished } from 'vitest';
-import { Operator, requests, said } from './operator';
+import { assistantText, Operator, requests } from './operator';
 import { tempDir } from './temp-dir';
 
-export interface AssistantStage {
+interface AssistantStage {
   dataDir: string;
   assistant: Assistant;
   operator: Operator;
@@ -42,7 +42,7 @@ export async function assistantStage(
   };
   onTestFinished(close);
   const operator = new Operator(server, assistant.sessionId);
-  await operator.until('a greeting', (turns) => said(turns[0]).includes('I am a scripted demo agent'));
+  await operator.until('a greeting', (turns) => assistantText(turns[0]).includes('I am a scripted demo agent'));
   return { dataDir, assistant, operator, close };
 }
 
@@ -53,7 +53,7 @@ export async function askForTests({ operator }: Pick<AssistantStage, 'operator'>
 }
 
 /** Expects the agent to greet, ask for permission to run the tests, end its turn, and wake when they finish. */
-export async function expectTakesPart(stage: AssistantStage): Promise<void> {
+export async function expectFullDialogue(stage: AssistantStage): Promise<void> {
   const { operator } = stage;
   const asked = await askForTests(stage);
   expect(asked).toMatchObject({ requestKind: 'permission', toolName: 'Bash' });
@@ -68,5 +68,5 @@ export async function expectTakesPart(stage: AssistantStage): Promise<void> {
   expect(more).toEqual([]);
   expect(task).toMatchObject({ status: 'completed', exitCode: 0 });
   expect(turns[1]).toMatchObject({ trigger: { kind: 'task', taskIds: [task?.id] } });
-  expect(said(turns[1])).toContain('The tests are done, with exit code 0');
+  expect(assistantText(turns[1])).toContain('The tests are done, with exit code 0');
 }

@@ -4,7 +4,7 @@ import type { CommandAnswer } from '@interlude/protocol/commands';
 import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { AgentDetail, AgentSummary, SessionDetail, TranscriptPage } from '@interlude/protocol/read-models';
 import { expect, onTestFinished } from 'vitest';
-import { type AcpAgentOptions, PlayedAcpAgent } from './acp-agent';
+import { type AcpAgentOptions, ScriptedAcpAgent } from './acp-agent';
 import { PNG } from './attachments';
 import { type CliRun, startCli } from './cli';
 import type { LocalDashboard } from './local-dashboard';
@@ -125,7 +125,7 @@ export async function attachmentStage(dashboard: LocalDashboard, sessionId: stri
 /** Starts `interlude runner acp` as a process with a scripted agent and waits until it is connected. */
 export async function acpRunner(dashboard: LocalDashboard, name: string, options: AcpAgentOptions = {}) {
   const [agentId, sessionId] = [`agent-${name}`, `session-${name}`];
-  const agent = await PlayedAcpAgent.open(options);
+  const agent = await ScriptedAcpAgent.open(options);
   const env = {
     INTERLUDE_DATA_DIR: join(await tempDir(), 'data'),
     INTERLUDE_URL: dashboard.url,

@@ -11,7 +11,7 @@ import type { Watcher } from './watcher';
  * Checks that the agents' numbered work arrived once and in order: in the database, on a stream read from the start, in
  * a watcher that resumed after every failure, and in the read models.
  */
-export interface Audited {
+interface Audited {
   url: string;
   token: string;
   databaseUrl: string;
@@ -161,7 +161,7 @@ function auditWatcher(watcher: Watcher, agentId: string, steps: number, logLines
 }
 
 /** Checks the transcript's content and that the watcher's transcript is identical. */
-async function auditTranscript(audited: Audited, sessionId: string, expected: ToldTurn[]): Promise<void> {
+async function auditTranscript(audited: Audited, sessionId: string, expected: TurnContent[]): Promise<void> {
   const turns: Turn[] = [];
   let before: Position | null = null;
   do {
@@ -170,7 +170,7 @@ async function auditTranscript(audited: Audited, sessionId: string, expected: To
     turns.unshift(...page.turns);
     before = page.hasMore ? (page.turns[0]?.position ?? null) : null;
   } while (before !== null);
-  const all = turns.map(told).filter(({ kind, items }) => kind !== 'none' || items.length > 0);
+  const all = turns.map(contentOf).filter(({ kind, items }) => kind !== 'none' || items.length > 0);
   expectSame(all, expected, `the transcript of ${sessionId}`);
   const live = audited.watcher.transcripts.get(sessionId)?.turns ?? [];
   expectSame([...live], turns, `the transcript of ${sessionId} as a watcher folded it`);
@@ -185,14 +185,14 @@ async function auditTranscript(audited: Audited, sessionId: string, expected: To
 }
 
 /** A turn's content without positions and times. */
-interface ToldTurn {
+interface TurnContent {
   id: string;
   kind: string;
   state: string;
   items: string[];
 }
 
-function told({ id, kind, state, items }: Turn): ToldTurn {
+function contentOf({ id, kind, state, items }: Turn): TurnContent {
   return {
     id,
     kind,
@@ -206,10 +206,10 @@ function told({ id, kind, state, items }: Turn): ToldTurn {
   };
 }
 
-function turnsOf(agentId: string, steps: number, sessionId: string): ToldTurn[] {
+function turnsOf(agentId: string, steps: number, sessionId: string): TurnContent[] {
   return Array.from({ length: steps }, (_, at) => at + 1)
     .filter((n) => stepOf(agentId, n).sessionId === sessionId)
-    .flatMap((n): ToldTurn[] => [
+    .flatMap((n): TurnContent[] => [
       {
         id: `${sessionId}-${n}`,
         kind: 'user',

@@ -9,7 +9,7 @@ import { serveOverHttp } from './serve-over-http';
 import { inProcessServer, type ServerTarget } from './server-target';
 
 /** A server behind Prism, which validates requests and responses against the server's OpenAPI document. */
-export interface ServerBehindPrism extends ServerTarget {
+interface ServerBehindPrism extends ServerTarget {
   /** Validated response statuses by operation (`GET /api/v1/sessions/:sessionId`). */
   readonly validated: ReadonlyMap<string, ReadonlySet<number>>;
   /** Returns and clears the response violations, each with its request. */
@@ -79,11 +79,11 @@ export async function serverBehindPrism(settings: Record<string, string> = {}): 
     const { pathname, search } = new URL(request.url);
     const answer = await sendTo(`${prism.url}${pathname}${search}`, request, body);
     const { status, headers } = answer;
-    const asked = `${method} ${pathname}${search}`;
+    const target = `${method} ${pathname}${search}`;
     if (headers.get('content-type') === 'application/problem+json') {
-      throw new Error(`Prism could not pass on ${asked}: ${await answer.text()}`);
+      throw new Error(`Prism could not forward ${target}: ${await answer.text()}`);
     }
-    violations.push(...ofAnswer(headers.get('sl-violations') ?? '').map((what) => `${asked} → ${status}: ${what}`));
+    violations.push(...ofAnswer(headers.get('sl-violations') ?? '').map((what) => `${target} → ${status}: ${what}`));
     headers.delete('sl-violations');
     const name = `${method} ${pattern}`;
     validated.set(name, (validated.get(name) ?? new Set()).add(status));
@@ -111,9 +111,9 @@ export async function serverBehindPrism(settings: Record<string, string> = {}): 
       return reader;
     },
     takeViolations: () => {
-      const taken = violations;
+      const found = violations;
       violations = [];
-      return taken;
+      return found;
     },
     askFor: async (route, answer) => {
       nextAnswer = answer;

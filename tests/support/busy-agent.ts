@@ -1,10 +1,10 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { CommandAnswer, MessageAnswer } from '@interlude/protocol/commands';
+import type { MessageAnswer } from '@interlude/protocol/commands';
 import type { InboxList } from '@interlude/protocol/inbox';
 import type { ParkedList } from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
 import type { Method } from '@/lib/server/routes';
-import { type AccessStage, bearer, type Headers, type Sent } from './access-stage';
+import { type AccessStage, bearer, type Headers, type RequestOptions } from './access-stage';
 import type { LiveServer } from './live-server';
 
 /** Ids of one row of every kind that an agent has. */
@@ -75,7 +75,8 @@ export async function busyAgent(stage: Pick<AccessStage, 'ask'>, letter: string)
   const parked = await stage.ask<ParkedList>(`/agents/${agentId}/parked`);
   const inbox = await stage.ask<InboxList>(`/inbox?agent=${agentId}`);
   const [position, inboxId] = [parked.records[0]?.position, inbox.items[0]?.id];
-  if (position === undefined || inboxId === undefined) throw new Error('it has nothing parked, or no inbox item');
+  if (position === undefined || inboxId === undefined)
+    throw new Error('the agent has no parked record or no inbox item');
   return { agentId, sessionId, taskId, requestId, messageId, commandId, hash, position, inboxId };
 }
 
@@ -93,16 +94,11 @@ export function missingIds(): BusyAgent {
   };
 }
 
-/** Requests a log level, a second kind of command. */
-export function setLogLevel(stage: AccessStage, agentId: string): Promise<CommandAnswer> {
-  return stage.ask(`/agents/${agentId}/log-level`, { method: 'PUT', body: { level: 'debug' } });
-}
-
 /** Requests a live server's API as its owner. @throws Error unless the response is 2xx */
 export async function requestLive<Model>(
   server: Pick<LiveServer, 'url' | 'token'>,
   path: string,
-  { method = 'GET', body, headers = {} }: Sent = {},
+  { method = 'GET', body, headers = {} }: RequestOptions = {},
 ): Promise<Model> {
   const isRaw = body === undefined || body instanceof Uint8Array;
   const type: Headers = isRaw ? {} : { 'content-type': 'application/json' };

@@ -28,7 +28,7 @@ export function callRoute(
   });
   return withErrors(async () => {
     const found = findRoute(method, new URL(request.url).pathname);
-    if (found.kind !== 'route' || found.route.access === 'open') throw new Error(`${method} ${path} is no such route`);
+    if (found.kind !== 'route' || found.route.access === 'open') throw new Error(`${method} ${path} is not a route`);
     return handleRoute(found.route, request, server as ServerParts, found.ids, principal);
   })(request);
 }

@@ -25,7 +25,7 @@ export interface ClaudeStage {
   problems(): string[];
 }
 
-export function quick(blocks: Parameters<typeof step>[0], options: Parameters<typeof step>[1] = {}): Step {
+export function quickStep(blocks: Parameters<typeof step>[0], options: Parameters<typeof step>[1] = {}): Step {
   return step(blocks, { wait: 60, pace: 4_000, ...options });
 }
 
@@ -63,7 +63,7 @@ export async function claudeStage(server: LiveServer, script: ModelScript): Prom
       run = started;
       await new Promise<void>((resolve, reject) => {
         started.process.stdout?.once('data', () => resolve());
-        void started.ended.then((end) => reject(new Error(`the runner ended: ${JSON.stringify(end)}`)));
+        void started.ended.then((end) => reject(new Error(`the runner exited: ${JSON.stringify(end)}`)));
       });
       return started;
     },
@@ -76,7 +76,7 @@ export async function claudeStage(server: LiveServer, script: ModelScript): Prom
 }
 
 /** An isolated project, home and scripted model for one Claude Code. */
-export interface ClaudeHome {
+interface ClaudeHome {
   /** The project folder. */
   cwd: string;
   /** Claude Code's configuration folder (settings and transcripts). */

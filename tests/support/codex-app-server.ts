@@ -47,7 +47,7 @@ export class CodexAppServer {
   page = 1_000;
   readonly #waiting = new Map<number, object>();
   #next = 0;
-  #asked = 0;
+  #nextRequestId = 0;
 
   /** Listens on a socket for any number of clients, like an operator's own server. */
   async listen(path?: string): Promise<{ path: string; stop(): Promise<void> }> {
@@ -95,7 +95,7 @@ export class CodexAppServer {
   /** The latest thread. */
   get thread(): Thread {
     const thread = [...this.threads.values()].at(-1);
-    if (thread === undefined) throw new Error('no thread has begun');
+    if (thread === undefined) throw new Error('no thread has started');
     return thread;
   }
 
@@ -106,7 +106,8 @@ export class CodexAppServer {
       subscribers: new Set(),
     };
     this.threads.set(id, thread);
-    for (const client of this.clients) client.send({ method: 'thread/started', params: { thread: told(thread) } });
+    for (const client of this.clients)
+      client.send({ method: 'thread/started', params: { thread: threadView(thread) } });
     return thread;
   }
 
@@ -174,7 +175,7 @@ export class CodexAppServer {
 
   /** Asks all clients that follow the thread. @returns the request id */
   asks(thread: Thread, method: string, params: object): number {
-    const id = this.#asked++;
+    const id = this.#nextRequestId++;
     this.#status(thread, { type: 'active', activeFlags: ['waitingOnApproval'] });
     const request = { id, method, params: { threadId: thread.id, turnId: thread.openTurn, ...params } };
     this.#waiting.set(id, request);
@@ -250,14 +251,14 @@ export class CodexAppServer {
     if (method === 'thread/start') {
       const thread = this.newThread();
       thread.subscribers.add(client);
-      return { result: { thread: told(thread), model: 'played' } };
+      return { result: { thread: threadView(thread), model: 'played' } };
     }
     const thread = this.threads.get(String(params.threadId));
     if (thread === undefined) return { error: { code: -32_600, message: `no rollout found for ${params.threadId}` } };
     switch (method) {
       case 'thread/resume':
         thread.subscribers.add(client);
-        return { result: { thread: told(thread), model: 'played' } };
+        return { result: { thread: threadView(thread), model: 'played' } };
       case 'thread/timeline/list': {
         const from = Number(params.cursor ?? 0);
         const to = from + this.page;
@@ -334,7 +335,7 @@ function atRest() {
   return { openTurn: null, terminals: [], queue: [], status: { type: 'idle' } };
 }
 
-function told({ id, parentThreadId, status }: Thread) {
+function threadView({ id, parentThreadId, status }: Thread) {
   return { id, parentThreadId, status, ephemeral: false, cwd: '/work', turns: [] };
 }
 

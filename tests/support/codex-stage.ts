@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { AppServer, connectSocket } from '@interlude/runner/sources/codex/app-server';
 import { onTestFinished } from 'vitest';
-import { type CodexAsked, type CodexReply, startCodexModel } from './acp-model';
+import { type CodexInput, type CodexReply, startCodexModel } from './acp-model';
 import { type CliEnd, type CliRun, runShell, startCli } from './cli';
 import { Operator } from './operator';
 import { tempDir } from './temp-dir';
@@ -15,7 +15,7 @@ import { tempDir } from './temp-dir';
 export const CODEX = join(process.env.INTERLUDE_TEST_AGENTS_DIR ?? '', 'codex', 'node_modules', '.bin', 'codex');
 
 /** The real Codex on the real runner, with an isolated project and home and a scripted model. */
-export interface CodexStage {
+interface CodexStage {
   agentId: string;
   sessionId: string;
   /** The project folder. */
@@ -39,7 +39,7 @@ export interface CodexStage {
 
 export async function codexStage(
   server: { url: string; token: string },
-  script: (asked: CodexAsked) => CodexReply,
+  script: (asked: CodexInput) => CodexReply,
   more: Record<string, string> = {},
 ): Promise<CodexStage> {
   const home = await tempDir();
@@ -83,7 +83,7 @@ export async function codexStage(
       await new Promise<void>((resolve, reject) => {
         started.process.stdout?.once('data', () => resolve());
         started.process.stderr?.on('data', (text) => String(text).includes('follows the Codex') && resolve());
-        void started.ended.then((end) => reject(new Error(`the runner ended: ${JSON.stringify(end)}`)));
+        void started.ended.then((end) => reject(new Error(`the runner exited: ${JSON.stringify(end)}`)));
       });
       return started;
     },
@@ -100,7 +100,7 @@ export async function codexStage(
       });
       onTestFinished(() => killGroup(child));
       while (!existsSync(socket)) {
-        if (child.exitCode !== null) throw new Error(`the app-server ended with code ${child.exitCode}`);
+        if (child.exitCode !== null) throw new Error(`the app-server exited with code ${child.exitCode}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
       return { socket, begin: (text) => beginThread(socket, cwd, text) };
@@ -113,7 +113,7 @@ export async function codexStage(
         const [, pid, parent, args = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
         return Number(parent) === run?.process.pid && args.includes('app-server') ? [Number(pid)] : [];
       });
-      if (servers.length !== 1) throw new Error(`there are ${servers.length} app-servers`);
+      if (servers.length !== 1) throw new Error(`expected one app-server, found ${servers.length}`);
       process.kill(-(servers[0] as number), 'SIGKILL');
     },
     async ask(method, path, body) {

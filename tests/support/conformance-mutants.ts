@@ -12,7 +12,7 @@ import { type InProcessServer, inProcessServer } from './server-target';
 const TIMEOUT_MS = 20_000;
 const [, source = ''] = PYTHON;
 
-export interface RunnerMutant {
+interface RunnerMutant {
   title: string;
   only: Group[];
   /** Replacements in runner.py. Each text occurs there exactly once. */
@@ -20,7 +20,7 @@ export interface RunnerMutant {
   fails: string[];
 }
 
-export const RUNNER_MUTANTS: RunnerMutant[] = [
+const RUNNER_MUTANTS: RunnerMutant[] = [
   {
     title: 'executes a repeated command again',
     only: ['commands'],
@@ -204,10 +204,10 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
 ];
 
 /** Runs the checks against a mutant of runner.py. */
-export async function expectRunnerFails({ only, changes, fails }: RunnerMutant): Promise<void> {
+async function expectRunnerFails({ only, changes, fails }: RunnerMutant): Promise<void> {
   let code = readFileSync(source, 'utf8');
   for (const [before, after] of changes) {
-    if (code.split(before).length !== 2) throw new Error(`runner.py does not have this once: ${before}`);
+    if (code.split(before).length !== 2) throw new Error(`expected once in runner.py: ${before}`);
     code = code.replace(before, () => after);
   }
   const folder = mkdtempSync(join(tmpdir(), 'interlude-mutant-'));
@@ -220,7 +220,7 @@ export async function expectRunnerFails({ only, changes, fails }: RunnerMutant):
   }
 }
 
-export interface ServerMutant {
+interface ServerMutant {
   title: string;
   only: Group[];
   tamper: Tamper;
@@ -230,7 +230,7 @@ export interface ServerMutant {
 const at = (request: Request) => `${request.method} ${new URL(request.url).pathname}`;
 const isEvents = (request: Request) => at(request) === 'POST /api/v1/events';
 
-export const SERVER_MUTANTS: ServerMutant[] = [
+const SERVER_MUTANTS: ServerMutant[] = [
   {
     title: 'counts duplicates as new',
     only: ['outbox'],
@@ -399,7 +399,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
 ];
 
 /** Runs the checks against a server with altered requests and responses. */
-export async function expectServerFails(server: InProcessServer, { only, tamper, fails }: ServerMutant): Promise<void> {
+async function expectServerFails(server: InProcessServer, { only, tamper, fails }: ServerMutant): Promise<void> {
   const front = await frontOf(server.fetch, tamper);
   try {
     const { results } = await checkServer({ url: front.url, token: server.token }, { only, timeoutMs: TIMEOUT_MS });

@@ -61,10 +61,10 @@ export async function checkServer(
 /** Asserts the names of the failed checks. The message has all details because a diff is truncated. */
 export function expectFailed(results: readonly CheckResult[], names: readonly string[]): void {
   const failed = results.filter(({ verdict }) => verdict === 'failed');
-  const told = failed.map(({ name, detail }) => `${name}: ${detail}`).join('\n');
+  const report = failed.map(({ name, detail }) => `${name}: ${detail}`).join('\n');
   expect(
     failed.map(({ name }) => name),
-    told,
+    report,
   ).toEqual(names);
 }
 

@@ -15,7 +15,7 @@ import { userTurn } from './turn-events';
 import { requestOpened } from './wire-runner';
 
 /** Host names: the dashboard, a same-site console, a cross-site console, and a console that may not embed it. */
-export const HOSTS = {
+const HOSTS = {
   dashboard: 'live.interlude.test',
   sameSite: 'console.interlude.test',
   crossSite: 'console.acme.test',
@@ -82,7 +82,7 @@ export async function embedStage(basePath = ''): Promise<EmbedStage> {
  */
 function launch(profile: string): Promise<BrowserContext> {
   const executablePath = chromiumPath();
-  if (!executablePath) throw new Error('there is no Chromium; name yours with CHROMIUM_PATH');
+  if (!executablePath) throw new Error('Chromium not found. Set CHROMIUM_PATH.');
   return chromium.launchPersistentContext(profile, {
     executablePath,
     ignoreDefaultArgs: true,
@@ -119,7 +119,7 @@ export async function embedIn(page: Page, origin: string): Promise<Frame> {
 }
 
 /** A request as seen on the network. */
-export interface Passed {
+interface ObservedRequest {
   method: string;
   path: string;
   hasCookie: boolean;
@@ -131,7 +131,7 @@ export interface Passed {
 
 /** A proxy in front of a dashboard, under its public host name. Records requests. */
 class EmbedFront {
-  readonly passed: Passed[] = [];
+  readonly passed: ObservedRequest[] = [];
   /** Every issued embed token. */
   readonly tokens: string[] = [];
   readonly #server;
@@ -241,7 +241,7 @@ export async function showsTranscript(frame: Frame, text = 'Here I am'): Promise
 }
 
 /** API requests after the first `from`. */
-export function apiRequestsSince({ front }: EmbedStage, from: number): Passed[] {
+export function apiRequestsSince({ front }: EmbedStage, from: number): ObservedRequest[] {
   return front.passed.slice(from).filter(({ path }) => path.startsWith('/api/'));
 }
 

@@ -25,8 +25,8 @@ export class EventWriter {
     events: readonly AgUiEvent[],
     { at = Date.now(), stepMs = 0 }: { at?: number; stepMs?: number } = {},
   ): Promise<void> {
-    const told = events.map((event, index) => ({ at: at - (events.length - 1 - index) * stepMs, event }));
-    await this.tell(sessionId, told);
+    const timed = events.map((event, index) => ({ at: at - (events.length - 1 - index) * stepMs, event }));
+    await this.tell(sessionId, timed);
   }
 
   /** Writes many sessions in as few requests as possible. */
@@ -40,8 +40,8 @@ export class EventWriter {
   }
 
   /** Writes events with explicit times. */
-  tell(sessionId: string, told: readonly { at: number; event: AgUiEvent }[]): Promise<void> {
-    return this.#write(told.map(({ at, event }) => ({ kind: 'event', sessionId, occurredAt: at, event })));
+  tell(sessionId: string, timed: readonly { at: number; event: AgUiEvent }[]): Promise<void> {
+    return this.#write(timed.map(({ at, event }) => ({ kind: 'event', sessionId, occurredAt: at, event })));
   }
 
   async #write(records: readonly object[]): Promise<void> {
@@ -92,7 +92,7 @@ export class EventWriter {
   /** Writes a record of an unknown kind, which the server quarantines. */
   async puzzle(sessionId: string): Promise<void> {
     const rejected = await this.#post([{ kind: 'novelty', sessionId, occurredAt: Date.now(), what: 'is this' }]);
-    if (rejected.length !== 1) throw new Error('it was known');
+    if (rejected.length !== 1) throw new Error('expected the record to be rejected');
   }
 
   /** Writes events about tasks without an owner; the server parks them. */

@@ -29,7 +29,7 @@ function expectQuiet(hasFailed: boolean): void {
   const text = lines.join('\n');
   // it may explain the failure
   if (hasFailed) held[REAL]?.error(text);
-  else throw new Error(`printed, and not expected:\n${text}`);
+  else throw new Error(`unexpected output:\n${text}`);
 }
 
 beforeEach(() => expectQuiet(false));

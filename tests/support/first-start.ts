@@ -61,7 +61,7 @@ export async function newUser(): Promise<{ HOME: string }> {
 }
 
 /** Runs a command in a new user's shell until the test ends. */
-export function paste(command: string, env: Record<string, string>): CliRun {
+export function runPasted(command: string, env: Record<string, string>): CliRun {
   const run = startShell(command, env, root);
   onTestFinished(async () => {
     const { process: started, ended } = run;

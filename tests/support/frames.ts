@@ -33,7 +33,7 @@ export class FrameReader {
     while (!isEnough(this.frames)) {
       if (this.#isOver) {
         const names = this.frames.map((frame) => frame.event).join(', ');
-        throw new Error(`the stream ended too early, after: ${names || 'nothing'}`, { cause: this.#failure });
+        throw new Error(`the stream ended early, after: ${names || 'nothing'}`, { cause: this.#failure });
       }
       await new Promise<void>((resolve) => this.#waiters.add(resolve));
     }
@@ -74,17 +74,17 @@ export class FrameReader {
         if (done) break;
         this.chunkCount += 1;
         parser.feed(decoder.decode(value, { stream: true }));
-        this.#tell();
+        this.#notify();
       }
     } catch (error) {
       this.#failure = error;
     }
     this.#isOver = true;
     FrameReader.#open.delete(this);
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const tell of this.#waiters) tell();
     this.#waiters.clear();
   }

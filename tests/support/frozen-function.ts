@@ -44,7 +44,7 @@ export async function startFrozenFunction(launcher: string, env: Record<string, 
     child.stdout?.on('data', keep);
     await Promise.race([
       once(child.stdout as NodeJS.ReadableStream, 'data'),
-      once(child, 'exit').then(() => Promise.reject(new Error(`the function ended: ${output}`))),
+      once(child, 'exit').then(() => Promise.reject(new Error(`the function exited: ${output}`))),
     ]);
     return { child, port };
   }

@@ -57,7 +57,7 @@ export async function pathWith(programs: Record<string, string>, without: string
 }
 
 /** Listens on a port and sends `says` to each connection: nothing, a text, or an endless stream for `trickle`. */
-export async function listenSaying(says: string | undefined): Promise<{ url: string }> {
+export async function listenSending(says: string | undefined): Promise<{ url: string }> {
   const sockets = new Set<Socket>();
   const server: TcpServer = createServer((socket) => {
     sockets.add(socket);

@@ -53,12 +53,12 @@ const resolved = (at: number) => custom(CUSTOM.requestResolved, { request_id: `q
 const started = (at: number) => custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: `Task ${at}` });
 const completed = (at: number) => custom(CUSTOM.taskCompleted, { task_id: `t${at}`, status: 'completed' });
 const snapshot = (messages: object[]) => event({ type: 'MESSAGES_SNAPSHOT', messages });
-const said = (type: string, messageId: string, more: object = {}) => event({ type, messageId, ...more });
+const textEvent = (type: string, messageId: string, more: object = {}) => event({ type, messageId, ...more });
 const session = (at: number) => event({ type: 'CUSTOM', name: CUSTOM.sessionStarted, value: {} }, `s${at}`);
 const message = (id: string, role: string) => [
-  said('TEXT_MESSAGE_START', id, { role }),
-  said('TEXT_MESSAGE_CONTENT', id, { delta: 'What does it say?' }),
-  said('TEXT_MESSAGE_END', id),
+  textEvent('TEXT_MESSAGE_START', id, { role }),
+  textEvent('TEXT_MESSAGE_CONTENT', id, { delta: 'What does it say?' }),
+  textEvent('TEXT_MESSAGE_END', id),
 ];
 
 /** Maximum number of values in a request's input; the record itself has some. */
@@ -135,26 +135,28 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   {
     name: 'messages open at once, then ended',
     requests: () => [
-      [run, ...times(MOST - 1, (at) => said('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
-      times(MOST, (at) => said('TEXT_MESSAGE_CONTENT', `m${at}`, { delta: 'a' })),
-      times(MOST, (at) => said('TEXT_MESSAGE_END', `m${at}`)),
+      [run, ...times(MOST - 1, (at) => textEvent('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
+      times(MOST, (at) => textEvent('TEXT_MESSAGE_CONTENT', `m${at}`, { delta: 'a' })),
+      times(MOST, (at) => textEvent('TEXT_MESSAGE_END', `m${at}`)),
       [finish],
     ],
   },
   {
     name: 'deltas of messages that interleave',
     requests: () => [
-      [run, ...times(200, (at) => said('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
-      times(MOST, (at) => said('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
-      times(MOST, (at) => said('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
-      [...times(200, (at) => said('TEXT_MESSAGE_END', `m${at}`)), finish],
+      [run, ...times(200, (at) => textEvent('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
+      times(MOST, (at) => textEvent('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
+      times(MOST, (at) => textEvent('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
+      [...times(200, (at) => textEvent('TEXT_MESSAGE_END', `m${at}`)), finish],
     ],
   },
   {
     name: 'deltas of one message that never ends',
     requests: () => [
-      [run, said('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
-      ...[1, 2, 3].map(() => times(MOST, () => said('TEXT_MESSAGE_CONTENT', 'm', { delta: 'a word '.repeat(80) }))),
+      [run, textEvent('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
+      ...[1, 2, 3].map(() =>
+        times(MOST, () => textEvent('TEXT_MESSAGE_CONTENT', 'm', { delta: 'a word '.repeat(80) })),
+      ),
     ],
   },
   {
@@ -162,7 +164,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     requests: () => [
       [run, event({ type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'Bash' })],
       times(MOST, () => event({ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta: '{"a":1}'.repeat(60) })),
-      times(MOST, () => said('REASONING_MESSAGE_CONTENT', 'm', { delta: 'a word '.repeat(60) })),
+      times(MOST, () => textEvent('REASONING_MESSAGE_CONTENT', 'm', { delta: 'a word '.repeat(60) })),
       [finish],
     ],
   },
@@ -216,9 +218,9 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     requests: () => [
       [
         started(1),
-        ...times(MOST - 1, (at) => said('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: 'a', subagentRunId: 't1' })),
+        ...times(MOST - 1, (at) => textEvent('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: 'a', subagentRunId: 't1' })),
       ],
-      times(MOST, (at) => said('TEXT_MESSAGE_CHUNK', `n${at}`, { delta: 'a', subagentRunId: 't1' })),
+      times(MOST, (at) => textEvent('TEXT_MESSAGE_CHUNK', `n${at}`, { delta: 'a', subagentRunId: 't1' })),
     ],
   },
   {
@@ -288,7 +290,9 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     requests: () => [
       [
         run,
-        ...times(LARGE_IN_REQUEST, (at) => said('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: ' \n'.repeat(MUCH / 4) })),
+        ...times(LARGE_IN_REQUEST, (at) =>
+          textEvent('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: ' \n'.repeat(MUCH / 4) }),
+        ),
       ],
       times(LARGE_IN_REQUEST, (at) => custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: 'd'.repeat(MUCH) })),
       times(LARGE_IN_REQUEST, (at) => custom(CUSTOM.requestOpened, { request_id: `q${at}`, title: 'd'.repeat(MUCH) })),
@@ -421,9 +425,9 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   {
     name: 'a message of a hundred thousand deltas, then ended',
     requests: () => [
-      [run, said('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
-      ...times(10, () => times(MOST, () => said('TEXT_MESSAGE_CONTENT', 'm', { delta: 'a' }))),
-      [said('TEXT_MESSAGE_END', 'm'), finish],
+      [run, textEvent('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
+      ...times(10, () => times(MOST, () => textEvent('TEXT_MESSAGE_CONTENT', 'm', { delta: 'a' }))),
+      [textEvent('TEXT_MESSAGE_END', 'm'), finish],
     ],
   },
   {
@@ -472,7 +476,7 @@ const inSession = (at: number, record: object) => ({ ...record, sessionId: `s${a
 /** An unfinished answer that replies to the maximum number of messages with maximum-length ids. */
 function answering(messageId: string): object {
   const replyTo = ids('u'.repeat(MAX_ID_LENGTH - 4), MAX_NAMED);
-  return said('TEXT_MESSAGE_START', messageId, { role: 'assistant', metadata: { interlude: { replyTo } } });
+  return textEvent('TEXT_MESSAGE_START', messageId, { role: 'assistant', metadata: { interlude: { replyTo } } });
 }
 
 function longNaming(runId: string): object[] {
@@ -490,7 +494,7 @@ const longTitled = (at: number) =>
 
 /** Forty answers of a thousand characters. */
 function largeTurn(id: string): object[] {
-  const messages = times(40, (at) => said('TEXT_MESSAGE_CHUNK', `${id}-${at}`, { delta: 'a word '.repeat(140) }));
+  const messages = times(40, (at) => textEvent('TEXT_MESSAGE_CHUNK', `${id}-${at}`, { delta: 'a word '.repeat(140) }));
   return [event({ type: 'RUN_STARTED', runId: id }), ...messages, event({ type: 'RUN_FINISHED', runId: id })];
 }
 
@@ -503,7 +507,7 @@ function saidEverywhere(text: string, at: number): object[] {
     custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: text, task_type: text }),
     custom(CUSTOM.taskCompleted, { task_id: `t${at}`, summary: text, error: text }),
     custom(CUSTOM.requestOpened, { request_id: `q${at}`, title: text, tool_name: text }),
-    said('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: text, name: text }),
+    textEvent('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: text, name: text }),
     log({ message: text, component: text.slice(0, 200) }),
   ];
 }

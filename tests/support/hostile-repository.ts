@@ -8,7 +8,7 @@ import { tempDir } from './temp-dir';
 const TOKEN = 'a-token-nobody-else-may-see';
 const SDK = 'node_modules/@anthropic-ai/claude-agent-sdk';
 
-export interface HostileRepository {
+interface HostileRepository {
   repo: string;
   /** Files that ran, one per line. */
   marks(): Promise<string>;
@@ -68,12 +68,12 @@ export async function expectNothingRuns(
 /** An SDK that records its environment at load, at query, and for the agent process. */
 const TELLING = `
   const { writeFileSync } = require('node:fs');
-  const tell = (name, environment) =>
+  const record = (name, environment) =>
     writeFileSync(process.env.TOLD_TO + name, JSON.stringify(Object.entries(environment)));
-  tell('loaded', process.env);
+  record('loaded', process.env);
   exports.query = ({ options }) => {
-    tell('asked', process.env);
-    tell('agent', options.env);
+    record('asked', process.env);
+    record('agent', options.env);
     process.exit(0);
   };
 `;

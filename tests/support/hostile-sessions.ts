@@ -3,7 +3,7 @@ import { type HostileText, hostileInputs, hostileTexts } from './hostile-texts';
 import { message, taskStarted, toolCall, userTurn } from './turn-events';
 
 /** A session whose page costs a naive server or browser far more than its size. */
-export interface HostileSession {
+interface HostileSession {
   id: string;
   events: AgUiEvent[];
 }
@@ -48,14 +48,18 @@ export function* hostileSessions(): Generator<HostileSession> {
   const calls = many.slice(0, 5).flatMap((at) => toolCall(`c${at}`, 'Bash', wide(19_000), 'a'));
   yield {
     id: 'wide-inputs',
-    events: [...atWork('wide-inputs'), ...calls, ...many.slice(0, 18).map((at) => asked(`q${at}`, wide(19_000)))],
+    events: [
+      ...atWork('wide-inputs'),
+      ...calls,
+      ...many.slice(0, 18).map((at) => requestOpened(`q${at}`, wide(19_000))),
+    ],
   };
-  yield { id: 'one-wide-input', events: [...atWork('one-wide-input'), asked('q', wide(15_000))] };
+  yield { id: 'one-wide-input', events: [...atWork('one-wide-input'), requestOpened('q', wide(15_000))] };
   const questions = many.slice(0, 300).map((at) => ({ question: `Which ${at}?`, options: ['a', 'b', 'c'] }));
-  yield { id: 'wide-question', events: [...atWork('wide-question'), asked('q', { questions }, 'question')] };
+  yield { id: 'wide-question', events: [...atWork('wide-question'), requestOpened('q', { questions }, 'question')] };
   for (const { name, input, kind } of hostileInputs()) {
     const id = `input-${name.replaceAll(' ', '-')}`;
-    yield { id, events: [...atWork(id), asked('q', input, kind)] };
+    yield { id, events: [...atWork(id), requestOpened('q', input, kind)] };
   }
   const signs = (length: number) => '\u200b\u200e'.repeat(length / 2);
   yield {
@@ -69,17 +73,19 @@ export function* hostileSessions(): Generator<HostileSession> {
     id: 'titles-of-signs',
     events: [
       ...atWork('titles-of-signs'),
-      ...many.slice(0, 200).map((at) => asked(`q${at}`, { command: 'ls' }, 'permission', `${at}${signs(3_000)}`)),
+      ...many
+        .slice(0, 200)
+        .map((at) => requestOpened(`q${at}`, { command: 'ls' }, 'permission', `${at}${signs(3_000)}`)),
     ],
   };
   const fields = Object.fromEntries(many.slice(0, 28).map((at) => [`k${at}`, `v${at}`]));
   yield {
     id: 'many-fields',
-    events: [...atWork('many-fields'), ...many.slice(0, 100).map((at) => asked(`q${at}`, fields))],
+    events: [...atWork('many-fields'), ...many.slice(0, 100).map((at) => requestOpened(`q${at}`, fields))],
   };
   yield {
     id: 'requests',
-    events: [...atWork('requests'), ...many.map((at) => asked(`q${at}`, { command: 'ls' }))],
+    events: [...atWork('requests'), ...many.map((at) => requestOpened(`q${at}`, { command: 'ls' }))],
   };
 }
 
@@ -88,7 +94,7 @@ function atWork(sessionId: string): AgUiEvent[] {
   return [...message('q', 'Go', 'user'), { type: 'RUN_STARTED', threadId: sessionId, runId: 'r' }];
 }
 
-function asked(requestId: string, input: unknown, kind = 'permission', title = `Ask ${requestId}`): AgUiEvent {
+function requestOpened(requestId: string, input: unknown, kind = 'permission', title = `Ask ${requestId}`): AgUiEvent {
   return {
     type: 'CUSTOM',
     name: 'request:opened',

@@ -11,7 +11,7 @@ export interface Account {
   groups?: string[];
 }
 
-export interface Client {
+interface Client {
   id: string;
   secret: string;
   publicUrl: string;

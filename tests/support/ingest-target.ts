@@ -26,7 +26,7 @@ export interface InProcessTarget extends IngestTarget {
   restart(): Promise<void>;
 }
 
-export const TEST_TOKEN = 'a-token-for-tests-0123456789';
+const TEST_TOKEN = 'a-token-for-tests-0123456789';
 
 /**
  * @param steady monotonic clock. Default: follows the wall clock.

@@ -21,8 +21,8 @@ export class LatencyProbe {
   readonly #id = 'bystander';
 
   /**
-   * @param runner its token
-   * @param viewer the token of somebody who looks at its session
+   * @param runner token of a runner
+   * @param viewer token of a reader of its session
    */
   constructor({ url, pid }: { url: string; pid: number }, { runner, viewer }: { runner: string; viewer: string }) {
     this.#url = url;
@@ -69,7 +69,7 @@ export class LatencyProbe {
       const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
       const own = all.reduce((most, { ownMs }) => Math.max(most, ownMs), 0);
       const [median, p999, worst] = [at(0.5), at(0.999), at(1)].map((ms) => ms.toFixed(1));
-      return `${what}: median ${median}, 99.9 % ${p999}, worst ${worst} ms (${own.toFixed(1)} without waits for a processor) of ${sorted.length}`;
+      return `${what}: median ${median}, 99.9 % ${p999}, worst ${worst} ms (${own.toFixed(1)} without CPU waits) of ${sorted.length}`;
     });
   }
 

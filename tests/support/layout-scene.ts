@@ -10,7 +10,7 @@ import { LogWriter } from './log-writer';
 import { playRecording } from './play-recording';
 import { live, transcriptOf } from './transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from './turn-events';
-import { forgetChoices, type Visit } from './visit';
+import { clearSettings, type Visit } from './visit';
 
 /** Extreme content: long words, many badges, right-to-left names. */
 
@@ -61,7 +61,7 @@ export async function writeLayoutScene(server: Server): Promise<void> {
   ]);
   await agent.write('busy', busy());
   await agent.failHook(`stop-${WORD}`, `${WORD} ${SENTENCE}`, 'busy');
-  await agent.write('asks', asks());
+  await agent.write('asks', requestEvents());
   await agent.staysInTouch();
   // a turn without an end is presumed lost after a minute, which would move rows mid-test
   await agent.write('parked', userTurn('r1', SENTENCE, SENTENCE));
@@ -81,7 +81,7 @@ export async function writeManySessions(server: Server): Promise<void> {
   await manyAgents(server);
 }
 
-export interface Shown {
+interface LayoutPage {
   path: string;
   /** Resolves once the page shows the tested content. */
   until?: (page: Page) => Promise<unknown>;
@@ -91,7 +91,7 @@ export interface Shown {
   movesAt?: number;
 }
 
-export const PAGES: Record<string, Shown> = {
+export const PAGES: Record<string, LayoutPage> = {
   'the start page': { path: '/', later: inboxCount },
   'a session with wide content': {
     path: '/sessions/wide',
@@ -139,11 +139,11 @@ async function staysUnseen(page: Page): Promise<() => Promise<unknown>> {
 
 /** Loads a page at the first width. Fails on layout shifts, or on clipped or overlapping text at any width. */
 export async function expectSoundLayout(it: Visit<LiveServer>, name: string, widths: readonly number[]): Promise<void> {
-  const { path, until, later, movesAt } = PAGES[name] as Shown;
+  const { path, until, later, movesAt } = PAGES[name] as LayoutPage;
   const page = await it.context.newPage();
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.setViewportSize({ width: widths[0] as number, height: 900 });
-  await page.addInitScript(forgetChoices);
+  await page.addInitScript(clearSettings);
   await watchLayoutShifts(page);
   const come = await later?.(page);
   await page.goto(`${it.server.url}${path}`);
@@ -245,7 +245,7 @@ function busy(): AgUiEvent[] {
   ] as AgUiEvent[];
 }
 
-function asks(): AgUiEvent[] {
+function requestEvents(): AgUiEvent[] {
   const question = {
     question: SENTENCE.repeat(2),
     header: WORD.slice(0, 60),
@@ -259,12 +259,12 @@ function asks(): AgUiEvent[] {
     { type: 'RUN_STARTED', threadId: 'asks', runId: 'a1' },
     { type: 'TOOL_CALL_START', toolCallId: 'ac', toolCallName: 'Bash' },
     { type: 'TOOL_CALL_ARGS', toolCallId: 'ac', delta: JSON.stringify({ command: 'rm -rf build' }) },
-    asked('p1', 'permission', { command: `echo ${WORD} ${'and '.repeat(100)}`, description: SENTENCE }, 'ac'),
-    asked('q1', 'question', { questions: [question] }),
+    requestOpened('p1', 'permission', { command: `echo ${WORD} ${'and '.repeat(100)}`, description: SENTENCE }, 'ac'),
+    requestOpened('q1', 'question', { questions: [question] }),
   ];
 }
 
-function asked(requestId: string, kind: string, input: unknown, toolCallId?: string): AgUiEvent {
+function requestOpened(requestId: string, kind: string, input: unknown, toolCallId?: string): AgUiEvent {
   const value = {
     request_id: requestId,
     kind,

@@ -47,7 +47,7 @@ export async function startLibsqlServer() {
     const deadline = Date.now() + READY_WITHIN_MS;
     while (!(await answers(`${url}/health`))) {
       if (started.exitCode !== null || Date.now() > deadline)
-        throw new Error(`the libSQL server did not come up: ${said}`);
+        throw new Error(`the libSQL server did not start: ${said}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     return started;

@@ -72,8 +72,8 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
     child.stderr?.on('data', keep);
     const deadline = Date.now() + READY_WITHIN_MS;
     while (!(await isAnnounced(dataDir, child))) {
-      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the server ended: ${output}`);
-      if (Date.now() > deadline) throw new Error(`the server did not come up: ${output}`);
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the server exited: ${output}`);
+      if (Date.now() > deadline) throw new Error(`the server did not start: ${output}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     return child;
@@ -153,7 +153,7 @@ export async function startNextServer(token: string): Promise<NextServer> {
   const url = `http://127.0.0.1:${port}`;
   const deadline = Date.now() + READY_WITHIN_MS;
   while (!(await answers(url))) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error('next start did not come up');
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error('next start did not start');
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return {

@@ -73,11 +73,11 @@ interface Server {
 /** Writes a recorded session and a log of its agent `<session>-deployer` that starts before it and ends after it. */
 export async function writeRecorded(server: Server, session: string): Promise<void> {
   const agentId = `${session}-deployer`;
-  const told = adaptRecording('demo/deploy-watch', session).flatMap(({ at, events }) =>
+  const timed = adaptRecording('demo/deploy-watch', session).flatMap(({ at, events }) =>
     events.map((event) => ({ at, event })),
   );
-  await new EventWriter(server, agentId).tell(session, told);
-  const [first, last] = [told[0]?.at ?? 0, told.at(-1)?.at ?? 0];
+  await new EventWriter(server, agentId).tell(session, timed);
+  const [first, last] = [timed[0]?.at ?? 0, timed.at(-1)?.at ?? 0];
   const ticks = Math.ceil((last - first) / TICK_MS) + 40;
   await new LogWriter(server, agentId, `${agentId}-log`).write(
     Array.from({ length: ticks }, (_, at) => {

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import fc from 'fast-check';
-import type { Sent } from './access-stage';
+import type { RequestOptions } from './access-stage';
 import { busyAgent, requestLive } from './busy-agent';
 import { malformedRequests, type WireRequest } from './malformed-requests';
 
@@ -50,7 +50,7 @@ process.once('disconnect', () => process.exit());
 async function run({ url, document, tokens, seed, count, connections }: MalformedOrder): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   // wrong tokens from this address would throttle the owner's token too
-  const ask = <Model>(path: string, sent?: Sent) => {
+  const ask = <Model>(path: string, sent?: RequestOptions) => {
     const headers = { ...sent?.headers, authorization: (path === '/events' ? tokens.runner : tokens.admin) ?? '' };
     return requestLive<Model>({ url, token: '' }, path, { ...sent, headers });
   };
@@ -110,7 +110,7 @@ function send(url: string, one: WireRequest, token: string | undefined, agent: A
     const noAnswer = (why: string) =>
       resolve({ status: 0, type: '', isPacked: false, retryAfter: undefined, body: why });
     const sent = request(`${url}/`, { method: one.method, path: one.path, headers, agent });
-    sent.setTimeout(ANSWER_WITHIN_MS, () => sent.destroy(new Error('not answered in time')));
+    sent.setTimeout(ANSWER_WITHIN_MS, () => sent.destroy(new Error('no response in time')));
     sent.once('upgrade', (_response, socket) => {
       socket.destroy();
       noAnswer('upgraded');

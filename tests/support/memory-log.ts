@@ -91,10 +91,10 @@ export class MemoryLog {
   remove(percent: number): EventEntry[] {
     const at = ({ position }: { position: string }) => Number(position);
     let cut = Math.floor((this.#position * percent) / 100);
-    const goesOn = ({ id, state }: TurnHeader) =>
+    const isOpen = ({ id, state }: TurnHeader) =>
       state === 'open' || this.rows.some((row) => row.turnId === id && at(row.entry) > cut);
     for (;;) {
-      const late = [...this.headers.values()].filter((header) => at(header) <= cut && goesOn(header));
+      const late = [...this.headers.values()].filter((header) => at(header) <= cut && isOpen(header));
       if (late.length === 0) break;
       cut = Math.min(...late.map(at)) - 1;
     }
@@ -102,13 +102,13 @@ export class MemoryLog {
     if (gone.length === 0) return [];
     const turns = (this.#removed?.turns ?? 0) + gone.filter(({ kind }) => kind !== 'none').length;
     const removed = { upTo: String(cut), turns };
-    const told = this.append([{ type: 'CUSTOM', name: CUSTOM.removed, metadata: { interlude: { removed } } }]);
+    const appended = this.append([{ type: 'CUSTOM', name: CUSTOM.removed, metadata: { interlude: { removed } } }]);
     for (const { id } of gone) this.headers.delete(id);
     const isLeft = ({ turnId, entry }: Row) =>
       at(entry) > cut || (turnId !== null && (this.headers.has(turnId) || turnId.startsWith('task:')));
     this.rows = this.rows.filter(isLeft);
-    this.#removed = { ...removed, at: told[0]?.receivedAt ?? 0 };
-    return told;
+    this.#removed = { ...removed, at: appended[0]?.receivedAt ?? 0 };
+    return appended;
   }
 
   /** True if events after a position are missing. */

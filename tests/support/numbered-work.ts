@@ -8,7 +8,7 @@ import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
  * Step n, in one of two sessions: a question; a turn that answers in deltas, calls a tool and starts a task; the task's
  * end; the between-run turn that it causes; a log line.
  */
-export interface Step {
+interface Step {
   sessionId: string;
   records: OutgoingRecord[];
 }

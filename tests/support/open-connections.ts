@@ -7,7 +7,7 @@ import { type BusyAgent, busyAgent } from './busy-agent';
 /** Connections that a credential can hold open, and the ways in which a credential ends. */
 
 /** The server where a credential ends and the one with its connections: the same, or a second one on the same file. */
-export interface Place {
+interface Place {
   first: AccessStage;
   here: AccessStage;
   busy: BusyAgent;
@@ -15,14 +15,14 @@ export interface Place {
   hash: string;
 }
 
-export async function stageOf(options?: Parameters<typeof AccessStage.start>[0]): Promise<AccessStage> {
+export async function startStage(options?: Parameters<typeof AccessStage.start>[0]): Promise<AccessStage> {
   const stage = await AccessStage.start(options);
   onTestFinished(() => stage.close());
   return stage;
 }
 
 export async function openPlace(isSecond: boolean, env: Record<string, string> = {}): Promise<Place> {
-  const first = await stageOf({ env });
+  const first = await startStage({ env });
   const busy = await busyAgent(first, 'a');
   await fillLog(first, busy.agentId);
   const { hash } = await first.ask<{ hash: string }>(`/sessions/${busy.sessionId}/attachments?name=b.txt`, {
@@ -30,7 +30,7 @@ export async function openPlace(isSecond: boolean, env: Record<string, string> =
     body: new Uint8Array(4_000_000).fill(97),
     headers: { 'content-type': 'text/plain' },
   });
-  return { first, busy, hash, here: isSecond ? await stageOf({ dataDir: first.dataDir, env }) : first };
+  return { first, busy, hash, here: isSecond ? await startStage({ dataDir: first.dataDir, env }) : first };
 }
 
 async function fillLog(stage: AccessStage, agentId: string): Promise<void> {
@@ -50,7 +50,7 @@ async function fillLog(stage: AccessStage, agentId: string): Promise<void> {
   }
 }
 
-export type Holder = 'operator' | 'runner';
+type Holder = 'operator' | 'runner';
 
 /** Creates a credential. @returns its headers and a function that ends it */
 type Ending = (first: AccessStage, holder: Holder) => Promise<{ headers: Headers; end(): Promise<unknown> }>;
@@ -69,8 +69,8 @@ export const ENDINGS: Record<string, Ending> = {
     const scope = role === 'runner' ? ({ kind: 'agents', ids: ['agent-a'], prefixes: [] } as const) : EVERYTHING;
     const expiresAt = Date.now() + 2_000;
     const { secret } = await first.credential({ role, scope, expiresAt });
-    const rest = () => new Promise((resolve) => setTimeout(resolve, Math.max(0, expiresAt - Date.now())));
-    return { headers: bearer(secret), end: rest };
+    const untilExpiry = () => new Promise((resolve) => setTimeout(resolve, Math.max(0, expiresAt - Date.now())));
+    return { headers: bearer(secret), end: untilExpiry };
   },
 };
 
@@ -99,9 +99,9 @@ interface Connection {
 
 const BYE = '["bye",{"reason":"unauthorized"}]';
 /** Result for a truncated body. */
-export const CUT = 'broken off';
+export const TRUNCATED = 'broken off';
 /** Result for a complete body. */
-export const WHOLE = 'complete';
+export const COMPLETE = 'complete';
 const api = '/api/v1';
 
 export const CONNECTIONS: Record<string, Connection> = {
@@ -122,7 +122,7 @@ export const CONNECTIONS: Record<string, Connection> = {
   },
   'an AG-UI client': {
     of: 'operator',
-    ends: WHOLE,
+    ends: COMPLETE,
     async open({ here, busy }, as) {
       const forwardedProps = { interlude: { followMs: 60_000 } };
       const body = { threadId: busy.sessionId, runId: 'r', messages: [], forwardedProps };
@@ -131,13 +131,13 @@ export const CONNECTIONS: Record<string, Connection> = {
   },
   'a slow download of a log': {
     of: 'operator',
-    ends: CUT,
+    ends: TRUNCATED,
     open: async ({ here, busy }, as) =>
       readSlowly(await here.send(`${api}/agents/${busy.agentId}/logs/download`, { as })),
   },
   'a slow download of an attachment': {
     of: 'operator',
-    ends: CUT,
+    ends: TRUNCATED,
     open: async ({ here, busy, hash }, as) =>
       readSlowly(await here.send(`${api}/attachments/${hash}?session=${busy.sessionId}`, { as })),
   },
@@ -164,16 +164,16 @@ export async function readSlowly(response: Response): Promise<Ended> {
     try {
       for (;;) {
         await new Promise((resolve) => setTimeout(resolve, SLOWLY_MS));
-        if ((await reader.read()).done) return WHOLE;
+        if ((await reader.read()).done) return COMPLETE;
       }
     } catch {
-      return CUT;
+      return TRUNCATED;
     }
   };
 }
 
 /** A holder's connections and their expected ends. */
-export function endsOf(holder: Holder): Record<string, string> {
+export function expectedEnds(holder: Holder): Record<string, string> {
   const own = Object.entries(CONNECTIONS).filter(([, { of }]) => of === holder);
   return Object.fromEntries(own.map(([name, { ends }]) => [name, ends]));
 }

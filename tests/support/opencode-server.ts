@@ -19,7 +19,7 @@ const FIRST = 0x210000000000;
  * A fake OpenCode server (opencode-ai 1.18.33) without an agent. The test scripts the agent's actions, sent as the real
  * server sends them.
  */
-export class OpencodeStandIn {
+export class FakeOpencodeServer {
   /** Requests in order, such as `POST /session/ses_1/abort`. */
   readonly asked: { path: string; body: unknown }[] = [];
   readonly entries: Entry[] = [];

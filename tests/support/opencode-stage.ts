@@ -6,6 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { mcpCommands } from '@interlude/runner/host/own-program.mjs';
 import { onTestFinished } from 'vitest';
 import { type ModelContext, type ModelStep, startAcpModel } from './acp-model';
+import { opencodeConfiguration } from './acp-real-agents';
 import { type CliRun, runShell, startCli } from './cli';
 import type { LiveServer } from './live-server';
 import { Operator } from './operator';
@@ -24,7 +25,7 @@ export function missingOpencode(): string | null {
 }
 
 /** The real OpenCode with an isolated project and home and a scripted model, and the real runner. */
-export interface OpencodeStage {
+interface OpencodeStage {
   sessionId: string;
   operator: Operator;
   /** Starts a runner, or restarts one after a kill. Resolves when it follows OpenCode. */
@@ -60,7 +61,7 @@ export async function opencodeStage(
   ];
   for (const folder of [work, temp, settings]) await mkdir(folder, { recursive: true });
   const url = await startAcpModel(script);
-  await writeFile(join(settings, 'opencode.json'), JSON.stringify(configuration(url)));
+  await writeFile(join(settings, 'opencode.json'), JSON.stringify(opencodeConfiguration(url)));
   const port = await reservePort();
   const address = `http://127.0.0.1:${port}`;
   const opencodeEnv: NodeJS.ProcessEnv = {
@@ -112,7 +113,7 @@ export async function opencodeStage(
         // The runner prints the address of a named session.
         started.process.stdout?.once('data', () => resolve());
         started.process.stderr?.on('data', (text) => String(text).includes('follows the sessions') && resolve());
-        void started.ended.then((ended) => reject(new Error(`the runner ended: ${JSON.stringify(ended)}`)));
+        void started.ended.then((ended) => reject(new Error(`the runner exited: ${JSON.stringify(ended)}`)));
       });
       return started;
     },
@@ -154,7 +155,7 @@ export async function opencodeStage(
       };
       started.stdout.on('data', hear);
       started.stderr.on('data', hear);
-      started.once('exit', (code) => reject(new Error(`OpenCode ended with code ${code}: ${said.slice(-500)}`)));
+      started.once('exit', (code) => reject(new Error(`OpenCode exited with code ${code}: ${said.slice(-500)}`)));
     });
   }
 
@@ -171,18 +172,4 @@ async function end(child: ChildProcess | null): Promise<void> {
   const gone = once(child, 'exit');
   child.kill('SIGKILL');
   await gone;
-}
-
-function configuration(url: string) {
-  return {
-    provider: {
-      scripted: {
-        npm: '@ai-sdk/openai-compatible',
-        options: { baseURL: `${url}/v1`, apiKey: 'k' },
-        models: { scripted: { name: 'Scripted', tool_call: true, limit: { context: 100_000, output: 8_000 } } },
-      },
-    },
-    ...{ model: 'scripted/scripted', small_model: 'scripted/scripted', enabled_providers: ['scripted'] },
-    ...{ autoupdate: false, permission: { bash: 'ask' } },
-  };
 }

@@ -69,7 +69,7 @@ export class Operator {
       if (found) return found;
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
-    throw new Error(`waited in vain for ${what}; the transcript is\n${told(turns).join('\n')}`);
+    throw new Error(`timed out waiting for ${what}; the transcript is\n${lines(turns).join('\n')}`);
   }
 
   /** Resolves once `count` turns have ended and none is open. */
@@ -121,7 +121,7 @@ export function notices(turns: readonly Turn[]): string[] {
 }
 
 /** The turn's assistant texts, joined by newlines. */
-export function said(turn: Turn | undefined): string {
+export function assistantText(turn: Turn | undefined): string {
   return messages(turn ? [turn] : [], 'assistant')
     .map(({ text }) => text)
     .join('\n');
@@ -136,7 +136,7 @@ function itemsOf(turns: readonly Turn[]): Item[] {
   return turns.flatMap(({ items }) => items);
 }
 
-function told(turns: readonly Turn[]): string[] {
+function lines(turns: readonly Turn[]): string[] {
   return turns.flatMap((turn) => [
     `${turn.kind} ${turn.state} ${turn.userMessageIds.join(' ')}`,
     ...turn.items.map((item) => `  ${JSON.stringify(item).slice(0, 300)}`),

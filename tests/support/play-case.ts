@@ -20,7 +20,7 @@ const FOLDER = fileURLToPath(new URL('../fixtures/cases/', import.meta.url));
 const SESSION = 's1';
 
 /** The expected result of a case in `tests/fixtures/cases`. Omitted fields aren't checked. */
-export interface Expected {
+interface Expected {
   state?: SessionState;
   whileRunning?: SessionState;
   turns?: { kind: Turn['kind']; state?: Turn['state']; trigger?: string; taskIds?: string[]; texts?: string[] }[];
@@ -35,7 +35,7 @@ export interface Expected {
   parked?: number;
 }
 
-export interface Played {
+interface Played {
   turns: Turn[];
   tasks: Task[];
   state: SessionState | null;

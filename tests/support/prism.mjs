@@ -52,7 +52,7 @@ export async function startPrism(document, upstream) {
   }
   const deadline = Date.now() + READY_WITHIN_MS;
   while (!(await isUp(url))) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`Prism did not come up: ${output}`);
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`Prism did not start: ${output}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return {

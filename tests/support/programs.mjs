@@ -45,11 +45,11 @@ const FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '
 export function ensureDebianProgram(name, packageName = name) {
   const there = debianProgram(name);
   if (there) return { program: there };
-  if (packageName === '') return { missing: `there is no ${name} on this machine` };
-  if (!mayInstall()) return { missing: `there is no ${name}; install it ("apt-get install ${packageName}" as root)` };
+  if (packageName === '') return { missing: `${name} is not installed` };
+  if (!mayInstall()) return { missing: `${name} is not installed. Run "apt-get install ${packageName}" as root` };
   installPackage([packageName]);
   const program = debianProgram(name);
-  return program ? { program } : { missing: `apt-get could not install ${packageName} (its output is above)` };
+  return program ? { program } : { missing: `apt-get could not install ${packageName} (see its output above)` };
 }
 
 /**
@@ -62,15 +62,15 @@ export function debianProgram(name) {
 }
 
 /** True if Debian packages can be installed here. */
-export function mayInstall() {
+function mayInstall() {
   return process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
 }
 
 /**
- * @param {readonly string[]} names of packages, of which one is enough: the first that there is
+ * @param {readonly string[]} names package alternatives; installs the first available
  * @returns {boolean} whether one was installed
  */
-export function installPackage(names) {
+function installPackage(names) {
   return aptGet('update') && names.some((name) => aptGet('install', '-y', '--no-install-recommends', name));
 }
 
@@ -111,11 +111,11 @@ export function chromiumPath() {
  */
 export function ensureChromium() {
   if (chromiumPath()) return null;
-  if (process.env.CHROMIUM_PATH) return `CHROMIUM_PATH names ${process.env.CHROMIUM_PATH}, which is not there`;
+  if (process.env.CHROMIUM_PATH) return `CHROMIUM_PATH is ${process.env.CHROMIUM_PATH}, which does not exist`;
   if (!mayInstall()) {
-    return 'there is no Chromium; install one ("apt-get install chromium" as root), or name yours with CHROMIUM_PATH';
+    return 'Chromium not found. Run "apt-get install chromium" as root, or set CHROMIUM_PATH';
   }
-  if (!installPackage(PACKAGES)) return 'apt-get could not install Chromium (its output is above)';
+  if (!installPackage(PACKAGES)) return 'apt-get could not install Chromium (see its output above)';
   return chromiumPath() ? null : 'apt-get installed no Chromium that is found; name it with CHROMIUM_PATH';
 }
 

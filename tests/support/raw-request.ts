@@ -20,7 +20,7 @@ export function rawAnswers(port: number, ...parts: (string | Uint8Array)[]): Pro
     const chunks: Buffer[] = [];
     socket.setTimeout(10_000, () => {
       socket.destroy();
-      reject(new Error(`no answer in time, after: ${Buffer.concat(chunks).toString('latin1').slice(0, 300)}`));
+      reject(new Error(`no response in time, after: ${Buffer.concat(chunks).toString('latin1').slice(0, 300)}`));
     });
     socket.on('data', (chunk) => chunks.push(chunk));
     // the server may close before the refused body is sent; only the response counts

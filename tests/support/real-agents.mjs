@@ -63,7 +63,7 @@ export async function ensureRealAgents(names) {
  */
 async function install(name, home) {
   const agent = REAL_AGENTS[name];
-  if (agent === undefined) return 'nobody knows it';
+  if (agent === undefined) return 'unknown agent';
   const { spec, megabytes } = agent;
   const mark = join(home, MARK);
   if (existsSync(mark) && (await readFile(mark, 'utf8')) === spec) return null;

@@ -18,7 +18,7 @@ export interface RealProxy {
 }
 
 /** A proxy's port, upstreams and certificate. */
-export interface ProxyPlan {
+interface ProxyPlan {
   port: number;
   /** Upstream ports, in the order of 4319 and 4320 in the file. */
   behind: readonly [string, string];
@@ -54,7 +54,7 @@ export async function ownCertificate(): Promise<Certificate> {
     certificate,
   ];
   const { status, stderr } = spawnSync(found.program, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`openssl made no certificate: ${stderr}`);
+  if (status !== 0) throw new Error(`openssl failed to create a certificate: ${stderr}`);
   return { folder, certificate, key };
 }
 
@@ -88,16 +88,16 @@ export async function startCaddy(program: string, { port, behind, certificate }:
 /** @throws if the file doesn't contain the expected upstreams */
 function withPorts(text: string, [first, second]: ProxyPlan['behind']): string {
   const edited = text.replaceAll('127.0.0.1:4319', first).replaceAll('127.0.0.1:4320', second);
-  if (edited.includes(':43') || edited === text) throw new Error('the file of the proxy names other ports');
+  if (edited.includes(':43') || edited === text) throw new Error("the proxy's file contains unexpected ports");
   return edited;
 }
 
 async function running(program: string, args: string[], port: number, folder: string): Promise<RealProxy> {
   const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
   const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
+  let output = '';
   child.stderr.on('data', (chunk) => {
-    said = (said + chunk).slice(-4_000);
+    output = (output + chunk).slice(-4_000);
   });
   const isReady = () =>
     fetch(`https://127.0.0.1:${port}/readyz`).then(
@@ -106,7 +106,7 @@ async function running(program: string, args: string[], port: number, folder: st
     );
   const deadline = Date.now() + READY_WITHIN_MS;
   while (!(await isReady())) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${program} did not come up: ${said}`);
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${program} did not start: ${output}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return {

@@ -54,14 +54,15 @@ export function playRecorded(kind: string, lines: readonly RecordedLine[], end: 
       return session;
     },
   });
-  if (reader === undefined) throw new Error(`there is no kind ${kind}`);
-  const told: EmittedEvent[] = [];
+  if (reader === undefined) throw new Error(`unknown kind ${kind}`);
+  const emitted: EmittedEvent[] = [];
   for (const line of lines) {
-    for (let due = reader.dueAt; due !== null && due <= line.at; due = reader.dueAt) told.push(...reader.elapsed(due));
-    told.push(...reader.read(line, line.at));
+    for (let due = reader.dueAt; due !== null && due <= line.at; due = reader.dueAt)
+      emitted.push(...reader.elapsed(due));
+    emitted.push(...reader.read(line, line.at));
   }
-  if (end !== null) told.push(...reader.ended(end, lines.at(-1)?.at ?? 0));
-  return told;
+  if (end !== null) emitted.push(...reader.ended(end, lines.at(-1)?.at ?? 0));
+  return emitted;
 }
 
 /**
@@ -69,21 +70,21 @@ export function playRecorded(kind: string, lines: readonly RecordedLine[], end: 
  * that open and close in sequence; texts, reasoning and calls that start once and end; exactly one end per task and
  * request; nothing open after the process ends.
  */
-export function expectSound(told: readonly EmittedEvent[]): void {
+export function expectValidEvents(emitted: readonly EmittedEvent[]): void {
   const once = new Set<string>();
   const isNew = (what: string) => {
-    expect(once.has(what), `${what} is told twice`).toBe(false);
+    expect(once.has(what), `${what} occurs twice`).toBe(false);
     once.add(what);
   };
   const turns = new Map<string, string>();
   const open = new Set<string>();
-  for (const [at, { sessionId, occurredAt, event }] of told.entries()) {
+  for (const [at, { sessionId, occurredAt, event }] of emitted.entries()) {
     const record = { seq: at + 1, kind: 'event', agentId: 'a', sessionId, occurredAt, event };
     expect(eventRecordSchema.safeParse(record).error).toBeUndefined();
     expect(JSON.stringify(record).length).toBeLessThan(MAX_RECORD_BYTES);
     const value = fieldsOf(event.value);
     const in_ = (id: unknown) => `${sessionId} ${id}`;
-    const begins = (kind: string, id: unknown) => {
+    const starts = (kind: string, id: unknown) => {
       isNew(`the start of ${kind} ${in_(id)}`);
       open.add(`${kind} ${in_(id)}`);
     };
@@ -92,7 +93,7 @@ export function expectSound(told: readonly EmittedEvent[]): void {
     };
     switch (event.type) {
       case 'RUN_STARTED':
-        expect(turns.get(sessionId), `a turn begins in ${sessionId} while one is open`).toBeUndefined();
+        expect(turns.get(sessionId), `a turn starts in ${sessionId} while one is open`).toBeUndefined();
         isNew(`run ${event.runId}`);
         turns.set(sessionId, String(event.runId));
         break;
@@ -102,19 +103,19 @@ export function expectSound(told: readonly EmittedEvent[]): void {
         turns.delete(sessionId);
         break;
       case 'TEXT_MESSAGE_START':
-        begins('text', event.messageId);
+        starts('text', event.messageId);
         break;
       case 'TEXT_MESSAGE_END':
         open.delete(`text ${in_(event.messageId)}`);
         break;
       case 'REASONING_START':
-        begins('thought', event.messageId);
+        starts('thought', event.messageId);
         break;
       case 'REASONING_END':
         open.delete(`thought ${in_(event.messageId)}`);
         break;
       case 'TOOL_CALL_START':
-        begins('call', event.toolCallId);
+        starts('call', event.toolCallId);
         break;
       case 'TOOL_CALL_END':
         ends('call', event.toolCallId);
@@ -123,7 +124,7 @@ export function expectSound(told: readonly EmittedEvent[]): void {
         isNew(`the result of ${in_(event.toolCallId)}`);
         break;
       case 'CUSTOM':
-        if (event.name === 'task:started') begins('task', `${value.task_id} ${value.run_id ?? ''}`);
+        if (event.name === 'task:started') starts('task', `${value.task_id} ${value.run_id ?? ''}`);
         if (event.name === 'task:completed') {
           const named = open.delete(`task ${in_(`${value.task_id} ${value.run_id ?? ''}`)}`);
           // A run that started without an id takes the id of its end.
@@ -141,15 +142,15 @@ export function expectSound(told: readonly EmittedEvent[]): void {
 }
 
 /** Renders events as lines with deltas merged, as in golden files. */
-export function eventLines(told: readonly EmittedEvent[]): string {
+export function eventLines(emitted: readonly EmittedEvent[]): string {
   const lines: string[] = [];
   const growing: { now: { key: string; text: string } | null } = { now: null };
-  const isOneSession = new Set(told.map(({ sessionId }) => sessionId)).size < 2;
+  const isOneSession = new Set(emitted.map(({ sessionId }) => sessionId)).size < 2;
   const flush = () => {
     if (growing.now !== null) lines.push(`${growing.now.key}${JSON.stringify(growing.now.text)}`);
     growing.now = null;
   };
-  for (const { sessionId, event } of told) {
+  for (const { sessionId, event } of emitted) {
     const { type, metadata, subagentRunId, ...rest } = event;
     const interlude = metadata?.interlude === undefined ? '' : ` ${JSON.stringify(metadata.interlude)}`;
     const by = subagentRunId === undefined ? '' : ` <${subagentRunId}>`;
@@ -161,9 +162,9 @@ export function eventLines(told: readonly EmittedEvent[]): string {
       continue;
     }
     flush();
-    const { threadId: _, rawEvent: __, ...told } = rest;
-    const name = type === 'CUSTOM' ? `CUSTOM ${told.name}` : type;
-    const body = type === 'CUSTOM' ? told.value : told;
+    const { threadId: _, rawEvent: __, ...fields } = rest;
+    const name = type === 'CUSTOM' ? `CUSTOM ${fields.name}` : type;
+    const body = type === 'CUSTOM' ? fields.value : fields;
     lines.push(`${where}${name}${by} ${JSON.stringify(body)}${interlude}`);
   }
   flush();
@@ -208,7 +209,7 @@ export function recordingLines(file: string): RecordingLine[] {
     .filter((text) => text !== '')
     .map((text) => {
       const line = parseRecordingLine(text);
-      if (line === null) throw new Error(`not a line of a recording: ${text.slice(0, 80)}`);
+      if (line === null) throw new Error(`invalid recording line: ${text.slice(0, 80)}`);
       return line;
     });
 }

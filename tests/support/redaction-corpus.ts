@@ -4,7 +4,7 @@ import { RedactedText, wholeText } from '@interlude/protocol/redaction/redacted-
 import { randomFrom } from './random';
 
 /** A text as found in practice, with its secrets. */
-export interface Form {
+interface Form {
   group: string;
   template: string;
   text: string;

@@ -19,7 +19,7 @@ export async function reservePort() {
     const port = FIRST + (next++ % (BLOCKS * PORTS_OF_A_BLOCK));
     if (await isFree(port)) return port;
   }
-  throw new Error(`no port from ${FIRST} up is free`);
+  throw new Error(`no free port from ${FIRST}`);
 }
 
 /**

@@ -7,7 +7,7 @@ import { sessionsOf, stepOf } from './numbered-work';
 import { type Random, seededRandom } from './random';
 import { tempDir } from './temp-dir';
 import { withDeadline } from './timeouts';
-import { startBundled } from './typescript-process';
+import { startBundled } from './typescript-programs';
 import { Watcher } from './watcher';
 
 /** A server under load: runner processes with numbered work and outboxes, and a watching dashboard. */
@@ -127,16 +127,16 @@ class WorkRunner {
 
   #launch(): ChildProcess {
     const child = this.#start();
-    child.on('message', (told: { acknowledged?: number; steps?: number; outbox?: string }) => {
-      this.#outbox = told.outbox ?? this.#outbox;
-      this.#acknowledged = told.acknowledged ?? this.#acknowledged;
-      this.#steps = told.steps ?? this.#steps;
-      this.#tell();
+    child.on('message', (message: { acknowledged?: number; steps?: number; outbox?: string }) => {
+      this.#outbox = message.outbox ?? this.#outbox;
+      this.#acknowledged = message.acknowledged ?? this.#acknowledged;
+      this.#steps = message.steps ?? this.#steps;
+      this.#notify();
     });
     child.once('exit', (code, signal) => {
       if (signal === 'SIGKILL' || (code === 0 && this.#finishing)) return;
-      this.#failure = new Error(`the runner ${this.agentId} ended by itself (${signal ?? code})`);
-      this.#tell();
+      this.#failure = new Error(`the runner ${this.agentId} exited unexpectedly (${signal ?? code})`);
+      this.#notify();
     });
     return child;
   }
@@ -144,13 +144,14 @@ class WorkRunner {
   async #until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       if (this.#failure) throw this.#failure;
-      const standing = () => `the runner ${this.agentId} stands at ${this.#acknowledged}; its outbox: ${this.#outbox}`;
+      const standing = () =>
+        `the runner ${this.agentId} has acknowledged ${this.#acknowledged}; its outbox: ${this.#outbox}`;
       await withDeadline(standing, new Promise<void>((resolve) => this.#watchers.add(resolve)));
     }
   }
 
-  #tell(): void {
-    for (const tell of this.#watchers) tell();
+  #notify(): void {
+    for (const notify of this.#watchers) notify();
     this.#watchers.clear();
   }
 }

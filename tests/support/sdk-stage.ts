@@ -12,7 +12,7 @@ export const SDK_NAME = '@anthropic-ai/claude-agent-sdk';
 /** Output of the fake SDK. */
 export const RUNS = 'the agent runs';
 /** Path of the fake npm, a Node script. */
-export const standIn = fileURLToPath(new URL('npm-stand-in.mjs', import.meta.url));
+export const fakeNpm = fileURLToPath(new URL('fake-npm.mjs', import.meta.url));
 const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
 
 interface NpmCall {
@@ -28,7 +28,7 @@ export async function sdkStage() {
   const env: Record<string, string> = {
     INTERLUDE_DATA_DIR: data,
     INTERLUDE_URL: 'http://127.0.0.1:9',
-    npm_execpath: standIn,
+    npm_execpath: fakeNpm,
     npm_config_loglevel: 'silent',
     NPM_TELLS: join(base, 'told'),
     NPM_GO: join(base, 'go'),
@@ -43,8 +43,8 @@ export async function sdkStage() {
     claude: (...flags: string[]) => ['runner', 'claude', '--cwd', base, ...flags],
     /** npm calls so far. */
     async calls(): Promise<NpmCall[]> {
-      const told = join(base, 'told');
-      const lines = existsSync(told) ? (await readFile(told, 'utf8')).split('\n').filter(Boolean) : [];
+      const callsFile = join(base, 'told');
+      const lines = existsSync(callsFile) ? (await readFile(callsFile, 'utf8')).split('\n').filter(Boolean) : [];
       return lines.map((line) => JSON.parse(line) as NpmCall);
     },
     inTerminal(args: string[], more: Record<string, string> = {}, cwd = base): InTerminal {

@@ -7,11 +7,11 @@ import { pathToFileURL } from 'node:url';
 import { contextKind, type Database, databaseOptions, openDatabase } from '@/db/client';
 import { serverFor } from '@/lib/server/create-server';
 import { ROUTES } from '@/lib/server/routes';
-import { bundleWorker } from './bundle-worker';
 import { createMigratedFile, dumpDatabase } from './database';
 import { FrameReader } from './frames';
 import type { IngestTarget } from './ingest-target';
 import { startLiveServer, startNextServer } from './live-server';
+import { bundleWorker } from './typescript-programs';
 import { startWorkerd } from './workerd.mjs';
 
 /** A complete server: in this process or live on loopback. */

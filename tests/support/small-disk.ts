@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
 /** A file system for one test with adjustable size and read-only mode. */
-export interface SmallDisk {
+interface SmallDisk {
   folder: string;
   /** @param options of `mount`, such as `size=8m` or `ro` */
   remount(options: string): void;

@@ -76,7 +76,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
   const openIn = (around: MemorySourceContext) => around.sessionIds.filter((id) => !isNothing(around.openWork(id)));
   const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
 
-  test('every event is one that the server takes, of a session that it carries', async () => {
+  test('a source emits only events that the server accepts, for its own sessions', async () => {
     const { begin, finish, around, source } = await stage();
     const carried = new Set<string>();
     around().onTold = () => {
@@ -92,7 +92,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     }
   });
 
-  test('a turn is open in what was told from its beginning to its end', async () => {
+  test('a source keeps a turn open from its start to its end', async () => {
     const { begin, finish, around } = await stage();
     expect(openIn(around())).toEqual([]);
     await begin();
@@ -102,7 +102,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     await settled(() => around().openWork(sessionId).turn).toBeNull();
   });
 
-  test('killed in a turn and started again, it tells nothing twice and leaves nothing open', async () => {
+  test('a source killed in a turn and restarted emits nothing twice and leaves nothing open', async () => {
     const { begin, finish, around, source, killed } = await stage();
     await begin();
     const [sessionId = ''] = openIn(around());
@@ -129,7 +129,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     expect(of('RUN_FINISHED', 'runId')).not.toContain(of('RUN_ERROR', 'runId')[0]);
   });
 
-  test('each command has a verb, or a sentence that says why not', async () => {
+  test('a source has a handler or a reason for each command', async () => {
     const { source } = await stage();
     for (const type of COMMAND_TYPES) {
       if (type === 'log-level.set' || source()[HANDLER_NAMES[type]] !== undefined) continue;
@@ -137,7 +137,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     }
   });
 
-  test('it has the verbs that its kind says it has, and no others', async () => {
+  test('a source has exactly the handlers that its kind declares', async () => {
     const { source, features, sometimes = [] } = await stage();
     if (features === undefined) return;
     const named = Object.entries(DONE_BY) as [Feature, keyof CommandHandlers][];
@@ -149,7 +149,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     }
   });
 
-  test('it says what messages may carry, if its kind takes anything', async () => {
+  test('a source declares its attachment types if its kind accepts any', async () => {
     const { source, features, begin } = await stage();
     if (features === undefined) return;
     // some agents report it only then
@@ -160,7 +160,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     expect((facts?.attachments ?? []).length > 0).toBe(takes);
   });
 
-  test('a message that was begun before a kill reaches the agent once', async () => {
+  test('a source delivers a message once when killed during the delivery', async () => {
     const { source, heard, killed, begin, goesOn = false } = await stage();
     if (heard === undefined) return;
     await begin();
@@ -177,7 +177,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     await settled(heard).toEqual(goesOn ? ['hello'] : ['hello', 'hello']);
   });
 
-  test('closed, it tells nothing more, and nothing is open that it had started', async () => {
+  test('a closed source emits nothing more and leaves nothing open that it had started', async () => {
     const { source, around, begin, goesOn } = await stage();
     await begin();
     await source().close(0, 'the runner was stopped');

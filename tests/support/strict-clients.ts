@@ -3,7 +3,7 @@ import { HttpAgent as HttpAgent0059 } from 'ag-ui-client-0059';
 import type { ClientEvent, Dialect } from '@/lib/server/agui/client-events';
 
 /** Strict clients by dialect. */
-export const CLIENTS = { '1.0': HttpAgent1, '0.0.59': HttpAgent0059 } as const;
+const CLIENTS = { '1.0': HttpAgent1, '0.0.59': HttpAgent0059 } as const;
 
 /** The API shared by both clients. */
 export interface StrictClient {
@@ -53,11 +53,11 @@ const opens = (messageId = 'm1', more: object = {}): ClientEvent => ({
   role: 'assistant',
   ...more,
 });
-const says = (delta: string, messageId = 'm1'): ClientEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta });
+const content = (delta: string, messageId = 'm1'): ClientEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta });
 const closes = (messageId = 'm1'): ClientEvent => ({ type: 'TEXT_MESSAGE_END', messageId });
 const text = (delta: string, messageId = 'm1', more: object = {}) => [
   opens(messageId, more),
-  says(delta, messageId),
+  content(delta, messageId),
   closes(messageId),
 ];
 const call: ClientEvent = { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'bash' };
@@ -94,15 +94,15 @@ export const SEQUENCES: Record<string, ClientEvent[]> = {
   'error then custom': [start(), error, custom],
   'error then run': [start(), error, start('r2'), ...text('b', 'm2'), end({}, 'r2')],
   'only error': [error],
-  truncated: [start(), opens(), says('hi')],
+  truncated: [start(), opens(), content('hi')],
   empty: [],
   'open tool call at end': [start(), call, args, end()],
-  'open text at end': [start(), opens(), says('hi'), end()],
+  'open text at end': [start(), opens(), content('hi'), end()],
   'tool call without result': [start(), call, args, called, end()],
   'tool result': [start(), call, args, called, result, end()],
   'result of unknown call': [start(), result, end()],
-  'content without start': [start(), says('hi'), end()],
-  'empty delta': [start(), opens(), says(''), closes(), end()],
+  'content without start': [start(), content('hi'), end()],
+  'empty delta': [start(), opens(), content(''), closes(), end()],
   'end twice': [start(), ...text('x'), closes(), end()],
   'unknown type': [start(), { type: 'NEWER_THAN_US' }, ...text('x'), end()],
   'unknown fields + metadata': [start(), ...text('x', 'm1', { what: 1, metadata: { a: 1 } }), end()],
@@ -113,8 +113,8 @@ export const SEQUENCES: Record<string, ClientEvent[]> = {
     start(),
     opens('m1'),
     opens('m2'),
-    says('1', 'm1'),
-    says('2', 'm2'),
+    content('1', 'm1'),
+    content('2', 'm2'),
     closes('m1'),
     closes('m2'),
     end(),

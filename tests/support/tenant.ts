@@ -85,7 +85,7 @@ export class Tenant {
     for (const agentId of this.agentIds) {
       const status = { kind: 'claude', logLevel: 'info', sessions: 3 };
       const records = sessionsOf(agentId).map((sessionId) => ({ kind: 'status', sessionId, status }));
-      await this.#tell(agentId, [...records, { kind: 'log', log: { level: 'info', message: 'begins' } }]);
+      await this.#send(agentId, [...records, { kind: 'log', log: { level: 'info', message: 'begins' } }]);
     }
   }
 
@@ -99,13 +99,13 @@ export class Tenant {
     ) as [string, string, string, string];
     const interlude = { turn: 'user' as const, userMessageIds: [messageId] };
     const event = (...events: AgUiEvent[]) =>
-      this.#tell(
+      this.#send(
         agentId,
         events.map((one) => ({ kind: 'event', sessionId, event: one })),
       );
     const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });
     const log = (level: string, more: object) =>
-      this.#tell(agentId, [
+      this.#send(agentId, [
         { kind: 'log', log: { level, component: `c${of}`, message: `line ${this.#count}`, ...more } },
       ]);
     const ask = (path: string, body: object, method = 'POST') => this.#ask(path, body, method);
@@ -148,17 +148,17 @@ export class Tenant {
       case 'hook-failure':
         return log('fatal', { component: `hook:h${of}` });
       case 'status':
-        return this.#tell(agentId, [{ kind: 'status', sessionId, status: { kind: 'claude', mode: `${of}` } }]);
+        return this.#send(agentId, [{ kind: 'status', sessionId, status: { kind: 'claude', mode: `${of}` } }]);
       case 'lost':
-        return this.#tell(agentId, [{ kind: 'lost', sessionId, lost: { count: of + 1, reason: 'outbox-full' } }]);
+        return this.#send(agentId, [{ kind: 'lost', sessionId, lost: { count: of + 1, reason: 'outbox-full' } }]);
       case 'novelty':
-        return this.#tell(agentId, [{ kind: 'novelty', sessionId, of }]);
+        return this.#send(agentId, [{ kind: 'novelty', sessionId, of }]);
       case 'stray-task':
         return event(custom('task:completed', { task_id: `stray${of}`, status: 'completed' }));
       case 'stolen-session': {
         const other = this.agentIds[(agent + 1) % this.agentIds.length] ?? agentId;
         const stolen = { type: 'CUSTOM', name: 'marker', value: of };
-        return this.#tell(agentId, [{ kind: 'event', sessionId: sessionsOf(other)[0], event: stolen }]);
+        return this.#send(agentId, [{ kind: 'event', sessionId: sessionsOf(other)[0], event: stolen }]);
       }
       case 'send-message':
         return ask(`${s}/messages`, { text: `please ${this.#count}`, clientId });
@@ -220,7 +220,7 @@ export class Tenant {
     return String(rows[0]?.id ?? 'none');
   }
 
-  async #tell(agentId: string, records: readonly object[]): Promise<string> {
+  async #send(agentId: string, records: readonly object[]): Promise<string> {
     let seq = this.#seqs.get(agentId) ?? 0;
     const numbered = records.map((record) => ({ agentId, occurredAt: 1_795_170_000_000 + seq, ...record, seq: ++seq }));
     this.#seqs.set(agentId, seq);

@@ -15,7 +15,7 @@ import { WAIT_MS } from './timeouts';
 
 type CompanionOptions = Partial<Parameters<typeof HooksSource.open>[0]>;
 
-export interface Terminal {
+interface Terminal {
   home: string;
   /** Starts a companion unless one is running. */
   connect(): Promise<void>;
@@ -36,7 +36,7 @@ export interface Terminal {
  *
  * @returns `server()` is available once the file's tests run
  */
-export function playedTerminals() {
+export function scriptedTerminals() {
   let target: ServerTarget;
   let http: Awaited<ReturnType<typeof serveOverHttp>>;
   beforeAll(async () => {
@@ -115,7 +115,7 @@ export function playedTerminals() {
     for (const deadline = Date.now() + WAIT_MS; ; ) {
       const found = await look();
       if (found) return found;
-      if (Date.now() > deadline) throw new Error(`waited in vain: ${look}`);
+      if (Date.now() > deadline) throw new Error(`timed out: ${look}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
@@ -151,7 +151,7 @@ export const messagesOf = (turns: readonly Turn[]) =>
 
 /** Idle terminals with the real companion. Their agents may wait for messages with `interlude wait`. */
 export function idleTerminals() {
-  const played = playedTerminals();
+  const played = scriptedTerminals();
   const { atWork, read, turnsOf, post, eventually } = played;
 
   /** A terminal after its turn. */
@@ -187,8 +187,8 @@ export function idleTerminals() {
     };
     /** Wakes the agent after the background command has ended. */
     const wakes = (toolUseId: string) => {
-      const said = `<task-id>t1</task-id>\n<tool-use-id>${toolUseId}</tool-use-id>\n<status>completed</status>`;
-      const content = `<task-notification>\n${said}\n<summary>Background command "Wait" completed</summary>\n</task-notification>`;
+      const notification = `<task-id>t1</task-id>\n<tool-use-id>${toolUseId}</tool-use-id>\n<status>completed</status>`;
+      const content = `<task-notification>\n${notification}\n<summary>Background command "Wait" completed</summary>\n</task-notification>`;
       say({ type: 'user', message: { role: 'user', content }, origin: { kind: 'task-notification' } });
     };
     /** Requests the control port as `interlude wait` does. */

@@ -84,7 +84,7 @@ export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arri
       out.push({ at: hookAt, of: i, ...what, claim: isClocked ? { at: now, promptId: id } : undefined });
       now = Math.min(hookAt, now + SLOWEST_HOOK_MS) + 1;
     };
-    const says = (text: string, stop_reason: string | null) => {
+    const writeText = (text: string, stop_reason: string | null) => {
       now += takesMs;
       line('assistant', { stop_reason, content: [{ type: 'text', text }] });
     };
@@ -100,7 +100,7 @@ export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arri
     const kind = isWoken ? 'task-notification' : 'human';
     line('user', { role: 'user', content: isWoken ? task : 'Go' }, { origin: { kind } }, askedAt);
     for (const [j, text] of calls.entries()) {
-      if (text !== '') says(text, 'tool_use');
+      if (text !== '') writeText(text, 'tool_use');
       now += takesMs;
       const id = `toolu_${i}_${j}`;
       const call = { type: 'tool_use', id, name: 'Bash', input: { command: 'ls' } };
@@ -108,14 +108,14 @@ export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arri
       now += 20;
       line('user', { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'a.txt' }] });
     }
-    for (const text of last) says(text, turn.isInterrupted ? null : 'end_turn');
+    for (const text of last) writeText(text, turn.isInterrupted ? null : 'end_turn');
     now += 5;
     if (turn.isInterrupted) {
       line('user', { role: 'user', content: [{ type: 'text', text: '[Request interrupted by user]' }] });
       continue;
     }
-    const said = turn.hookSays === 'all' ? last.join('\n\n') : (last.at(-1) ?? null);
-    hook(turn.hooksTakeMs[1], { stopped: turn.hookSays === 'nothing' ? null : said });
+    const hookText = turn.hookSays === 'all' ? last.join('\n\n') : (last.at(-1) ?? null);
+    hook(turn.hooksTakeMs[1], { stopped: turn.hookSays === 'nothing' ? null : hookText });
     now += 3;
     if (turn.isMeasured) line('system', {}, { subtype: 'turn_duration', durationMs: 5 });
   }
@@ -126,7 +126,7 @@ export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arri
  * @param swaps times at which a new mirror takes over, as fractions of the day
  * @param settleMs time after the last arrival
  */
-export async function mirrored(
+export async function mirrorDay(
   arrivals: Arrival[],
   swaps: number[],
   { file, settleMs = 12_000, looksEveryMs = 250 }: { file: string; settleMs?: number; looksEveryMs?: number },

@@ -48,9 +48,9 @@ export interface TerminalStage {
 const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
 
 /** Answers permission requests at the terminal. Without it, Claude Code doesn't ask. */
-export type Permit = (tool: string, input: Record<string, unknown>) => Promise<PermissionResult>;
+type Permit = (tool: string, input: Record<string, unknown>) => Promise<PermissionResult>;
 
-export interface TerminalOptions {
+interface TerminalOptions {
   /** Gives Claude Code Interlude's tools. */
   hasTools?: true;
   /** Flags of the hook installation. */
@@ -76,7 +76,7 @@ export async function terminalStage(
     beside = started;
     await new Promise<void>((resolve, reject) => {
       started.process.stderr?.on('data', (chunk) => `${chunk}`.includes('follows the terminals') && resolve());
-      void started.ended.then((end) => reject(new Error(`the companion ended: ${JSON.stringify(end)}`)));
+      void started.ended.then((end) => reject(new Error(`the companion exited: ${JSON.stringify(end)}`)));
     });
   }
 
@@ -113,7 +113,7 @@ export async function terminalStage(
   }
   await companion();
   const { sdk } = (await loadClaudeSdk(runnerEnv.INTERLUDE_DATA_DIR ?? '', process.env.INTERLUDE_CLAUDE_SDK_DIR)) ?? {};
-  if (sdk === undefined) throw new Error('the Agent SDK is not installed; "npm run test:agents" installs it');
+  if (sdk === undefined) throw new Error('the Agent SDK is not installed. Run "npm run test:agents".');
   const asking: Partial<QueryOptions> = permit
     ? { permissionMode: 'default', canUseTool: permit }
     : { permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true };

@@ -165,9 +165,9 @@ export async function unreliableProxy(
       from.on('close', () => setTimeout(end, oneWayMs));
     };
     carry(near, far, (bytes) => {
-      const begins = /^(POST|GET) /.test(bytes.toString('latin1', 0, 5));
-      if (begins) requests += 1;
-      return begins && random() < shares.requests;
+      const isRequestStart = /^(POST|GET) /.test(bytes.toString('latin1', 0, 5));
+      if (isRequestStart) requests += 1;
+      return isRequestStart && random() < shares.requests;
     });
     carry(far, near, (bytes) => bytes.toString('latin1', 0, 5) === 'HTTP/' && random() < shares.answers);
   });
@@ -207,13 +207,13 @@ export interface RecordingProxy {
 }
 
 export async function recordingProxy(target: string): Promise<RecordingProxy> {
-  const heard: string[] = [];
+  const received: string[] = [];
   const server = createHttpServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk) => chunks.push(chunk));
     incoming.on('end', () => {
       const { method, url = '/', headers } = incoming;
-      heard.push(`${method} ${url} ${Buffer.concat(chunks)}`);
+      received.push(`${method} ${url} ${Buffer.concat(chunks)}`);
       if (url.includes('/beta/listen')) {
         outgoing.writeHead(404).end();
         return;
@@ -229,7 +229,7 @@ export async function recordingProxy(target: string): Promise<RecordingProxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked: (like) => heard.filter((text) => like.test(text)).length,
+    asked: (like) => received.filter((text) => like.test(text)).length,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

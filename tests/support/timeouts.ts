@@ -31,10 +31,7 @@ const PATIENCE_MS = 120_000;
 export async function withDeadline<Result>(standing: () => string, wait: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`nothing came for ${PATIENCE_MS / 1_000} s: ${standing()}`)),
-      PATIENCE_MS,
-    );
+    timer = setTimeout(() => reject(new Error(`timed out after ${PATIENCE_MS / 1_000} s: ${standing()}`)), PATIENCE_MS);
   });
   try {
     return await Promise.race([wait, patience]);

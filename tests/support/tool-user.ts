@@ -18,7 +18,7 @@ import { tempDir } from './temp-dir';
 const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
 let agents = 0;
 
-export const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
+export const pollValue = (look: () => unknown) => expect.poll(look, { interval: 20 });
 
 /**
  * A runner whose agent is this process. By default the runner counts it as its child; `callers` overrides that. A
@@ -64,7 +64,7 @@ export async function toolCallingAgent(dashboard: LocalDashboard, callers?: Call
       const body = { text, clientId: text };
       const sent = await dashboard.request<{ messageId: string }>(`/sessions/${sessionId}/messages`, body);
       const { messageId } = sent;
-      await settled(() => surroundings.owed().map((one) => one.messageId)).toContain(messageId);
+      await pollValue(() => surroundings.owed().map((one) => one.messageId)).toContain(messageId);
       return messageId;
     },
     owed: async () =>

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { withDeadline } from './timeouts';
 
-export interface CollectedSpan {
+interface CollectedSpan {
   traceId: string;
   spanId: string;
   parentSpanId?: string;
@@ -90,7 +90,7 @@ export class TraceCollector {
       this.resources.push(fieldsOf(resource.attributes));
       for (const { spans } of scopeSpans) for (const span of spans) this.#collect(span);
     }
-    for (const tell of this.#waiters) tell();
+    for (const notify of this.#waiters) notify();
     this.#waiters.clear();
     return 200;
   }
@@ -110,8 +110,8 @@ export class TraceCollector {
 function fieldsOf(attributes: readonly KeyValue[]): Record<string, unknown> {
   return Object.fromEntries(
     attributes.map(({ key, value }) => {
-      const [[type, said] = ['nothing', null]] = Object.entries(value);
-      return [key, type === 'intValue' ? Number(said) : said];
+      const [[type, raw] = ['nothing', null]] = Object.entries(value);
+      return [key, type === 'intValue' ? Number(raw) : raw];
     }),
   );
 }

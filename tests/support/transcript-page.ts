@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 
 /** A turn as shown on the page. */
-export interface ShownTurn {
+interface ShownTurn {
   name: string;
   text: string;
 }

@@ -31,7 +31,7 @@ export interface Visit<Server = SharedDashboard> {
 
 export type OwnVisit = Visit<LiveServer>;
 
-export interface VisitOptions extends LiveServerOptions {
+interface VisitOptions extends LiveServerOptions {
   chromium?: Parameters<typeof openProfile>[0];
   signedIn?: boolean;
   /** Proxy between browser and server. Closed after the browser. */
@@ -66,14 +66,14 @@ export async function visit(): Promise<Visit> {
     close: async () => {
       const last = own.opened.at(-1) ?? spare.page;
       // Clears this file's settings and drafts.
-      if (last && !last.isClosed()) await last.evaluate(forgetChoices).catch(() => {});
+      if (last && !last.isClosed()) await last.evaluate(clearSettings).catch(() => {});
       await own.closeAll();
     },
   };
 }
 
 /** Clears local storage except the user, whose absence would make a page reload. */
-export function forgetChoices(): void {
+export function clearSettings(): void {
   for (const key of Object.keys(localStorage)) if (!key.endsWith(':current')) localStorage.removeItem(key);
 }
 
@@ -189,7 +189,7 @@ export function perFile<Kind extends Visit<unknown>>(begin: () => Promise<Kind>,
   return it;
 }
 
-export async function readModel<Body>(server: { url: string; token: string }, path: string): Promise<Body> {
+async function readModel<Body>(server: { url: string; token: string }, path: string): Promise<Body> {
   const response = await fetch(`${server.url}/api/v1${path}`, { headers: { authorization: `Bearer ${server.token}` } });
   if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
   return (await response.json()) as Body;
@@ -198,7 +198,7 @@ export async function readModel<Body>(server: { url: string; token: string }, pa
 async function signIn(context: BrowserContext, origin: string, token: string): Promise<void> {
   const link = `${origin}/sign-in?token=${encodeURIComponent(token)}`;
   const response = await context.request.get(link, { maxRedirects: 0 });
-  if (response.status() !== 303) throw new Error(`the sign-in link is answered with ${response.status()}`);
+  if (response.status() !== 303) throw new Error(`the sign-in link returned ${response.status()}`);
 }
 
 function listen(context: BrowserContext, origin: string, complaints: string[]): void {
@@ -264,7 +264,6 @@ export async function openProfile(options: Parameters<Browser['newContext']>[0] 
 
 function launch(): Promise<Browser> {
   const executablePath = chromiumPath();
-  if (!executablePath)
-    throw new Error('there is no Chromium; "npm test" installs it, or name yours with CHROMIUM_PATH');
+  if (!executablePath) throw new Error('Chromium not found. Run "npm test" to install it, or set CHROMIUM_PATH.');
   return chromium.launch({ headless: true, executablePath, args: ARGS });
 }

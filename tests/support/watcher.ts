@@ -66,7 +66,7 @@ export class Watcher {
     } catch (error) {
       this.#failure = error;
     }
-    this.#tell();
+    this.#notify();
   }
 
   /** Reads one connection until it breaks. */
@@ -75,7 +75,7 @@ export class Watcher {
     const signal = this.#end.signal;
     const response = await fetch(this.#url, { headers, signal }).catch(() => null);
     if (response === null || response.status === 503) return; // the server is down or starting
-    if (response.status !== 200) throw new Error(`the stream was refused: ${await response.text()}`);
+    if (response.status !== 200) throw new Error(`the server refused the stream: ${await response.text()}`);
     this.connections += 1;
     this.#phase = 'reading';
     const decoder = new TextDecoder();
@@ -141,10 +141,10 @@ export class Watcher {
       this.transcripts.set(sessionId, foldTranscript(this.transcripts.get(sessionId) ?? EMPTY_TRANSCRIPT, entries));
     }
     this.#pending.clear();
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const tell of this.#watchers) tell();
     this.#watchers.clear();
   }

@@ -45,7 +45,7 @@ export class WireRunner {
       for (;;) {
         const at = this.commands.findIndex((command) => command.type === type);
         if (at >= 0) return this.commands.splice(at, 1)[0] as Extract<Command, { type: Type }>;
-        if (isLate) throw new Error(`no ${type} came within ${WAIT_MS / 1_000} s`, { cause: this.#failure });
+        if (isLate) throw new Error(`no ${type} arrived within ${WAIT_MS / 1_000} s`, { cause: this.#failure });
         await new Promise<void>((resolve) => {
           wake = resolve;
           this.#waiting.add(resolve);

@@ -21,8 +21,8 @@ async function work(): Promise<void> {
   });
 
   let finishing = false;
-  process.on('message', (word) => {
-    if (word === 'finish') finishing = true;
+  process.on('message', (message) => {
+    if (message === 'finish') finishing = true;
     // skip the backoff after a server restart
     outbox.kick();
   });

@@ -58,7 +58,7 @@ export async function startWorkerd(code, env, rules) {
       const listening = /"port":(\d+)/.exec(told);
       if (listening !== null) resolve(Number(listening[1]));
     });
-    void gone.then(() => reject(new Error(`workerd did not come up: ${said}`)));
+    void gone.then(() => reject(new Error(`workerd did not start: ${said}`)));
   });
   return {
     url: `http://127.0.0.1:${port}`,

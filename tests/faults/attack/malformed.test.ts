@@ -4,8 +4,8 @@ import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONSOLE, CRON_SECRET, METRICS_TOKEN, requestLive } from '@/tests/support/busy-agent';
 import { scale, scaled } from '@/tests/support/timeouts';
-import { startTypescript } from '@/tests/support/typescript-process';
-import type { Sent } from '../../support/access-stage';
+import { startTypescript } from '@/tests/support/typescript-programs';
+import type { RequestOptions } from '../../support/access-stage';
 import { killOnExit } from '../../support/kill-on-exit.mjs';
 import { LatencyProbe } from '../../support/latency-probes';
 import { type LiveServer, startLiveServer } from '../../support/live-server';
@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const ask = <Model>(path: string, sent?: Sent) => requestLive<Model>(server, path, sent);
+const ask = <Model>(path: string, sent?: RequestOptions) => requestLive<Model>(server, path, sent);
 
 const token = async (made: Partial<NewTokenRequest>) =>
   (await ask<NewToken>('/tokens', { method: 'POST', body: made })).token;
@@ -112,7 +112,9 @@ function sendMalformed(
     child.once('exit', (code) => {
       if (last?.isDone) resolve(last);
       else
-        reject(new Error(`the clients ended with ${code} after ${last?.sent ?? 0} requests; server: ${server.output}`));
+        reject(
+          new Error(`the clients exited with ${code} after ${last?.sent ?? 0} requests; server: ${server.output}`),
+        );
     });
     child.send(order);
   });

@@ -244,7 +244,7 @@ test('answers every invalid credential 401 with the same bytes', async () => {
   }
 });
 
-test('refuses a cross-origin cookie on every path', async () => {
+test('rejects a cross-origin cookie on every path', async () => {
   for (const pattern of paths.filter((one) => !isOpen(one))) {
     for (const method of METHODS) {
       const { status } = await answer(method, pattern, own, crossOrigin);
@@ -290,17 +290,17 @@ test('answers 405 with Allow', async () => {
 const api = () => ROUTES.filter(({ pattern }) => !isOpen(pattern));
 
 test('answers foreign ids byte for byte like unknown ids', async () => {
-  const told: string[][] = [];
+  const differing: string[][] = [];
   for (const [name, asker] of Object.entries(askers)) {
     if (asker.reach === 'everything') continue;
     for (const { method, pattern } of api()) {
       if (pattern === `${API}/events`) continue;
       const theirs = plain(await answer(method, pattern, foreign, asker.headers), foreign);
       const nobodys = plain(await answer(method, pattern, none, asker.headers), none);
-      if (theirs !== nobodys) told.push([name, method, pattern, theirs, nobodys]);
+      if (theirs !== nobodys) differing.push([name, method, pattern, theirs, nobodys]);
     }
   }
-  expect(told).toEqual([]);
+  expect(differing).toEqual([]);
 });
 
 test('runs as many statements for another agent’s ids as for unknown ids', async () => {
@@ -322,7 +322,7 @@ test('runs as many statements for another agent’s ids as for unknown ids', asy
 });
 
 test('answers a request with one foreign id like one with an unknown id', async () => {
-  const told: string[][] = [];
+  const differing: string[][] = [];
   for (const [name, asker] of Object.entries(askers)) {
     if (asker.reach === 'everything') continue;
     for (const { method, pattern } of api()) {
@@ -334,11 +334,11 @@ test('answers a request with one foreign id like one with an unknown id', async 
           answers.push(plain(await answer(method, pattern, mixed, asker.headers), mixed));
         }
         const [theirs = '', nobodys = ''] = answers;
-        if (theirs !== nobodys) told.push([name, method, pattern, part, theirs, nobodys]);
+        if (theirs !== nobodys) differing.push([name, method, pattern, part, theirs, nobodys]);
       }
     }
   }
-  expect(told).toEqual([]);
+  expect(differing).toEqual([]);
 });
 
 /** True if the request contains that id. */
@@ -453,7 +453,7 @@ test.each([
     const [theirs, nobodys] = await Promise.all(
       [foreign, none].map(async (ids) => {
         const response = await stage.send(`${API}${pathOf(ids)}`, { as: asker.headers });
-        if (isStream(response)) throw new Error(`${name} hears of others`);
+        if (isStream(response)) throw new Error(`${name} receives other agents' events`);
         const text = (await response.text()).replaceAll(`run-${ids.agentId.at(-1)}`, '<run>');
         return plain({ status: response.status, head: [...response.headers], text }, ids);
       }),

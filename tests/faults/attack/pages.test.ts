@@ -6,7 +6,7 @@ import { openDatabase } from '@/db/client';
 import { addCredential, type NewCredential } from '@/lib/server/access/credential-rows';
 import { CANARY, CONSOLE, plantCanaries, requestLive, SECRET } from '@/tests/support/busy-agent';
 import { root } from '../../../lib/launch/paths.mjs';
-import { bearer, type Headers, type Sent } from '../../support/access-stage';
+import { bearer, type Headers, type RequestOptions } from '../../support/access-stage';
 import { type BusyAgent, busyAgent, missingIds } from '../../support/busy-agent';
 import { type LiveServer, startLiveServer } from '../../support/live-server';
 
@@ -35,7 +35,7 @@ const none = missingIds();
 const visitors: Record<string, { headers: Headers; isAdmin?: boolean; hidden: RegExp | null }> = {};
 const strangers: Record<string, Headers> = {};
 
-const ask = <Model>(path: string, sent?: Sent) => requestLive<Model>(server, path, sent);
+const ask = <Model>(path: string, sent?: RequestOptions) => requestLive<Model>(server, path, sent);
 
 const inCookie = (secret: string): Headers => ({ cookie: `interlude=${secret}`, 'sec-fetch-site': 'none' });
 

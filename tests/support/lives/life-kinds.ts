@@ -10,13 +10,13 @@ import { SteppedTerminal, stepsIn } from '../play-case';
 import { recordedLines } from '../recordings';
 
 /**
- * How an agent's death is detected.
+ * Detection of an agent's death:
  * - `child`: the runner started the process and sees its exit at once
  * - `process`: the runner checks for the process every five seconds
  * - `address`: the runner polls the agent's address every five seconds
  * - `promise`: the agent is its own runner and has promised reports
  */
-export type Watch = 'child' | 'process' | 'address' | 'promise';
+type Watch = 'child' | 'process' | 'address' | 'promise';
 
 export interface LifeKind {
   /** Adapter folder. */
@@ -100,7 +100,7 @@ export function linesOf(adapter: string, name: string, mostMs = 700): readonly R
 const AT_WORK = new Map<string, readonly number[]>();
 
 /** Line counts after which the agent is busy. */
-export function linesAtWork(adapter: string, name: string): readonly number[] {
+export function busyLineCounts(adapter: string, name: string): readonly number[] {
   const known = AT_WORK.get(`${adapter}/${name}`);
   if (known !== undefined) return known;
   const reader = RECORDED_KINDS[adapter]?.newReader({ newRunId: () => crypto.randomUUID(), sessionOf: (id) => id });
@@ -150,21 +150,21 @@ export function terminalLife(which: number, part: number, quietMs: number): Prom
 async function play(file: string, part: number, quietMs: number): Promise<TerminalLife> {
   const home = await mkdtemp(join(tmpdir(), 'interlude-test-'));
   const clock = { now: Date.parse('2026-11-28T12:00:00Z') };
-  let told: { ms: number; events: AgUiEvent[] }[] = [];
+  let emitted: { ms: number; events: AgUiEvent[] }[] = [];
   try {
     const terminal = new SteppedTerminal(home, clock, (outputs) => {
-      if (outputs.length > 0) told.push({ ms: clock.now, events: outputs.map(({ event }) => event) });
+      if (outputs.length > 0) emitted.push({ ms: clock.now, events: outputs.map(({ event }) => event) });
     });
     const steps = stepsIn(file);
     for (const step of steps.slice(0, Math.max(1, Math.ceil(steps.length * part)))) await terminal.does(step);
     const endedAt = clock.now;
     await terminal.pass(quietMs);
-    const lines = told.map(({ ms, events }) => ({ ms: ms - endedAt, events }));
-    told = [];
+    const lines = emitted.map(({ ms, events }) => ({ ms: ms - endedAt, events }));
+    emitted = [];
     const goneAt = clock.now;
     terminal.mirror.died();
     await terminal.pass(AFTER_MS);
-    return { lines, ends: told.map(({ ms, events }) => ({ ms: ms - goneAt, events })) };
+    return { lines, ends: emitted.map(({ ms, events }) => ({ ms: ms - goneAt, events })) };
   } finally {
     await rm(home, { recursive: true, force: true });
   }

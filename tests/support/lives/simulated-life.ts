@@ -9,7 +9,7 @@ import { AgentWatch } from '@interlude/runner/host/agent-reachability';
 import type { SessionFacts } from '@interlude/runner/host/source';
 import { REPORT_EVERY_MS, ReportSelector, statusRecord } from '@interlude/runner/host/status-report';
 import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
-import { type KindName, LIFE_KINDS, type LifeKind, linesAtWork, linesOf, terminalLife } from './life-kinds';
+import { busyLineCounts, type KindName, LIFE_KINDS, type LifeKind, linesOf, terminalLife } from './life-kinds';
 
 export const DEATHS = ['agent', 'bridge', 'runner', 'agent and runner', 'server', 'runner and server'] as const;
 /** Processes named together die at the same moment. */
@@ -106,7 +106,7 @@ export class SimulatedLife {
     this.#at(this.#beganAt, (at) => this.#runnerStarts(at));
     const lastAt = this.#diesAt - this.plan.quietMs;
     for (const { ms, read } of await this.#lines()) {
-      this.#at(Math.max(this.#beganAt + 1, lastAt + ms), (at) => this.#tell(read(at)));
+      this.#at(Math.max(this.#beganAt + 1, lastAt + ms), (at) => this.#emit(read(at)));
     }
     this.#at(this.#diesAt, (at) => this.#dies(at));
   }
@@ -118,7 +118,7 @@ export class SimulatedLife {
       const dueAt = this.#reader?.dueAt ?? null;
       if (dueAt !== null && dueAt <= Math.min(to, next?.at ?? to)) {
         this.#now = Math.max(this.#now, dueAt);
-        this.#tell(this.#reader?.elapsed(dueAt) ?? []);
+        this.#emit(this.#reader?.elapsed(dueAt) ?? []);
         continue;
       }
       if (next === undefined || next.at > to) return;
@@ -126,7 +126,7 @@ export class SimulatedLife {
       this.#now = next.at;
       await next.act(next.at);
     }
-    throw new Error(`${this.agentId} does not get on`);
+    throw new Error(`${this.agentId} makes no progress`);
   }
 
   /** Removes and returns unsent records. */
@@ -142,19 +142,19 @@ export class SimulatedLife {
     if (kind === 'terminal') {
       return (await terminalLife(recording, part, this.plan.quietMs)).lines.map(({ ms, events }) => ({
         ms,
-        read: (now) => this.#told(events, now),
+        read: (now) => this.#emittedFrom(events, now),
       }));
     }
     const { adapter, recordings } = this.kind;
     const name = recordings[recording % recordings.length] ?? '';
     const lines = linesOf(adapter, name);
-    const ends = isAtWork ? linesAtWork(adapter, name) : lines.map((_, index) => index + 1);
+    const ends = isAtWork ? busyLineCounts(adapter, name) : lines.map((_, index) => index + 1);
     const lived = lines.slice(0, ends[Math.ceil(ends.length * part) - 1]);
     const reader = RECORDED_KINDS[adapter]?.newReader({
       newRunId: () => `${this.agentId}-r${++this.#runs}`,
       sessionOf: (nativeId) => this.#session(nativeId),
     });
-    if (reader === undefined) throw new Error(`there is no adapter ${adapter}`);
+    if (reader === undefined) throw new Error(`unknown adapter ${adapter}`);
     this.#reader = reader;
     const lastAt = lived.at(-1)?.at ?? 0;
     return lived.map((line: RecordedLine) => ({ ms: line.at - lastAt, read: (now) => reader.read(line, now) }));
@@ -189,15 +189,15 @@ export class SimulatedLife {
       this.#at(then + REPORT_EVERY_MS, reports);
     };
     this.#at(at + REPORT_EVERY_MS, reports);
-    const asks = (askedAt: number): void => {
+    const poll = (askedAt: number): void => {
       this.#at(askedAt + this.#askMs, async (answeredAt) => {
         if (isGone()) return;
         clock.now = askedAt;
         await this.#watch?.look();
-        this.#at(answeredAt + LOOK_MS, asks);
+        this.#at(answeredAt + LOOK_MS, poll);
       });
     };
-    if (this.#watch !== null) this.#at(at + (this.plan.phase % LOOK_MS), asks);
+    if (this.#watch !== null) this.#at(at + (this.plan.phase % LOOK_MS), poll);
   }
 
   /** Milliseconds until the address responds or times out. */
@@ -213,12 +213,12 @@ export class SimulatedLife {
         return this.#isAgentDead ? 'no answer at http://127.0.0.1:8000/: ECONNREFUSED' : null;
       },
       close: async (reason) => {
-        if (!isGone()) this.#tell(this.#ended({ reason, goesOn: 'It is tried again by itself.' }));
+        if (!isGone()) this.#emit(this.#ended({ reason, goesOn: 'It is tried again by itself.' }));
       },
       openWork: () => this.#open,
       store: async () => {},
       report: async () => this.#report(this.#now),
-      emit: (sessionId, events) => this.#tell(events.map((one) => ({ sessionId, ...one }))),
+      emit: (sessionId, events) => this.#emit(events.map((one) => ({ sessionId, ...one }))),
       log: () => {},
       say: () => {},
       now: () => clock.now,
@@ -252,11 +252,11 @@ export class SimulatedLife {
   async #terminalIsGone(at: number): Promise<void> {
     const { recording, part, quietMs } = this.plan;
     for (const { ms, events } of (await terminalLife(recording, part, quietMs)).ends) {
-      this.#at(at + ms, (now) => this.#tell(this.#told(events, now)));
+      this.#at(at + ms, (now) => this.#emit(this.#emittedFrom(events, now)));
     }
   }
 
-  #told(events: readonly AgUiEvent[], occurredAt: number): EmittedEvent[] {
+  #emittedFrom(events: readonly AgUiEvent[], occurredAt: number): EmittedEvent[] {
     return events.map((event) => ({ sessionId: this.#session(''), occurredAt, event }));
   }
 
@@ -278,7 +278,7 @@ export class SimulatedLife {
     // A child died with its runner, so the next runner closes what it left open.
     if (this.kind.watch === 'child') {
       this.#process = { state: 'starting', pid: null, exitCode: null };
-      this.#tell(this.#ends());
+      this.#emit(this.#ends());
       this.#at(at + SOON_MS, (now) => {
         this.#process = { state: 'running', pid: 4_000_001, exitCode: null };
         this.#reportSoon(now);
@@ -295,12 +295,12 @@ export class SimulatedLife {
     const next = this.#restarts.exited(times === 1 ? this.#beganAt : at - CRASH_MS, at);
     this.#process = { state: next.kind === 'give-up' ? 'exited' : 'restarting', pid: null, ...exit };
     if (next.kind === 'give-up') {
-      this.#tell(this.#ended({ reason: `the agent ended ${next.exits} times`, ...exit }));
+      this.#emit(this.#ended({ reason: `the agent ended ${next.exits} times`, ...exit }));
       this.#report(at);
       this.runner = null;
       return;
     }
-    this.#tell(this.#ended({ reason, ...exit, goesOn: `It is started again in ${next.waitMs / 1_000} s.` }));
+    this.#emit(this.#ended({ reason, ...exit, goesOn: `It is started again in ${next.waitMs / 1_000} s.` }));
     this.#reportSoon(at);
     this.#at(at + next.waitMs, (then) => {
       this.#process = { state: 'running', pid: 4_000_000 + times, exitCode: null };
@@ -310,8 +310,8 @@ export class SimulatedLife {
     });
   }
 
-  #tell(told: readonly EmittedEvent[]): void {
-    for (const one of told) {
+  #emit(emitted: readonly EmittedEvent[]): void {
+    for (const one of emitted) {
       const { sessionId, event } = one;
       const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
       const open = workAfter(before, [one]);

@@ -22,7 +22,7 @@ import { type InProcessTarget, ingest, inProcessTarget } from '../ingest-target'
 import { type Death, type LifePlan, SimulatedLife, type SimulatedRunner } from './simulated-life';
 
 /** A server's death. */
-export interface ServerPlan {
+interface ServerPlan {
   /** Whole seconds after the world starts. */
   diesAtMs: number;
   /** True if a second server continues on the same database; otherwise the server restarts. */
@@ -48,7 +48,7 @@ const WATCHED_ON_MS = 3_000;
 const AT_WORK: SessionFilter = { states: ['working', 'waiting-on-background'], agentId: null, words: [] };
 
 /** A false statement of a page about a life. */
-export interface Wrong {
+interface FalseStatement {
   agentId: string;
   plan: LifePlan;
   /** Milliseconds since the death. */
@@ -80,7 +80,7 @@ interface Resident {
  * by seconds. Server timers (due work, lease renewal) run at their intervals.
  */
 export class SimulatedWorld {
-  readonly wrongs: Wrong[] = [];
+  readonly wrongs: FalseStatement[] = [];
   readonly #plan: WorldPlan;
   readonly #target: InProcessTarget;
   readonly #clock: { now: number };
@@ -283,36 +283,36 @@ export class SimulatedWorld {
       const { deadSince, plan } = life;
       if (deadSince === null || isOver) continue;
       const afterMs = now - deadSince;
-      const said = (shown.get(life.agentId) ?? []).flatMap((session) => wrongIn(session, life));
-      if (said.length > 0) resident.wrongForMs = Math.max(resident.wrongForMs, afterMs);
+      const found = (shown.get(life.agentId) ?? []).flatMap((session) => wrongIn(session, life));
+      if (found.length > 0) resident.wrongForMs = Math.max(resident.wrongForMs, afterMs);
       const mostMs = this.#mostMs(plan.death, deadSince);
       if (afterMs < mostMs) continue;
       resident.isOver = afterMs >= MOST_MS + WATCHED_ON_MS;
       // rows are checked every second, pages once
-      if (afterMs < mostMs + TICK_MS) said.push(...(await this.#opened(life)));
-      for (const what of said) this.wrongs.push({ agentId: life.agentId, plan, afterMs, what });
+      if (afterMs < mostMs + TICK_MS) found.push(...(await this.#opened(life)));
+      for (const what of found) this.wrongs.push({ agentId: life.agentId, plan, afterMs, what });
     }
   }
 
   /** Returns all false statements on the pages of a life's sessions. */
   async #opened(life: SimulatedLife): Promise<string[]> {
     const sight = unscoped(this.#target.database);
-    const said: string[] = [];
+    const found: string[] = [];
     for (const id of life.sessionIds) {
       const session = (await readSession(sight, id))?.session;
       if (session === undefined) continue;
-      said.push(...wrongIn(session, life));
+      found.push(...wrongIn(session, life));
       const running = (await readTasks(sight, id))?.tasks.filter(({ status }) => status === 'running') ?? [];
-      if (running.length > 0 && !session.away?.agentGoesOn) said.push(`${id}: task ${running[0]?.id} runs`);
+      if (running.length > 0 && !session.away?.agentGoesOn) found.push(`${id}: task ${running[0]?.id} runs`);
       const turns = (await readTranscript(sight, id, { before: null, limit: 50 }))?.turns ?? [];
       const open = turns.filter(({ state, kind }) => state === 'open' && kind !== 'none');
       // a turn's clock stops while its session is away
-      if (open.length > 0 && session.away === null) said.push(`${id}: turn ${open[0]?.id} is open`);
+      if (open.length > 0 && session.away === null) found.push(`${id}: turn ${open[0]?.id} is open`);
       if (!wentSilent(session) && session.state !== 'failed') continue;
       const { items } = await readInbox(sight, { after: null, limit: 1 }, { ...WHOLE_INBOX, sessionId: id });
-      if (items.length === 0) said.push(`${id} is ${session.state}, and not in the inbox`);
+      if (items.length === 0) found.push(`${id} is ${session.state}, and not in the inbox`);
     }
-    return said;
+    return found;
   }
 
   /** Finds live runners reported as unknown. A runner whose server died is not gone. */
@@ -331,15 +331,15 @@ export class SimulatedWorld {
 /** Returns all false statements in a list row. */
 function wrongIn(session: SessionSummary, { runner, isStartedAgain }: SimulatedLife): string[] {
   const { id, state, evidence, runningTaskCount, openTurnId, pendingRequestCount, away } = session;
-  const said: string[] = [];
+  const found: string[] = [];
   // an undelivered message goes to the next process
   const isGivenAgain = evidence.note === 'delivering' && isStartedAgain;
-  if ((state === 'working' && !isGivenAgain) || state === 'waiting-on-background') said.push(`${id} is ${state}`);
+  if ((state === 'working' && !isGivenAgain) || state === 'waiting-on-background') found.push(`${id} is ${state}`);
   // never ended: the agent continues unobserved
   const goOn = away?.agentGoesOn === true;
-  if (runningTaskCount > 0 && !goOn) said.push(`${id} has ${runningTaskCount} running tasks`);
-  if (openTurnId !== null && away === null) said.push(`${id} has an open turn`);
+  if (runningTaskCount > 0 && !goOn) found.push(`${id} has ${runningTaskCount} running tasks`);
+  if (openTurnId !== null && away === null) found.push(`${id} has an open turn`);
   // an answer is kept for the returning runner
-  if (pendingRequestCount > 0 && runner !== null && away === null) said.push(`${id} asks for something`);
-  return said;
+  if (pendingRequestCount > 0 && runner !== null && away === null) found.push(`${id} asks for something`);
+  return found;
 }

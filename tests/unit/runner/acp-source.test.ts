@@ -4,12 +4,12 @@ import type { AcpSourceOptions } from '@interlude/runner/sources/acp/acp-source'
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { custom, ID, openAcpSource, startAcpSource, texts, turnEnds } from '@/tests/support/acp-agent';
 import { MemorySourceContext } from '@/tests/support/source-contract';
-import { PlayedAcpAgent, SESSION } from '../../support/acp-agent';
+import { ScriptedAcpAgent, SESSION } from '../../support/acp-agent';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 
 describe('a source of the kind acp:', () => {
   testSourceContract(async (): Promise<SourceStage> => {
-    const agent = await PlayedAcpAgent.open();
+    const agent = await ScriptedAcpAgent.open();
     let around: MemorySourceContext | null = null;
     let opened = 0;
     const heard: string[] = [];
@@ -220,7 +220,7 @@ describe('setting up', () => {
     ['new', null],
     ['load', SESSION],
   ])('gives the agent Interlude’s tools with session/%s', async (how, nativeId) => {
-    const agent = await PlayedAcpAgent.open({ past: [] });
+    const agent = await ScriptedAcpAgent.open({ past: [] });
     const around = new MemorySourceContext();
     const server = { name: 'interlude', command: 'node', args: ['mcp'] };
     const toolServer = (sessionId: string) => ({ ...server, env: { TICKET: `of ${sessionId}` } });

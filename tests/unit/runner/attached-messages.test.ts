@@ -14,11 +14,11 @@ import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-sour
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startAgentApiSource as attachedTerminal } from '@/tests/support/agentapi-server';
 import { MemorySourceContext } from '@/tests/support/source-contract';
-import { PlayedAcpAgent, SESSION } from '../../support/acp-agent';
+import { ScriptedAcpAgent, SESSION } from '../../support/acp-agent';
 import { AgentApiEmulator } from '../../support/agentapi-server';
 import { attachedFile, bytesOf, hashOf, PNG } from '../../support/attachments';
 import { CodexAppServer } from '../../support/codex-app-server';
-import { OpencodeStandIn } from '../../support/opencode-server';
+import { FakeOpencodeServer } from '../../support/opencode-server';
 import { tempDir } from '../../support/temp-dir';
 
 /** How each kind hands its agent what a message carries. */
@@ -139,7 +139,7 @@ describe('Claude Code', () => {
 
 describe('an ACP agent', () => {
   async function live(promptCapabilities: object | undefined, past?: object[], around = new MemorySourceContext()) {
-    const agent = await PlayedAcpAgent.open({ capabilities: { promptCapabilities }, ...(past ? { past } : {}) });
+    const agent = await ScriptedAcpAgent.open({ capabilities: { promptCapabilities }, ...(past ? { past } : {}) });
     const nativeId = around.stored.size === 0 ? null : SESSION;
     const source = new AcpSource({
       ...{ context: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
@@ -326,7 +326,7 @@ describe('Codex', () => {
 
 describe('OpenCode', () => {
   async function followed(url: (own: string) => string = (own) => own) {
-    const server = new OpencodeStandIn();
+    const server = new FakeOpencodeServer();
     await server.start();
     onTestFinished(() => server.kill());
     const session = server.session();

@@ -8,15 +8,15 @@ import { kind } from '@interlude/runner/sources/opencode/kind';
 import { OpencodeSource, type OpencodeSourceOptions } from '@interlude/runner/sources/opencode/opencode-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { MemorySourceContext } from '@/tests/support/source-contract';
-import { OpencodeStandIn } from '../../support/opencode-server';
+import { FakeOpencodeServer } from '../../support/opencode-server';
 import { eventLines } from '../../support/recordings';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
 
 const poll = (look: () => unknown) => expect.poll(look, { interval: 10 });
-const of = (server: OpencodeStandIn, path: string) => server.asked.filter((one) => one.path === path);
+const of = (server: FakeOpencodeServer, path: string) => server.asked.filter((one) => one.path === path);
 
-async function stage(): Promise<SourceStage & { server: OpencodeStandIn }> {
-  const server = new OpencodeStandIn();
+async function stage(): Promise<SourceStage & { server: FakeOpencodeServer }> {
+  const server = new FakeOpencodeServer();
   await server.start();
   onTestFinished(() => server.kill());
   const session = server.session();
@@ -49,7 +49,11 @@ async function stage(): Promise<SourceStage & { server: OpencodeStandIn }> {
   };
 }
 
-function open(server: OpencodeStandIn, surroundings: MemorySourceContext, more: Partial<OpencodeSourceOptions> = {}) {
+function open(
+  server: FakeOpencodeServer,
+  surroundings: MemorySourceContext,
+  more: Partial<OpencodeSourceOptions> = {},
+) {
   let runs = 0;
   const address = { url: server.url, user: 'opencode', password: null };
   return OpencodeSource.open({
@@ -67,7 +71,7 @@ describe('a source of the kind opencode:', () => {
 
 /** A server with one session, and a source that follows it. */
 async function following(more: Partial<OpencodeSourceOptions> = {}) {
-  const server = new OpencodeStandIn();
+  const server = new FakeOpencodeServer();
   await server.start();
   onTestFinished(() => server.kill().catch(() => undefined));
   const session = server.session();
@@ -252,7 +256,7 @@ describe('a server that is killed', () => {
 
 describe('a server that does not answer', () => {
   test('at first is asked again, and followed once it does', async () => {
-    const server = new OpencodeStandIn();
+    const server = new FakeOpencodeServer();
     await server.start();
     onTestFinished(() => server.kill());
     server.isMute = true;
@@ -268,7 +272,7 @@ describe('a server that does not answer', () => {
   });
 
   test('for its stream alone, by its gateway, is not unreachable', async () => {
-    const server = new OpencodeStandIn();
+    const server = new FakeOpencodeServer();
     await server.start();
     onTestFinished(() => server.kill());
     server.streamStatus = 504;
@@ -282,7 +286,7 @@ describe('a server that does not answer', () => {
   });
 
   test('without its password is told so', async () => {
-    const server = new OpencodeStandIn();
+    const server = new FakeOpencodeServer();
     await server.start();
     onTestFinished(() => server.kill());
     server.password = 'right';

@@ -13,10 +13,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { messageTo, QUICK } from '@/tests/support/agentapi-server';
 import { AmbientServer } from '@/tests/support/agui-stage';
 import { MemorySourceContext } from '@/tests/support/source-contract';
-import { PlayedAcpAgent } from '../../support/acp-agent';
+import { ScriptedAcpAgent } from '../../support/acp-agent';
 import { AgentApiEmulator } from '../../support/agentapi-server';
 import { CodexAppServer } from '../../support/codex-app-server';
-import { OpencodeStandIn } from '../../support/opencode-server';
+import { FakeOpencodeServer } from '../../support/opencode-server';
 
 /** An agent that does not answer yet. */
 interface Stage {
@@ -38,7 +38,7 @@ const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 async function acp(): Promise<Stage> {
   let isThere = false;
   const past: object[] = [];
-  const agent = await PlayedAcpAgent.open({ past, answer: () => (isThere ? undefined : null) });
+  const agent = await ScriptedAcpAgent.open({ past, answer: () => (isThere ? undefined : null) });
   return {
     async open(surroundings) {
       for (const text of agent.prompts) {
@@ -81,7 +81,7 @@ async function codex(): Promise<Stage> {
 }
 
 async function opencode(): Promise<Stage> {
-  const server = new OpencodeStandIn();
+  const server = new FakeOpencodeServer();
   await server.start();
   await server.kill();
   const address = { url: server.url, user: 'opencode', password: null };

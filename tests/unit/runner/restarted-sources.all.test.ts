@@ -4,7 +4,7 @@ import { spawnAppServer } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { expect, onTestFinished, test } from 'vitest';
 import { MemorySourceContext } from '@/tests/support/source-contract';
-import { PlayedAcpAgent } from '../../support/acp-agent';
+import { ScriptedAcpAgent } from '../../support/acp-agent';
 import { CodexAppServer } from '../../support/codex-app-server';
 
 function keepingReasons() {
@@ -30,7 +30,7 @@ test('CodexSource gives up a child that answers nothing, after five starts', asy
 });
 
 test('AcpSource gives up an agent that dies five times within a minute, and ends its session', async () => {
-  const agent = await PlayedAcpAgent.open({ answer: () => null });
+  const agent = await ScriptedAcpAgent.open({ answer: () => null });
   const { around, reasons } = keepingReasons();
   const source = new AcpSource({
     context: around,

@@ -8,7 +8,7 @@ import { readOn } from '@interlude/runner/sources/hooks/transcript-files';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readTerminalRecording, type TerminalStep, writeLine } from '@/tests/support/recordings';
-import { PlayedTerminal } from '../../support/played-terminal';
+import { ScriptedTerminal } from '../../support/scripted-terminal';
 import { tempDir } from '../../support/temp-dir';
 
 let home: string;
@@ -217,7 +217,7 @@ describe('what no line says', () => {
   });
 
   test('a command that nothing follows is told, and its turn is over', async () => {
-    const terminal = await PlayedTerminal.begin();
+    const terminal = await ScriptedTerminal.begin();
     terminal.line('user', { role: 'user', content: '<command-name>/clear</command-name>' });
     await terminal.pass(100);
     expect(terminal.told).toEqual([]);
@@ -1025,7 +1025,7 @@ test.each(['', 'null', '[]', '{"file":1}', '{"file":"f","main":{"ino":"x"},"asks
 );
 
 test('which Claude Code a terminal runs is known from its transcript, the newest line that says it', async () => {
-  const terminal = await PlayedTerminal.begin();
+  const terminal = await ScriptedTerminal.begin();
   expect(terminal.mirror.provider).toBeNull();
   terminal.line('user', { role: 'user', content: 'Go' }, { version: '2.1.328', origin: { kind: 'human' } });
   terminal.line('assistant', { role: 'assistant', content: [] }, { version: '2.1.329' });

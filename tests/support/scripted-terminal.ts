@@ -6,7 +6,7 @@ import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import { tempDir } from './temp-dir';
 
 /** A scripted terminal session with its clock and mirror. Lines have the time `now` unless given. */
-export class PlayedTerminal {
+export class ScriptedTerminal {
   now = Date.parse('2026-11-20T12:00:00Z');
   mirror: SessionMirror;
   readonly events: AgUiEvent[] = [];
@@ -25,8 +25,8 @@ export class PlayedTerminal {
     this.mirror = this.#follow();
   }
 
-  static async begin(): Promise<PlayedTerminal> {
-    return new PlayedTerminal(join(await tempDir(), 's.jsonl'));
+  static async begin(): Promise<ScriptedTerminal> {
+    return new ScriptedTerminal(join(await tempDir(), 's.jsonl'));
   }
 
   /** Kills the companion and starts a new one. */
