@@ -3,7 +3,7 @@ import type { Position } from '@interlude/protocol/position';
 import { defaultUrl, fileUrl, openFile, pathOf, readMigration } from '#open-file';
 import { Damage, guardedReader } from './damage';
 import { databaseErrorCode, firstLine, openError } from './database-error';
-import type { Lease } from './lease';
+import type { DatabaseOptions, Driver } from './driver';
 import { migrate, type SchemaState, schemaState } from './migrate';
 import { openServer } from './open-server';
 import { pruneCommits } from './optimistic-transaction';
@@ -11,47 +11,23 @@ import { type Reader, ReadQueue } from './reader';
 import { WriteQueue } from './write-queue';
 import type { Writes } from './writes';
 
-export interface Database {
-  reader: Reader;
-  /** For small, urgent reads. On a local file they run on the event loop. */
-  tail: Reader;
+export interface Database extends Pick<Driver, 'reader' | 'tail' | 'follow' | 'lease'> {
   /** Queues reads of many rows. */
   reads: ReadQueue;
   /** The only way to write. */
   writes: Writes;
   damage: Damage;
-  /** Calls back after each commit of this process that moved the counter. @returns how to stop that */
+  /** Calls back after each commit of this process that moved the counter. @returns stops the calls */
   onCommit(listener: (position: Position) => void): () => void;
-  /**
-   * Calls back after commits of other processes, sometimes without any: soon on a server, every `pollMs` on a file. On a
-   * server it also calls back once at the start. All followers share one request.
-   *
-   * @returns how to stop that
-   */
-  follow(onMove: () => void, pollMs: number): () => void;
-  /** Each call returns a new lease. */
-  lease(work: string): Lease;
   /** Removes bookkeeping of old commits. */
   tidy(): Promise<void>;
   /**
    * Tries to write, without changing a row.
-   * @returns what is wrong, as the end of a sentence about the database; null if nothing is
+   * @returns the failure, as the end of a sentence about the database; null for none
    */
   trouble(): Promise<string | null>;
   /** Finishes waiting writes, moves them from the write-ahead log into the file, and closes it. */
   close(): Promise<void>;
-}
-
-export interface DatabaseOptions {
-  /** `file:///…`, or `libsql://…` or `https://…` for a libSQL server. */
-  url: string;
-  authToken?: string;
-  /** Migrates the schema first. By default true for a file, false for a server. */
-  migrates?: boolean;
-  /** This process has already checked the schema. */
-  isKnown?: boolean;
-  /** Serves a single request, which must not wait for other requests' writes. */
-  isAlone?: boolean;
 }
 
 /**
@@ -89,7 +65,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         damage.close();
         // Leaves a damaged or replaced file alone.
         if (damage.code === null && (await file?.changed()) === null) await checkpoint();
-        // On close, SQLite would copy the rest of a truncated log into the file, which is worse than losing it.
+        // On close, SQLite would copy a truncated log into the file, which is worse than losing it.
         if (file?.isPartGone !== true) close();
       },
     };
@@ -161,7 +137,7 @@ async function requireSchema(reader: Reader, name: string): Promise<void> {
 }
 
 /**
- * What a server may rely on, chosen once at the start.
+ * The lifetime of the process, chosen once at the start.
  *
  * `shared`: the process lives until it is stopped. Requests share connections, and timers do background work.
  * `perRequest`: the process may freeze after any response and never wake up. Each request has its own connection, does the
@@ -171,14 +147,14 @@ export type ContextKind = 'shared' | 'perRequest';
 
 const KINDS: Record<string, ContextKind> = { shared: 'shared', 'per-request': 'perRequest' };
 
-/** The kind that the environment names, else that of the platform. */
+/** Reads INTERLUDE_CONTEXT; by default, the platform decides. */
 export function contextKind(env: Record<string, string | undefined>): ContextKind {
   const named = env.INTERLUDE_CONTEXT;
   if (named) return KINDS[named] ?? 'shared';
   return env.VERCEL === '1' ? 'perRequest' : 'shared';
 }
 
-/** @throws AppError `unavailable` for an unknown kind, or a file that would not survive a request */
+/** @throws AppError `unavailable` for an unknown kind, or a database file on a host that keeps none between requests */
 export function checkContext(env: Record<string, string | undefined>, kind: ContextKind): void {
   const named = env.INTERLUDE_CONTEXT;
   if (named && KINDS[named] === undefined) {

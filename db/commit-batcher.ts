@@ -16,9 +16,9 @@ export interface BatcherLimits {
   /** Most bytes and statements of a request. A larger transaction is sent alone. */
   maxBytes: number;
   maxStatements: number;
-  /** How long a request waits for the response to the one before. */
+  /** Milliseconds a request waits for the response to the previous one. */
   lateMs: number;
-  /** How long to retry while others hold the lock. */
+  /** Milliseconds to retry while another transaction holds the lock. */
   busyMs: number;
 }
 
@@ -29,15 +29,15 @@ const MAX_PAUSE_MS = 100;
 
 interface Waiting {
   transaction: WholeTransaction;
-  /** When to give up on the lock. */
+  /** Deadline for getting the lock. */
   until: number;
   settle(outcome: TransactionOutcome): void;
 }
 
 /**
  * Sends the transactions of this process to a libSQL server. The server has one write lock and is far away, so transactions
- * that become ready while a request is in flight wait, and share the next request. On their own they would meet at the
- * lock, and each refusal costs a round trip.
+ * that become ready while a request is in flight wait, and share the next request. Sent separately, they would compete
+ * for the lock, and each refusal costs a round trip.
  *
  * Ordering: transactions are sent in the order they became ready, and are committed in that order.
  * Failure: each transaction has its own outcome. If a request fails, the outcome of its transactions is unknown. A late
@@ -51,7 +51,7 @@ export class CommitBatcher {
   #inFlight = 0;
   #isScheduled = false;
   #pauseMs = 0;
-  /** Number of transactions to send alone: they may come from a failed request, with one of them at fault. */
+  /** Transactions to send alone after a failed request: any one may be the cause. */
   #alone = 0;
 
   constructor(requests: Pick<TransactionRequests, 'send'>, limits: Partial<BatcherLimits> = {}) {
@@ -180,7 +180,7 @@ export function wholeTransaction(statements: readonly InStatement[], end: WholeT
 
 /**
  * Sends requests with one or several whole transactions, for which libSQL's client has no call. A transaction ends within
- * its request, so others wait no longer than the server works on it.
+ * its request, so others wait only while the server processes it.
  *
  * Ordering: the transactions of a request run in order, and each sees the commits before it. Others may run in between.
  * Failure: a refused transaction does not affect the others of its request.
@@ -247,7 +247,7 @@ async function addTo(batch: Batch, { statements, end }: WholeTransaction, texts:
     commits.push(last.run('COMMIT'));
     undo.condition(BatchCond.not(BatchCond.ok(last)));
   }
-  // Fails if nothing has begun.
+  // Fails if the transaction did not begin.
   undo.run('ROLLBACK').catch(() => {});
   const [begun, ...steps] = await Promise.allSettled([begin, ...answers, ...commits]);
   const hasBegun = begun.status === 'fulfilled';
@@ -265,7 +265,7 @@ async function addTo(batch: Batch, { statements, end }: WholeTransaction, texts:
 /** The size of the client's own cache. */
 const MAX_TEXTS = 30;
 
-/** Sends SQL that occurs repeatedly only once. */
+/** Sends repeated SQL only once. */
 function storedTexts(stream: HttpStream, transactions: readonly WholeTransaction[]): Texts {
   const counts = new Map<string, number>();
   for (const { statements } of transactions)

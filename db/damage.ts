@@ -8,11 +8,11 @@ import { pauseUnref } from './yield-to-loop';
 const PAUSES_MS = [0, 1_000, 5_000, 30_000];
 
 /**
- * Remembers that the database is damaged. A damaged file proves nothing by later answers, so the mark stays until the file
- * is opened again.
+ * Remembers that the database is damaged. Later successful reads don't prove a damaged file sound, so the mark stays until
+ * the file is opened again.
  *
- * SQLite has the same code for a corrupt page and for a failed read (EIO). If it may have been the disk, the whole file is
- * checked, and trusted again if it is intact. Nothing is stored until then.
+ * SQLite has the same code for a corrupt page and for a failed read (EIO). If the disk is the possible cause, this class
+ * checks the whole file, and trusts it again if it is intact. Until then, the database refuses writes.
  */
 export class Damage {
   readonly #name: string;
@@ -89,7 +89,7 @@ export class Damage {
 
   #condemn(): void {
     this.#log(
-      `is damaged (${this.#code}): nothing more is stored. Stop Interlude, move the file away together with the -wal and -shm files beside it, and put a copy in its place`,
+      `is damaged (${this.#code}): nothing more is stored. Stop Interlude, move the file away together with the -wal and -shm files beside it, and restore a backup`,
     );
   }
 
@@ -109,7 +109,7 @@ const DEAD_SOCKET = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UNREACHABLE|HRANA_CLOSED_
 
 /**
  * Reports database failures as `unavailable`, and retries once after a dead socket. For reads only: a write that failed
- * this way may have happened.
+ * this way may be committed.
  */
 export function guardedReader(reader: Reader, damage: Damage): Reader {
   const guard = async <Result>(read: () => Promise<Result>): Promise<Result> => {

@@ -3,13 +3,13 @@ import { LibsqlError } from '@libsql/client';
 import { RetryTransaction } from './writes';
 
 /**
- * Classifies database failures. Only this file tells them apart.
+ * Classifies database failures. Only this file distinguishes them.
  *
  * `soon`: the database is at fault, not the request (locked, full, unreachable, restarted): 503, and the same request
  * succeeds later. `refused`: the database will never accept this statement, so its cause must be set aside. `damaged`: the
  * file can't be trusted any more.
  */
-export type DatabaseFault = 'soon' | 'refused' | 'damaged';
+type DatabaseFault = 'soon' | 'refused' | 'damaged';
 
 /**
  * The libSQL code (`SQLITE_BUSY`, `HRANA_WEBSOCKET_ERROR`, …) behind an error, however deep in `cause`. An unreachable
@@ -82,8 +82,7 @@ export function databaseFailure(error: unknown): unknown {
 }
 
 export function damaged(cause?: unknown): AppError {
-  const message =
-    'The database is damaged, and nothing more is stored in it. Stop Interlude, move it away together with the -wal and -shm files beside it, and put a copy in its place or begin anew.';
+  const message = `The database is damaged, and nothing more is stored in it. ${RESTORE}`;
   return new AppError('unavailable', message, { cause, headers: { 'retry-after': '10' } });
 }
 
@@ -101,12 +100,12 @@ function messageOf(code: string): string {
 }
 
 /**
- * The error for people who start a server: one line with the place of the database and the next step.
+ * Returns a one-line error for the person who starts a server: location of the database and next step.
  *
  * @param name path of a file, host of a server
  */
 export function openError(error: unknown, name: string): AppError {
-  // Errors for API clients don't name the place.
+  // Errors for API clients don't name the location.
   const code = databaseErrorCode(error) ?? (error instanceof Error && 'code' in error ? String(error.code) : '');
   const known = OPEN_ERRORS[code];
   if (known === undefined && error instanceof AppError) return error;
@@ -114,7 +113,7 @@ export function openError(error: unknown, name: string): AppError {
   return new AppError('unavailable', message, { cause: error, headers: { 'retry-after': '5' } });
 }
 
-/** Of a path in this machine's notation. */
+/** Folder of a path in this machine's notation. */
 function folderOf(path: string): string {
   return path.replace(/[/\\][^/\\]*$/, '') || '/';
 }
@@ -125,7 +124,7 @@ export function firstLine(error: unknown): string {
 
 /** The files beside a database belong to it alone and would corrupt another. */
 const RESTORE =
-  'Stop Interlude, move it away together with the -wal and -shm files beside it, and put a copy in its place or begin anew.';
+  'Stop Interlude, move it away together with the -wal and -shm files beside it, and restore a backup or start with an empty database.';
 
 const OPEN_ERRORS: Record<string, (name: string) => string> = {
   SQLITE_NOTADB: (name) =>
@@ -160,7 +159,7 @@ const OPEN_ERRORS: Record<string, (name: string) => string> = {
 const ROOM = 'Free some space there, or set INTERLUDE_DATA_DIR to a folder on another disk; then start again.';
 
 function readOnly(name: string): string {
-  return `The database ${name} can't be written here. Set INTERLUDE_DATA_DIR to a folder that can, or INTERLUDE_DATABASE_URL to a libSQL server.`;
+  return `The database ${name} can't be written here. Set INTERLUDE_DATA_DIR to a writable folder, or INTERLUDE_DATABASE_URL to a libSQL server.`;
 }
 
 function diskFull(name: string): string {
@@ -172,7 +171,7 @@ function failing(name: string): string {
 }
 
 function tooManyFiles(name: string): string {
-  return `The database ${name} can't be opened: too many files are open. Raise the limit ("ulimit -n") or end other programs, then start again.`;
+  return `The database ${name} can't be opened: too many files are open. Raise the limit ("ulimit -n") or stop other programs, then start again.`;
 }
 
 /**

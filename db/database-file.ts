@@ -8,7 +8,7 @@ import { LibsqlError } from '@libsql/client';
 
 /**
  * Watches the file that was opened as the database. SQLite continues to write to a deleted or replaced file, and past the
- * end of a truncated log, and all of that is lost when the process ends. Only checking the path reveals it.
+ * end of a truncated log. These writes are lost when the process ends. Only a check of the path reveals that.
  */
 export class DatabaseFile {
   readonly #path: string;
@@ -26,7 +26,7 @@ export class DatabaseFile {
   #isEmptied = false;
 
   /**
-   * @param hasLogFrames whether SQLite believes the log has content; called only while the log is empty
+   * @param hasLogFrames returns true if SQLite believes that the log has content; called only while the log is empty
    * @param onTruncated called once
    * @param name path at which the next start looks for the database, which may be a link
    */
@@ -38,7 +38,7 @@ export class DatabaseFile {
     this.#onTruncated = onTruncated;
   }
 
-  /** @returns what is wrong, as the end of a sentence about the database; null if nothing is */
+  /** @returns the problem, as the end of a sentence about the database; null for none */
   async trouble(): Promise<string | null> {
     const changed = await this.changed();
     if (changed !== null) return changed;
@@ -98,18 +98,18 @@ export class DatabaseFile {
       : null;
   }
 
-  /** Call after each commit: what it added to the log must still be there at the next check. Never throws. */
+  /** Call after each commit: the next check expects its additions in the log. Never throws. */
   committed(): void {
     try {
       const now = logState(this.#log);
       if (LOG_HEADER.test(now.header)) this.#lastLog = now;
     } catch {
-      // The commit stands even if the file can't be checked. The next check reports it.
+      // The commit is valid even if the file can't be checked. The next check reports it.
     }
   }
 
   /**
-   * Tells truncation from SQLite's own changes: SQLite restarts a log with a new header, shortens a long one only after
+   * Distinguishes truncation from SQLite's own changes: SQLite restarts a log with a new header, shortens a long one only after
    * that, and empties one whose content it no longer needs. A log without a header, as after a power loss, does not count.
    */
   async #findsTruncatedLog(): Promise<boolean> {
@@ -117,7 +117,7 @@ export class DatabaseFile {
     const now = logState(this.#log);
     if (now.bytes === 0) {
       if (!this.#known.has(this.#log) || !(await this.#hasLogFrames())) return false;
-      // Something may have been written since the check.
+      // The log can grow during the check.
       return logState(this.#log).bytes === 0;
     }
     if (!LOG_HEADER.test(now.header)) return last.header !== '';
@@ -126,7 +126,7 @@ export class DatabaseFile {
   }
 }
 
-/** SQLite shortens a longer log to this size: a few of the largest transactions, so that it seldom happens. */
+/** SQLite shortens a longer log to this size: a few of the largest transactions, so it seldom happens. */
 export const MAX_IDLE_LOG_BYTES = 32 * 1024 * 1024;
 
 interface LogState {
@@ -182,7 +182,7 @@ interface Note {
   database: Identity;
   /** Null if there was none. */
   log: Identity | null;
-  /** Another program truncated the log: the rest is older than what the database has taken from it. */
+  /** Another program truncated the log: the rest is older than the commits that the database has. */
   isLogCut: boolean;
 }
 
@@ -194,7 +194,7 @@ interface Identity {
   bornAt: string;
 }
 
-/** Sets aside a log that does not belong to the database, and logs that. Call before opening. */
+/** Sets aside a log that does not belong to the database, and reports that. Call before opening. */
 export async function setAsideForeignLog(path: string): Promise<void> {
   // In this order: a log has no content before the database has its first page.
   const log = await statIfPresent(`${path}-wal`);

@@ -1,13 +1,26 @@
-import type { Database } from './client';
 import type { Damage } from './damage';
 import type { DatabaseFile } from './database-file';
+import type { Lease } from './lease';
 import type { Reader } from './reader';
 import type { TransactionSource } from './write-queue';
 import type { Writes } from './writes';
 
-/** A database of either kind, as opened. */
+export interface DatabaseOptions {
+  /** `file:///…`, or `libsql://…` or `https://…` for a libSQL server. */
+  url: string;
+  authToken?: string;
+  /** Migrates the schema first. By default true for a file, false for a server. */
+  migrates?: boolean;
+  /** This process has already checked the schema. */
+  isKnown?: boolean;
+  /** Serves a single request, which must not wait for other requests' writes. */
+  isAlone?: boolean;
+}
+
+/** An opened file or server. */
 export interface Driver {
   reader: Reader;
+  /** For small, urgent reads. On a local file they run on the event loop. */
   tail: Reader;
   /** For migrations. */
   transactions: TransactionSource;
@@ -16,9 +29,16 @@ export interface Driver {
   file: DatabaseFile | null;
   /** Path of the file; null for a server. */
   path: string | null;
-  follow: Database['follow'];
-  lease: Database['lease'];
-  /** From here on, the file must stay in place. */
+  /**
+   * Calls back after commits of other processes: at once on a server, every `pollMs` on a file. Some calls report nothing
+   * new, such as one at the start on a server. All followers of a server share one request.
+   *
+   * @returns stops the calls
+   */
+  follow(onMove: () => void, pollMs: number): () => void;
+  /** Each call returns a new lease. */
+  lease(work: string): Lease;
+  /** Notes the file, which must stay in place from then on. */
   settle(): Promise<void>;
   /** Copies the log into the file. Never rejects. */
   checkpoint(): Promise<void>;

@@ -11,7 +11,7 @@ import { pauseUnref } from './yield-to-loop';
  *
  * @see https://github.com/tursodatabase/libsql/blob/main/docs/HTTP_V2_SPEC.md and sqld's `GET /beta/listen`
  */
-export interface FollowedServer {
+interface FollowedServer {
   /** URL of the feed. */
   listenUrl: string;
   authToken: string | undefined;
@@ -26,7 +26,7 @@ const OPEN_AGAIN_MS = 1_000;
 /** Silent moves after which the feed counts as dead. Polling may see a few moves first. */
 const DEAD_AT = 3;
 
-/** @returns how to stop following */
+/** @returns stops following */
 export function followCounter(
   { listenUrl, authToken, counter }: FollowedServer,
   onMove: () => void,
@@ -91,13 +91,13 @@ export function followCounter(
  *
  * Ordering: a new listener is called once for earlier commits, even if the others have been called for them.
  *
- * @param start starts a follower that calls back soon. @returns how to stop it
+ * @param start starts a follower that calls back soon. @returns stops it
  */
 export function shareFollower(start: (onMove: () => void) => () => void): (onMove: () => void) => () => void {
   const listeners = new Set<() => void>();
   let stop: (() => void) | null = null;
   return (onMove) => {
-    // A new function per listener, so that the same callback can be registered twice.
+    // A new function per listener, so the same callback can be registered twice.
     const notify = () => {
       try {
         onMove();

@@ -16,7 +16,7 @@ const SMALL_ROW_BYTES = 2048;
 
 /**
  * Repeats a statement that reads rows from `json_each(?1)`, for as many chunks as fit into one argument of a libSQL server.
- * A row too large for a chunk becomes a chunk of its own. Chunks are built lazily, so that `runStatements` can yield to the
+ * A row too large for a chunk becomes a chunk of its own. Chunks are built lazily, so `runStatements` can yield to the
  * event loop in between.
  *
  * Failure: no half of a surrogate pair gets into the JSON. Extracted again it would be invalid UTF-8, at which libSQL ends
@@ -63,9 +63,9 @@ export async function runStatements(
     size += sizeOf(statement);
     if (size < CHUNK_BYTES && group.length < MAX_BATCH_STATEMENTS && !yielder.isDue) continue;
     // Building a chunk from a record as large as a request takes as long as running it.
-    if (size >= CHUNK_BYTES) await yielder.rest();
+    if (size >= CHUNK_BYTES) await yielder.yieldIfDue();
     for (const result of await transaction.batch(group)) results.push(result);
-    await yielder.turn();
+    await yielder.yieldNow();
     [group, size] = [[], 0];
   }
   if (group.length > 0) results.push(...(await transaction.batch(group)));

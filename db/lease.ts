@@ -4,7 +4,7 @@ import { databaseErrorCode } from './database-error';
 import type { BatchServer } from './optimistic-transaction';
 
 /**
- * Decides which of several instances on a libSQL server does a piece of work: the one that holds the lease and renews it.
+ * Assigns periodic work to one of several instances on a libSQL server: the one that holds the lease and renews it.
  *
  * Ordering: none. The work's writes are guarded like all others; a lease only avoids doing it twice at once.
  * Failure: when a holder dies or freezes, another takes over at the end of its term. The server's clock counts terms, so
@@ -21,21 +21,21 @@ const TAKE = `INSERT INTO leases (work, holder, until) VALUES (?1, ?2, ${NOW} + 
   WHERE holder = excluded.holder OR until <= ${NOW} RETURNING holder`;
 
 /** A released lease has no holder, and `until` is when its last run started. */
-const NOBODY = '';
-const LET_GO = `UPDATE leases SET holder = '${NOBODY}', until = ${NOW} - ?3 WHERE work = ?1 AND holder = ?2`;
-const DONE = `SELECT ${NOW} - until AS begun_ms FROM leases WHERE work = ? AND holder = '${NOBODY}'`;
+const UNHELD = '';
+const RELEASE = `UPDATE leases SET holder = '${UNHELD}', until = ${NOW} - ?3 WHERE work = ?1 AND holder = ?2`;
+const DONE = `SELECT ${NOW} - until AS started_ms FROM leases WHERE work = ? AND holder = '${UNHELD}'`;
 
 export interface Lease {
-  /** Takes the lease if it is free, or renews it. @returns whether this instance holds it */
+  /** Takes the lease if it is free, or renews it. @returns true if this instance holds it */
   isHeld(): Promise<boolean>;
-  /** Releases the lease after the work, so that others need not wait for the end of the term. */
-  letGo(tookMs: number): Promise<void>;
+  /** Releases the lease after the work, so others need not wait for the end of the term. */
+  release(tookMs: number): Promise<void>;
   /** Milliseconds since the last completed run started; null if one is in progress or none has completed. */
   doneSinceMs(): Promise<number | null>;
 }
 
 /** Every process on the same file does the work it finds. */
-export const NO_LEASE: Lease = { isHeld: async () => true, letGo: async () => {}, doneSinceMs: async () => null };
+export const NO_LEASE: Lease = { isHeld: async () => true, release: async () => {}, doneSinceMs: async () => null };
 
 export class ServerLease implements Lease {
   readonly #server: Pick<BatchServer, 'batch'>;
@@ -57,14 +57,14 @@ export class ServerLease implements Lease {
     }
   }
 
-  async letGo(tookMs: number): Promise<void> {
-    await this.#server.batch([{ sql: LET_GO, args: [this.#work, this.#holder, Math.ceil(tookMs)] }], 'write');
+  async release(tookMs: number): Promise<void> {
+    await this.#server.batch([{ sql: RELEASE, args: [this.#work, this.#holder, Math.ceil(tookMs)] }], 'write');
   }
 
   async doneSinceMs(): Promise<number | null> {
     const [found] = await this.#server.batch([{ sql: DONE, args: [this.#work] }], 'read');
     const row = found?.rows[0];
-    return row === undefined ? null : Number(row.begun_ms);
+    return row === undefined ? null : Number(row.started_ms);
   }
 
   async #takeOrRenew(): Promise<boolean> {
@@ -104,7 +104,7 @@ export class LeasedWork {
   /**
    * Starts the work in the background, unless the last run of that kind is still going.
    *
-   * @param isDue whether there is anything to do
+   * @param isDue returns true if there is anything to do
    */
   begin(kind: string, work: () => Promise<void>, isDue: () => Promise<boolean> = async () => true): void {
     if (this.#busy.has(kind) || this.#isClosed) return;

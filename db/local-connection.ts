@@ -5,7 +5,7 @@ import type { ResultRows } from './reader';
 import { Yielder } from './yield-to-loop';
 
 /**
- * Where SQLite runs. On the `loop` a small statement takes microseconds, but a large one blocks everything. On a libSQL
+ * The place where SQLite runs. On the `loop` a small statement takes microseconds, but a large one blocks everything. On a libSQL
  * `thread` a statement runs up to its first row, which for a write, sort or aggregate is all of the work. Further rows are
  * read on the loop, a hundred at a time, yielding in between. The round trip to a thread takes as long as several small
  * statements, and on a busy loop the result waits for its turn.
@@ -135,7 +135,7 @@ async function drain(steps: Iterable<Row>): Promise<Row[]> {
   return rows;
 }
 
-/** Integers arrive as bigints. Only a few need to stay that way. */
+/** Converts integers, which arrive as bigints, to numbers. */
 function checkIntegers(row: Row): void {
   for (const name in row) {
     const value = row[name];

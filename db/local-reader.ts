@@ -10,7 +10,7 @@ const MAX_CONNECTIONS = 8;
  * Reads from a database file, over connections that are opened on first use. A batch runs in a transaction, yielding to the
  * event loop between its statements.
  *
- * Ordering: readers get connections in the order they asked.
+ * Ordering: readers get connections in the order of their requests.
  * Failure: a connection with a failed read is closed, and the next read opens another.
  */
 export class LocalReader implements Reader {
@@ -60,8 +60,8 @@ export class LocalReader implements Reader {
     const yielder = new Yielder();
     const execute: Snapshot['execute'] = async (statement) => {
       const answer = await connection.execute(statement, this.#place);
-      // A thread's result arrives in a turn of its own.
-      if (this.#place === 'loop') await yielder.rest();
+      // A thread's result arrives in a new turn of the event loop.
+      if (this.#place === 'loop') await yielder.yieldIfDue();
       return answer;
     };
     return {

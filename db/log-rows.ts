@@ -20,9 +20,9 @@ export function logLineFromRow(row: Row): LogLine {
 }
 
 /**
- * A chunk indexes a range of an agent's lines: it shows whether a line in the range may match, never that one does.
+ * A chunk indexes a range of an agent's lines: it shows if a line in the range may match, but proves no match.
  *
- * Ordering: a chunk's id combines the agent's number with that of its first line, so that an agent's chunks are adjacent
+ * Ordering: a chunk's id combines the agent's number with that of its first line, so an agent's chunks are adjacent
  * and in line order.
  */
 export const LOG_CHUNK = shapeOf(logChunks, 'id', 'firstPosition', 'lastPosition');

@@ -3,7 +3,7 @@ import type { Reader } from './reader';
 import type { Writes } from './writes';
 
 /**
- * Migrates a database to this version's schema. Uses drizzle-kit's table, so that its tools keep working.
+ * Migrates a database to this version's schema. Uses drizzle-kit's table, so its tools keep working.
  *
  * Ordering: migrations run in the journal's order, each with its ledger row, all in one transaction.
  * Failure: of two processes that start at once, the second waits for the first's transaction and finds nothing to do.
@@ -14,7 +14,7 @@ const CREATE_LEDGER =
 const NEWEST = 'SELECT max(created_at) AS newest FROM __drizzle_migrations';
 
 /**
- * `ahead`: a newer version migrated the database and allows this one to use it, so that instances can be replaced one by
+ * `ahead`: a newer version migrated the database and allows this one to use it, so instances can be replaced one by
  * one. `newer`: a newer version does not allow it. `foreign`: older than the first of these migrations. `unfinished`: a
  * copy into the database was not completed.
  */

@@ -37,7 +37,7 @@ export async function openFile(name: string): Promise<Driver> {
   };
   const reader = new LocalReader(open, 'thread');
   const tail = new LocalReader(open, 'loop');
-  // Used by the queue alone, so that its settings hold for every write.
+  // Used by the queue alone, so its settings hold for every write.
   let connection = open();
   const close = () => {
     for (const each of [connection, reader, tail]) each.close();
@@ -133,7 +133,7 @@ async function setUp(connection: LocalConnection): Promise<void> {
   await connection.run('PRAGMA journal_mode = WAL', 'thread');
 }
 
-/** Copies the log into the file, as far as no reader prevents it. */
+/** Copies the log into the file, as far as readers allow. */
 const CHECKPOINT = 'PRAGMA wal_checkpoint(PASSIVE)';
 
 /** Time that the statements of a transaction may take on the event loop. The rest run on a thread. */
@@ -164,10 +164,10 @@ export function localWriter(
       const execute: WriteTransaction['execute'] = async (statement) => {
         const startedAt = performance.now();
         const result = await connection.execute(statement, isSavepoint(statement) ? 'loop' : place);
-        // A thread's result arrives in a turn of its own.
+        // A thread's result arrives in a new turn of the event loop.
         if (place === 'loop') {
           onLoopMs += performance.now() - startedAt;
-          await yielder.rest();
+          await yielder.yieldIfDue();
         }
         if (onLoopMs >= MAX_LOOP_MS) place = 'thread';
         return result;
@@ -188,7 +188,7 @@ export function localWriter(
   };
 }
 
-/** Takes microseconds, whatever lies between. */
+/** These take microseconds, however much they cover. */
 function isSavepoint(statement: InStatement): boolean {
   return typeof statement === 'string' && /^(SAVEPOINT|RELEASE) /.test(statement);
 }

@@ -1,8 +1,7 @@
 import { type Client, createClient } from '@libsql/client';
-import type { DatabaseOptions } from './client';
 import { CommitBatcher, TransactionRequests } from './commit-batcher';
 import { retryWhileBusy } from './database-error';
-import type { Driver } from './driver';
+import type { DatabaseOptions, Driver } from './driver';
 import { followCounter, listenUrlOf, shareFollower } from './follow-counter';
 import { ServerLease } from './lease';
 import { NEWEST_MIGRATION } from './migrate';

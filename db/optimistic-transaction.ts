@@ -36,10 +36,10 @@ export class Conflict extends RetryTransaction {}
  *                              committed at 42, or Conflict and the job runs again
  * ```
  *
- * Ordering: the moment is that of the first read. What lies under the touched keys is unchanged since then, or the commit
- * fails.
- * Failure: nothing is written before `commit`, whatever happens to this process. A refused statement is found when the
- * batch is sent, or when the job reads what an earlier statement has changed.
+ * Ordering: the transaction's moment is its first read. Rows under the touched keys are unchanged since then, or the
+ * commit fails.
+ * Failure: nothing is written before `commit`, even if this process ends. The server refuses a statement when the
+ * batch is sent, or when the job reads a table that an earlier statement changed.
  */
 export class OptimisticTransaction implements WriteTransaction {
   readonly #server: BatchServer;
@@ -151,7 +151,7 @@ export class OptimisticTransaction implements WriteTransaction {
   }
 
   /**
-   * Sends the batch again if the connection breaks. Its mark shows whether it was committed. The mark is queried like a
+   * Sends the batch again if the connection breaks. Its mark shows if it was committed. The mark is queried like a
    * write, since replicas that answer reads may lag behind.
    */
   async #send(statements: InStatement[]): Promise<ResultRows[]> {
@@ -252,7 +252,7 @@ export class OptimisticTransaction implements WriteTransaction {
       this.#savepoints.length = found + 1;
       return;
     }
-    // A job releases a savepoint to learn whether its statements are accepted.
+    // A job releases a savepoint to find out if the server accepts its statements.
     if (this.#writes.length > mark.at) await this.#trial([]);
     this.#savepoints.length = found;
   }
@@ -266,7 +266,7 @@ const MARK_MS = 5 * 60_000;
 const SAVEPOINT = /^\s*(SAVEPOINT|RELEASE|ROLLBACK TO)\s+(\w+)\s*;?\s*$/i;
 const COUNTER = /\bcounter\b/;
 
-/** Stands for all pruned keys. */
+/** Represents all pruned keys. */
 const FORGOTTEN_KEY = 'forgotten';
 /** Selects an unstorable row if a key was touched after a moment. */
 const TOUCHED_SINCE = `SELECT 0, NULL FROM touched WHERE position > ?2
@@ -279,7 +279,7 @@ const FORGOTTEN = `SELECT position FROM touched WHERE key = '${FORGOTTEN_KEY}'`;
 const NOTE_AT = 'INSERT INTO commits (mark, position) VALUES (?, ?)';
 export const COMMITTED = 'SELECT position FROM commits WHERE mark = ?';
 
-/** The same commit was done before. */
+/** The same batch was committed before. */
 function isRepeated(error: unknown): boolean {
   return error instanceof Error && /UNIQUE constraint failed: commits\.mark/.test(error.message);
 }
@@ -314,12 +314,12 @@ const KEPT_COMMITS = 100_000;
 const AT_ONCE = 5_000;
 
 /**
- * Prunes keys touched long ago, and old marks, which no running transaction can meet any more.
+ * Prunes old marks, and keys touched long ago, which no running transaction can conflict with.
  *
  * Failure: a process that froze within a transaction may wake up any time later. Pruned keys count as touched at the
  * newest of them, so its transaction runs again.
  *
- * @returns whether there is more to prune
+ * @returns true while there is more to prune
  */
 export async function pruneCommits(
   reader: Pick<Reader, 'execute'>,

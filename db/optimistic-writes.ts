@@ -36,8 +36,8 @@ import { pause } from './yield-to-loop';
  * batch, which changes nothing if another job touched the same keys in between. Then the job runs again.
  *
  * Ordering: jobs of this process that share a key run one after the other, in the order they arrived.
- * Failure: no lock is held between two requests, so a process that dies or freezes holds up nobody. A job with too many
- * conflicts takes the server's lock, so that it also completes.
+ * Failure: no lock is held between two requests, so a process that dies or freezes holds up no other. A job with too many
+ * conflicts takes the server's lock, so it also completes.
  */
 export interface OptimisticLimits {
   /** Most jobs that wait, and most that run at once. */
@@ -47,9 +47,9 @@ export interface OptimisticLimits {
   maxBytes: number;
   /** Conflicts after which a job takes the lock. */
   mostConflicts: number;
-  /** Jobs wait for earlier ones with the same key. Not between requests that share nothing. */
+  /** Jobs wait for earlier ones with the same key. False for a process that serves one request. */
   hasLines: boolean;
-  /** As for `OptimisticTransaction`. */
+  /** See `OptimisticTransaction`. */
   version: number | null;
 }
 
@@ -64,7 +64,7 @@ const LIMITS: OptimisticLimits = {
 
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 250;
-/** How long to wait for the server's lock. */
+/** Milliseconds to wait for the server's lock. */
 const LOCK_MS = 20_000;
 
 export class OptimisticWrites implements Writes {

@@ -2,10 +2,10 @@ import type { InStatement, InValue } from '@libsql/client';
 import { RetryTransaction } from './writes';
 
 /**
- * Positions of a transaction before its commit decides its place in the order.
+ * Stand-in positions of a transaction, until its commit decides the real ones.
  *
  * On a server each commit has a number, and its positions are `number × 100,000 + 1, 2, 3, …`. Provisional positions only
- * differ in their leading digits, which are random and greater than any commit's, so that they sort last while the
+ * differ in their leading digits, which are random and greater than any commit's, so they sort last while the
  * transaction runs. The commit's statements replace them by the real ones, in numbers, texts and JSON alike.
  *
  * ```
@@ -24,7 +24,7 @@ const REST = 10_000;
 /** Blocks of `PER_COMMIT` positions, far more than a request needs. */
 const MAX_BLOCKS = 100;
 const LENGTH = 16;
-/** Commits that may come before one with fixed positions. Random, so that of two such commits the second often fits, too. */
+/** Commits that may come before one with fixed positions. Random, so of two such commits the second often fits, too. */
 const MIN_AHEAD = 256;
 const MAX_AHEAD = 1_024;
 

@@ -3,36 +3,25 @@ import type { InboxItem } from '@interlude/protocol/inbox';
 import { agentText, sessionText } from '@interlude/protocol/list-search';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
 import type { Row } from '@libsql/client';
-import { agents, inbox, obligations, producers, sessions, tasks } from './schema';
+import {
+  AGENT_COLUMNS,
+  agents,
+  inbox,
+  OBLIGATION_COLUMNS,
+  obligations,
+  producers,
+  SESSION_COLUMNS,
+  sessions,
+  TASK_COLUMNS,
+  tasks,
+} from './schema';
 import { shapeOf } from './table-rows';
 
 /** Rows of the read models. Values that queries filter or sort by have columns; the rest is JSON in `body`. */
-export const AGENT_ROW = shapeOf(agents, 'id', 'lastSeenAt', 'body', 'updatedPosition');
-export const SESSION_ROW = shapeOf(
-  sessions,
-  'id',
-  'agentId',
-  'state',
-  'lastEventAt',
-  'stateDueAt',
-  'answerBy',
-  'insightCount',
-  'otherFailureCount',
-  'wakeRule',
-  'body',
-  'updatedPosition',
-);
-export const TASK_ROW = shapeOf(tasks, 'sessionId', 'agentId', 'position', 'status', 'startedAt', 'endedAt', 'body');
-export const OBLIGATION_ROW = shapeOf(
-  obligations,
-  'sessionId',
-  'agentId',
-  'position',
-  'state',
-  'owedSince',
-  'isOverdue',
-  'body',
-);
+export const AGENT_ROW = shapeOf(agents, ...AGENT_COLUMNS, 'body');
+export const SESSION_ROW = shapeOf(sessions, ...SESSION_COLUMNS, 'body');
+export const TASK_ROW = shapeOf(tasks, ...TASK_COLUMNS, 'body');
+export const OBLIGATION_ROW = shapeOf(obligations, ...OBLIGATION_COLUMNS, 'body');
 export const INBOX_ROW = shapeOf(
   inbox,
   'id',

@@ -2,8 +2,9 @@ import { AppError } from '@interlude/protocol/errors';
 import type { InStatement, ResultSet } from '@libsql/client';
 import { Yielder } from './yield-to-loop';
 
-/** RETURNING reports changed rows: not every database does otherwise. */
+/** Use RETURNING to count changed rows: not every database reports a count. */
 export type ResultRows = Pick<ResultSet, 'rows'>;
+
 export interface Reader {
   execute(statement: InStatement): Promise<ResultRows>;
   /** A consistent read. */
@@ -100,7 +101,7 @@ export class ReadQueue {
 
   /** Passes the place of a finished read to the next in line. */
   async #next(): Promise<void> {
-    await this.#yielder.rest();
+    await this.#yielder.yieldIfDue();
     const [first] = this.#lines;
     if (first === undefined) {
       this.#running -= 1;

@@ -21,7 +21,7 @@ import { sql } from 'drizzle-orm';
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 
 /**
- * The tables and their column types. SQL is written by hand; table-rows.ts converts rows by these columns. Whatever SQL
+ * The tables and their column types. SQL is written by hand; table-rows.ts converts rows by these columns. Each field that SQL
  * filters, joins or sorts by has its own column. JSON is never queried.
  *
  * Positions are integers here and strings on the wire. Times are epoch milliseconds.
@@ -62,7 +62,7 @@ export const leases = sqliteTable('leases', {
   until: integer('until').notNull(),
 });
 
-/** One row: which older versions may still use this database. See migrate.ts. */
+/** One row: the oldest version that may still use this database. See migrate.ts. */
 export const compatibility = sqliteTable('compatibility', {
   id: integer('id').primaryKey(),
   /** Journal time of the newest migration that the oldest such version knows. */
@@ -164,7 +164,7 @@ export const tasks = sqliteTable(
     status: text('status').$type<TaskStatus>().notNull(),
     startedAt: integer('started_at').notNull().default(0),
     endedAt: integer('ended_at'),
-    /** Why it is presumed lost; null if a loss was reported, or it is not lost. */
+    /** Reason to presume it lost; null for a reported loss, or if it is not lost. */
     presumed: text('presumed').$type<NonNullable<Task['presumed']>>(),
     /** Since when its result has waited for a turn; null if not waiting or already overdue. */
     unansweredSince: integer('unanswered_since'),
@@ -202,25 +202,25 @@ export const sessions = sqliteTable(
     lastEventAt: integer('last_event_at').notNull(),
     /** Earliest expiry of its open requests. */
     answerBy: integer('answer_by'),
-    /** Unseen failures that mark it, and how many of them are not `hook_fatal`. */
+    /** Unseen failures that mark it, and those other than `hook_fatal`. */
     insightCount: integer('insight_count').notNull().default(0),
     otherFailureCount: integer('other_failure_count').notNull().default(0),
     /** The agent's process has ended. */
     hasEnded: boolean('has_ended').notNull().default(false),
-    /** When time alone may change its state. */
+    /** Time of the next state change that needs no event. */
     stateDueAt: integer('state_due_at'),
     /** Its runner was missed, and no record of the session has arrived since. */
     isAway: boolean('is_away').notNull().default(false),
     /** Position at which the runner was missed. */
     awayPosition: integer('away_position'),
-    /** When its requests are given up unless a record arrives; null if nothing is pending. */
+    /** Time at which its requests expire unless a record arrives; null if nothing is pending. */
     givesUpAt: integer('gives_up_at'),
-    /** When its runner last reported it, and the position before that report. */
+    /** Time of its runner's last report, and the position before that report. */
     seenAt: integer('seen_at'),
     seenPosition: integer('seen_position').notNull().default(0),
     /** Retention removed its log up to here, except what later turns and running tasks show. */
     removedUpTo: integer('removed_up_to').notNull().default(0),
-    /** When the runner should wake the agent; null if never set. */
+    /** Rule by which the runner wakes the agent; null if never set. */
     wakeRule: text('wake_rule').$type<WakeRule>(),
     /** The rest of SessionSummary. */
     body: json<SessionBody>('body').notNull(),
@@ -257,7 +257,7 @@ export const agents = sqliteTable(
     reportsEveryMs: integer('reports_every_ms'),
     /** Its sessions were marked as unreachable. */
     isSilent: boolean('is_silent').notNull().default(false),
-    /** When a log level was requested, and when it expires. */
+    /** Request and expiry of a log level. */
     levelRequestedAt: integer('level_requested_at'),
     levelExpiresAt: integer('level_expires_at'),
     /** The rest of AgentSummary. */
@@ -385,7 +385,7 @@ export const quarantine = sqliteTable(
   (table) => [
     index('quarantine_by_agent').on(table.agentId, table.position),
     index('quarantine_parked').on(table.agentId, table.parked, table.position).where(sql`parked is not null`),
-    // covers the query for a session's missing records, so that no large record is read
+    // covers the query for a session's missing records, so no large record is read
     index('quarantine_missing')
       .on(table.sessionId, table.agentId, table.position, table.parked, table.receivedAt)
       .where(sql`session_id IS NOT NULL AND ifnull(parked, 'parked') = 'parked'`),
@@ -393,7 +393,7 @@ export const quarantine = sqliteTable(
     index('quarantine_unnamed')
       .on(table.producerId, table.sessionId, table.agentId)
       .where(sql`session_id IS NULL OR agent_id IS NULL`),
-    // covers the query for removable rows, so that no large record is read
+    // covers the query for removable rows, so no large record is read
     index('quarantine_settled')
       .on(table.position, table.parked, table.settledAt)
       .where(sql`ifnull(parked, '') <> 'parked'`),
@@ -450,7 +450,7 @@ export const attachments = sqliteTable(
     name: text('name').notNull(),
     mediaType: text('media_type').notNull(),
     bytes: integer('bytes').notNull(),
-    /** When it was last sent. */
+    /** Time of the last upload. */
     sentAt: integer('sent_at').notNull(),
     /** A message refers to it, so it is kept as long as that message. */
     isNamed: boolean('is_named').notNull().default(false),
@@ -507,13 +507,13 @@ export const runners = sqliteTable('runners', {
   streamId: text('stream_id').notNull(),
   /** Renewed while the stream is open, so it expires if the server dies. Null once the stream ended. */
   aliveUntil: integer('alive_until'),
-  /** When it was last missed or replaced. A session without records since then has no runner. */
+  /** Time at which it was last missed or replaced. A session without records since then has no runner. */
   missedAt: integer('missed_at'),
-  /** When its sessions must be marked away; null if done or not needed. */
+  /** Time at which its sessions must be marked away; null if done or not needed. */
   absenceDueAt: integer('absence_due_at'),
   /** It is gone, its sessions were marked, and the agent continues without a runner. */
   isOver: boolean('is_over').notNull().default(false),
-  /** When its process first connected. Earlier absences concern another process. */
+  /** Time of its process's first connection. Earlier absences concern another process. */
   firstConnectedAt: integer('first_connected_at').notNull(),
   /** Positions of both moments, which decide independently of clocks what came later. */
   missedPosition: integer('missed_position'),
@@ -648,9 +648,9 @@ export const credentials = sqliteTable(
     providerSessionId: text('provider_session_id'),
     /** The provider's refresh token, sealed with the server key of that name. Removed after the sign-in ended. */
     refreshToken: text('refresh_token'),
-    /** When the provider last confirmed the role. */
+    /** Time of the provider's last confirmation of the role. */
     roleCheckedAt: integer('role_checked_at'),
-    /** When to ask the provider for the role again; null without a refresh token. */
+    /** Time of the next role refresh; null without a refresh token. */
     roleDueAt: integer('role_due_at'),
     /** The credential that created it and revokes it with itself. */
     parentId: text('parent_id'),
@@ -732,7 +732,7 @@ export const audit = sqliteTable(
     /** Origin of the page, or address of the program. */
     origin: text('origin').notNull(),
     result: text('result').notNull(),
-    /** How many actions it summarises. */
+    /** Number of actions that it summarises. */
     times: integer('times').notNull().default(1),
     /** SHA-256 over this entry and the previous hash. */
     hash: text('hash').notNull(),
@@ -760,7 +760,7 @@ export const refusals = sqliteTable(
     credentialId: text('credential_id').notNull(),
     action: text('action').notNull(),
     result: text('result').notNull(),
-    /** When the audit entry is written. */
+    /** Due time of the audit entry. */
     dueAt: integer('due_at').notNull(),
     /** Count since the last audit entry. */
     times: integer('times').notNull(),
@@ -784,29 +784,20 @@ export const runnerGenerations = sqliteTable(
   (table) => [primaryKey({ columns: [table.agentId, table.runnerId] })],
 );
 
-/** JSON bodies: the fields without a column. */
+/** Fields of the read models with a column. The others are in the JSON body. */
+export const AGENT_COLUMNS = ['id', 'lastSeenAt', 'updatedPosition'] as const;
+const STATE_COLUMNS = ['id', 'agentId', 'state', 'lastEventAt', 'stateDueAt', 'answerBy'] as const;
+const MARK_COLUMNS = ['insightCount', 'otherFailureCount', 'wakeRule', 'updatedPosition'] as const;
+export const SESSION_COLUMNS = [...STATE_COLUMNS, ...MARK_COLUMNS] as const;
+export const TASK_COLUMNS = ['sessionId', 'agentId', 'status', 'startedAt', 'endedAt', 'position'] as const;
+export const OBLIGATION_COLUMNS = ['sessionId', 'agentId', 'state', 'owedSince', 'isOverdue', 'position'] as const;
 
-type AgentColumn = 'id' | 'lastSeenAt' | 'updatedPosition';
-type SessionColumn =
-  | 'id'
-  | 'agentId'
-  | 'state'
-  | 'lastEventAt'
-  | 'stateDueAt'
-  | 'answerBy'
-  | 'insightCount'
-  | 'otherFailureCount'
-  | 'wakeRule'
-  | 'updatedPosition';
-type TaskColumn = 'sessionId' | 'agentId' | 'status' | 'startedAt' | 'endedAt' | 'position';
-type ObligationColumn = 'sessionId' | 'agentId' | 'state' | 'owedSince' | 'isOverdue' | 'position';
-
-type AgentBody = Omit<AgentSummary, AgentColumn>;
-type SessionBody = Omit<SessionSummary, SessionColumn>;
+type AgentBody = Omit<AgentSummary, (typeof AGENT_COLUMNS)[number]>;
+type SessionBody = Omit<SessionSummary, (typeof SESSION_COLUMNS)[number]>;
 /** Has the id exactly as sent. The column may differ, see `columnText`. */
-type TaskBody = Omit<Task, TaskColumn>;
+type TaskBody = Omit<Task, (typeof TASK_COLUMNS)[number]>;
 type InboxBody = Omit<
   InboxItem,
   keyof InboxMarks | 'id' | 'kind' | 'agentId' | 'sessionId' | 'since' | 'updatedPosition'
 >;
-type ObligationBody = Omit<Obligation, ObligationColumn>;
+type ObligationBody = Omit<Obligation, (typeof OBLIGATION_COLUMNS)[number]>;

@@ -3,7 +3,7 @@ import { columnText } from './table-rows';
 
 /**
  * Scopes as SQL conditions. They must agree with `reachesAgent`, `reachesSession` and `reachesLog`. Ids are quoted as
- * literals, so that a condition fits into any statement.
+ * literals, so a condition fits into any statement.
  */
 
 /** For rows with an agent. */

@@ -12,7 +12,7 @@ type RowOf<Table extends SQLiteTable> = Table['$inferSelect'];
 type NewRowOf<Table extends SQLiteTable> = Required<Table['$inferInsert']>;
 
 /** Some columns of a table, for a SELECT and for reading its rows. */
-export interface Shape<T> {
+interface Shape<T> {
   /** Column names. @param as alias of the table */
   columns(as?: string): string;
   /** @throws SyntaxError for invalid JSON */
@@ -54,7 +54,7 @@ export function shapeWithout<Table extends SQLiteTable, Key extends keyof RowOf<
   return shapeOf(table, ...others.filter((key): key is Others => !(keys as string[]).includes(key)));
 }
 
-export interface WriterOptions<Table extends SQLiteTable, Same, Lacks> {
+interface WriterOptions<Table extends SQLiteTable, Same, Lacks> {
   /** Columns with the same value in all rows of a call. */
   same?: readonly Same[];
   /** Columns left to their defaults. */
@@ -147,7 +147,7 @@ function cell(value: unknown): unknown {
 }
 
 /**
- * Makes text storable in a column of its own: libSQL truncates it at a NUL when reading. JSON columns escape it. Half a
+ * Makes text storable in a text column: libSQL truncates it at a NUL when reading. JSON columns escape it. Half a
  * surrogate pair, at which libSQL would crash, never gets here, since all input is made well-formed.
  */
 export function columnText(value: string): string {

@@ -20,8 +20,8 @@ import { yieldToLoop } from './yield-to-loop';
  *
  * Ordering: jobs run in the order they arrived, and positions follow that order. Listeners are called after all jobs of
  * the commit have their results.
- * Failure: each job of a group has a savepoint, so a job that throws is rolled back alone. Its error is delivered with the
- * commit, since what it read of other jobs may still be rolled back. An error that aborts the transaction rolls back the
+ * Failure: each job of a group has a savepoint, so a job that throws is rolled back alone. Its error is delivered after the
+ * commit: rows that it read from other jobs may still be rolled back. An error that aborts the transaction rolls back the
  * group, whose jobs then run again one by one: a job may run several times, and only its last run is kept. If a commit's
  * outcome is unknown (disk or connection failed), its jobs get `unavailable`, and the callers retry.
  */
@@ -33,7 +33,7 @@ export interface TransactionSource {
   transaction(mode: 'write'): Promise<Statements & { commit(): Promise<void>; close(): void | Promise<void> }>;
 }
 
-export interface WriteQueueLimits {
+interface WriteQueueLimits {
   /** Most waiting jobs. */
   maxJobs: number;
   /** Most bytes of the requests behind waiting jobs. */
@@ -42,9 +42,9 @@ export interface WriteQueueLimits {
   maxGroupBytes: number;
   /** Most jobs of one transaction. */
   maxGroupJobs: number;
-  /** How long a transaction accepts further jobs. The others go first in the next one. */
+  /** Milliseconds during which a transaction accepts jobs. The rest go first in the next one. */
   maxGroupMs: number;
-  /** How long to retry while another process has locked the database. */
+  /** Milliseconds to retry while another process has locked the database. */
   busyTimeoutMs: number;
   /** Version of the writer, see `requireAllowed`; null to skip the check. */
   version: number | null;
@@ -123,7 +123,7 @@ export class WriteQueue implements Writes {
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
       // Small requests never yield to the event loop. Without this, requests that arrive together would never meet in
-      // the queue, and each would pay for an fsync of its own.
+      // the queue, and each would pay for a separate fsync.
       await yieldToLoop();
       const group = this.#takeGroup();
       this.#runningJobs = group.length;

@@ -17,9 +17,9 @@ export interface Writes {
    * @throws AppError `unavailable` (with Retry-After) if too many jobs wait, or the database is at fault
    */
   run<T>(job: WriteJob<T>, options?: JobOptions): Promise<T>;
-  /** Calls `listener` with the newest position after each commit that moved it. @returns how to stop that */
+  /** Calls `listener` with the newest position after each commit that moved it. @returns stops the calls */
   onCommit(listener: (position: Position) => void): () => void;
-  /** How many jobs run at once. */
+  /** Number of jobs that run at once. */
   readonly atOnce: number;
   /** Waiting and running jobs, and the bytes of their requests. */
   readonly load: { jobs: number; bytes: number };
@@ -58,13 +58,14 @@ export function queueFull(): AppError {
 function unavailable(message: string, retryAfter: string, cause?: unknown): AppError {
   return new AppError('unavailable', message, { cause, headers: { 'retry-after': retryAfter } });
 }
+
 export type WriteJob<T> = (transaction: WriteTransaction) => Promise<T>;
 
 /**
- * A unit of conflict detection. A transaction touches a key if it changes, based on a read, what lies under it, and
- * commits only if no other transaction has touched the key since.
+ * A unit of conflict detection. A transaction touches a key if it changes rows under it based on a read. It commits only
+ * if no other transaction has touched the key since.
  *
- * `agent:` covers everything stored of an agent: sessions with their turns, tasks, replies and requests, its commands,
+ * `agent:` covers everything stored about an agent: sessions with their turns, tasks, replies and requests, its commands,
  * runner, log and inbox. `session:` covers the ownership of a session that does not exist yet.
  */
 export type WriteKey =
@@ -84,22 +85,22 @@ export interface JobOptions {
   keys?: readonly WriteKey[];
 }
 
-/** Aborts a run that has written nothing, so that the job starts again. Jobs must not catch it. */
+/** Aborts a run that has written nothing, so the job starts again. Jobs must not catch it. */
 export class RetryTransaction extends Error {}
 
 /** A transaction without commit and rollback. */
 export interface WriteTransaction {
   execute(statement: InStatement): Promise<ResultRows>;
   batch(statements: InStatement[]): Promise<ResultRows[]>;
-  /** The newest position taken by this transaction or stored. */
+  /** The newest position that this transaction claimed, or the newest stored one. */
   position(): Promise<number>;
-  /** Takes all positions up to this one. */
+  /** Claims all positions up to this one. */
   moveTo(position: number): Promise<void>;
   /** Needed before writing values derived from positions, such as digests. May restart the job. */
   fixPositions(): void;
-  /** The transaction changes what it read under these keys. */
+  /** The transaction changes rows that it read under these keys. */
   touch(...keys: WriteKey[]): void;
-  /** The transaction depends on what it read under these keys, without changing it. */
+  /** The transaction depends on rows that it read under these keys, without changing them. */
   rely(...keys: WriteKey[]): void;
 }
 

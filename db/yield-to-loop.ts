@@ -9,35 +9,35 @@ export function yieldToLoop(): Promise<void> {
   });
 }
 
-/** How long work may hold the event loop. */
+/** Milliseconds that work may hold the event loop. */
 const WORK_MS = 10;
 
 /** Yields to the event loop during long work, between pieces of a few milliseconds. Otherwise a call only reads the clock. */
 export class Yielder {
-  #begunAt = performance.now();
+  #startedAt = performance.now();
 
   get isDue(): boolean {
-    return performance.now() - this.#begunAt >= WORK_MS;
+    return performance.now() - this.#startedAt >= WORK_MS;
   }
 
-  /** Yields if it is time. */
-  async rest(): Promise<void> {
-    if (this.isDue) await this.turn();
+  /** Yields if the work has held the event loop for long enough. */
+  async yieldIfDue(): Promise<void> {
+    if (this.isDue) await this.yieldNow();
   }
 
-  /** Yields if it is time; otherwise costs no promise. */
-  readonly restIfDue = (): Promise<void> | null => (this.isDue ? this.rest() : null);
+  /** Like `yieldIfDue`, but creates no promise unless it yields. */
+  readonly maybeYield = (): Promise<void> | null => (this.isDue ? this.yieldIfDue() : null);
 
-  async turn(): Promise<void> {
+  async yieldNow(): Promise<void> {
     await yieldToLoop();
-    this.#begunAt = performance.now();
+    this.#startedAt = performance.now();
   }
 
   /** `forEach` in order, yielding in between. */
   async each<T>(values: Iterable<T>, work: (value: T) => void): Promise<void> {
     for (const value of values) {
       work(value);
-      if (this.isDue) await this.rest();
+      if (this.isDue) await this.yieldIfDue();
     }
   }
 
@@ -46,7 +46,7 @@ export class Yielder {
     const changed: R[] = [];
     for (const [index, value] of values.entries()) {
       changed.push(change(value, index));
-      if (this.isDue) await this.rest();
+      if (this.isDue) await this.yieldIfDue();
     }
     return changed;
   }

@@ -15,7 +15,7 @@ const LIBSQL = ['@libsql/client', 'drizzle-orm'];
 
 /** @type {Record<string, string[]>} */
 export const MAY_IMPORT = {
-  'lib/protocol': ['zod', '@ag-ui/core'],
+  'lib/protocol': ['zod'],
   // Its hashes are for servers, not for browsers or pure code.
   'lib/protocol/request-digest': ['lib/protocol', '@noble/hashes'],
   'lib/protocol/redaction': ['lib/protocol'],
@@ -135,6 +135,7 @@ export const MAY_IMPORT = {
     'lib/server/access/oidc',
     'db',
     'zod',
+    'hono',
     '#process-metrics',
   ],
   'lib/runner': [
@@ -166,12 +167,15 @@ export const MAY_IMPORT = {
     'lib/server/access',
     'lib/runner',
     'next',
+    '@hono/node-server',
     'node:',
   ],
   // TypeScript by path.
   'lib/launch/typescript': ['lib/launch', 'tsx', 'node:', COMPUTED],
   // Runs at build time with everything available.
   'lib/launch/pack.mjs': ['lib/launch', 'lib/protocol', 'next', 'esbuild', 'node:'],
+  'lib/launch/packages.mjs': ['lib/launch', 'lib/launch/pack.mjs', 'lib/runner', 'node:'],
+  'lib/runner/cli/interlude-runner.mjs': ['lib/launch/typescript'],
   // Operator commands with direct database access.
   'lib/server/maintenance': ['lib/protocol', 'lib/server/access', 'lib/runner', 'db', ...LIBSQL, 'node:'],
   'components/ui': [

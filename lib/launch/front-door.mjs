@@ -5,7 +5,6 @@ import { errorCode } from '../runner/host/system-error.mjs';
 import { prepareHeaders } from '../server/access/incoming-headers.mjs';
 import { pageRefusal } from '../server/access/page-refusal.mjs';
 import { isStrict, STRICT_TRANSPORT } from '../server/access/response-headers.mjs';
-import { hasBody } from './exchange.mjs';
 
 /**
  * The HTTP server in front of Next. Answers what Node and Next would refuse on their own (invalid HTTP, invalid UTF-8
@@ -28,6 +27,11 @@ export function isApiPath(path) {
   return API_PATHS.test(path);
 }
 
+/** @param {import('node:http').IncomingMessage} request */
+function hasBody({ headers }) {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 /** Timeout of the headers, and of a body without a valid credential. */
 const STRANGER_TIMEOUT_MS = 10_000;
 /** Timeout of a body with a valid credential. */
@@ -35,10 +39,7 @@ const UPLOAD_TIMEOUT_MS = 300_000;
 /** Node's check interval for late requests. */
 const CHECK_MS = 1_000;
 
-/**
- * @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
- *   Promise<boolean>} CredentialCheck
- */
+/** @typedef {(request: import('node:http').IncomingMessage) => Promise<boolean>} CredentialCheck */
 /** @typedef {import('../server/access/page-refusal.mjs').Refusal} Refusal */
 
 /**
@@ -122,7 +123,7 @@ export function frontDoor(
 function enforceBodyTimeout(request, response, knows, timeoutMs) {
   const timer = setTimeout(async () => {
     if (request.complete) return;
-    const isKnown = !response.writableEnded && (await knows(request, response).catch(() => false));
+    const isKnown = !response.writableEnded && (await knows(request).catch(() => false));
     if (isKnown || request.complete) return;
     // also ends the handler that reads the body
     if (response.headersSent) return void request.destroy();

@@ -146,8 +146,8 @@ export async function compile(entryPoints, folder) {
 }
 
 /** CommonJS packages call `require` for Node's modules. */
-const BANNER = `import { createRequire } from 'node:module';
-const require = createRequire(import.meta.url);
+const BANNER = `import { createRequire as requireFrom } from 'node:module';
+const require = requireFrom(import.meta.url);
 const addressOf = (path) => new URL('../' + path, import.meta.url).href;`;
 
 /**

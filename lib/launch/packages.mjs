@@ -4,7 +4,8 @@
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
 import { npmProgram } from '../runner/host/own-program.mjs';
 import { exitWithError, printLine } from './launch-error.mjs';
 import { compile, NATIVE, packInto, RUNNER_FILES } from './pack.mjs';
@@ -61,8 +62,13 @@ async function packRunner(folder) {
   writeManifest(folder, {
     ...{ name: '@interlude/runner', version, description, license, type: 'module', engines },
     bin: { 'interlude-runner': 'dist/interlude-runner.mjs' },
-    exports: Object.fromEntries(LIBRARY.map(({ out }) => [`./${out}`, `./dist/${out}.mjs`])),
-    dependencies: native,
+    exports: Object.fromEntries(
+      LIBRARY.map(({ in: file, out }) => [
+        `./${out}`,
+        { types: `./types/${file.replace(/ts$/, 'd.ts')}`, default: `./dist/${out}.mjs` },
+      ]),
+    ),
+    dependencies: { ...native, ...emitTypes(folder) },
   });
   copyPages(folder, 'lib/runner/README.md');
 }
@@ -74,6 +80,56 @@ const LIBRARY = [
   { in: 'lib/runner/host/claim-outbox.ts', out: 'claim-outbox' },
   { in: 'lib/runner/adapters/writer/session-writer.ts', out: 'session-writer' },
 ];
+
+/**
+ * Writes the library's declarations, with relative specifiers in place of our workspaces' names.
+ *
+ * @param {string} folder
+ * @returns {Record<string, string>} the packages that the declarations import, with versions
+ */
+function emitTypes(folder) {
+  const types = join(folder, 'types');
+  const config = join(folder, 'tsconfig.json');
+  const compilerOptions = {
+    ...{ noEmit: false, emitDeclarationOnly: true, declaration: true, incremental: false, plugins: [] },
+    ...{ rootDir: root, outDir: types, types: ['node'], paths: { '@interlude/*': [join(root, 'lib/*')] } },
+  };
+  const files = LIBRARY.map((entry) => join(root, entry.in));
+  writeFileSync(config, JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, files, include: [] }));
+  const tsc = createRequire(join(root, 'package.json'))
+    .resolve('typescript/package.json')
+    .replace(/package\.json$/, 'bin/tsc');
+  execFileSync(process.execPath, [tsc, '-p', config], { stdio: ['ignore', 'inherit', 'inherit'] });
+  rmSync(config);
+  /** @type {Record<string, string>} */
+  const dependencies = {};
+  for (const name of readdirSync(types, { recursive: true, encoding: 'utf8' })) {
+    const path = join(types, name);
+    if (!/\.d\.m?ts$/.test(name)) continue;
+    const text = readFileSync(path, 'utf8').replace(
+      /(\bfrom |\bimport\()(['"])([^'"]+)\2/g,
+      (_, before, quote, target) => {
+        const ours = /^@interlude\/(.*)$/.exec(target)?.[1];
+        const inner = ours === undefined ? target : relative(dirname(path), join(types, 'lib', ours));
+        if (ours === undefined && !target.startsWith('.')) {
+          const version =
+            manifest.dependencies[
+              target
+                .split('/')
+                .slice(0, target.startsWith('@') ? 2 : 1)
+                .join('/')
+            ];
+          if (version !== undefined) dependencies[target] = version;
+          return `${before}${quote}${target}${quote}`;
+        }
+        const own = inner.startsWith('.') ? inner : `./${inner}`;
+        return `${before}${quote}${/\.mjs$/.test(own) ? own : `${own}.js`}${quote}`;
+      },
+    );
+    writeFileSync(path, text);
+  }
+  return dependencies;
+}
 
 /** @param {string} modules @returns {string[]} names of its packages */
 function packagesIn(modules) {

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { prependBasePath } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/host/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
-import { exchange, requestOf } from './exchange.mjs';
+import { exchange } from './exchange.mjs';
 import { frontDoor, isApiPath, pathOf } from './front-door.mjs';
 import { LaunchError } from './launch-error.mjs';
 import { isPacked, packedConfig, root } from './paths.mjs';
@@ -45,7 +45,7 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
         request.url = prependBasePath(request.url ?? '/', basePath);
         return page(request, response);
       },
-      { basePath, knows: async (request, response) => (await api?.knows(requestOf(request, response))) ?? false },
+      { basePath, knows: async (request) => (await api?.knows(withoutBody(request))) ?? false },
     );
   await release();
   const servers = [await listening(door(), host, port)];
@@ -54,6 +54,15 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   await answers(`${url}/api/v1/healthz`);
   api = theServer();
   return { url, close: closeGracefully(servers) };
+}
+
+/**
+ * @param {import('node:http').IncomingMessage} incoming
+ * @throws {TypeError} for a method that Fetch forbids
+ */
+function withoutBody({ method, headers }) {
+  const list = Object.entries(headers).map(([name, value]) => /** @type {[string, string]} */ ([name, String(value)]));
+  return new Request('http://localhost', { method, headers: list });
 }
 
 /**

@@ -64,11 +64,11 @@ export interface Server {
   description(): Promise<OpenApiDocument>;
 }
 
-/** State that a process keeps between requests; none of it is in progress. */
-export class ProcessMemory {
+/** State that a process keeps between requests, without any work in progress. */
+class ProcessMemory {
   readonly env: Record<string, string | undefined>;
   readonly throttle = new LoginThrottle();
-  /** The database's schema is known to be current. */
+  /** This process has found the database's schema current. */
   isSchemaKnown = false;
   readonly readiness: Readiness;
   readonly kept: ResponseCaches;

@@ -1,6 +1,7 @@
 import { AppError } from '@interlude/protocol/errors';
 import { wellFormed } from '@interlude/protocol/json';
 import { isRedacted } from '@interlude/protocol/redaction/redact-model';
+import { RegExpRouter } from 'hono/router/reg-exp-router';
 import * as z from 'zod';
 import { Yielder } from '@/db/yield-to-loop';
 import { describeAction, withAudit } from '@/lib/server/access/audit';
@@ -10,14 +11,14 @@ import { shownDigests } from '@/lib/server/access/shown-digests';
 import { describeIssue, parseJson } from '@/lib/server/ingest/parse-request';
 import { readBody } from '@/lib/server/ingest/read-body';
 import { answer, redactResponse } from '@/lib/server/queries/answer';
-import { type ApiRoute, type Ids, METHODS, type Method, ROUTES, type Route, type Schema } from './routes';
+import { type ApiRoute, type Ids, METHODS, ROUTES, type Route, type Schema } from './routes';
 import type { ServerParts } from './server-parts';
 
 /**
  * Parses a route's query and body by its schemas, calls the handler and encodes its result.
  *
- * @throws AppError for the body; `invalid_argument` that names the argument and its allowed values; and whatever the
- * handler throws
+ * @throws AppError for the body; `invalid_argument` that names the argument and its allowed values; and the handler's
+ * errors
  */
 export async function handleRoute(
   { access, handler, takes, status, action, pattern }: ApiRoute,
@@ -57,7 +58,7 @@ const LOG_ROUTE = /\/agents\/:agentId\/log(s|-level)\b/;
 /** Routes whose responses can't be redacted. */
 const UNREDACTED_ROUTES = /\/agui\//;
 
-/** A redacted sender only gets responses marked as redacted, so that a route which forgets to redact is refused. */
+/** A redacted sender only gets responses marked as redacted, so a route which forgets to redact is refused. */
 async function responseOf(
   model: object,
   status: ApiRoute['status'],
@@ -105,15 +106,15 @@ const MAX_QUOTED = 1_000;
  * path. Yields in between, because a body may hold as many values as a record.
  */
 async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<unknown> {
-  const pace = new Yielder();
+  const yielder = new Yielder();
   const input = bytes.byteLength === 0 ? {} : parseJson(bytes);
   const schema = schemaFor(input, schemas);
-  await pace.rest();
+  await yielder.yieldIfDue();
   const parsed = schema.safeParse(input);
-  await pace.rest();
+  await yielder.yieldIfDue();
   if (parsed.success) {
     const data = wellFormed(parsed.data);
-    await pace.rest();
+    await yielder.yieldIfDue();
     return data;
   }
   const fields = Object.keys(schema.shape);
@@ -148,48 +149,28 @@ function optionsOf(field: unknown): readonly unknown[] | null {
   return isWrapper ? optionsOf(field.unwrap()) : null;
 }
 
-/** Routes that share a pattern. */
-interface PathPattern {
-  parts: readonly string[];
-  routes: Partial<Record<Method, Route>>;
-}
-
 export type Found =
   | { kind: 'route'; route: Route; ids: Record<string, string> }
   | { kind: 'other-method'; allow: string; isOpen: boolean }
   | { kind: 'nothing' };
 
-const patterns = patternsByLength(ROUTES);
+const router = new RegExpRouter<Route>();
+for (const route of ROUTES) router.add(route.method, route.pattern, route);
 
 /**
  * @param pathname percent-encoded; ids are returned decoded
  * @throws AppError `malformed` for an invalid encoding
  */
 export function findRoute(method: string, pathname: string): Found {
-  const parts = pathname.split('/');
-  for (const path of patterns.get(parts.length) ?? []) {
-    const ids = idsOf(path.parts, parts);
-    if (ids === null) continue;
-    const route = path.routes[method as Method];
-    if (route !== undefined) return { kind: 'route', route, ids };
-    const allowed = METHODS.filter((each) => path.routes[each] !== undefined);
-    const isOpen = allowed.every((each) => path.routes[each]?.access === 'open');
-    return { kind: 'other-method', allow: allowed.join(', '), isOpen };
+  const [[[route, at] = []], parts = []] = router.match(method, pathname);
+  if (route !== undefined && at !== undefined) {
+    const ids = Object.entries(at).map(([name, index]) => [name, decoded(String(parts[Number(index)]))]);
+    return { kind: 'route', route, ids: Object.fromEntries(ids) };
   }
-  return { kind: 'nothing' };
-}
-
-function idsOf(pattern: readonly string[], parts: readonly string[]): Record<string, string> | null {
-  const ids: Record<string, string> = {};
-  for (const [at, wanted] of pattern.entries()) {
-    const part = parts[at] ?? '';
-    if (!wanted.startsWith(':')) {
-      if (part !== wanted) return null;
-    } else if (part === '') return null;
-    else ids[wanted.slice(1)] = part;
-  }
-  for (const name of Object.keys(ids)) ids[name] = decoded(ids[name] ?? '');
-  return ids;
+  const others = METHODS.flatMap((each) => router.match(each, pathname)[0].map(([other]) => other));
+  if (others.length === 0) return { kind: 'nothing' };
+  const isOpen = others.every(({ access }) => access === 'open');
+  return { kind: 'other-method', allow: others.map((other) => other.method).join(', '), isOpen };
 }
 
 function decoded(part: string): string {
@@ -201,19 +182,4 @@ function decoded(part: string): string {
       'The path is not valid UTF-8 in percent-encoding. Encode each part with encodeURIComponent.',
     );
   }
-}
-
-/** By number of path segments. */
-function patternsByLength(routes: readonly Route[]): Map<number, PathPattern[]> {
-  const byPattern = new Map<string, PathPattern>();
-  const byLength = new Map<number, PathPattern[]>();
-  for (const route of routes) {
-    const path = byPattern.get(route.pattern) ?? { parts: route.pattern.split('/'), routes: {} };
-    if (!byPattern.has(route.pattern)) {
-      byPattern.set(route.pattern, path);
-      byLength.set(path.parts.length, [...(byLength.get(path.parts.length) ?? []), path]);
-    }
-    path.routes[route.method] = route;
-  }
-  return byLength;
 }

@@ -6,7 +6,6 @@ import type * as z from 'zod';
 import { getAudit, getAuditCheck, getAuditExport } from '@/lib/server/access/audit-log';
 import { postEmbedToken } from '@/lib/server/access/embeds';
 import * as credential from '@/lib/server/access/manage-credentials';
-import { deleteOwnSignIns, getOwnSignIns } from '@/lib/server/access/manage-credentials';
 import { getMembers, putMember } from '@/lib/server/access/manage-members';
 import {
   backChannelLogout,
@@ -49,7 +48,7 @@ export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELET
 export type Method = (typeof METHODS)[number];
 
 /** Dependencies of open routes; usable while the database is unavailable. */
-export interface OpenServer extends ProviderSignInContext {
+interface OpenServer extends ProviderSignInContext {
   parts(): Promise<ServerParts>;
   readiness: Readiness;
 }
@@ -65,7 +64,7 @@ interface Takes<Query extends Schema, Body extends Schema> {
 
 /** @returns a model, encoded as JSON, or a finished Response */
 type Handler<Id extends string, Query, Body> = (
-  asked: RequestContext<Id, { query: Query; body: Body }>,
+  context: RequestContext<Id, { query: Query; body: Body }>,
   server: ServerParts,
 ) => Promise<object>;
 type OpenHandler = (request: Request, server: OpenServer) => Promise<Response>;
@@ -76,7 +75,7 @@ interface RouteBase {
   pattern: string;
 }
 
-export interface OpenRoute extends RouteBase {
+interface OpenRoute extends RouteBase {
   access: 'open';
   handler: OpenHandler;
 }
@@ -142,8 +141,8 @@ export const ROUTES: readonly Route[] = [
   { ...api('observe')('GET', '/metrics', getMetrics), pattern: '/metrics' },
   itself('GET', '/openapi.json', () => getOpenApi(ROUTES)),
   itself('GET', '/me', credential.getMe),
-  itself('GET', '/me/sign-ins', getOwnSignIns),
-  api('self', 200, 'sign out elsewhere')('DELETE', '/me/sign-ins', deleteOwnSignIns),
+  itself('GET', '/me/sign-ins', credential.getOwnSignIns),
+  api('self', 200, 'sign out elsewhere')('DELETE', '/me/sign-ins', credential.deleteOwnSignIns),
   administers('GET', '/credentials', credential.getCredentials),
   api('administer', 201, 'create token')('POST', '/tokens', credential.postToken, { bodies: [newTokenSchema] }),
   api('administer', 200, 'revoke credential')('DELETE', '/credentials/:credentialId', credential.deleteCredential),
@@ -151,7 +150,7 @@ export const ROUTES: readonly Route[] = [
   administers('GET', '/members', getMembers),
   api('administer', 200, 'change member')('PUT', '/members/:memberId', putMember, { bodies: [changeMemberSchema] }),
   api('issue', 201, 'create embed')('POST', '/embed-tokens', postEmbedToken, { bodies: [newEmbedSchema] }),
-  api('tend')('GET', '/cron', (_asked, server) => runDueWork(server)),
+  api('tend')('GET', '/cron', (_context, server) => runDueWork(server)),
   administers('GET', '/audit', getAudit, { query: query.auditQuery }),
   administers('GET', '/audit/export', getAuditExport, { query: query.auditQuery }),
   administers('GET', '/audit/check', getAuditCheck),

@@ -8,8 +8,7 @@ import type { CommandServer } from '@/lib/server/commands/accept-command';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
-import type { IngestServer } from '@/lib/server/ingest/post-events';
-import { GapTally } from '@/lib/server/ingest/post-events';
+import { GapTally, type IngestServer } from '@/lib/server/ingest/post-events';
 import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import type { Retention } from '@/lib/server/log-store/remove-old-lines';
 import { HistoryKeeper } from '@/lib/server/retention/history-keeper';
@@ -18,7 +17,7 @@ import { type CountProcess, createMetrics, type Metrics } from '@/lib/server/tel
 import { type Telemetry, telemetryOf } from '@/lib/server/telemetry/telemetry';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 
-export interface Observers {
+interface Observers {
   count: CountProcess;
   listeners: readonly Telemetry[];
 }
@@ -99,8 +98,8 @@ export function closeParts(parts: ServerParts): void {
 }
 
 /**
- * `GET /cron`: does all due work now, for hosts whose processes freeze. What readers would see is also done before it
- * is shown.
+ * `GET /cron`: does all due work now, for hosts whose processes freeze. Reads also do the part of it that
+ * they would show.
  */
 export async function runDueWork({
   commands,

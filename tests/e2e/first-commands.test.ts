@@ -67,8 +67,8 @@ test('every shell line of README.md and docs/api.md works with a new server', as
     // commands that don't end by themselves print their help; other tests run them
     'npm start': 'npm start -- --help',
     'npm test': 'npm test -- no-such-stage || test $? -eq 2',
-    'npm run -s interlude -- demo': 'npm run -s interlude -- demo --help',
-    'npm run -s interlude -- runner hooks': 'npm run -s interlude -- runner hooks --help',
+    'npx interlude demo': 'npm run -s interlude -- demo --help',
+    'npx interlude runner hooks': 'npm run -s interlude -- runner hooks --help',
   };
   for (const block of blocks) {
     const lines = here(block)

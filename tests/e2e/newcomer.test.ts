@@ -35,14 +35,14 @@ test('the start page lists the same ways to connect an agent as the terminal, an
     await page.getByText(`interlude -- ${way}`).waitFor();
   }
   for (const way of ['runner claude', 'hooks install', 'runner hooks', 'replay']) {
-    expect(it.server.output).toContain(`npm run -s interlude -- ${way}`);
+    expect(it.server.output).toContain(`npx interlude ${way}`);
   }
   await live(page);
   await page.close();
 });
 
 test('a sign-in link works once, under the server’s local name, and the server’s log has no secret', async () => {
-  expect(it.server.output).toContain('npm run -s interlude -- sign-in');
+  expect(it.server.output).toContain('npx interlude sign-in');
   for (const secret of ['?token=', 'ilc_', it.server.token]) expect(it.server.output).not.toContain(secret);
   const { stdout } = await runCli(['sign-in'], {
     INTERLUDE_DATA_DIR: it.server.dataDir,

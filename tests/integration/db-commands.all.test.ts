@@ -34,7 +34,7 @@ test('one of two backups to the same place completes, the other fails, and lefto
   for (const path of left.slice(0, 2)) await utimes(path, yesterday, yesterday);
   const both = await Promise.all([1, 2].map(() => runCli(['db', 'backup', file], used.env)));
   expect(both.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1]);
-  expect(both.find(({ exitCode }) => exitCode === 1)?.stderr).toMatch(/is there already/);
+  expect(both.find(({ exitCode }) => exitCode === 1)?.stderr).toMatch(/already exists/);
   expect((await readdir(folder)).sort()).toEqual(['copy.db', 'copy.db.2.unfinished']);
   expect(await cli('check', '--database', file)).toMatchObject({ exitCode: 0 });
 });

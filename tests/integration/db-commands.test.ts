@@ -77,7 +77,7 @@ describe('backup', () => {
   test('overwrites nothing, and reports a missing source', async () => {
     const file = join(await tempDir(), 'mine.txt');
     await writeFile(file, 'mine');
-    expect(await cli('backup', file)).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/is there already/) });
+    expect(await cli('backup', file)).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/already exists/) });
     expect(await readFile(file, 'utf8')).toBe('mine');
     const none = join(await tempDir(), 'none.db');
     const answer = await cli('backup', `${none}.copy`, '--database', none);

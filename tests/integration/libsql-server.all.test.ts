@@ -2,7 +2,7 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
-import { TtlCache } from '@/db/ttl-cache';
+import { TtlCache } from '@/lib/server/access/ttl-cache';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner, disconnectRunner } from '@/lib/server/commands/runner-connection';
 import { appendFacts } from '@/lib/server/ingest/append-facts';

@@ -1,17 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { root } from '../../lib/launch/paths.mjs';
 import { type CliRun, runShell, startShell } from '../support/cli';
 import { reservePort } from '../support/reserve-port.mjs';
-import { tempDir } from '../support/temp-dir';
 
 /** From the archives in an empty folder, as a new user installs them. */
 describe('the packages', { timeout: 180_000 }, () => {
   const archives = () => readdirSync(join(root, 'dist')).filter((name) => name.endsWith('.tgz'));
   const archive = (start: string) => join(root, 'dist', archives().find((name) => name.startsWith(start)) ?? '');
+  let base: string;
   let folder: string;
   let env: Record<string, string>;
   let server: CliRun;
@@ -19,10 +20,12 @@ describe('the packages', { timeout: 180_000 }, () => {
 
   beforeAll(async () => {
     execFileSync(process.execPath, ['lib/launch/packages.mjs'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
-    folder = await tempDir();
+    base = await mkdtemp(join(tmpdir(), 'interlude-packages-'));
+    folder = join(base, 'project');
+    for (const name of ['project', 'home']) await mkdir(join(base, name));
     const port = await reservePort();
     url = `http://127.0.0.1:${port}`;
-    env = { HOME: await tempDir(), PORT: String(port), npm_config_update_notifier: 'false' };
+    env = { HOME: join(base, 'home'), PORT: String(port), npm_config_update_notifier: 'false' };
     const packed = [archive('interlude-0'), archive('interlude-runner')].join(' ');
     expect(await runShell(`npm install --no-save --no-fund --no-audit ${packed}`, env, folder)).toMatchObject({
       exitCode: 0,
@@ -31,6 +34,7 @@ describe('the packages', { timeout: 180_000 }, () => {
   afterAll(async () => {
     if (server?.process.pid !== undefined) process.kill(-server.process.pid, 'SIGINT');
     await server?.ended;
+    await rm(base, { recursive: true, force: true });
   });
 
   /** A command in the folder, ended with the test. */
@@ -56,6 +60,31 @@ describe('the packages', { timeout: 180_000 }, () => {
     expect(statSync(archive('interlude-0')).size).toBeLessThan(12_000_000);
     expect(existsSync(join(folder, 'node_modules', 'next'))).toBe(false);
     expect(existsSync(join(folder, 'node_modules', 'esbuild'))).toBe(false);
+  });
+
+  test('give the library to other runners, with types', async () => {
+    await writeFile(
+      join(folder, 'own.mts'),
+      `import { claimOutbox } from '@interlude/runner/claim-outbox';
+import { RunnerHost } from '@interlude/runner/runner-host';
+import { SessionWriter } from '@interlude/runner/session-writer';
+// @ts-expect-error an outbox needs its options
+export const wrong = [claimOutbox(), new RunnerHost(), new SessionWriter()];`,
+    );
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const types = `--types node --typeRoots ${join(root, 'node_modules/@types')}`;
+    const checked = await runShell(
+      `node ${tsc} --noEmit --strict --skipLibCheck --module nodenext --target es2022 ${types} own.mts`,
+      env,
+      folder,
+    );
+    expect(checked).toMatchObject({ exitCode: 0, stdout: '' });
+    const loaded = await runShell(
+      `node -e "import('@interlude/runner/runner-host').then(({ RunnerHost }) => console.log(typeof RunnerHost))"`,
+      env,
+      folder,
+    );
+    expect(loaded.stdout).toBe('function\n');
   });
 
   test('start the dashboard by npx within 20 s, with its data in the home folder', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bumpAccessVersion } from '@/lib/server/access/credential-rows';
-import { makeSecret, secretHash } from '@/lib/server/access/secret';
+import { makeSecret, textDigest } from '@/lib/server/access/secret';
 import { type AccessStage, bearer, expectUnavailable, type Headers, secretOf } from '../support/access-stage';
 import { FrameReader } from '../support/frames';
 import {
@@ -85,7 +85,7 @@ describe('among very many credentials', () => {
   async function addCredentials(stage: AccessStage, count: number): Promise<Headers[]> {
     const { database } = stage.parts;
     const secrets = Array.from({ length: count }, () => makeSecret('token'));
-    const rows = secrets.map((secret, at) => [`token-${at}`, secretHash(secret)]);
+    const rows = secrets.map((secret, at) => [`token-${at}`, textDigest(secret)]);
     await database.writes.run(async (transaction) => {
       await transaction.execute({
         sql: `INSERT INTO credentials (id, kind, hash, name, role, scope, created_at, last_used_at)

@@ -1,6 +1,6 @@
 import type { Storage, StoragePart, StorageSizes } from '@interlude/protocol/storage';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { TtlCache } from '@/db/ttl-cache';
+import { TtlCache } from '@/lib/server/access/ttl-cache';
 import { estimateTables, measureTables, readStorage } from '@/lib/server/queries/read-storage';
 import { temporaryDatabase } from '../support/database';
 import { PopulatedDatabase } from '../support/populated-database';

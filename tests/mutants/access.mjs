@@ -114,21 +114,21 @@ export const ACCESS = [
   {
     name: 'lists agents outside the scope',
     file: 'lib/server/queries/read-agents.ts',
-    find: "['last_seen_at >= 0', agentsIn(sight.scope, 'id'),",
+    find: "['last_seen_at >= 0', agentsIn(view.scope, 'id'),",
     replace: "['last_seen_at >= 0',",
     test: 'tests/unit/access/scoped-reads.test.ts',
   },
   {
     name: 'lists inbox items outside the scope',
     file: 'lib/server/queries/read-inbox.ts',
-    find: "const which = sessionsIn(sight.scope, 'i.session_id', 'i.agent_id');",
+    find: "const which = sessionsIn(view.scope, 'i.session_id', 'i.agent_id');",
     replace: "const which = 'TRUE';",
     test: 'tests/unit/access/scoped-reads.test.ts',
   },
   {
     name: 'counts activity outside the scope',
     file: 'lib/server/queries/read-activity.ts',
-    find: 'AND minute < ? AND ${agentsIn(sight.scope)} GROUP BY minute',
+    find: 'AND minute < ? AND ${agentsIn(view.scope)} GROUP BY minute',
     replace: 'AND minute < ? GROUP BY minute',
     test: 'tests/unit/access/scoped-reads.test.ts',
   },
@@ -149,7 +149,7 @@ export const ACCESS = [
   {
     name: "shows an agent's outboxes to a reader of one session",
     file: 'lib/server/queries/read-delivery.ts',
-    find: "[agentsIn(sight.scope, 'id'), agentsIn(sight.scope, 'p.agent_id')]",
+    find: "[agentsIn(view.scope, 'id'), agentsIn(view.scope, 'p.agent_id')]",
     replace: "['TRUE', 'TRUE']",
     test: 'tests/unit/access/scoped-reads.test.ts',
   },
@@ -191,7 +191,7 @@ export const ACCESS = [
   {
     name: 'runs a session outside the scope through AG-UI',
     file: 'lib/server/agui/post-agui.ts',
-    find: "WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`",
+    find: "WHERE id = ? AND ${sessionsIn(view.scope, 'id')}`",
     replace: 'WHERE id = ?`',
     test: 'tests/unit/access/scoped-reads.test.ts',
   },

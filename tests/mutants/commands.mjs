@@ -107,7 +107,7 @@ export const COMMANDS = [
   {
     name: 'reports runners as lost for the time the server was suspended',
     file: 'lib/server/commands/due-work.ts',
-    find: 'if (steady - this.#read.at > DEAF_AFTER_MS) this.#read.since = steady;',
+    find: 'if (steady - this.#read.at > ASLEEP_AFTER_MS) this.#read.since = steady;',
     replace: '',
     test: 'tests/unit/commands/runner-absence.test.ts',
   },

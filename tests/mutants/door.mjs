@@ -42,8 +42,8 @@ export const DOOR = [
   {
     name: 'accepts an insecure cookie over TLS',
     file: 'lib/server/access/session-cookie.ts',
-    find: '(forwardedTls(headers) ? null : cookieOf(cookies, NAME))',
-    replace: 'cookieOf(cookies, NAME)',
+    find: '(forwardedTls(headers) ? null : (cookies.get(NAME) ?? null))',
+    replace: '(cookies.get(NAME) ?? null)',
     test: 'tests/unit/access/doors.test.ts',
   },
   {

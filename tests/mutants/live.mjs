@@ -7,8 +7,8 @@ export const LIVE = [
   {
     name: 'leaves the rest of a body in the connection',
     file: 'lib/launch/exchange.mjs',
-    find: 'incoming.resume();',
-    replace: '',
+    find: "incoming.removeAllListeners('data').resume()",
+    replace: 'incoming',
     test: 'tests/integration/exchange.test.ts',
   },
   {

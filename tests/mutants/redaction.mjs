@@ -147,7 +147,7 @@ export const REDACTION = [
   {
     name: 'downloads a log unredacted',
     file: 'lib/server/queries/read-logs.ts',
-    find: 'textLine(sight.redacts ? redactLine(line) : line)',
+    find: 'textLine(view.redacts ? redactLine(line) : line)',
     replace: 'textLine(line)',
     test: 'tests/unit/server/redacted-answers.test.ts',
   },

@@ -5,7 +5,7 @@ import type { SignInCode } from '@interlude/protocol/access';
 import { createClient } from '@libsql/client';
 import { onTestFinished } from 'vitest';
 import { openDatabase } from '@/db/client';
-import { makeSecret, secretHash } from '@/lib/server/access/secret';
+import { makeSecret, textDigest } from '@/lib/server/access/secret';
 import { HistoryKeeper } from '@/lib/server/retention/history-keeper';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
 
@@ -25,7 +25,7 @@ export async function addMembers({ databaseUrl }: { databaseUrl: string }): Prom
   await database.batch([
     { sql: member, args: ['Lena', 'admin', now] },
     { sql: member, args: ['Tom', 'viewer', now] },
-    { sql: credential, args: [secretHash(VIEWER_SECRET), now] },
+    { sql: credential, args: [textDigest(VIEWER_SECRET), now] },
     CHANGED,
   ]);
   return async () => {
@@ -52,7 +52,7 @@ export async function signInOperator({ databaseUrl }: { databaseUrl: string }, i
     {
       sql: `INSERT INTO credentials (id, kind, hash, name, role, scope, member_id, created_at, last_used_at, idle_ms)
         VALUES (?1, 'session', ?1, ?2, 'operator', '{"kind":"everything"}', ?2, ?3, ?3, 3600000)`,
-      args: [secretHash(secret), id, now],
+      args: [textDigest(secret), id, now],
     },
     CHANGED,
   ]);

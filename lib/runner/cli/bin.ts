@@ -1,9 +1,8 @@
 #!/usr/bin/env node
-/** `interlude-runner`: `interlude-runner claude` is `interlude runner claude`. */
-import { KINDS } from '../sources/kinds';
-import { main, RUNNER_COMMANDS } from './main';
+/** `interlude-runner` as bundled into the package. */
+import { runnerMain } from './main';
 
-/** Spelled out, because a bundler has to find the files. */
+/** Literal imports, because the bundler has to find the files. */
 const LOAD = {
   runner: () => import('./runner'),
   hooks: () => import('./hooks'),
@@ -13,15 +12,4 @@ const LOAD = {
   outbox: () => import('./outbox'),
 };
 
-/** `hooks` is a kind of agent, and with an action the command that changes Claude Code's settings. */
-function dashboardArguments([name = '', ...rest]: string[]): string[] {
-  const isAction = name === 'hooks' && rest[0] !== undefined && !rest[0].startsWith('-');
-  return Object.hasOwn(KINDS, name) && !isAction ? ['runner', name, ...rest] : [name, ...rest];
-}
-
-const args = process.argv.slice(2);
-process.exit(
-  await main(args.length === 0 ? [] : dashboardArguments(args), RUNNER_COMMANDS, (name) =>
-    LOAD[name as keyof typeof LOAD](),
-  ),
-);
+process.exit(await runnerMain(process.argv.slice(2), (name) => LOAD[name as keyof typeof LOAD]()));

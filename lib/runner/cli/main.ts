@@ -75,6 +75,15 @@ export async function main(argv: string[], commands: Commands, load: Load): Prom
   }
 }
 
+/** Runs `interlude-runner`: `interlude-runner claude` is `interlude runner claude`. Parameters as for `main`. */
+export function runnerMain(argv: string[], load: Load): Promise<ExitCode> {
+  const [name = '-', action = '-'] = argv;
+  // With an action `hooks` is a command, else a kind of agent.
+  const isCommand = name === 'hooks' ? !action.startsWith('-') : Object.hasOwn(RUNNER_COMMANDS, name);
+  const isKind = !isCommand && name !== 'help' && !name.startsWith('-');
+  return main(isKind ? ['runner', ...argv] : argv, RUNNER_COMMANDS, load);
+}
+
 type Environment = Record<string, string | undefined>;
 
 /**

@@ -72,6 +72,9 @@ const { INTERLUDE_DATA_DIR } = process.env;
 /** @type {Reader} */
 const here = { folder: callerCwd, program: process.argv[1], path: process.env.PATH };
 
+/** Commands that `@interlude/runner` lacks. */
+const DASHBOARD_ONLY = /^(?:start|demo|tokens|sign-in|db|conformance)$/;
+
 /**
  * @param {readonly string[]} args
  * @param {Record<string, string | undefined>} [env] the variables that the command needs are printed before it
@@ -80,15 +83,19 @@ const here = { folder: callerCwd, program: process.argv[1], path: process.env.PA
 export function interludeCommand(args, env = { INTERLUDE_DATA_DIR }, reader = here) {
   const folder = env.INTERLUDE_DATA_DIR;
   const setting = folder ? `INTERLUDE_DATA_DIR=${shellWord(folder)} ` : '';
-  const own = manifest.name === 'interlude' ? args : runnerArguments(args);
-  if (isOnPath(reader)) return `${setting}${[programName, ...own].map(shellWord).join(' ')}`;
-  if (isInstalled) return `${setting}${['npx', manifest.name, ...own].map(shellWord).join(' ')}`;
-  return `${setting}${npmCommand(['run', '-s', 'interlude', '--', ...args], reader)}`;
+  return `${setting}${ownCommand(args, reader)}`;
 }
 
-/** `interlude-runner` runs agents without the word `runner`. @param {readonly string[]} args */
-function runnerArguments([name, ...rest]) {
-  return name === 'runner' ? rest : [...(name === undefined ? [] : [name]), ...rest];
+/** @param {readonly string[]} args @param {Reader} reader */
+function ownCommand(args, reader) {
+  const [name = '', ...rest] = args;
+  const isRunner = manifest.name !== 'interlude';
+  if (isRunner && DASHBOARD_ONLY.test(name)) return ['npx', 'interlude', ...args].map(shellWord).join(' ');
+  const own = isRunner && name === 'runner' ? rest : args;
+  if (isOnPath(reader)) return [programName, ...own].map(shellWord).join(' ');
+  // In a clone npx runs the project's own program.
+  if (isInstalled || isRoot(reader.folder)) return ['npx', manifest.name, ...own].map(shellWord).join(' ');
+  return npmCommand(['run', '-s', 'interlude', '--', ...args], reader);
 }
 
 /**
@@ -166,9 +173,10 @@ function nearestProject(folder) {
   }
 }
 
-/** @param {Reader} reader */
+/** npx and npm add their own `.bin` folders, which the reader's shell lacks. @param {Reader} reader */
 function isOnPath({ program = '', path = '' }) {
-  return basename(program) === programName && path.split(delimiter).includes(dirname(program));
+  const folder = dirname(program);
+  return basename(program) === programName && basename(folder) !== '.bin' && path.split(delimiter).includes(folder);
 }
 
 /** @param {string} folder */

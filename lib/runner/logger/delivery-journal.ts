@@ -1,6 +1,5 @@
 import { truncateText } from '@interlude/protocol/text';
 import { formatDuration } from '@interlude/protocol/time';
-import { say } from '../cli/command';
 import type { CommandLink } from '../host/command-client';
 import { OUTBOX_COMPONENT } from '../outbox/append-plan';
 import type { OutboxNotice } from '../outbox/delivery';
@@ -179,8 +178,8 @@ export class TroubleNotices {
     // A fenced runner reports that when it ends.
     if (trouble !== null && !isKnown && kind !== 'fenced') {
       const advice = kind === 'unauthorized' ? `; ${this.#tokenAdvice}` : '';
-      say(`${formatTrouble(trouble)}${advice}; ${this.#meanwhile}`);
+      process.stderr.write(`interlude: ${formatTrouble(trouble)}${advice}; ${this.#meanwhile}\n`);
     }
-    if (this.#troubled.size === 0) say('the dashboard is back');
+    if (this.#troubled.size === 0) process.stderr.write('interlude: the dashboard is back\n');
   }
 }

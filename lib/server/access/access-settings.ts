@@ -4,7 +4,7 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { type ProxyTrust, proxyTrust } from './client-address';
 import { isGuessable } from './secret-strength.mjs';
 
-export const MIN_TOKEN_LENGTH = 16;
+const MIN_TOKEN_LENGTH = 16;
 
 const HOUR_MS = 3_600_000;
 const IDLE_HOURS = 7 * 24;

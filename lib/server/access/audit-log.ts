@@ -93,7 +93,7 @@ export async function getAuditExport(
       controller.enqueue(encoder.encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')));
     },
   });
-  return new Response(abortableBody(body, { whenOver }), {
+  return new Response(abortableBody(body, whenOver), {
     headers: {
       'content-type': 'application/x-ndjson',
       'content-disposition': 'attachment; filename="interlude-audit.jsonl"',
@@ -123,7 +123,7 @@ export async function getAuditCheck(
  * to other requests.
  */
 export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, client = ''): Promise<AuditCheck> {
-  const pace = new Yielder();
+  const yielder = new Yielder();
   let [entries, head, after, recordedUpTo] = [0, GENESIS_HASH, 0, 0];
   for (;;) {
     // one snapshot: retention may remove more in between
@@ -147,7 +147,7 @@ export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, c
       return { entries, head, brokenAt: isRecorded ? null : removed.upTo + 1, removed };
     }
     for (const row of rows) {
-      if (pace.isDue) await pace.rest();
+      if (yielder.isDue) await yielder.yieldIfDue();
       const entry = auditFromRow(row);
       const { hash, ...rest } = entry;
       if (entry.number !== after + 1 || hashOf(rest, head) !== hash) {

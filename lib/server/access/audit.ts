@@ -10,6 +10,7 @@ import type { JobOptions, WriteJob, Writes, WriteTransaction } from '@/db/writes
 import { credentialEnded } from './authenticate';
 import { isLive, readCredential } from './credential-rows';
 import type { Principal } from './principal';
+import { textDigest } from './secret';
 
 /**
  * The audit log: actions by people and programs, and refused attempts.
@@ -120,7 +121,7 @@ function asStored(entry: NewAuditEntry): NewAuditEntry {
 }
 
 /**
- * Covers every field in a fixed order. `times` counts from 2 on, so that hashes of entries older than that field stay
+ * Covers every field in a fixed order. `times` counts from 2 on, so hashes of entries older than that field stay
  * valid.
  */
 export function hashOf(entry: Omit<AuditEntry, 'hash'>, before: string): string {
@@ -129,10 +130,6 @@ export function hashOf(entry: Omit<AuditEntry, 'hash'>, before: string): string 
   const fields = [before, number, at, actor, actorKind, role, credentialId, action];
   const more = times === 1 ? [] : [times];
   return textDigest(JSON.stringify([...fields, agentId, sessionId, target, digest, origin, result, ...more]));
-}
-
-export function textDigest(text: string): string {
-  return bytesToHex(sha256(utf8ToBytes(text)));
 }
 
 const MAX_ORIGIN = 200;

@@ -24,8 +24,8 @@ export interface Authenticator {
  *
  * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`, `other_principal`, `unavailable`
  */
-export async function authenticate(request: Request, door: Authenticator): Promise<Principal> {
-  const principal = await findPrincipal(request, door);
+export async function authenticate(request: Request, authenticator: Authenticator): Promise<Principal> {
+  const principal = await findPrincipal(request, authenticator);
   const composedBy = request.headers.get(PRINCIPAL_HEADER);
   if (composedBy === null || composedBy === principal.id) return principal;
   throw new AppError(
@@ -34,40 +34,43 @@ export async function authenticate(request: Request, door: Authenticator): Promi
   );
 }
 
-async function findPrincipal(request: Request, door: Authenticator): Promise<Principal> {
-  const settings = door.settings();
+async function findPrincipal(request: Request, authenticator: Authenticator): Promise<Principal> {
+  const settings = authenticator.settings();
   checkHost(request, settings);
   const authorization = request.headers.get('authorization');
   if (authorization !== null) {
     const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
     const isOurs = token !== undefined && isSecret(token);
     const address = clientAddress(request.headers, settings.proxies);
-    if (!isOurs) await door.throttle.admit(address, request.signal);
+    if (!isOurs) await authenticator.throttle.admit(address, request.signal);
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;
-    const principal = isOurs ? await (await door.credentials()).find(token) : null;
+    const principal = isOurs ? await (await authenticator.credentials()).find(token) : null;
     // a session secret is not a bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
-    if (!isOurs) door.throttle.recordFailure(address);
+    if (!isOurs) authenticator.throttle.recordFailure(address);
     throw unauthenticated('The bearer token is invalid, revoked or expired.');
   }
   const isUse = request.headers.get(PAGE_HEADER) === USED_PAGE;
-  const principal = await sessionPrincipal(request.headers, door, { isUse });
+  const principal = await sessionPrincipal(request.headers, authenticator, { isUse });
   if (principal === null) throw unauthenticated('This request has no credential.');
   checkSameOrigin(request);
   return principal;
 }
 
 /**
- * Like `authenticate`, for routes that act for an agent. Rejects cookies, so that no page can make a browser call them.
+ * Like `authenticate`, for routes that act for an agent. Rejects cookies, so no page can make a browser call them.
  */
-export async function authenticateProgram(request: Request, door: Authenticator): Promise<Principal> {
-  checkHost(request, door.settings());
-  if (request.headers.get('authorization') === null && (await sessionPrincipal(request.headers, door)) !== null) {
+export async function authenticateProgram(request: Request, authenticator: Authenticator): Promise<Principal> {
+  checkHost(request, authenticator.settings());
+  if (
+    request.headers.get('authorization') === null &&
+    (await sessionPrincipal(request.headers, authenticator)) !== null
+  ) {
     throw unauthenticated('This route is for runners and accepts no sign-in cookie.');
   }
-  return authenticate(request, door);
+  return authenticate(request, authenticator);
 }
 
 /**
@@ -78,12 +81,12 @@ export async function authenticateProgram(request: Request, door: Authenticator)
  */
 export async function sessionPrincipal(
   headers: Headers,
-  door: Authenticator,
+  authenticator: Authenticator,
   { isUse = isNavigation(headers) } = {},
 ): Promise<Principal | null> {
   const secret = sessionSecret(headers);
   if (secret === null || !secret.startsWith('ils_') || !isSecret(secret)) return null;
-  return (await door.credentials()).find(secret, { isUse });
+  return (await authenticator.credentials()).find(secret, { isUse });
 }
 
 /** For a credential that ended while the request was in progress. */

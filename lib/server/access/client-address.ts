@@ -30,7 +30,7 @@ export function proxyTrust(env: Record<string, string | undefined>): ProxyTrust 
 
 /**
  * Key of a request's client: the bits of its IPv4 address or of its IPv6 /48; empty if unknown. Follows the listed
- * addresses outwards from the connection while they belong to trusted proxies, so that a client can't choose its key.
+ * addresses outwards from the connection while they belong to trusted proxies, so a client can't choose its key.
  */
 export function clientAddress(headers: Pick<Headers, 'get'>, { header, prefixes }: ProxyTrust = NO_PROXIES): string {
   let client = '';

@@ -8,7 +8,7 @@ const NEAR_MS = 24 * 60 * 60_000;
 const PROVEN_MS = 24 * 60 * 60_000;
 
 /**
- * Decides whether the wall clock is reliable enough to delete data. A clock set weeks ahead for a minute makes every
+ * Decides if the wall clock is reliable enough to delete data. A clock set weeks ahead for a minute makes every
  * log line look expired.
  *
  * Measures time since start or since the last clock step on a monotonic clock. Compares the wall clock with the newest
@@ -28,8 +28,8 @@ export class ClockTrust {
     this.#watch = new ClockWatch(now, steady);
   }
 
-  /** @param newestAt when the newest record was received; null for none */
-  look(newestAt: number | null): boolean {
+  /** @param newestAt receipt of the newest record; null for none */
+  isTrusted(newestAt: number | null): boolean {
     const hasMoved = this.#watch.step() !== 0;
     if (this.#since === null || hasMoved) {
       const before = this.#since === null ? newestAt : this.#newestAt;
@@ -41,7 +41,7 @@ export class ClockTrust {
   }
 }
 
-/** When the newest record was received, in epoch milliseconds; null for none. */
+/** Receipt of the newest record, in epoch milliseconds; null for none. */
 export async function newestReceivedAt(reader: Database['reader']): Promise<number | null> {
   const { rows } = await reader.execute('SELECT max(last_seen_at) AS at FROM producers');
   const at = rows[0]?.at ?? null;

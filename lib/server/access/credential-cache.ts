@@ -4,12 +4,12 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { ResultRows } from '@/db/reader';
-import { pause } from '@/db/yield-to-loop';
+import { pause, unref } from '@/db/yield-to-loop';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive, principalOf } from './credential-rows';
 import { CredentialWatchers, isCovered } from './credential-watchers';
 import { OWNER, type Principal } from './principal';
 import type { ServerContext } from './request-context';
-import { secretHash } from './secret';
+import { textDigest } from './secret';
 
 /** Poll interval for changed credentials while one is in use. */
 const POLL_MS = 500;
@@ -36,7 +36,7 @@ interface Entry {
 }
 
 /**
- * Caches the credentials in use, so that recognizing one needs no query.
+ * Caches the credentials in use, so recognizing one needs no query.
  *
  * Ordering: within two seconds of a revocation, by any process, the credential is refused and its streams have ended.
  * The same holds for streams that it no longer permits.
@@ -97,7 +97,7 @@ export class CredentialCache {
    * @throws AppError `unavailable` while the database doesn't answer
    */
   find(secret: string, { isUse = true } = {}): Principal | null | Promise<Principal | null> {
-    const hash = secretHash(secret);
+    const hash = textDigest(secret);
     this.#usedAt = this.#steady();
     if (!this.#isLongLived) return this.#findOnce(hash, isUse);
     this.#startPolling();
@@ -202,7 +202,7 @@ export class CredentialCache {
       this.#timer = undefined;
       void this.#persistUse();
     }, POLL_MS);
-    if (typeof this.#timer === 'object') this.#timer.unref?.();
+    unref(this.#timer);
   }
 
   #poll(): Promise<void> {
@@ -330,7 +330,7 @@ export class CredentialCache {
       const [[oldest, forgotten] = []] = this.#entries;
       if (oldest === undefined) return;
       this.#entries.delete(oldest);
-      // a watched entry must stay so that its end is noticed
+      // a watched entry stays: its watchers must learn of its end
       const isWatched = forgotten && this.#watchers.has(forgotten.credential.id);
       if (isWatched) this.#entries.set(oldest, forgotten);
       else if (forgotten) this.#live.delete(forgotten.credential.id);

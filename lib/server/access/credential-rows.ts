@@ -1,15 +1,15 @@
 import { AppError } from '@interlude/protocol/errors';
-import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
+import type { Role } from '@interlude/protocol/scope';
 import type { Row } from '@libsql/client';
 import { credentials } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { LOCAL_SESSION_MS, MEMBER_SESSION_MS } from './access-settings';
 import { LOCAL_ID, type Principal } from './principal';
-import { makeSecret, secretHash } from './secret';
+import { makeSecret, textDigest } from './secret';
 
 /**
- * Writes credentials. Every change bumps `access.version` in the same transaction, so that caching processes reload
+ * Writes credentials. Every change bumps `access.version` in the same transaction, so caching processes reload
  * (credential-cache.ts).
  *
  * Lifetime: everything a token created expires no later than the token and is revoked with it, recursively. An embed, a
@@ -23,23 +23,10 @@ export type Credential = Omit<typeof credentials.$inferSelect, 'hash'>;
 const ROW = shapeOf(credentials);
 const CREDENTIALS = new RowWriter(credentials, { keeps: [] });
 
-export interface NewCredential {
-  kind: CredentialKind;
-  name: string;
-  role: Role;
-  scope: Scope;
-  now: number;
-  expiresAt: number | null;
-  idleMs?: number | null;
-  parentId?: string | null;
-  parentOrigin?: string | null;
-  redacts?: boolean;
-  memberId?: string | null;
-  providerSessionId?: string | null;
-  refreshToken?: string | null;
-  roleCheckedAt?: number | null;
-  roleDueAt?: number | null;
-}
+type Assigned = 'id' | 'createdAt' | 'lastUsedAt' | 'revokedAt';
+
+export type NewCredential = Pick<Credential, 'kind' | 'name' | 'role' | 'scope' | 'expiresAt'> &
+  Partial<Omit<Credential, Assigned>> & { now: number };
 
 /** Retention of expired embeds and codes. They live for minutes and accumulate with every page view. */
 const RETENTION_MS = 30 * 24 * 3_600_000;
@@ -76,7 +63,7 @@ export async function addCredential(
     sql: 'UPDATE credentials SET refresh_token = NULL WHERE expires_at <= ? AND refresh_token IS NOT NULL',
     args: [now],
   });
-  await transaction.execute(CREDENTIALS.one({ ...credential, hash: secretHash(secret) }));
+  await transaction.execute(CREDENTIALS.one({ ...credential, hash: textDigest(secret) }));
   await bumpAccessVersion(transaction);
   return { secret, credential };
 }

@@ -8,7 +8,7 @@ import type { CredentialContext } from './manage-credentials';
 import { notFound } from './principal';
 import type { RequestContext } from './request-context';
 
-export interface EmbedServer extends CredentialContext {
+interface EmbedServer extends CredentialContext {
   /** Origins of consoles, exactly as browsers send them. */
   embedOrigins?: readonly string[];
 }
@@ -72,7 +72,7 @@ function embedScope({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope):
   if (sessionId !== undefined) return { kind: 'session', sessionId: columnText(sessionId) };
   if (agentId === undefined) return { kind: 'fleet', within: own };
   if (reachesLog(own, columnText(agentId))) return { kind: 'log', agentId: columnText(agentId) };
-  throw new AppError('not_found', `There is no agent ${JSON.stringify(agentId)}. GET /api/v1/agents lists them.`);
+  throw notFound('agent', agentId, '/agents');
 }
 
 /** Set by the proxy for embed pages. */

@@ -33,7 +33,7 @@ interface Client {
  * Throttles guesses of human-chosen secrets. After FREE_FAILURES wrong ones from an address within a minute, its
  * requests are collected in rounds of ROUND_MS. At the end of a round MAX_ADMITTED random requests proceed and the rest
  * are refused. The right secret waits too, because a faster answer would reveal it. Each of n requests proceeds with
- * probability min(1, MAX_ADMITTED / n), so that none can displace another. Other addresses never wait.
+ * probability min(1, MAX_ADMITTED / n), so none can displace another. Other addresses never wait.
  *
  * Failure: an aborted request leaves its round. Beyond MAX_ADDRESSES, the least recently failed address is evicted.
  */

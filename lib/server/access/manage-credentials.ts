@@ -50,7 +50,7 @@ export async function getCredentials(_: RequestContext, { database, now }: Crede
   return readCredentials(database, now());
 }
 
-/** Sorts live credentials first, so that revoked ones can't push them off the page. */
+/** Sorts live credentials first, so revoked ones can't push them off the page. */
 export async function readCredentials({ reader }: Pick<Database, 'reader'>, now: number): Promise<CredentialList> {
   const results = await reader.batch(
     KINDS.map((kind) => ({
@@ -190,7 +190,7 @@ export async function readOwnSignIns(
 /**
  * `DELETE /me/sign-ins`: revokes all but the current one.
  *
- * @throws AppError `forbidden`; `conflict` if there is no other, so that the audit gets no entry without an effect
+ * @throws AppError `forbidden`; `conflict` if there is no other, so the audit gets no entry without an effect
  */
 export async function deleteOwnSignIns(
   { principal }: RequestContext,

@@ -181,6 +181,6 @@ function mayAdminister(member: Member): boolean {
 }
 
 /** An admin's choice overrides the provider's. */
-export function effectiveRole({ givenRole, role }: Pick<Member, 'givenRole' | 'role'>): Member['role'] {
+function effectiveRole({ givenRole, role }: Pick<Member, 'givenRole' | 'role'>): Member['role'] {
   return givenRole ?? role;
 }

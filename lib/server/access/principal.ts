@@ -83,7 +83,7 @@ export function may({ role }: Pick<Principal, 'role'>, permission: Permission): 
 }
 
 /**
- * Decides by role alone, before any lookup, so that the refusal reveals nothing.
+ * Decides by role alone, before any lookup, so the refusal reveals nothing.
  *
  * @throws AppError `forbidden`
  */

@@ -3,13 +3,14 @@ import { AppError, toResponse } from '@interlude/protocol/errors';
 import { EVERYTHING, type Role } from '@interlude/protocol/scope';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
-import { recordAction, requestSource, textDigest } from './audit';
+import { recordAction, requestSource } from './audit';
 import { addCredential, principalOf, revokeCredentials } from './credential-rows';
 import { revokeMembers, setMemberRole } from './manage-members';
 import { noRoleError, type OidcSignIn, type SignedInPerson } from './oidc/oidc-sign-in';
 import type { PersonRole } from './oidc/person-claims';
 import { checkHost } from './request-origin';
 import { recordProviderLogout, roleColumns } from './role-refresh';
+import { textDigest } from './secret';
 import { isSecure, sessionCookie } from './session-cookie';
 import type { SignInContext } from './sign-in';
 import { plainPage } from './sign-in-pages';
@@ -44,7 +45,8 @@ export async function finishProviderSignIn(request: Request, server: ProviderSig
     const { database, now, sessionIdleMs, sessionMs, credentials } = await server.context();
     const person = await provider.finish(request, await serverKey(database, 'sign-in'));
     if (person.role === null) {
-      await database.writes.run((transaction) => letGo(transaction, person, now()), { keys: ['access'] });
+      const which = { sql: 'issuer = ? AND subject = ?', args: [person.issuer, person.subject] };
+      await database.writes.run((transaction) => revokeMembers(transaction, which, now()), { keys: ['access'] });
       await credentials.invalidate();
       throw noRoleError(person);
     }
@@ -99,10 +101,6 @@ export async function backChannelLogout(request: Request, server: ProviderSignIn
     await credentials.invalidate();
   });
   return new Response(null, { status: 200, headers: { 'cache-control': 'no-store' } });
-}
-
-async function letGo(transaction: WriteTransaction, { issuer, subject }: SignedInPerson, now: number): Promise<void> {
-  await revokeMembers(transaction, { sql: 'issuer = ? AND subject = ?', args: [issuer, subject] }, now);
 }
 
 /** @throws AppError `forbidden` for a blocked member */

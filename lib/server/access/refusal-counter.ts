@@ -6,6 +6,7 @@ import type { Database } from '@/db/client';
 import { refusals } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
+import { unref } from '@/db/yield-to-loop';
 import { type AuditedAction, appendAuditEntry, toAuditEntry } from './audit';
 import type { ServerContext } from './request-context';
 
@@ -47,7 +48,7 @@ export class RefusalCounter {
     this.#windowMs = windowMs;
   }
 
-  /** Records a refusal. Never rejects: the refusal stands without its entry. */
+  /** Records a refusal. Never rejects: the refusal takes effect without its entry. */
   async record(act: AuditedAction, error: unknown): Promise<void> {
     if (!(error instanceof AppError) || NOT_REFUSALS.includes(error.code)) return;
     const entry = toAuditEntry(bounded(act), error.code, this.#now());
@@ -103,7 +104,7 @@ export class RefusalCounter {
       this.#timer = undefined;
       void this.flushDue();
     }, this.#windowMs);
-    if (typeof this.#timer === 'object') this.#timer.unref?.();
+    unref(this.#timer);
   }
 
   async #flush(transaction: WriteTransaction, now: number): Promise<void> {

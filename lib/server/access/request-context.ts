@@ -3,14 +3,14 @@ import type { RedactedFor } from '@interlude/protocol/redaction/outlets';
 import { EVERYTHING, type Role, type Scope } from '@interlude/protocol/scope';
 import type { StorageSizes } from '@interlude/protocol/storage';
 import type { ContextKind, Database } from '@/db/client';
-import { TtlCache } from '@/db/ttl-cache';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
 import type { WebhookSettings } from '../webhook/webhook-settings';
 import type { AccessSettings } from './access-settings';
 import type { OidcSignIn } from './oidc/oidc-sign-in';
 import type { Principal } from './principal';
 import type { ShownDigests } from './shown-digests';
-import type { OpenStreams } from './streamed-response';
+import type { OpenStreams, WatchAccess } from './streamed-response';
+import { TtlCache } from './ttl-cache';
 
 /**
  * A handler's request: path ids, parsed query and body, and the sender.
@@ -23,8 +23,7 @@ export type RequestContext<Id extends string = never, Given = unknown> = Given &
   principal: Principal;
   /** Digests in the sender's form. */
   digests: ShownDigests;
-  /** Fires once if the sender loses access during the response. @returns stops watching */
-  whenOver: (onEnd: () => void) => () => void;
+  whenOver: WatchAccess;
 };
 
 /** A database restricted to a scope. Every read on behalf of a person or program goes through one. */
@@ -71,7 +70,7 @@ export interface ServerContext extends AccessSettings {
   /** A task's result counts as undelivered after waiting this long for a turn. */
   undeliveredMs?: number;
   webhook?: WebhookSettings | null;
-  /** Why the configured webhook is disabled. */
+  /** The reason that the configured webhook is disabled. */
   webhookProblem?: string | null;
 }
 
@@ -81,7 +80,7 @@ export class ResponseCaches {
   readonly metrics: TtlCache<RedactedFor<'metrics'>>;
   readonly auditCheck: TtlCache<AuditCheck>;
 
-  /** @param isShared whether concurrent requests may wait for the same read */
+  /** @param isShared true if concurrent requests may wait for the same read */
   constructor(isShared = true) {
     this.storage = new TtlCache(isShared);
     this.metrics = new TtlCache(isShared);

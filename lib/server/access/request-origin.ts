@@ -23,7 +23,7 @@ export function checkHost(request: Request, settings: AccessSettings): void {
 }
 
 /** True for a loopback name, which can only lead to this machine. */
-export function isLocalName(request: Request, { localName }: Pick<AccessSettings, 'localName'>): boolean {
+function isLocalName(request: Request, { localName }: Pick<AccessSettings, 'localName'>): boolean {
   const name = hostName(request);
   return LOOPBACK.includes(name) || name === localName;
 }
@@ -44,7 +44,7 @@ function isAddress(name: string): boolean {
 const READS = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Refuses cookie-authenticated requests from another site, whatever the method: a link, an `<img>` or a page on another
+ * Refuses cookie-authenticated requests from another site, with any method: a link, an `<img>` or a page on another
  * port of this host must not act for the operator.
  *
  * On trustworthy origins Sec-Fetch-Site decides. Elsewhere (plain http on a host other than localhost) the request must
@@ -96,7 +96,7 @@ function hostIn(address: string): string | null {
 }
 
 /**
- * Finds what made the browser open a URL: a `prefetch`; a `person` who typed it or followed a link from a terminal,
+ * Classifies the initiator of a request: a `prefetch`; a `person` who typed it or followed a link from a terminal,
  * mail program or bookmark; or a `page`, including our own, which show what agents write.
  *
  * Browsers send Sec-Fetch-Site, through redirects too, on connections they trust: TLS and this machine. Without it, a

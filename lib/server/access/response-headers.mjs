@@ -26,7 +26,7 @@ export const EMBED_HEADERS = {
 };
 
 /**
- * On public files. A sandboxed frame has an opaque origin, so that our own scripts and fonts are cross-origin to it.
+ * On public files. A sandboxed frame has an opaque origin, so our own scripts and fonts are cross-origin to it.
  */
 export const PUBLIC_HEADERS = {
   'cross-origin-resource-policy': 'cross-origin',

@@ -5,7 +5,7 @@ import type { Database } from '@/db/client';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
 import { recordAction } from './audit';
-import { bumpAccessVersion, revokeCredentials } from './credential-rows';
+import { bumpAccessVersion, type Credential, revokeCredentials } from './credential-rows';
 import { revokeMembers, setMemberRole } from './manage-members';
 import type { OidcSignIn, RefreshedPerson, SignedInPerson } from './oidc/oidc-sign-in';
 import { open, seal } from './oidc/pending-sign-ins';
@@ -24,20 +24,13 @@ interface RoleServer {
   oidc?: OidcSignIn | null;
 }
 
-/** Columns that schedule a role refresh. */
-interface RoleColumns {
-  refreshToken: string | null;
-  roleCheckedAt: number;
-  roleDueAt: number | null;
-}
-
-/** Columns of a sign-in that the provider just confirmed. Without a refresh token the role is never refreshed. */
+/** Columns that schedule the next role refresh of a confirmed sign-in. Without a refresh token there is none. */
 export async function roleColumns(
   database: Database,
   oidc: OidcSignIn,
   { subject, refreshToken }: Pick<SignedInPerson, 'subject' | 'refreshToken'>,
   now: number,
-): Promise<RoleColumns> {
+): Promise<Pick<Credential, 'refreshToken' | 'roleCheckedAt' | 'roleDueAt'>> {
   if (refreshToken === null) return { refreshToken: null, roleCheckedAt: now, roleDueAt: null };
   const sealed = await sealGrant(database, oidc, { subject, refreshToken });
   return { refreshToken: sealed, roleCheckedAt: now, roleDueAt: now + ROLE_MS };
@@ -100,7 +93,7 @@ async function claimRefresh(
     args: [now, ROLE_MS, RETRY_MS, MOST_RETRY_MS, credentialId],
   });
   if (rows[0] === undefined) return null;
-  // so that every instance knows the next due time
+  // tells every instance the next due time
   await bumpAccessVersion(transaction);
   const { refresh_token, email } = rows[0];
   return { sealed: String(refresh_token), email: email === null ? null : String(email) };

@@ -14,7 +14,7 @@ const SPOKEN = /^(?!.*(?:q[^u]|[jvxz][^aeioucptyz]|[^aeiouyln][jqxz]))(?:[^aeiou
 /** A secret consists of words if they hold this share of its letters, and of all its characters. */
 const LETTERS_IN_WORDS = 2 / 3;
 const ALL_IN_WORDS = 0.6;
-/** Random text resembles words more often once digits are read as letters: then all of it must be words. */
+/** Random text resembles words more often once digits are read as letters: then the whole text must be words. */
 const ALL_IN_LEET = 1;
 /** Words that are common in secrets, and the share of a secret in them that makes it guessable. */
 const COMMON =
@@ -30,7 +30,7 @@ const KEYS = ['1234567890', 'qwertyuiop', 'asdfghjkl;', 'zxcvbnm,./', '!@#$%^&*(
 const LEET = new Map(Object.entries({ 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', '@': 'a', $: 's' }));
 
 /**
- * Estimates whether a secret can be guessed, by rules and a short word list: repetitions, sequences and words add
+ * Estimates if a secret can be guessed, by rules and a short word list: repetitions, sequences and words add
  * little, every other character adds the size of the alphabet.
  *
  * @param {string} secret

@@ -23,11 +23,11 @@ export function isSecret(text: string): boolean {
 }
 
 /**
- * The stored form of a secret. Needs no salt: 32 random bytes are in no list. Plain JavaScript, because it runs for
- * every request and crypto.subtle goes through the thread pool.
+ * SHA-256 in hex, the stored form of a secret. A secret needs no salt: 32 random bytes are in no list. Plain JavaScript,
+ * because it runs for every request, and crypto.subtle goes through the thread pool.
  */
-export function secretHash(secret: string): string {
-  return bytesToHex(sha256(utf8ToBytes(secret)));
+export function textDigest(text: string): string {
+  return bytesToHex(sha256(utf8ToBytes(text)));
 }
 
 /** HMAC-SHA-256 in lower-case hex. */
@@ -37,7 +37,7 @@ export function keyedDigest(key: Uint8Array, text: string): string {
 
 /**
  * Compares two secrets in constant time for a given length, which is not secret. Plain JavaScript for the same reason
- * as `secretHash`.
+ * as `textDigest`.
  */
 export function sameSecret(sent: string, ours: string): boolean {
   let difference = sent.length ^ ours.length;

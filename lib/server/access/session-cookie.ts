@@ -13,20 +13,23 @@ const secureName = (basePath: string) => `${basePath === '' ? '__Host' : '__Secu
 const LIFETIME_SECONDS = 400 * 24 * 60 * 60;
 
 /**
- * The session secret in a request, or null; of duplicates the first, as in browsers. The secure name wins, and over TLS
- * the plain one is ignored: any host of the same domain, or a network attacker, can set that.
+ * The session secret in a request, or null. The secure name wins, and over TLS the plain one is ignored: any host of the
+ * same domain, or a network attacker, can set that.
  */
 export function sessionSecret(headers: Headers, basePath = BASE_PATH): string | null {
-  const cookies = headers.get('cookie') ?? '';
-  return cookieOf(cookies, secureName(basePath)) ?? (forwardedTls(headers) ? null : cookieOf(cookies, NAME));
+  const cookies = cookiesIn(headers);
+  return cookies.get(secureName(basePath)) ?? (forwardedTls(headers) ? null : (cookies.get(NAME) ?? null));
 }
 
-function cookieOf(cookies: string, name: string): string | null {
-  for (const pair of cookies.split(';')) {
+/** Cookies by name. Of duplicates the first wins, as in browsers. */
+export function cookiesIn(headers: Pick<Headers, 'get'>): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const pair of (headers.get('cookie') ?? '').split(';')) {
     const equals = pair.indexOf('=');
-    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
+    const name = pair.slice(0, Math.max(equals, 0)).trim();
+    if (name !== '' && !found.has(name)) found.set(name, pair.slice(equals + 1).trim());
   }
-  return null;
+  return found;
 }
 
 /**
@@ -47,7 +50,7 @@ function cookie(value: string, secure: boolean, seconds: number, basePath: strin
 }
 
 /**
- * Redirect target for a browser that came by a loopback address: a host name of our own, so that servers on other ports
+ * Redirect target for a browser that came by a loopback address: a host name of our own, so servers on other ports
  * don't receive the cookie. Null for other addresses, and for browsers that don't resolve such names.
  */
 export function localNameOrigin(

@@ -4,8 +4,8 @@ import { may, type Principal } from './principal';
 import { keyedDigest } from './secret';
 
 /**
- * Content digests in the form a reader may see. A plain SHA-256 beside a redacted input would confirm guesses of what
- * was redacted, so that redacted readers get an HMAC-SHA-256 under a server key.
+ * Content digests in the form that a reader may see. A plain SHA-256 beside a redacted input would confirm a guess of the
+ * redacted text, so redacted readers get an HMAC-SHA-256 under a server key.
  */
 export interface ShownDigests {
   /** Form of request digests. `keyed`: HMAC-SHA-256 of the plain digest, in hex; `none`: null. */

@@ -2,13 +2,13 @@ import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { AppError } from '@interlude/protocol/errors';
 import { FORM_POLICY } from './response-headers.mjs';
 
-export interface PlainLink {
+interface PlainLink {
   href: string;
   text: string;
 }
 
 /** A single button that posts to one of our paths. */
-export interface PlainForm {
+interface PlainForm {
   action: string;
   fields: Readonly<Record<string, string>>;
   text: string;

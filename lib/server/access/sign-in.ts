@@ -20,7 +20,7 @@ import {
 import { LOCAL_ADMIN, OWNER, type Principal } from './principal';
 import type { ServerContext } from './request-context';
 import { checkFormOrigin, checkHost, hostOf, isDocumentRequest, requestInitiator } from './request-origin';
-import { isSecret, sameSecret, secretHash } from './secret';
+import { isSecret, sameSecret, textDigest } from './secret';
 import { clearedCookie, isSecure, localNameOrigin, sessionCookie, sessionSecret } from './session-cookie';
 import { nextPath, plainPage, readForm } from './sign-in-pages';
 
@@ -40,7 +40,7 @@ const MAX_FORM_BYTES = 16 * 1024;
 export const CODE_LIFETIME_MS = 5 * 60_000;
 
 export interface SignInContext extends Authenticator {
-  /** Where a browser signs out at the identity provider; null without one, or if it doesn't answer. */
+  /** URL that signs a browser out at the identity provider; null without one, or if it doesn't answer. */
   providerSignOutUrl(): Promise<string | null>;
   context(): Promise<
     Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs' | 'sessionMs'> & { credentials: CredentialCache }
@@ -129,8 +129,8 @@ export async function signOut(request: Request, server: SignInContext): Promise<
 }
 
 /**
- * Clears what the browser stored. Under a base path the origin has other owners, whose storage this would clear as
- * well; there, and where browsers ignore the header, `/signed-out` clears ours.
+ * Clears what the browser stored. Under a base path this would also clear the storage of other applications on the
+ * origin; there, and where browsers ignore the header, `/signed-out` clears ours.
  */
 const CLEARED_STORAGE: Record<string, string> = BASE_PATH === '' ? { 'clear-site-data': '"storage"' } : {};
 
@@ -194,7 +194,7 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
 async function isValidCode(server: SignInContext, code: string): Promise<boolean> {
   if (!isSecret(code)) return false;
   const { database, now } = await server.context();
-  const { rows } = await database.reader.execute({ sql: SELECT_CODE, args: [secretHash(code)] });
+  const { rows } = await database.reader.execute({ sql: SELECT_CODE, args: [textDigest(code)] });
   return rows[0] !== undefined && isLive(credentialFromRow(rows[0]), now());
 }
 
@@ -202,7 +202,7 @@ const SELECT_CODE = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = 
 
 /** @returns the code's creator; null for a spent, expired or unknown code */
 async function redeemCode(transaction: WriteTransaction, code: string, now: number): Promise<Principal | null> {
-  const { rows } = await transaction.execute({ sql: SELECT_CODE, args: [secretHash(code)] });
+  const { rows } = await transaction.execute({ sql: SELECT_CODE, args: [textDigest(code)] });
   const [row] = rows;
   if (row === undefined) return null;
   const credential = credentialFromRow(row);

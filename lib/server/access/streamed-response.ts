@@ -1,7 +1,9 @@
 import { toAbortError } from '@interlude/protocol/errors';
-import type { RequestContext } from './request-context';
 
 type Chunk = Uint8Array<ArrayBuffer>;
+
+/** Calls back once if the reader loses access. @returns stops watching */
+export type WatchAccess = (onEnd: () => void) => () => void;
 
 /** The connection of one reader. */
 export interface Sink {
@@ -10,7 +12,7 @@ export interface Sink {
   write(chunk: Chunk): void;
   /** Ends the response after what was written. Safe to repeat. */
   end(): void;
-  /** Breaks the connection unless everything was sent, so that the reader notices the truncation. */
+  /** Breaks the connection unless everything was sent, so the reader notices the truncation. */
   hangUp(why: unknown): void;
 }
 
@@ -26,7 +28,7 @@ export type OpenStream = (sink: Sink) => Source;
 const READ_AHEAD_BYTES = 64 * 1024;
 
 /**
- * A response that keeps streaming. The front door opens it directly on the connection, so that a frame is one write per
+ * A response that keeps streaming. The front door opens it directly on the connection, so a frame is one write per
  * reader; other callers read its body.
  *
  * Failure: nothing opens until one of the two starts. Cancel the body to decline.
@@ -83,12 +85,9 @@ export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
 /**
  * A long body that aborts once its reader loses access.
  *
- * Failure: ends like a broken connection, so that no part passes for the whole.
+ * Failure: ends like a broken connection, so no part passes for the whole.
  */
-export function abortableBody(
-  body: ReadableStream<Uint8Array>,
-  { whenOver }: Pick<RequestContext, 'whenOver'>,
-): ReadableStream<Uint8Array> {
+export function abortableBody(body: ReadableStream<Uint8Array>, whenOver: WatchAccess): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let stop: (() => void) | null = null;
   const end = () => {

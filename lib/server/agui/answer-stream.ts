@@ -3,8 +3,9 @@ import { parseJson } from '@interlude/protocol/fields';
 import type { FrameData } from '@interlude/protocol/frames';
 import type { Scope } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { unref } from '@/db/yield-to-loop';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
-import type { OpenStream, Sink, Source } from '@/lib/server/access/streamed-response';
+import type { OpenStream, Sink, Source, WatchAccess } from '@/lib/server/access/streamed-response';
 import type { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { RunProjector } from './run-projector';
 import type { WellFormedStream } from './well-formed-stream';
@@ -31,8 +32,7 @@ interface AnswerStreamOptions {
   signal: AbortSignal;
   scope: Scope;
   digests: ShownDigests;
-  /** Fires once when the credential loses access. */
-  whenOver: (onEnd: () => void) => () => void;
+  whenOver: WatchAccess;
 }
 
 const encoder = new TextEncoder();
@@ -249,9 +249,4 @@ class Answer implements Source {
     // Ends the subscription.
     this.#gone.abort();
   }
-}
-
-/** Timers must not keep a stopping server alive. */
-function unref(timer: unknown): void {
-  if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();
 }

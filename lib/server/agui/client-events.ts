@@ -14,7 +14,7 @@ const NAMES = {
 const ROLES = ['developer', 'system', 'assistant', 'user'] as const;
 
 /**
- * The start of a part, with the fields of strict clients.
+ * The start of a part, with the fields that strict clients require.
  *
  * @param event the first event written of the part, of any type
  */
@@ -79,7 +79,7 @@ export type Outcome =
   | { type: 'interrupt'; interrupts: readonly Interrupt[] };
 
 /**
- * An event outside messages, with the fields of strict clients; null if it is not for clients. An unknown type becomes
+ * An event outside messages, with the fields that strict clients require; null if it is not for clients. An unknown type becomes
  * RAW, because 0.0.59 rejects unknown types.
  */
 export function clientEvent(event: AgUiEvent): ClientEvent | null {

@@ -1,5 +1,4 @@
-import type { Kind } from '@interlude/protocol/lifecycle/grammar';
-import { Entities } from '@interlude/protocol/lifecycle/grammar';
+import { Entities, type Kind } from '@interlude/protocol/lifecycle/grammar';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { Item, Turn } from '@interlude/protocol/read-models';
 import { digestOf } from '@interlude/protocol/request-digest';
@@ -96,7 +95,7 @@ export function historyOf(turns: readonly Turn[], parts: ClientParts): Message[]
   for (const item of turns.flatMap(({ items }) => items).reverse()) {
     const messages = messagesOf(item);
     room -= JSON.stringify(messages).length;
-    // The newest is kept whatever its size.
+    // Keeps the newest, regardless of its size.
     if (newestFirst.length > 0 && (room < 0 || newestFirst.length >= MOST_ITEMS)) break;
     newestFirst.push(messages);
     addItem(item, parts);

@@ -9,10 +9,10 @@ import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFro
 import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
-import type { RequestContext as AskedOf } from '@/lib/server/access/request-context';
-import { type ReadScope, readScope } from '@/lib/server/access/request-context';
+import { notFound } from '@/lib/server/access/principal';
+import { type ReadScope, type RequestContext, readScope } from '@/lib/server/access/request-context';
 import { StreamedResponse } from '@/lib/server/access/streamed-response';
-import { type CommandServer, missing } from '@/lib/server/commands/accept-command';
+import type { CommandServer } from '@/lib/server/commands/accept-command';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
 import { postInterrupt, postMessage } from '@/lib/server/commands/session-commands';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
@@ -32,9 +32,9 @@ import { WellFormedStream } from './well-formed-stream';
 
 interface AgUiServer extends CommandServer, StreamServer {}
 
-type Sender = Pick<AskedOf, 'request' | 'principal' | 'digests' | 'whenOver'>;
+type Sender = Pick<RequestContext, 'request' | 'principal' | 'digests' | 'whenOver'>;
 
-type Asking = AskedOf<'agentId', { query: { session: string | null } }>;
+type AgUiContext = RequestContext<'agentId', { query: { session: string | null } }>;
 
 /**
  * `POST /agui/:agentId`: runs an AG-UI client's input. Sends its new messages and answers to the session, and streams the
@@ -42,31 +42,31 @@ type Asking = AskedOf<'agentId', { query: { session: string | null } }>;
  *
  * @throws AppError `malformed`, `invalid_argument`, `not_found`, `conflict`
  */
-export async function postAgUi(asked: Asking, server: AgUiServer): Promise<Response> {
-  const input = await readRunInput(await readBody(asked.request));
-  return input.connects ? connect(asked, input, server) : run(asked, input, server);
+export async function postAgUi(context: AgUiContext, server: AgUiServer): Promise<Response> {
+  const input = await readRunInput(await readBody(context.request));
+  return input.connects ? connect(context, input, server) : run(context, input, server);
 }
 
 /** `POST /agui/:agentId/connect`: streams the history, then live events. */
-export async function postAgUiConnect(asked: Asking, server: AgUiServer): Promise<Response> {
-  return connect(asked, await readRunInput(await readBody(asked.request)), server);
+export async function postAgUiConnect(context: AgUiContext, server: AgUiServer): Promise<Response> {
+  return connect(context, await readRunInput(await readBody(context.request)), server);
 }
 
 /** The session as the client may see it. */
 async function factsFor(
-  { ids, principal, digests }: Asking,
-  sight: ReadScope,
+  { ids, principal, digests }: AgUiContext,
+  view: ReadScope,
   sessionId: string,
 ): Promise<SessionFacts> {
-  return redactResponse(await readFacts(sight, ids.agentId, sessionId), principal, digests);
+  return redactResponse(await readFacts(view, ids.agentId, sessionId), principal, digests);
 }
 
-async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
-  const { query, principal } = asked;
-  const sight = readScope(server.database, principal.scope);
+async function run(context: AgUiContext, input: RunInput, server: AgUiServer): Promise<Response> {
+  const { query, principal } = context;
+  const view = readScope(server.database, principal.scope);
   const sessionId = query.session ?? input.sessionId ?? input.threadId;
-  const before = await factsFor(asked, sight, sessionId);
-  const { answered, notices } = await resume(input.resume, before, asked, server);
+  const before = await factsFor(context, view, sessionId);
+  const { answered, notices } = await resume(input.resume, before, context, server);
   const sent: string[] = [];
   // Unanswered messages of other people are at the end of a client's history, too.
   const known = await knownMessages(
@@ -77,11 +77,13 @@ async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<
   for (const { text, clientId } of input.sent) {
     if (known.has(messageIdOf(clientId) ?? '')) continue;
     const body = { text, clientId };
-    sent.push((await postMessage({ ...asked, ids: { sessionId }, body }, server)).messageId);
+    sent.push((await postMessage({ ...context, ids: { sessionId }, body }, server)).messageId);
   }
-  const facts = await factsFor(asked, sight, sessionId);
+  const facts = await factsFor(context, view, sessionId);
   const [firstSent] = sent;
-  const queuedAt = firstSent === undefined ? null : await commandPosition(server.database, firstSent);
+  // A command's position follows its events. Retention may have removed the command.
+  const ofCommand = 'SELECT position FROM commands WHERE id = ?';
+  const queuedAt = firstSent === undefined ? null : await positionOf(server.database, ofCommand, firstSent);
   const sentAt = queuedAt ?? Number(facts.position);
   const follows = (input.followMs ?? 0) > 0;
   const { openTurn } = facts;
@@ -90,7 +92,7 @@ async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<
   const isJoined = openTurn !== null && (continues || follows) && Number(openTurn.position) <= sentAt;
   const from = isJoined ? Number(openTurn.position) - 1 : sentAt;
   const isOpenAtFrom = openTurn !== null && !isJoined && Number(openTurn.position) <= from;
-  return answer(input, facts, server, asked, from, {
+  return answer(input, facts, server, context, from, {
     messageIds: sent,
     answeredIn: continues ? openTurn.id : null,
     answersNext: openTurn === null && answered.length > 0,
@@ -104,19 +106,19 @@ async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<
 
 /** A client that answers requests has read the log up to the newest request. */
 function readUpTo({ pending }: SessionFacts, answered: readonly string[]): Position | null {
-  const asked = pending.flatMap(({ id, openedPosition }) => (answered.includes(id) ? (openedPosition ?? []) : []));
-  return asked.length === 0 ? null : asked.reduce(laterPosition);
+  const opened = pending.flatMap(({ id, openedPosition }) => (answered.includes(id) ? (openedPosition ?? []) : []));
+  return opened.length === 0 ? null : opened.reduce(laterPosition);
 }
 
-async function connect(asked: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
-  const { ids, query, request, principal } = asked;
-  const sight = readScope(server.database, principal.scope);
+async function connect(context: AgUiContext, input: RunInput, server: AgUiServer): Promise<Response> {
+  const { ids, query, request, principal } = context;
+  const view = readScope(server.database, principal.scope);
   const sessionId = query.session ?? input.sessionId ?? input.threadId;
-  await readFacts(sight, ids.agentId, sessionId);
+  await readFacts(view, ids.agentId, sessionId);
   const range = { before: null, limit: HISTORY_TURNS };
-  const read = () => readTranscript(sight, sessionId, range);
-  const page = await sight.reads.run(principal.credentialId, read, { signal: request.signal });
-  const facts = await factsFor(asked, sight, sessionId);
+  const read = () => readTranscript(view, sessionId, range);
+  const page = await view.reads.run(principal.credentialId, read, { signal: request.signal });
+  const facts = await factsFor(context, view, sessionId);
   const history = historyOf(page?.turns ?? [], input.parts);
   const position = page?.position ?? facts.position;
   const openTurnId = page?.places?.openTurn?.id ?? null;
@@ -132,7 +134,7 @@ async function connect(asked: Asking, input: RunInput, server: AgUiServer): Prom
     knownUpTo: position,
     notices: [],
   };
-  return answer(input, facts, server, asked, Number(position), made, history);
+  return answer(input, facts, server, context, Number(position), made, history);
 }
 
 type Made = Pick<
@@ -163,7 +165,8 @@ async function answer(
     fanOut: server.fanOut,
     sessionId: session.id,
     from,
-    turnPosition: (turnId) => turnPosition(server.database, session.id, turnId),
+    turnPosition: (turnId) =>
+      positionOf(server.database, 'SELECT position FROM turns WHERE session_id = ? AND id = ?', session.id, turnId),
     stream,
     projector,
     followMs: made.follows === 'no' ? null : (input.followMs ?? FOLLOW_MS),
@@ -177,7 +180,7 @@ async function answer(
   return new StreamedResponse(open, SSE_HEADERS);
 }
 
-/** Not errors for an AG-UI client: another client has answered, or the agent has gone on. */
+/** Not errors for an AG-UI client: another client has answered, or the agent has continued. */
 const TOO_LATE = new Set<unknown>(['request_resolved', 'request_expired', 'request_answered', 'request_changed']);
 
 /** Answers open requests. A request that is no longer open is reported in the notices. */
@@ -203,19 +206,19 @@ async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: S
 
 async function giveAnswer(
   entry: Resume,
-  asked: PendingRequest,
+  request: PendingRequest,
   { session, openTurn }: SessionFacts,
   sender: Sender,
   server: AgUiServer,
 ): Promise<'given' | 'too-late'> {
   const sessionId = session.id;
-  const body = parseAnswer(asked, entry);
+  const body = parseAnswer(request, entry);
   try {
     // A question can't be denied, so cancelling it interrupts its turn.
     if (body === null) {
       const turn = openTurn === null ? {} : { turnId: openTurn.id };
       await postInterrupt({ ...sender, ids: { sessionId }, body: turn }, server);
-    } else await postRequestAnswer({ ...sender, ids: { sessionId, requestId: asked.id }, body }, server);
+    } else await postRequestAnswer({ ...sender, ids: { sessionId, requestId: request.id }, body }, server);
     return 'given';
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'conflict') throw error;
@@ -243,12 +246,12 @@ const MOST_RUNNING = 200;
 const REMEMBERED = shapeOf(sessions, 'memory', 'places');
 
 /** @throws AppError `not_found` */
-export async function readFacts(sight: ReadScope, agentId: string, sessionId: string): Promise<SessionFacts> {
+export async function readFacts(view: ReadScope, agentId: string, sessionId: string): Promise<SessionFacts> {
   const id = columnText(sessionId);
-  const { position, found } = await readSnapshot<[SessionSummary, Row, AgentSummary, Task]>(sight, [
+  const { position, found } = await readSnapshot<[SessionSummary, Row, AgentSummary, Task]>(view, [
     query(
       sessionFromRow,
-      `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`,
+      `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(view.scope, 'id')}`,
       id,
     ),
     query(rawRow, `SELECT ${REMEMBERED.columns()} FROM sessions WHERE id = ?`, id),
@@ -261,41 +264,38 @@ export async function readFacts(sight: ReadScope, agentId: string, sessionId: st
     ),
   ]);
   const [[session], [remembered], [agent = null], running] = found;
-  if (agent === null) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
+  if (agent === null) throw notFound('agent', agentId, '/agents');
   if (session === undefined || remembered === undefined || session.agentId !== agentId) {
     const list = `GET /api/v1/sessions?agent=${encodeURIComponent(agentId)}`;
-    const hint = `A threadId is the id of a session of this agent: ${list} lists them. If your client makes thread ids of its own, name the session in ?session=<id>, or in forwardedProps.interlude.sessionId.`;
-    throw missing('session', sessionId, hint);
+    const message = `There is no session ${JSON.stringify(sessionId)}. A threadId is the id of a session of this agent: ${list} lists them. If your client makes thread ids of its own, name the session in ?session=<id>, or in forwardedProps.interlude.sessionId.`;
+    throw new AppError('not_found', message);
   }
   const { memory, places } = REMEMBERED.read(remembered);
   const { pendingRequests = [] } = storedFold(memory);
   const pending: PendingRequest[] = [];
   for (const { id: requestId } of pendingRequests.slice(0, MOST_PENDING)) {
-    const asked = await readPendingRequest(sight, session.id, requestId);
-    if (asked !== null && asked.outcome === null) pending.push(asked);
+    const request = await readPendingRequest(view, session.id, requestId);
+    if (request !== null && request.outcome === null) pending.push(request);
   }
   return { position, session, agent, openTurn: places.openTurn, pending, running: running.reverse() };
 }
 
 async function readPendingRequest(
-  sight: ReadScope,
+  view: ReadScope,
   sessionId: string,
   requestId: string,
 ): Promise<(PendingRequest & Pick<RequestItem, 'outcome'>) | null> {
-  const detail = await readRequest(sight, sessionId, requestId);
+  const detail = await readRequest(view, sessionId, requestId);
   if (detail === null) return null;
   return { ...pendingRequestOf(detail.request), outcome: detail.request.outcome };
 }
 
-async function turnPosition(database: Database, sessionId: string, turnId: string): Promise<number | null> {
-  const { rows } = await database.reader.execute({
-    sql: 'SELECT position FROM turns WHERE session_id = ? AND id = ?',
-    args: [columnText(sessionId), columnText(turnId)],
-  });
+async function positionOf({ reader }: Database, sql: string, ...args: string[]): Promise<number | null> {
+  const { rows } = await reader.execute({ sql, args: args.map(columnText) });
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
-/** Of these ids, those of messages that the session has: sent from the dashboard, or named by a turn that answered. */
+/** The ids among these of messages that the session has: sent from the dashboard, or named by a turn that answered. */
 async function knownMessages(
   database: Database,
   sessionId: string,
@@ -303,21 +303,12 @@ async function knownMessages(
 ): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
   const id = columnText(sessionId);
-  const asked = JSON.stringify(ids);
+  const wanted = JSON.stringify(ids);
   const { rows } = await database.reader.execute({
     sql: `SELECT id FROM commands WHERE session_id = ?1 AND type = 'message' AND id IN (SELECT value FROM json_each(?2))
           UNION
           SELECT message_id FROM obligations WHERE session_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))`,
-    args: [id, asked],
+    args: [id, wanted],
   });
   return new Set(rows.map(({ id: known }) => String(known)));
-}
-
-/** A command's position, which follows its events. Null if retention has removed it. */
-async function commandPosition(database: Database, commandId: string): Promise<number | null> {
-  const { rows } = await database.reader.execute({
-    sql: 'SELECT position FROM commands WHERE id = ?',
-    args: [commandId],
-  });
-  return rows[0] === undefined ? null : Number(rows[0].position);
 }

@@ -50,20 +50,20 @@ export interface RunInput {
  */
 export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
   if (bytes.byteLength === 0) throw invalid('The body is empty. Send a RunAgentInput, as an AG-UI client does.');
-  const pace = new Yielder();
+  const yielder = new Yielder();
   const { values, tooDeepAt } = measureJson(bytes);
-  await pace.rest();
+  await yielder.yieldIfDue();
   if (tooDeepAt !== null) throw tooDeep(tooDeepAt);
   if (values > MAX_INPUT_VALUES) throw invalid(`The input holds more than ${MAX_INPUT_VALUES} values.`);
   const text = decodeStart(bytes);
-  await pace.rest();
+  await yielder.yieldIfDue();
   const parsed = parseJsonText(text);
-  await pace.rest();
+  await yielder.yieldIfDue();
   const input = mayBeIllFormed(text) ? wellFormed(parsed) : parsed;
-  await pace.rest();
+  await yielder.yieldIfDue();
   if (!isObject(input)) throw invalid('The body is not a RunAgentInput, as an AG-UI client sends it.');
   const messages = listOf(input.messages).filter(isObject);
-  const asked = fieldsOf(fieldsOf(input.forwardedProps).interlude);
+  const options = fieldsOf(fieldsOf(input.forwardedProps).interlude);
   return {
     threadId: shortIdOf(input, 'threadId'),
     runId: shortIdOf(input, 'runId'),
@@ -71,9 +71,9 @@ export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
     sent: sentAtEnd(messages),
     resume: resumesIn(input.resume),
     parts: partsOf(messages),
-    sessionId: textOf(asked.sessionId),
-    connects: asked.connect === true,
-    followMs: followOf(asked.follow),
+    sessionId: textOf(options.sessionId),
+    connects: options.connect === true,
+    followMs: followOf(options.follow),
   };
 }
 

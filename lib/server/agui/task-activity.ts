@@ -41,7 +41,7 @@ export class TaskActivities {
 
 function activityOf(task: Task): TaskActivity {
   const { id, runId, description, kind, status, exitCode, summary, error, toolCallId, startedAt, endedAt } = task;
-  // A prefix, because a task may have the id of its call, and messages that of theirs.
+  // The prefix distinguishes the id from those of calls and messages.
   const messageId = runId === null ? `task:${id}` : `task:${id}:${runId}`;
   const state = { description, kind, status, exitCode, summary, error, toolCallId, startedAt, endedAt };
   return { messageId, content: { taskId: id, runId, ...state } };

@@ -7,8 +7,16 @@ import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import { chunksAfter, endsChunks, namedChunk } from '@interlude/protocol/projections/chunks';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import type { Chunked } from '@interlude/protocol/turn-places';
-import type { ClientEvent, Dialect, Outcome } from './client-events';
-import { bracketEnd, clientEvent, partContent, partEnd, partStart } from './client-events';
+import {
+  bracketEnd,
+  type ClientEvent,
+  clientEvent,
+  type Dialect,
+  type Outcome,
+  partContent,
+  partEnd,
+  partStart,
+} from './client-events';
 import { type ClientParts, isOfPart, type Part, type PartKind } from './client-parts';
 
 /** `interlude` becomes the run's `metadata.interlude`. */
@@ -187,7 +195,7 @@ export class WellFormedStream {
     part.clientLength = Math.max(part.clientLength, part.logLength);
     // A call with a result is complete.
     if (rest === '' || (kind === 'call' && this.#parts.isAnswered(id))) return;
-    // An ended part opens again for the rest.
+    // An ended part opens again for the remaining text.
     if (this.#parts.of[kind].verdict(id, input) !== 'continues') this.#open(kind, id, part, entry);
     this.#emit(partContent(kind, id, rest), at);
   }

@@ -2,7 +2,7 @@ import { isHash } from '@interlude/protocol/attachments';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { Reader } from '@/db/reader';
 import { columnText } from '@/db/table-rows';
-import { secretHash } from '@/lib/server/access/secret';
+import { textDigest } from '@/lib/server/access/secret';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
 
 /** An attachment's key. `place` is its session's id, or the separate place of a redacted sender's uploads. */
@@ -38,16 +38,16 @@ export async function storedAttachment(
 }
 
 /**
- * Where a session's uploads are stored until a message names them. Redacted senders get separate places: in a shared
+ * The place of a session's uploads until a message names them. Redacted senders get separate places: in a shared
  * one, the response would reveal that another sender had uploaded the same bytes.
  */
 export function uploadPlace(sessionId: string, { sender }: Pick<ShownDigests, 'sender'>): string {
   const session = columnText(sessionId);
-  // longer than any id, so that no session has it
+  // longer than any id, so no session has it
   return sender === null ? session : `${sender}\n${session}`.padStart(MAX_ID_LENGTH + 1);
 }
 
 /** The hash that answers an upload, before it is keyed; distinct for each redacted sender. */
 export function uploadHash(hash: string, { sender }: Pick<ShownDigests, 'sender'>): string {
-  return sender === null ? hash : secretHash(`${sender}\n${hash}`);
+  return sender === null ? hash : textDigest(`${sender}\n${hash}`);
 }

@@ -1,12 +1,15 @@
 import type { CommandAnswer, CommandBodies, CommandType, Sending } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
+import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { digestOf } from '@interlude/protocol/request-digest';
 import { sendingTo } from '@interlude/protocol/sending';
-import { agentFromRow, sessionFromRow } from '@/db/read-model-rows';
+import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
+import type { Reader } from '@/db/reader';
 import { asks, sessions } from '@/db/schema';
 import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { Yielder } from '@/db/yield-to-loop';
+import { notFound } from '@/lib/server/access/principal';
 import type { ServerContext } from '@/lib/server/access/request-context';
 import { type AnswerableRequest, sessionNow, storedFold } from '@/lib/server/ingest/project-session';
 import type { DECISIONS } from './command-table';
@@ -22,7 +25,7 @@ export interface CommandServer extends ServerContext {
 interface SessionCommand<Type extends CommandType> {
   sessionId: string;
   clientId: string | undefined;
-  /** Everything the client asked for, unchanged: a `clientId` may be reused only with the same. */
+  /** The unchanged request: a `clientId` may be reused only with an equal one. */
   request: { type: Type; [field: string]: unknown };
   /** Bytes held in memory while the write is queued. */
   bytes?: number;
@@ -53,9 +56,9 @@ export async function acceptCommand<Type extends CommandType>(
   { sessionId, clientId, request, bytes, prepare }: SessionCommand<Type>,
 ): Promise<{ answer: CommandAnswer; sending: Sending | null }> {
   const now = server.now();
-  const pace = new Yielder();
+  const yielder = new Yielder();
   const key = dedupeKey(sessionId, clientId, request);
-  await pace.rest();
+  await yielder.yieldIfDue();
   const accepted = await server.database.writes.run(
     async (transaction) => {
       const before = await findRepeat(transaction, key);
@@ -166,7 +169,7 @@ async function writableSession(
     { sql: 'SELECT * FROM agents WHERE id = (SELECT agent_id FROM sessions WHERE id = ?)', args: [id] },
   ]);
   const row = found?.rows[0];
-  if (row === undefined) throw missing('session', sessionId, 'GET /api/v1/sessions lists them.');
+  if (row === undefined) throw notFound('session', sessionId, '/sessions');
   const session = sessionNow(sessionFromRow(row), now);
   const agent = agents?.rows[0] ? agentFromRow(agents.rows[0]) : null;
   const sending = sendingTo(session, agent);
@@ -178,8 +181,20 @@ async function writableSession(
   return { id: session.id, agentId, openTurnId, sending, hasRunner, pendingRequests, hasMorePending };
 }
 
-export function missing(kind: string, id: string, hint: string): AppError {
-  return new AppError('not_found', `There is no ${kind} ${JSON.stringify(id)}. ${hint}`);
+/** @throws AppError `not_found` */
+export async function requireSession(reader: Pick<Reader, 'execute'>, sessionId: string): Promise<SessionSummary> {
+  const sql = `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ?`;
+  const { rows } = await reader.execute({ sql, args: [columnText(sessionId)] });
+  if (rows[0] === undefined) throw notFound('session', sessionId, '/sessions');
+  return sessionFromRow(rows[0]);
+}
+
+/** @throws AppError `not_found` */
+export async function requireAgent(reader: Pick<Reader, 'execute'>, agentId: string): Promise<AgentSummary> {
+  const sql = `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`;
+  const { rows } = await reader.execute({ sql, args: [columnText(agentId)] });
+  if (rows[0] === undefined) throw notFound('agent', agentId, '/agents');
+  return agentFromRow(rows[0]);
 }
 
 /** @param reason for programs, in the error's details */

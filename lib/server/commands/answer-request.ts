@@ -16,7 +16,7 @@ import type { WriteTransaction } from '@/db/writes';
 import type { RequestContext } from '@/lib/server/access/request-context';
 import { mayAnswer, type ShownDigests } from '@/lib/server/access/shown-digests';
 import type { AnswerableRequest } from '@/lib/server/ingest/project-session';
-import { acceptCommand, type CommandServer, conflict, missing, type WritableSession } from './accept-command';
+import { acceptCommand, type CommandServer, conflict, type WritableSession } from './accept-command';
 import { findOpenCommand } from './queue-command';
 
 /**
@@ -86,7 +86,10 @@ async function requireOpen(
 ): Promise<AnsweredRequest> {
   const { requestId, kind, digest, digests } = answered;
   const open = await findRequest(transaction, session, requestId);
-  if (open === null) throw missing('request', requestId, 'The transcript lists the agent’s requests.');
+  if (open === null) {
+    const message = `There is no request ${JSON.stringify(requestId)}. The transcript lists the agent’s requests.`;
+    throw new AppError('not_found', message);
+  }
   if (open === 'resolved') {
     throw conflict('request_resolved', 'The request is already resolved. The agent no longer waits for an answer.');
   }
@@ -173,7 +176,7 @@ function requestFromEvent(
   };
 }
 
-/** True if the agent has gone on without an answer: its process ended, or a turn open at `position` or later broke off. */
+/** True if the agent has continued without an answer: its process ended, or a turn open at `position` or later broke off. */
 async function isCancelled(transaction: WriteTransaction, session: WritableSession, position: number) {
   const broken = "kind <> 'none' AND state IN ('failed', 'interrupted')";
   const { rows } = await transaction.execute({

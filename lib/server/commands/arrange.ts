@@ -1,12 +1,11 @@
 import type { Arrange, Retire, RetireAnswer } from '@interlude/protocol/commands';
 import type { Arrangement, ArrangementAnswer } from '@interlude/protocol/read-models';
 import type { SessionState } from '@interlude/protocol/session-states';
-import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
-import { conflict, missing } from './accept-command';
+import { conflict, requireAgent, requireSession } from './accept-command';
 
 /**
  * `PUT /sessions/:id/arrangement`: names, pins or archives a session, or marks its state as seen.
@@ -20,12 +19,8 @@ export async function putArrangement(
 ): Promise<ArrangementAnswer> {
   const now = server.now();
   return server.database.writes.run(async (transaction) => {
-    const { rows } = await transaction.execute({
-      sql: `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ?`,
-      args: [columnText(sessionId)],
-    });
-    if (rows[0] === undefined) throw missing('session', sessionId, 'GET /api/v1/sessions lists them.');
-    const { id, agentId, arrangement: before, updatedPosition } = sessionFromRow(rows[0]);
+    const session = await requireSession(transaction, sessionId);
+    const { id, agentId, arrangement: before, updatedPosition } = session;
     const arrangement = rearrange(before, body, now);
     if (JSON.stringify(arrangement) === JSON.stringify(before)) return { arrangement, position: updatedPosition };
     const fact = { kind: 'session-arranged', agentId, sessionId: id, arrangement } as const;
@@ -69,12 +64,7 @@ export async function putRetirement(
 ): Promise<RetireAnswer> {
   const now = server.now();
   return server.database.writes.run(async (transaction) => {
-    const { rows } = await transaction.execute({
-      sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`,
-      args: [columnText(agentId)],
-    });
-    if (rows[0] === undefined) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
-    const { id, retiredAt, connection, updatedPosition } = agentFromRow(rows[0]);
+    const { id, retiredAt, connection, updatedPosition } = await requireAgent(transaction, agentId);
     if (retired === (retiredAt !== null)) return { retiredAt, position: updatedPosition };
     if (retired && connection === 'connected') {
       throw conflict('agent_connected', 'The runner of this agent is connected. Stop it first, then retire the agent.');

@@ -22,7 +22,7 @@ import {
   uploadPlace,
 } from '@/lib/server/attachments/stored-attachment';
 import { readBody } from '@/lib/server/ingest/read-body';
-import { conflict, missing } from './accept-command';
+import { conflict, requireSession } from './accept-command';
 
 /** Bytes of one argument: a libSQL server accepts about 4 MiB, and a part is written in a few milliseconds. */
 const PART_BYTES = 512 * 1024;
@@ -44,11 +44,7 @@ export async function postAttachment(
   { database, now }: ServerContext,
 ): Promise<Attachment> {
   // Refuse an unknown session before reading the body.
-  const known = await database.reader.execute({
-    sql: 'SELECT 1 FROM sessions WHERE id = ?',
-    args: [columnText(sessionId)],
-  });
-  if (known.rows.length === 0) throw missing('session', sessionId, 'GET /api/v1/sessions lists them.');
+  await requireSession(database.reader, sessionId);
   const content = await readBody(request, MAX_ATTACHMENT_BYTES, BODY_LIMIT);
   if (content.byteLength === 0) {
     throw new AppError('invalid_argument', 'The body is empty. Send the bytes of the attachment as they are.');
@@ -77,7 +73,7 @@ const SIGNATURES: Record<string, readonly (readonly (number | null)[])[]> = {
 };
 
 /**
- * Detects an image or PDF by its signature, whatever the sender claims. Everything else must be text in UTF-8.
+ * Detects an image or PDF by its signature, regardless of the claimed type. Everything else must be text in UTF-8.
  *
  * @param claimed the Content-Type, if any
  * @throws AppError `invalid_argument` with the supported types
@@ -224,10 +220,7 @@ async function moveUpload(
       sql: `UPDATE OR IGNORE ${table} SET session_id = ? WHERE session_id = ? AND hash = ?`,
       args: [session, place, hash],
     });
-    await transaction.execute({
-      sql: `DELETE FROM ${table} WHERE session_id = ? AND hash = ?`,
-      args: [place, hash],
-    });
+    await transaction.execute({ sql: `DELETE FROM ${table} WHERE session_id = ? AND hash = ?`, args: [place, hash] });
   }
   return ATTACHMENT.first(found);
 }

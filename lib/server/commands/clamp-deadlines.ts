@@ -50,10 +50,7 @@ export async function clampDeadlines(transaction: WriteTransaction, now: number,
             WHERE alive_until IS NOT NULL OR absence_due_at IS NOT NULL`,
       args: [ahead, now + RUNNER_AWAY_MS, now + RUNNER_GRACE_MS],
     },
-    {
-      sql: `UPDATE obligations SET owed_since = min(owed_since + ?1, ?2) WHERE state = 'owed'`,
-      args: [ahead, now],
-    },
+    { sql: `UPDATE obligations SET owed_since = min(owed_since + ?1, ?2) WHERE state = 'owed'`, args: [ahead, now] },
     {
       // Also in the body, which the task's next change copies to the column.
       sql: `UPDATE tasks SET unanswered_since = min(unanswered_since + ?1, ?2),
@@ -61,10 +58,7 @@ export async function clampDeadlines(transaction: WriteTransaction, now: number,
             WHERE unanswered_since IS NOT NULL`,
       args: [ahead, now],
     },
-    {
-      sql: 'UPDATE attachments SET sent_at = min(sent_at + ?1, ?2) WHERE is_named = 0',
-      args: [ahead, now],
-    },
+    { sql: 'UPDATE attachments SET sent_at = min(sent_at + ?1, ?2) WHERE is_named = 0', args: [ahead, now] },
     {
       sql: `UPDATE webhook_deliveries SET lease_until = min(lease_until + ?1, ?3),
               due_at = min(due_at + ?1, CASE attempts WHEN 0 THEN ?4 ELSE ?2 END) WHERE state = 'waiting'`,

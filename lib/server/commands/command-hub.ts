@@ -11,9 +11,14 @@ import { databaseErrorCode } from '@/db/database-error';
 import { isAnyDue } from '@/db/row-sweep';
 import { columnText } from '@/db/table-rows';
 import type { JobOptions } from '@/db/writes';
+import { unref } from '@/db/yield-to-loop';
 import type { RequestContext } from '@/lib/server/access/request-context';
-import type { OpenStreams } from '@/lib/server/access/streamed-response';
-import { type OpenStream, StreamedResponse } from '@/lib/server/access/streamed-response';
+import {
+  type OpenStream,
+  type OpenStreams,
+  StreamedResponse,
+  type WatchAccess,
+} from '@/lib/server/access/streamed-response';
 import type { CommandServer } from './accept-command';
 import { CommandStream, claimCommands } from './command-stream';
 import { renewLogLevel, renewWakeRules } from './desired-state';
@@ -27,16 +32,16 @@ import {
   runnerIn,
 } from './runner-connection';
 
-/** Interval of looking for commands of other processes, expired leases and due work. */
+/** Poll interval for commands of other processes, expired leases and due work. */
 const POLL_MS = 1_000;
 /** Connected runners renew three times in their term. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
 
 /** Repeated jobs. A failure is logged once, until the job succeeds. */
-type Job = 'look' | 'renew' | 'end';
+type Job = 'poll' | 'renew' | 'end';
 
 /**
- * This process's streams of commands, one an agent, and the due work.
+ * This process's streams of commands, one per agent, and the due work.
  *
  * Ordering: a stored command wakes its agent's stream, at once in this process and by poll in others.
  * Failure: the database holds everything the hub knows; a process that dies loses only wakes.
@@ -46,7 +51,7 @@ export class CommandHub {
   readonly #now: () => number;
   readonly #due: DueWork;
   /** True if the process outlives its requests. */
-  readonly #lasts: boolean;
+  readonly #isLongLived: boolean;
   readonly #openStreams: OpenStreams | undefined;
   readonly #streams = new Map<string, CommandStream>();
   readonly #cleanups = new Map<CommandStream, () => void>();
@@ -62,7 +67,7 @@ export class CommandHub {
     this.#database = context.database;
     this.#now = context.now;
     this.#due = new DueWork(context);
-    this.#lasts = (context.kind ?? 'shared') === 'shared';
+    this.#isLongLived = (context.kind ?? 'shared') === 'shared';
     this.#openStreams = context.streams;
   }
 
@@ -73,12 +78,12 @@ export class CommandHub {
       for (const stream of this.#streams.values()) stream.beat();
     };
     this.#timers = [
-      setInterval(() => void this.#look(), POLL_MS),
+      setInterval(() => void this.#poll(), POLL_MS),
       setInterval(beat, HEARTBEAT_MS),
       setInterval(() => void this.#renew(), RENEW_MS),
     ];
-    for (const timer of this.#timers) if (typeof timer === 'object') timer.unref?.();
-    void this.#look();
+    for (const timer of this.#timers) unref(timer);
+    void this.#poll();
   }
 
   /** Sends an agent's new commands. */
@@ -101,15 +106,15 @@ export class CommandHub {
     after: number,
     signal: AbortSignal,
     maxMs: number | null,
-    { whenOver, scope }: { whenOver: (onEnd: () => void) => () => void; scope: Scope },
+    { whenOver, scope }: { whenOver: WatchAccess; scope: Scope },
   ): Promise<OpenStream> {
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
         headers: { 'retry-after': '1' },
       });
     }
-    // Where processes may freeze, due work is done while a stream is open.
-    if (this.#lasts) this.keep();
+    // A process that may freeze does due work only while a stream is open.
+    if (this.#isLongLived) this.keep();
     // The counter shows how busy others are, so a runner with a scope gets its own newest position.
     const showsCounter = scope.kind === 'everything';
     const newest = showsCounter ? 'SELECT position FROM counter' : { sql: OWN_NEWEST, args: [agentId] };
@@ -142,7 +147,7 @@ export class CommandHub {
     const before = this.#streams.get(agentId);
     this.#streams.set(agentId, stream);
     const timer = maxMs === null ? undefined : setTimeout(() => stream.close('planned'), maxMs);
-    if (typeof timer === 'object') timer.unref?.();
+    unref(timer);
     const ended = this.#openStreams?.begin();
     this.#cleanups.set(stream, () => {
       clearTimeout(timer);
@@ -154,7 +159,7 @@ export class CommandHub {
     signal.addEventListener('abort', () => stream.abandon(), { once: true });
     stream.whenOver(whenOver);
     stream.greet(isBeyond ? 'gap' : 'ok');
-    // The hub may have been closed during the write.
+    // The hub can close during the write.
     if (this.#isClosed) stream.close('shutdown');
     if (signal.aborted) stream.abandon();
     stream.wake();
@@ -187,7 +192,7 @@ export class CommandHub {
     const { agentId } = stream;
     if (this.#streams.get(agentId) === stream) this.#streams.delete(agentId);
     this.#followWhileStreaming();
-    // A runner that was sent away reconnects at once; if it does not, its term runs out.
+    // A runner whose stream the server closed reconnects at once. Otherwise its term runs out.
     if (isGone) {
       this.#database.writes
         .run((transaction) => disconnectRunner(transaction, agentId, stream.id, this.#now()), aboutAgent(agentId))
@@ -208,7 +213,7 @@ export class CommandHub {
     this.#unfollow = null;
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {
@@ -234,12 +239,12 @@ export class CommandHub {
       }
       for (const row of queued?.rows ?? []) this.wake(String(row.agent_id));
       if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#due.lease.isHeld())) {
-        // Where processes don't last, this one may be the next to freeze.
-        await (this.#lasts ? this.sweep() : this.#due.sweepAndRelease());
+        // A short-lived process may freeze next, so it releases the lease.
+        await (this.#isLongLived ? this.sweep() : this.#due.sweepAndRelease());
       }
-      this.#failing.delete('look');
+      this.#failing.delete('poll');
     } catch (error) {
-      this.#failed('look', error);
+      this.#failed('poll', error);
     } finally {
       this.#isPolling = false;
     }
@@ -267,7 +272,7 @@ export class CommandHub {
         for (const row of rows) this.wake(String(row.agent_id));
       }
     } catch {
-      // The next look reports a failure that lasts.
+      // The next poll reports a lasting failure.
     } finally {
       this.#isWaking = false;
     }
@@ -334,7 +339,7 @@ export async function getCommands(
       { details: { after } },
     );
   }
-  // An unnamed runner is a new one at each connection. It yields to any named one, so that watching shuts no runner out.
+  // An unnamed runner is a new one at each connection. It yields to any named one, so watching shuts no runner out.
   const runner = runnerIn(request) ?? { id: `${server.now()}-${crypto.randomUUID()}`, startedAt: 0 };
   const open = await server.commands.open(
     columnText(agentId),

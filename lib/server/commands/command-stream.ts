@@ -6,7 +6,8 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { type CommandFrame, encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
 import type { Row } from '@libsql/client';
 import type { WriteTransaction } from '@/db/writes';
-import type { OpenStream, Sink } from '@/lib/server/access/streamed-response';
+import { unref } from '@/db/yield-to-loop';
+import type { OpenStream, Sink, WatchAccess } from '@/lib/server/access/streamed-response';
 import { withTimeLeft } from './desired-state';
 import { commandFromRow, type StoredCommand } from './queue-command';
 import { type RunnerRef, readRunner } from './runner-connection';
@@ -146,7 +147,7 @@ export class CommandStream {
   }
 
   /** Closes the stream when its credential loses access. */
-  whenOver(watch: (onEnd: () => void) => () => void): void {
+  whenOver(watch: WatchAccess): void {
     if (!this.#isEnded) this.#unwatch = watch(() => this.close('unauthorized'));
   }
 
@@ -227,7 +228,7 @@ export class CommandStream {
     this.#sink?.end();
     const hangUp = () => this.#sink?.hangUp('the runner did not read its last frame');
     this.#linger = setTimeout(hangUp, this.#lingerMs);
-    if (typeof this.#linger === 'object') this.#linger.unref?.();
+    unref(this.#linger);
     this.#end(false);
   }
 

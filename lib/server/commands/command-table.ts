@@ -6,7 +6,7 @@ import { COMMAND_EXPIRY_MS, INTERRUPT_EXPIRY_MS, MESSAGE_EXPIRY_MS } from '@inte
 import type * as z from 'zod';
 
 /**
- * Every command people can give, one row a kind: its route, audit action and body, and for a command that a runner
+ * Every command that people can give, one row per kind: its route, audit action and body, and for a command that a runner
  * executes its term, its expiry and the events it writes.
  *
  * Every command needs the permission `act` and reaches the agent or session in its path.
@@ -18,9 +18,9 @@ export interface Transition {
   from: CommandState | null;
   to: 'queued' | 'delivered' | 'done' | 'failed';
   reason: string | null;
-  /** Of a new message: the id its client gave it. */
+  /** For a new message: its client's id. */
   clientId?: string | null;
-  /** Of a new message: true if no runner is connected. */
+  /** For a new message: true if no runner is connected. */
   waits?: boolean;
 }
 
@@ -57,7 +57,7 @@ export const COMMANDS = {
   },
   interrupt: {
     ...accepts('POST', '/sessions/:sessionId/interrupt', 'interrupt', schema.interruptSchema),
-    // Meant for the process of now, not for a runner that connects later.
+    // Meant for the current process, not for a runner that connects later.
     termMs: INTERRUPT_EXPIRY_MS,
     expiry: EXPIRES,
     events: commandEvents(() => ({})),
@@ -112,7 +112,7 @@ export const COMMANDS = {
   },
 } as const satisfies { [Type in CommandType]: CommandKind<Type> };
 
-/** Commands that take effect in the transaction that accepts them, whether or not the agent has a runner. */
+/** Commands that take effect in the transaction that accepts them, with or without a runner. */
 export const DECISIONS = {
   'inbox.mark': accepts('POST', '/inbox/marks', 'mark inbox', schema.markInboxSchema),
   'session.arrange': accepts('PUT', '/sessions/:sessionId/arrangement', 'arrange session', schema.arrangeSchema),

@@ -17,12 +17,12 @@ import type { WriteTransaction } from '@/db/writes';
 import { operatorName } from '@/lib/server/access/principal';
 import type { RequestContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
-import { acceptCommand, type CommandServer, missing } from './accept-command';
+import { acceptCommand, type CommandServer, requireAgent } from './accept-command';
 import { commandFromRow, queueCommand, type StoredCommand } from './queue-command';
 
 /**
  * The desired state of a runner: an agent's log level and a session's wake rule. Both hold until they are replaced or
- * expire, however long the runner is away. The agent's or session's row stores them; the newest command carries them.
+ * expire, regardless of the runner's absence. The agent's or session's row stores them; the newest command carries them.
  *
  * Ordering: only the answer to the newest command counts. A new log level settles the earlier command in the same
  * transaction; the wake rules of a session are sent in the order they were set.
@@ -45,8 +45,7 @@ export async function putLogLevel(
   const defaultTtl = level === 'debug' ? DEBUG_TTL_SECONDS : null;
   const id = columnText(agentId);
   const requested = await server.database.writes.run(async (transaction) => {
-    const { rows } = await transaction.execute({ sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] });
-    if (rows.length === 0) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
+    await requireAgent(transaction, agentId);
     const ttl = ttlSeconds === undefined ? defaultTtl : ttlSeconds;
     const wanted = { agentId: id, level, ttlSeconds: ttl, by: operatorName(principal) };
     return requestLogLevel(transaction, wanted, server.now());

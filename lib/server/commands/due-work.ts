@@ -15,11 +15,11 @@ import { disconnectExpired, silentRunners } from './runner-connection';
 import { type ClockReading, expireCommands, expiredCommands } from './settle-command';
 
 /** A process that has not read the clock for longer was asleep or blocked, and received no sign of life meanwhile. */
-const DEAF_AFTER_MS = 3_000;
+const ASLEEP_AFTER_MS = 3_000;
 
-/** Longest wait for another process that does the due work, and the pause between two looks. */
+/** Longest wait for another process that does the due work, and the poll interval. */
 const MOST_WAIT_MS = 6_000;
-const LOOK_AGAIN_MS = 250;
+const POLL_MS = 250;
 
 /** Interval of reading the newest record's time, which covers every outbox there ever was. */
 const NEWEST_EVERY_MS = 10_000;
@@ -33,7 +33,7 @@ export type DueContext = Pick<
  * Everything that time alone changes: absent runners, expired commands, requests and log levels, overdue replies.
  *
  * Ordering: the rows of each kind settle in the order of `all`.
- * Failure: due times are in the database, so the outcome is the same however late, and on any instance.
+ * Failure: due times are in the database, so a late sweep has the same outcome, on any instance.
  */
 export class DueWork {
   readonly lease: Lease;
@@ -46,7 +46,7 @@ export class DueWork {
   readonly #replyOverdueMs: number;
   readonly #undeliveredMs: number;
   /** True if the process outlives its requests. */
-  readonly #lasts: boolean;
+  readonly #isLongLived: boolean;
   #newest: { at: number | null; readAt: number } = { at: null, readAt: Number.NEGATIVE_INFINITY };
   /** The last reading, and the start of uninterrupted readings, on the steady clock. */
   #read = { at: Number.NEGATIVE_INFINITY, since: 0 };
@@ -66,7 +66,7 @@ export class DueWork {
     this.#steady = steady ?? (() => performance.now());
     this.#replyOverdueMs = replyOverdueMs;
     this.#undeliveredMs = undeliveredMs;
-    this.#lasts = kind === 'shared';
+    this.#isLongLived = kind === 'shared';
   }
 
   /** Does all due work now. */
@@ -82,8 +82,8 @@ export class DueWork {
     while (await hasDue(this.#database.reader, due)) {
       if (await this.lease.isHeld()) return this.sweepAndRelease();
       if (this.#steady() - since > MOST_WAIT_MS) return;
-      await pause(LOOK_AGAIN_MS);
-      // Whatever is still due, a sweep that started after this call has failed on.
+      await pause(POLL_MS);
+      // A sweep that started after this call has failed on the rows that are still due.
       const startedMs = await this.lease.doneSinceMs();
       if (startedMs !== null && startedMs <= this.#steady() - since) return;
     }
@@ -92,31 +92,31 @@ export class DueWork {
   async sweepAndRelease(): Promise<void> {
     const since = this.#steady();
     // A lease that can't be released expires.
-    await this.sweep().finally(() => this.lease.letGo(this.#steady() - since).catch(() => {}));
+    await this.sweep().finally(() => this.lease.release(this.#steady() - since).catch(() => {}));
   }
 
   /** Reads the time first: a clock that moves during the check is not trusted. */
   async readClock(): Promise<ClockReading> {
     const now = this.#now();
-    // Where no process lasts, the host keeps the clock.
-    if (!this.#lasts) return { now, isTrusted: true };
+    // The host of short-lived processes keeps the clock.
+    if (!this.#isLongLived) return { now, isTrusted: true };
     const steady = this.#steady();
-    if (steady - this.#read.at > DEAF_AFTER_MS) this.#read.since = steady;
+    if (steady - this.#read.at > ASLEEP_AFTER_MS) this.#read.since = steady;
     this.#read.at = steady;
     if (steady - this.#newest.readAt >= NEWEST_EVERY_MS) {
       this.#newest = { at: await newestReceivedAt(this.#database.reader), readAt: steady };
     }
-    return { now, isTrusted: this.#trust.look(this.#newest.at) };
+    return { now, isTrusted: this.#trust.isTrusted(this.#newest.at) };
   }
 
-  /** Signs of life may be missing in a failing database, so the time until now counts for no runner's absence. */
+  /** A failing database may have missed signs of life, so the time until now counts towards no runner's absence. */
   databaseFailed(): void {
     this.#read.since = this.#steady();
   }
 
   /** Clamps deadlines at the start and after the clock was moved. Call it before anything that uses the clock. */
   clamp(): Promise<void> {
-    if (!this.#lasts) return Promise.resolve();
+    if (!this.#isLongLived) return Promise.resolve();
     this.#clamping = this.#clamping.catch(() => {}).then(() => this.#clampNow());
     return this.#clamping;
   }
@@ -133,47 +133,41 @@ export class DueWork {
 
   all(clock: ClockReading): RowWork[] {
     const { now, isTrusted } = clock;
-    // Where no process lasts, another instance accepts any sign of life.
-    const listeningSince = this.#lasts ? Math.ceil(now - (this.#read.at - this.#read.since)) : 0;
+    // Beside a short-lived process, other instances accept signs of life.
+    const listeningSince = this.#isLongLived ? Math.ceil(now - (this.#read.at - this.#read.since)) : 0;
     const replies = { now, overdueMs: this.#replyOverdueMs };
     const results = { now, waitsMs: this.#undeliveredMs };
     const work = (
       kind: string,
       due: DueRows,
-      run: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>,
+      run: (transaction: WriteTransaction, now: number, choice: RowChoice) => Promise<number>,
     ): RowWork => ({
       kind,
       due,
-      work: (choice) => this.#database.writes.run((transaction) => run(transaction, choice)),
+      work: (choice) => this.#database.writes.run((transaction) => run(transaction, now, choice)),
     });
     return [
-      work('the log level of', expiredLogLevels(now), (tx, choice) => expireLogLevels(tx, now, choice)),
-      work('the command', expiredCommands(clock), (tx, choice) => expireCommands(tx, clock, choice)),
+      work('the log level of', expiredLogLevels(now), expireLogLevels),
+      work('the command', expiredCommands(clock), (tx, _now, choice) => expireCommands(tx, clock, choice)),
       // Neither can be undone, so both need a trusted clock.
       ...(isTrusted
         ? [
-            work('the expired requests of the session', overdue.expiredRequests(now), (tx, choice) =>
-              overdue.expireRequests(tx, now, choice),
-            ),
-            work('the attachment', unnamedUploads(now), (tx, choice) => removeUploads(tx, now, choice)),
+            work('the expired requests of the session', overdue.expiredRequests(now), overdue.expireRequests),
+            work('the attachment', unnamedUploads(now), removeUploads),
           ]
         : []),
-      work('the silent runner of', silentRunners(now), (tx, choice) =>
+      work('the silent runner of', silentRunners(now), (tx, _now, choice) =>
         disconnectExpired(tx, now, choice, listeningSince),
       ),
       this.#agentWork('the missing runner of', missedRunners(now), markAbsent, now),
       this.#agentWork('the silent agent', silentAgents(now), markSilent, now),
-      work('the abandoned requests of the session', overdue.abandonedSessions(now), (tx, choice) =>
-        overdue.abandonRequests(tx, now, choice),
-      ),
-      work('the state of the session', overdue.dueStates(now), (tx, choice) =>
-        overdue.resolveDueStates(tx, now, choice),
-      ),
-      work('the activity of', overdue.oldActivity(now), (tx) => overdue.removeActivity(tx, now)),
-      work('the overdue reply', overdue.overdueReplies(replies), (tx, choice) =>
+      work('the abandoned requests of the session', overdue.abandonedSessions(now), overdue.abandonRequests),
+      work('the state of the session', overdue.dueStates(now), overdue.resolveDueStates),
+      work('the activity of', overdue.oldActivity(now), overdue.removeActivity),
+      work('the overdue reply', overdue.overdueReplies(replies), (tx, _now, choice) =>
         overdue.markOverdueReplies(tx, replies, choice),
       ),
-      work('the result of the task', overdue.undeliveredResults(results), (tx, choice) =>
+      work('the result of the task', overdue.undeliveredResults(results), (tx, _now, choice) =>
         overdue.markUndelivered(tx, results, choice),
       ),
     ];

@@ -7,24 +7,16 @@ import type { InsightsSeen } from '@interlude/protocol/read-models';
 import type { Scope } from '@interlude/protocol/scope';
 import { reviewedSince } from '@interlude/protocol/session-predicates';
 import type { Row } from '@libsql/client';
-import {
-  AGENT_ROW,
-  agentFromRow,
-  INBOX_ROW,
-  inboxItemFromRow,
-  SESSION_ROW,
-  sessionFromRow,
-} from '@/db/read-model-rows';
+import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { positionIn, sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
 import type { Writes, WriteTransaction } from '@/db/writes';
 import { inboxPerson } from '@/lib/server/access/principal';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
-import type { FailureTally } from '@/lib/server/ingest/batch-sessions';
-import { NO_FAILURES } from '@/lib/server/ingest/batch-sessions';
+import { type FailureTally, NO_FAILURES } from '@/lib/server/ingest/batch-sessions';
 import type { AgentFact } from '@/lib/server/ingest/facts';
-import { missing } from './accept-command';
+import { requireAgent } from './accept-command';
 
 /** Items of one transaction: others write in between. */
 const AT_ONCE = 50;
@@ -319,10 +311,6 @@ export async function postInsightsSeen(
 ): Promise<InsightsSeen> {
   const id = columnText(agentId);
   const seen = (await markFailuresSeen(writes, new Map([[id, positionToNumber(upTo)]]), now())).get(id) ?? 0;
-  const { rows } = await writes.run((transaction) =>
-    transaction.execute({ sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, args: [id] }),
-  );
-  if (rows[0] === undefined) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
-  const { insightCount, updatedPosition } = agentFromRow(rows[0]);
+  const { insightCount, updatedPosition } = await writes.run((transaction) => requireAgent(transaction, agentId));
   return { seen, unseen: insightCount, position: updatedPosition };
 }

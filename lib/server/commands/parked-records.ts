@@ -9,13 +9,12 @@ import { quarantine } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Principal } from '@/lib/server/access/principal';
-import { operatorName } from '@/lib/server/access/principal';
+import { notFound, operatorName, type Principal } from '@/lib/server/access/principal';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import type { EventFact } from '@/lib/server/ingest/facts';
 
-import { conflict, dedupeKey, findRepeat, missing, recordRequest } from './accept-command';
+import { conflict, dedupeKey, findRepeat, recordRequest } from './accept-command';
 
 /**
  * Assigns or discards parked records: records of a task that can't be traced to one session. Everything that one
@@ -42,7 +41,7 @@ interface Parked {
 
 interface Settlement {
   state: 'assigned' | 'discarded';
-  /** Where the records are assigned. */
+  /** The session that receives the records. */
   sessionId: string | null;
   reason: string | null;
   clientId: string | undefined;
@@ -163,9 +162,7 @@ async function requireSessionOf(
     args: [columnText(sessionId)],
   });
   const owner = rows[0]?.agent_id;
-  if (owner === undefined) {
-    throw missing('session', sessionId, 'GET /api/v1/agents/:id lists them.');
-  }
+  if (owner === undefined) throw notFound('session', sessionId, '/agents/:id');
   if (owner === agentId) return;
   const message = `The session belongs to the agent ${owner}. Choose one of the agent ${agentId}.`;
   throw conflict('session_of_another_agent', message);

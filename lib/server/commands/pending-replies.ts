@@ -23,15 +23,15 @@ type Place = 'sessionId' | 'messageId';
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `client_id_reused`
  */
 export async function postWaive(
-  asked: RequestContext<Place, { body: Waive }>,
+  context: RequestContext<Place, { body: Waive }>,
   server: ServerContext,
 ): Promise<WaiveAnswer> {
-  const { reason } = asked.body;
-  await decide(server, asked, { type: 'obligation.waive', reason }, (_obligation, decision) => {
+  const { reason } = context.body;
+  await decide(server, context, { type: 'obligation.waive', reason }, (_obligation, decision) => {
     const value: ObligationWaivedValue = { ...decision, ...(reason?.trim() ? { reason: reason.trim() } : {}) };
     return { name: CUSTOM.obligationWaived, value };
   });
-  return { messageId: asked.ids.messageId, state: 'waived' };
+  return { messageId: context.ids.messageId, state: 'waived' };
 }
 
 /**
@@ -41,12 +41,12 @@ export async function postWaive(
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `candidate_changed`, `client_id_reused`
  */
 export async function postAcceptReply(
-  asked: RequestContext<Place, { body: AcceptReply }>,
+  context: RequestContext<Place, { body: AcceptReply }>,
   server: ServerContext,
 ): Promise<AcceptReplyAnswer> {
-  const { candidateId, candidatePosition } = asked.body;
+  const { candidateId, candidatePosition } = context.body;
   const request = { type: 'obligation.accept', candidateId, candidatePosition } as const;
-  await decide(server, asked, request, ({ candidate }, decision) => {
+  await decide(server, context, request, ({ candidate }, decision) => {
     const isShown = candidatePosition === undefined || candidate?.position === candidatePosition;
     if (candidate?.messageId !== candidateId || !isShown) {
       const message = 'The agent has written something newer. Review its latest text, and accept that.';
@@ -59,7 +59,7 @@ export async function postAcceptReply(
     };
     return { name: CUSTOM.obligationAccepted, value };
   });
-  return { messageId: asked.ids.messageId, state: 'answered' };
+  return { messageId: context.ids.messageId, state: 'answered' };
 }
 
 type Decision = Pick<ObligationAcceptedValue, 'message_id' | 'about' | 'by' | 'client_id'>;

@@ -79,7 +79,7 @@ export async function appendTransition(
   await appendFacts(transaction, now, facts);
 }
 
-/** Limited to the size of a record, so that every database can store it. */
+/** Limited to the size of a record, so every database can store it. */
 function bodyJson(body: object): string {
   const json = stringifyWellFormed(body);
   // A UTF-16 unit takes at most three bytes.

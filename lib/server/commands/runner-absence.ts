@@ -35,7 +35,7 @@ const AWAY = shapeOf(sessions, 'id', 'state', 'body');
 /** No record since the runner was missed, except its last batch. */
 const MISSED = `(seen_position < ?2 OR ${SEEN_AT} BETWEEN ?3 AND ?4)`;
 
-/** Runners whose grace is over. */
+/** Runners whose grace has expired. */
 export function missedRunners(now: number): DueRows {
   return { table: 'runners', key: 'agent_id', where: 'absence_due_at <= ?1', args: [now], order: 'absence_due_at' };
 }

@@ -120,7 +120,7 @@ export async function connectRunner(
   return { kind: 'connected' };
 }
 
-/** The absence of an earlier process that its sessions have yet to learn of. */
+/** The absence of an earlier process that its sessions don't show yet. */
 function absenceOf(
   before: RunnerRow | null,
   isSame: boolean,
@@ -129,7 +129,7 @@ function absenceOf(
 ): Pick<RunnerRow, 'missedAt' | 'missedPosition' | 'absenceDueAt'> {
   const nothing = { missedAt: null, missedPosition: null, absenceDueAt: null };
   if (before === null) return nothing;
-  // A runner that returns within its grace was never absent. The process before it was, whatever its streams do.
+  // A runner that returns within its grace was never absent. The process before it was, regardless of its streams.
   if (isSame && before.aliveUntil === null && !isOfEarlier(before)) return nothing;
   if (isSame || (before.aliveUntil === null && before.missedAt !== null)) return before;
   // A new process resumes sessions by reporting them. The others are absent as of now.

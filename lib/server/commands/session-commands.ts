@@ -17,9 +17,9 @@ import type { Reader } from '@/db/reader';
 import { tasks } from '@/db/schema';
 import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { operatorName } from '@/lib/server/access/principal';
+import { notFound, operatorName } from '@/lib/server/access/principal';
 import type { RequestContext } from '@/lib/server/access/request-context';
-import { acceptCommand, type CommandServer, conflict, missing, type WritableSession } from './accept-command';
+import { acceptCommand, type CommandServer, conflict, type WritableSession } from './accept-command';
 import { nameAttachments } from './attachments';
 
 /**
@@ -226,9 +226,7 @@ async function findTask(
     args: [sessionId, columnText(taskId), runId, runId, at],
   });
   const task = TASK.first(found);
-  if (task === undefined) {
-    throw missing('task', taskId, `GET /api/v1/sessions/${encodeURIComponent(sessionId)}/tasks lists them.`);
-  }
+  if (task === undefined) throw notFound('task', taskId, `/sessions/${encodeURIComponent(sessionId)}/tasks`);
   const { status, body } = task;
   return {
     status,

@@ -1,8 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { CUSTOM } from '@interlude/protocol/event-fields';
-import type { InboxKind } from '@interlude/protocol/inbox-kinds';
-import { COUNTED_KINDS, DONE_ONCE_SEEN } from '@interlude/protocol/inbox-kinds';
+import { COUNTED_KINDS, DONE_ONCE_SEEN, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { stringifyWellFormed } from '@interlude/protocol/json';
 import { MAX_SIGNALS_KEPT, MINUTE_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { inboxText } from '@interlude/protocol/list-search';
@@ -28,7 +27,7 @@ import type { BatchRows, InboxChange, QuarantineRow } from './batch-rows';
 import { foldStoredDeltas, foldStoredOutputs } from './fold-deltas';
 
 /**
- * Writes a batch with a few statements per table, however many records it has: producer, counter, rows and read models.
+ * Writes a batch with a few statements per table, for any number of records: producer, counter, rows and read models.
  *
  * Ordering: rows before rows that refer to them, moves after the rows they move, updates of folded rows before deletes.
  * Failure: runs inside the caller's transaction and commits nothing itself. No statement can fail because of content:
@@ -133,7 +132,7 @@ const QUARANTINE = new RowWriter(quarantine, { same: OF_BATCH, lacks: UNSETTLED 
 const QUARANTINED_ALONE = new RowWriter(quarantine, { same: [...OF_BATCH, 'record'], lacks: UNSETTLED });
 
 /**
- * Stores rejected records whole. One over the record limit may be as large as a request, and gets a statement of its own:
+ * Stores rejected records whole. One over the record limit may be as large as a request, and gets a separate statement:
  * extracting it from JSON would take the database five times as long, in one go.
  */
 function* quarantineStatements({ quarantine, source, receivedAt }: BatchRows): Generator<InStatement> {
@@ -215,8 +214,8 @@ function* readModelStatements(batch: BatchRows): Generator<InStatement> {
 }
 
 /**
- * Marks runners of agents that are active although no runner listens. A runner that reports counts as missed, so that it
- * is ended in time. Without reports the runner is over, and the agent ends when it falls silent.
+ * Marks runners of agents that are active although no runner listens. A reporting runner counts as missed, so its
+ * absence takes effect in time. A runner without reports is over, and its agent ends when it falls silent.
  */
 function* runnerStatements({ startedAgentIds, reportingAgentIds, receivedAt }: BatchRows): Generator<InStatement> {
   const isUnattended = 'alive_until IS NULL AND absence_due_at IS NULL';

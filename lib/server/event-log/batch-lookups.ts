@@ -10,7 +10,7 @@ import type { MentionedPart, MentionedTask } from './batch-scope';
 const SESSIONS_AT_ONCE = 8;
 /** With more sessions than this knowing a task id, only a run id proves the owner. */
 export const MAX_HOMES = 16;
-/** How many of a task's newest runs are read per session, and of its newest unnamed runs. */
+/** Newest runs of a task that are read per session, and newest unnamed runs. */
 const MAX_RUNS = 64;
 /** The turn projection tracks at most this many unanswered messages. */
 const MAX_OBLIGATIONS = 256;
@@ -65,7 +65,7 @@ export function selectLogs(agentIds: Iterable<string>): Iterable<InStatement> {
   return chunkStatements(agentIds, sql);
 }
 
-/** The named run of a task, its newest runs, and the newest unnamed ones. A task id may be reused any number of times. */
+/** The named run of a task, its newest runs, and the newest unnamed ones. Runs can reuse a task id any number of times. */
 export function* selectTasks(tasks: readonly MentionedTask[]): Iterable<InStatement> {
   const newest = (index: string, run: string, limit: number) =>
     `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>2
@@ -193,7 +193,7 @@ export function selectParts(parts: readonly MentionedPart[]): Iterable<InStateme
   );
 }
 
-/** How far back a session is searched for a part that its snapshot lists under an unknown id. */
+/** Limits of the search for a part that a session's snapshot lists under an unknown id. */
 const RECENT = { rows: 1_000, bytes: 4 * 1024 * 1024 };
 /** The same for all sessions of a batch. Sessions beyond the hundredth are not searched. */
 const RECENT_IN_ALL = { rows: 10_000, bytes: 16 * 1024 * 1024, sessions: 100 };

@@ -1,10 +1,10 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { LogMarker, ProducerRef } from '@interlude/protocol/envelope';
+import type { ProducerRef } from '@interlude/protocol/envelope';
 import type { InboxMarks } from '@interlude/protocol/inbox';
 import type { Attention } from '@interlude/protocol/inbox-rules';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
+import type { agentLogs, events, insights, logLines, quarantine } from '@/db/schema';
 
 /** Everything one ingest request changes, decided before anything is written. Positions are numbers of the counter. */
 export interface BatchRows {
@@ -30,7 +30,7 @@ export interface BatchRows {
   /** Agents whose `lastSeenAt` is stored without publishing the row. */
   seenAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
-  /** Sessions that became able or unable to reply: whether their owed replies are overdue is decided again. */
+  /** Sessions that became able or unable to reply: the next sweep decides again if their owed replies are overdue. */
   replyChangedSessionIds: string[];
   /** In position order. */
   inbox: readonly InboxChange[];
@@ -50,16 +50,16 @@ export type InboxChange = { position: number } & (
   | { kind: 'marked'; id: string; marks: InboxMarks }
 );
 
-export interface EventRow {
-  position: number;
-  sessionId: string;
-  agentId: string;
-  seq: number;
-  occurredAt: number;
-  entityId: string | null;
-  turnId: string | null;
-  event: AgUiEvent;
-}
+type Columns<Table extends { $inferSelect: object }, Key extends keyof Table['$inferSelect']> = Pick<
+  Table['$inferSelect'],
+  Key
+>;
+
+/** Its type and name are those of the event. */
+export type EventRow = Columns<
+  typeof events,
+  'position' | 'sessionId' | 'agentId' | 'seq' | 'occurredAt' | 'entityId' | 'turnId'
+> & { event: AgUiEvent };
 
 /**
  * Deltas of earlier batches that are complete now and fold into one row at the position of the last delta. If that one is
@@ -77,56 +77,22 @@ export interface StoredFold {
   deltaCount: number;
 }
 
-export interface LogLineRow {
-  position: number;
-  agentId: string;
-  occurredAt: number;
-  level: LogLevel;
-  component: string;
-  message: string;
-  /** Number in the agent's log, dense from 1. */
-  line: number;
-  redacted: number;
-  marker: LogMarker | null;
-}
+export type LogLineRow = Omit<typeof logLines.$inferSelect, 'receivedAt'>;
 
 /** The extent of an agent's log. */
-export interface AgentLog {
-  /** Number of its newest line; 0 for an empty log. */
-  lastLine: number;
-  /** UTF-8 bytes of the kept messages. */
-  bytes: number;
-}
+export type AgentLog = Columns<typeof agentLogs, 'lastLine' | 'bytes'>;
 
-/** The machine-readable part of a log line. */
-export interface InsightRow {
-  /** Position of the log line. */
-  position: number;
-  agentId: string;
-  /** The named session, even another agent's; '' for an invalid id, null for none. */
-  sessionId: string | null;
-  signal: string;
-  value: number | string | boolean | null;
-  outcome: string | null;
-  source: string;
-  detail: string;
-  /** Needs a person's attention. */
-  isFailure: boolean;
-  occurredAt: number;
-}
+/**
+ * The machine-readable part of a log line. `sessionId`: the named session, even another agent's; '' for an invalid id, null
+ * for none.
+ */
+export type InsightRow = Omit<typeof insights.$inferSelect, 'seenAt'>;
 
-export interface QuarantineRow {
-  position: number;
-  seq: number;
-  agentId: string | null;
-  sessionId: string | null;
-  code: string;
-  message: string;
-  /** The whole record as received. */
-  record: unknown;
-  /** The task it is about, if the task's owner is unproven. */
-  task: { id: string; runId: string | null } | null;
-}
+/** `task`: the task that the record is about, if the task's owner is unproven. */
+export type QuarantineRow = Columns<
+  typeof quarantine,
+  'position' | 'seq' | 'agentId' | 'sessionId' | 'code' | 'message' | 'record'
+> & { task: { id: string; runId: string | null } | null };
 
 export interface TurnMove {
   sessionId: string;
@@ -150,7 +116,7 @@ export interface SessionChange {
   seenPosition: number;
 }
 
-/** What a session remembers between batches, besides summary and places. JSON. */
+/** State of a session between batches, besides summary and places. JSON. */
 export interface SessionMemory {
   /** State of the session projection, opaque here. */
   fold?: unknown;
@@ -161,13 +127,13 @@ export interface SessionMemory {
   /** The last status record's state and lists. `listsKey` is absent if work has started since that it did not list. */
   statusKey?: string;
   listsKey?: string;
-  /** Who reported the end of the process: `told` by the agent, `presumed` by ingest from a status record. */
+  /** Source of the end of the process: `told` by the agent, `presumed` by ingest from a status record. */
   end?: 'told' | 'presumed' | null;
   /** Requests given up while the session was silent. */
   givenUp?: string[];
   /** Inbox items are derived from this session. */
   hasInbox?: true;
-  /** When the row was last published, on the server's clock. */
+  /** Time of the row's last publication, on the server's clock. */
   announcedAt?: number;
   /** Position of the newest failure that ever marked it. */
   markedUpTo?: number;

@@ -24,7 +24,7 @@ export function aliasKey(agentId: string, alias: string): string {
   return JSON.stringify([columnText(agentId), columnText(alias)]);
 }
 
-/** Everything a batch may touch, each thing once, so that one read can load it. */
+/** Everything a batch may touch, each thing once, so one read can load it. */
 export class BatchScope {
   readonly producerId: string;
   readonly sessionIds = new Set<string>();

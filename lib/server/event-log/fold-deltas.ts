@@ -192,7 +192,7 @@ async function foldOutput(
       const event: AgUiEvent = JSON.parse(String(payload));
       draft.add(event, Number(occurred_at));
       last = { at: Number(position), event };
-      if (yielder.isDue) await yielder.rest();
+      if (yielder.isDue) await yielder.yieldIfDue();
     }
     if (rows.length < PAGE) break;
   }

@@ -24,12 +24,12 @@ interface ProducerState {
 
 type ProducerOutcome =
   | {
-      kind: 'taken';
+      kind: 'appended';
       lastSeq: number;
       /** Indexes of the new records in `seq` order. The others are on disk already. */
       fresh: number[];
     }
-  /** The batch starts beyond the next record. Nothing may be stored. */
+  /** The batch starts beyond the next record. Do not store any of it. */
   | { kind: 'gap'; expectedSeq: number }
   /** A newer epoch has written. */
   | { kind: 'fenced'; currentEpoch: number }
@@ -37,7 +37,7 @@ type ProducerOutcome =
   | { kind: 'ahead'; currentEpoch: number | null };
 
 /**
- * How far a new epoch may be ahead of the server's clock. An epoch is the creation time of an outbox, and one that is
+ * Milliseconds that a new epoch may be ahead of the server's clock. An epoch is the creation time of an outbox, and one that is
  * ahead fences every outbox created before that time. An unsynchronized clock drifts by a minute within weeks.
  */
 const MAX_AHEAD_MS = 60_000;
@@ -68,5 +68,5 @@ export function commitProducer(
     fresh.push(index);
     lastSeq = seq;
   }
-  return { kind: 'taken', lastSeq, fresh };
+  return { kind: 'appended', lastSeq, fresh };
 }

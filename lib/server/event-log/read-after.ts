@@ -107,7 +107,7 @@ export async function readBounds({ reader }: Database, { scope, sessionIds, flee
   const [newest = 0, cut = 0, removedUpTo = 0, latest = newest] = found.map(({ rows }) =>
     Number(rows[0]?.position ?? 0),
   );
-  // The removed rows may belong to others: a reader with all of its own rows misses nothing.
+  // The removed rows may belong to others: a reader that has all its rows misses nothing.
   const oldest = Math.max(cut, Math.min(removedUpTo, latest));
   return { oldest, latest, newest, removedUpTo };
 }
@@ -247,9 +247,9 @@ const REPLAYED = {
   inbox: { index: 'inbox_by_change', isOpen: 'done_at IS NULL', recentAfter: () => `${Number.MAX_SAFE_INTEGER}` },
 } as const;
 
-/** What a reader that catches up page by page may believe to be open. */
+/** Bounds of the items that a reader may believe to be open while it catches up page by page. */
 interface Replay {
-  /** Where the reader resumed, knowing what was open there. */
+  /** Position at which the reader resumed. It knows the items that were open there. */
   from: number;
   /** The oldest position at which a page was read: the page may have sent items as open. */
   openSince: number;

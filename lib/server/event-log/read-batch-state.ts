@@ -67,7 +67,7 @@ export interface PartRow extends ReturnType<typeof PART.read> {
   payload: string | null;
 }
 
-export type OpeningRow = ReturnType<typeof OPENING.read>;
+type OpeningRow = ReturnType<typeof OPENING.read>;
 
 const OPENING = shapeOf(events, 'sessionId', 'entityId', 'payload');
 const TASK_HOME = shapeOf(tasks, 'agentId', 'sessionId', 'id', 'runId');
@@ -122,7 +122,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   await lookups.run(transaction);
 
   const yielder = new Yielder();
-  await yielder.rest();
+  await yielder.yieldIfDue();
   const others = new Set([...siblings, ...open].map(({ id }) => String(id)));
   const unread = [...others].filter((id) => !scope.sessionIds.has(id));
   const changes = await yielder.map(
@@ -204,7 +204,7 @@ function sessionsWithChangedStatus(
 const FIRST_OPEN_TASKS = 125;
 const MORE_OPEN_TASKS = 1_000;
 
-/** Reads all open tasks, however many: those beyond a session's first few in slices. */
+/** Reads all open tasks, in slices beyond a session's first few. */
 async function readOpenTasks(
   transaction: WriteTransaction,
   which: 'running' | 'presumed',

@@ -6,8 +6,8 @@ import type { Row, RowPage, TopicFilter } from '@/lib/server/event-log/read-afte
 import { isInScope, isRemovedAfter, type RowRedactor, rowFrame, topicOf, withDigests } from './row-frame';
 import { encodeText, type Subscriber, Tick, type TickFrame } from './subscriber';
 
-/** What a subscriber may see of its topics. */
-export interface ReaderView {
+/** The part of its topics that a subscriber may see. */
+interface ReaderView {
   scope: Scope;
   /** Hides secrets. */
   redacts: boolean;
@@ -93,7 +93,7 @@ export class Broadcast {
         ticks.set(audience, tick);
         tick.frames.push(own);
       }
-      if (yielder.isDue) await yielder.rest();
+      if (yielder.isDue) await yielder.yieldIfDue();
     }
     let count = 0;
     for (const [audience, tick] of ticks) {

@@ -34,8 +34,8 @@ const REPLICA_PAUSE_MS = 20;
  * Each page is a snapshot of its own. With one bound for all pages, deltas below the bound could fold into a row above it
  * that the tailer has already passed. This way the whole text lies ahead of every reader that lacks some of its deltas.
  *
- * Retention may remove turns and fleet rows between two pages. A reader that may have received part of them is ended, and
- * resumes with a gap.
+ * Retention may remove turns and fleet rows between two pages. The server ends a reader that may have received
+ * some of them, and the reader resumes with a gap.
  *
  * Failure: a database error ends the stream. The client resumes from its last row.
  *
@@ -112,6 +112,6 @@ async function sendRows(
     if (chunk.length < CHUNK_LENGTH && !yielder.isDue && index < rows.length - 1) continue;
     subscriber.send(encodeText(chunk));
     chunk = '';
-    await yielder.rest();
+    await yielder.yieldIfDue();
   }
 }

@@ -7,7 +7,7 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { encodeFrame, HEARTBEAT, type Topic } from '@interlude/protocol/sse';
 import type { Database } from '@/db/client';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
-import type { OpenStream, OpenStreams, Sink } from '@/lib/server/access/streamed-response';
+import type { OpenStream, OpenStreams, Sink, WatchAccess } from '@/lib/server/access/streamed-response';
 import {
   type Bounds,
   type EventRow,
@@ -24,7 +24,7 @@ import { Tailer } from './tailer';
 
 export interface FanOutOptions extends SubscriberLimits {
   heartbeatMs: number;
-  /** How often to look for rows of other processes. */
+  /** Poll interval for rows of other processes. */
   pollMs: number;
   /** Limit of one page while catching up. */
   page: RowLimits;
@@ -40,16 +40,15 @@ export interface Subscription {
   /** Hides secrets. */
   redacts?: boolean;
   digests?: ShownDigests;
-  /** Where to resume; null for "from now". */
+  /** Position to resume after; null for "from now". */
   after: number | null;
   /** Aborted when the reader is gone. */
   signal: AbortSignal;
-  /** When to send `bye` and end; null for never. */
+  /** Milliseconds until the stream sends `bye` and ends; null for no limit. */
   maxMs?: number | null;
   /** Id of the reader's credential, for its turn among the heavy reads. */
   client?: string;
-  /** Calls back once the reader loses its permission. @returns how to stop that */
-  whenOver?: (onEnd: () => void) => () => void;
+  whenOver?: WatchAccess;
 }
 
 const DEFAULTS: FanOutOptions = {
@@ -105,7 +104,7 @@ export class FanOut {
   }
 
   /**
-   * @returns how to start the stream on a sink
+   * @returns starts the stream on a sink
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
   async subscribe(subscription: Subscription): Promise<OpenStream> {
@@ -173,7 +172,7 @@ export class FanOut {
     return subscriber;
   }
 
-  /** Sends `bye` to all readers and accepts no new ones, so that the server can stop without cutting anyone off. */
+  /** Sends `bye` to all readers and accepts no new ones, so the server can stop without cutting anyone off. */
   close(reason: FrameData['bye']['reason'] = 'shutdown'): void {
     this.#isClosed = true;
     for (const subscriber of [...this.#broadcast.subscribers()]) subscriber.close(reason);

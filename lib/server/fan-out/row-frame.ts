@@ -84,8 +84,8 @@ export function isInScope(row: Row, scope: Scope): boolean {
 }
 
 /**
- * The row records a removal of turns after `completeTo`. A reader that has everything up to there may have received part
- * of them, and must resume with a gap.
+ * The row records a removal of turns after `completeTo`. A reader that has everything up to there may have received some
+ * of these turns, and must resume with a gap.
  */
 export function isRemovedAfter(row: Row, completeTo: number): boolean {
   if (row.kind !== 'event' || row.name !== CUSTOM.removed) return false;
@@ -100,7 +100,7 @@ const MAX_TURNS = 64;
  * Builds frames without secrets.
  *
  * Ordering: a session's rows arrive in order and without holes until the session is forgotten. Text first seen in its
- * middle is read from its start, so that the second half of a secret is never sent.
+ * middle is read from its start, so the second half of a secret is never sent.
  * Failure: throws what the database throws. Readers that wait for the frame must resume.
  */
 export class RowRedactor {
@@ -118,7 +118,7 @@ export class RowRedactor {
     this.#sessions.delete(sessionId);
   }
 
-  /** Returns whether a row was folded into a later one before it was framed, and resets the flag. */
+  /** Returns true if a row was folded into a later one before it was framed, and resets the flag. */
   takeMissed(): boolean {
     const hasMissed = this.#hasMissed;
     this.#hasMissed = false;
@@ -156,14 +156,14 @@ export class RowRedactor {
 
   async #slowFrame(row: EventRow, event: AgUiEvent, step: Step | null, redactor: EventRedactor): Promise<string> {
     const tally: Tally = { redacted: 0 };
-    const { restIfDue } = new Yielder();
+    const { maybeYield } = new Yielder();
     const soFar = step !== null && redactor.lacks(step) ? await readStreamed(this.#reader, row, step) : undefined;
     if (soFar === null) this.#hasMissed = true;
     if (step !== null && isOutput(step)) {
       const output = { event, occurredAt: row.occurredAt };
-      return framed(row, await redactor.redactOutput(output, step, tally, restIfDue, soFar));
+      return framed(row, await redactor.redactOutput(output, step, tally, maybeYield, soFar));
     }
-    await prepareTexts([event, soFar?.text], restIfDue);
+    await prepareTexts([event, soFar?.text], maybeYield);
     return framed(row, redactor.redact(event, tally, soFar));
   }
 }
@@ -197,7 +197,7 @@ async function readStreamed(
     });
     for (const row of rows) {
       soFar.add(JSON.parse(String(row.payload)), Number(row.occurred_at));
-      if (yielder.isDue) await yielder.rest();
+      if (yielder.isDue) await yielder.yieldIfDue();
     }
     const last = rows.at(-1);
     if (rows.length === PAGE && last !== undefined) after = Number(last.position);

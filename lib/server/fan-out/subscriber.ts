@@ -9,7 +9,7 @@ export interface SubscriberLimits {
   readAheadBytes: number;
   /** Most unsent bytes of a live reader before its stream ends. */
   maxBacklogBytes: number;
-  /** How long the reader of an ended stream may take to fetch the rest. */
+  /** Milliseconds for the reader of an ended stream to fetch the rest. */
   lingerMs: number;
 }
 
@@ -110,7 +110,7 @@ export class Subscriber {
     this.#ended();
   }
 
-  /** Breaks the connection without `bye`, so that the client resumes. The caller has logged the cause. */
+  /** Breaks the connection without `bye`, so the client resumes. The caller has logged the cause. */
   fail(error: unknown): void {
     if (this.#phase === 'ended') return;
     this.#sink.hangUp(error);

@@ -25,7 +25,7 @@ export class Tailer {
   readonly #filter: () => TopicFilter;
   readonly #publish: Publish;
   #position = 0;
-  /** The last position with nothing left to read. Rows removed after it may have been missed. */
+  /** The last position with nothing left to read. The tailer can have missed rows removed after it. */
   #completeTo = 0;
   #chunkCount = 0;
   #isAwake = false;

@@ -10,7 +10,7 @@ import { type ValidatedRecord, validateRecord } from './validate-record';
 const EPOCH = 1;
 
 /**
- * Appends what the server itself knows, through the same plan as the records of an outbox. No other code changes rows of
+ * Appends the server's own facts, through the same plan as the records of an outbox. No other code changes rows of
  * the read models. A fact does not count as a sign of life of the agent.
  *
  * Failure: runs in the caller's transaction, so a fact is stored together with the change it reports, or not at all.

@@ -1,6 +1,5 @@
 import type { LogRecord } from '@interlude/protocol/envelope';
-import type { ReadInsight } from '@interlude/protocol/insight';
-import { isFailure } from '@interlude/protocol/insight';
+import { isFailure, type ReadInsight } from '@interlude/protocol/insight';
 import { MAX_INSIGHT_DETAIL, MAX_SIGNALS_KEPT } from '@interlude/protocol/limits';
 import { truncateLogMessage, utf8Length } from '@interlude/protocol/log-text';
 import { truncateText } from '@interlude/protocol/text';
@@ -44,7 +43,7 @@ export class BatchLog {
   }
 }
 
-/** `sessionId` may name a session of another agent; '' stands for a name that can't be a session id. */
+/** `sessionId` may name a session of another agent; '' represents a name that can't be a session id. */
 export function insightRow(
   position: number,
   { agentId, occurredAt, log }: LogRecord,

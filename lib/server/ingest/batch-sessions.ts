@@ -109,7 +109,7 @@ export class BatchSessions {
   }
 }
 
-/** `other` counts the failures that are not died hooks. */
+/** `other` counts the failures that are not crashed hooks. */
 export interface FailureTally {
   all: number;
   other: number;
@@ -142,7 +142,7 @@ export interface SessionBatch {
   /** State and lists of the last status record; null if an equal record may be news. */
   statusKey: string | null;
   listsKey: string | null;
-  /** How the log records the end of the process; null if it doesn't, or if the process is back. */
+  /** Source of the end of the process in the log; null without an end, or if the process is back. */
   end: NonNullable<SessionMemory['end']> | null;
   /** The agent itself sent something about the session, if only a heartbeat. */
   isActive: boolean;
@@ -173,7 +173,7 @@ export interface Stored {
 
 export const NO_FAILURES: FailureTally = { all: 0, other: 0 };
 
-/** Failures nobody has seen yet, by the session they name; null for none. */
+/** Unseen failures by the session that they name; null for none. */
 export type UnseenFailures = ReadonlyMap<string | null, FailureTally>;
 
 function addTallies(...tallies: readonly FailureTally[]): FailureTally {

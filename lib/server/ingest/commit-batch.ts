@@ -54,7 +54,7 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const isServer = source.id === SERVER_PRODUCER_ID;
   const stored = isServer ? { epoch: source.epoch, lastSeq: (seqs[0] ?? 1) - 1 } : state.producer;
   const outcome = commitProducer(stored, source, seqs, receivedAt);
-  if (outcome.kind !== 'taken') return outcome;
+  if (outcome.kind !== 'appended') return outcome;
   const { lastSeq } = outcome;
   const fresh = outcome.fresh.map((index) => records[index] as ValidatedRecord);
   const duplicates = records.length - fresh.length;
@@ -93,7 +93,7 @@ const NEW_PRODUCER = { ...NONE, agentId: null, clockSkewMs: null, lastSeenAt: 0 
 
 /** Bisecting finds a refused record in a few tries. After this many, the rest of a part is quarantined with it. */
 const MAX_FOUND = 32;
-/** How much is kept of a record that even quarantine refuses, because it is larger than a row may be. */
+/** Length of the excerpt of a record that even quarantine refuses, because it is larger than a row may be. */
 const KEPT_LENGTH = 256 * 1024;
 const MESSAGE = 'The database cannot store this record. See the server log for the cause.';
 
@@ -109,7 +109,7 @@ export function isRefusal(error: unknown): boolean {
  * `not_storable`; the others are stored.
  *
  * Ordering: parts are committed in `seq` order.
- * Failure: each try runs behind a savepoint of the caller's transaction, so all of it happens or nothing. An error that
+ * Failure: each try runs behind a savepoint of the caller's transaction, so the batch is stored whole or not at all. An error that
  * is not a refusal aborts everything.
  */
 export async function commitInParts(

@@ -12,8 +12,7 @@ import {
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { readInterlude, withInterlude } from '@interlude/protocol/interlude-metadata';
 import { type EventInput, endsSession, inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
-import type { InputOf } from '@interlude/protocol/lifecycle/grammar';
-import { Entities } from '@interlude/protocol/lifecycle/grammar';
+import { Entities, type InputOf } from '@interlude/protocol/lifecycle/grammar';
 import { type CallBounds, type OpenCall, OpenSession, turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@interlude/protocol/limits';
 import { chunksAfter, namedChunk } from '@interlude/protocol/projections/chunks';
@@ -76,7 +75,7 @@ export interface DerivedRoom {
  * A request that the agent opens itself, before or after, replaces the derived one.
  */
 export class DerivedRequests {
-  /** Of the ended requests, only passed ones are kept. */
+  /** Keeps only the passed ones among the ended requests. */
   readonly #requests = new Entities<'request', Open>('request', MOST);
   /** The turn and the agent's own calls. A call has ended once it needs no further request. */
   readonly #session: OpenSession;

@@ -30,10 +30,10 @@ export type AgentFact = { agentId: string } & (
   | ({ kind: 'task-undelivered'; sessionId: string; position: Position } & TaskRef)
   /** The server's clock was changed: `lastSeenAt` is on the new clock. */
   | { kind: 'clock-moved'; lastSeenAt: number }
-  /** Somebody has seen the failures up to a position. `unseen` holds the remaining ones, to recount these sessions' marks. */
+  /** A person has seen the failures up to a position. `unseen` holds the remaining ones, to recount these sessions' marks. */
   | { kind: 'marks-seen'; upTo: number; unseen: UnseenFailures; sessionIds: readonly string[] }
   /** Retention removed unsettled quarantined records. `counts` is by the session they named, null for none. */
   | { kind: 'quarantine-removed'; counts: ReadonlyMap<string | null, number> }
-  /** Somebody has seen failures of the agent; `left` counts the remaining ones. */
+  /** A person has seen failures of the agent; `left` counts the remaining ones. */
   | { kind: 'failures-seen'; left: FailureTally }
 );

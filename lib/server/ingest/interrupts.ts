@@ -9,7 +9,7 @@ export interface Interrupt {
   id: string | null;
   /** The tool call it is about. */
   callId: string | null;
-  /** Asks whether a tool may run. */
+  /** Asks for permission to run a tool. */
   isApproval: boolean;
   message: string | null;
   reason: string | null;
@@ -18,7 +18,7 @@ export interface Interrupt {
 }
 
 /** The answer to an interrupt, in the input of the run that continues from it. */
-export interface Resumption {
+interface Resumption {
   /** Null if the input names no interrupt. */
   interruptId: string | null;
   status: 'resolved' | 'denied' | 'cancelled';

@@ -136,7 +136,7 @@ interface KnownPart {
   /** `text <id>`, `reasoning <id>` or `tool <id>`. */
   key: string;
   turnId: string | null;
-  /** Null if the rows that were read don't hold all of it. */
+  /** Null if the rows that were read lack a part of the text. */
   text: string | null;
   result: string | null;
   /** Position of its first known row. */

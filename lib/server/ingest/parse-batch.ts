@@ -12,7 +12,7 @@ import { MAX_JSON_DEPTH, MAX_RECORD_VALUES, MAX_RECORDS_PER_REQUEST } from '@int
 import type { Yielder } from '@/db/yield-to-loop';
 import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './parse-request';
 
-export interface ParsedBatch {
+interface ParsedBatch {
   value: unknown;
   /** A string may hold half a surrogate pair, which must be repaired by `wellFormed` before storing. */
   hasHalves: boolean;
@@ -36,7 +36,7 @@ export async function parseBatch(bytes: Uint8Array, yielder: Yielder): Promise<P
   const scan = new BatchScan(bytes);
   while (!scan.isOver) {
     scan.go(SCANNED_AT_ONCE);
-    await yielder.rest();
+    await yielder.yieldIfDue();
   }
   const { list } = scan;
   if (scan.valuesOutside > MAX_RECORD_VALUES) {
@@ -52,13 +52,13 @@ export async function parseBatch(bytes: Uint8Array, yielder: Yielder): Promise<P
       ? await withNestedAsText(bytes.subarray(start, end), yielder)
       : `[${decodeUtf8(bytes.subarray(start, end))}]`;
     hasHalves ||= mayBeIllFormed(text);
-    await yielder.rest();
+    await yielder.yieldIfDue();
     if (isWide) {
       const record = parseJsonText(text);
       tooWide.add(record);
       records.push(record);
     } else for (const record of parseJsonText(text) as unknown[]) records.push(record);
-    await yielder.rest();
+    await yielder.yieldIfDue();
   }
   (frame.value as { records: unknown }).records = records;
   return { value: frame.value, hasHalves, tooWide };
@@ -204,7 +204,7 @@ async function withNestedAsText(bytes: Uint8Array, yielder: Yielder): Promise<st
   const parts: string[] = [];
   for (let index = 0; index < bytes.length; index += 1) {
     if (index - yieldedAt >= SCANNED_AT_ONCE) {
-      await yielder.rest();
+      await yielder.yieldIfDue();
       yieldedAt = index;
     }
     const byte = bytes[index];
@@ -217,9 +217,9 @@ async function withNestedAsText(bytes: Uint8Array, yielder: Yielder): Promise<st
       depth -= 1;
       if (depth !== 1) continue;
       parts.push(decodeUtf8(bytes.subarray(copied, start)));
-      await yielder.rest();
+      await yielder.yieldIfDue();
       parts.push(JSON.stringify(decodeUtf8(bytes.subarray(start, index + 1))));
-      await yielder.rest();
+      await yielder.yieldIfDue();
       copied = index + 1;
     }
   }

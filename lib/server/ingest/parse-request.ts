@@ -59,7 +59,7 @@ const middleDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Parses JSON that is safe to walk recursively: bounded in depth and in values. Strings may hold half a surrogate pair,
- * which `parseInput` repairs.
+ * which `wellFormed` repairs.
  * @throws AppError `malformed` that says where
  */
 export function parseJson(bytes: Uint8Array): unknown {

@@ -44,7 +44,7 @@ export async function placeSession(session: SessionBatch, stored: Stored, yielde
         placed.placements.push(placement);
         known?.add(placement);
       }
-      await yielder.rest();
+      await yielder.yieldIfDue();
     }
   };
   let from = 0;

@@ -41,7 +41,7 @@ import { rejection, type ValidatedRecord, type Validation } from './validate-rec
 /** Most loss events that a batch writes for losses without a session. Beyond it, only the agent counts them. */
 const MAX_LOSS_EVENTS = 10_000;
 
-export interface BatchPlan {
+interface BatchPlan {
   rows: BatchRows;
   rejected: IngestAnswer['rejected'];
   openings: Opening[];
@@ -51,7 +51,7 @@ export interface BatchPlan {
  * Decides everything a batch changes, from the stored state and without writing. Yields to the event loop in between.
  *
  * Ordering: rows take positions in `seq` order. Then each changed reply, task, session, agent and inbox item takes one.
- * Failure: whatever a record holds, it becomes an event, a log line, a state change or a quarantine row.
+ * Failure: every record, with any content, becomes an event, a log line, a state change or a quarantine row.
  *
  * @param records the new records in `seq` order
  * @param producer the producer's row with its new epoch and last seq; this function raises its other counters

@@ -67,7 +67,7 @@ export async function postEvents(
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
   authorizeProducer(reach, source);
   // Validates the record as sent, since half a surrogate pair makes an id invalid. Repairs strings before storing.
-  await yielder.rest();
+  await yielder.yieldIfDue();
   const validated = await yielder.map(raws, (raw) => ({
     raw,
     validation: authorizeRecord(
@@ -77,7 +77,7 @@ export async function postEvents(
     ),
   }));
   const records = hasHalves ? await yielder.map(validated, (record) => wellFormed(record)) : validated;
-  await yielder.rest();
+  await yielder.yieldIfDue();
   const { database } = server;
   const aliasSecret = reach.kind === 'everything' ? null : await serverKey(database, 'session-alias');
   const scope = await collectScope(source, records);
@@ -186,7 +186,7 @@ export class GapTally {
   }
 }
 
-/** Reports how long a batch waited and took, and which turns and tasks it ended. */
+/** Reports the wait and the duration of a batch, and the turns and tasks that it ended. */
 class IngestMeasurement {
   readonly #telemetry: Telemetry;
   readonly #batch: Batch;
@@ -262,7 +262,7 @@ const REASON = 'the agent asked again under the same id: read the new request';
  * Withdraws undelivered answers to an earlier request whose id was opened again with other input, or after it was
  * resolved. The transcript records the withdrawal.
  *
- * A delivered answer may have reached the agent before the new request. It becomes `expired`, not `failed`, so that a
+ * A delivered answer may have reached the agent before the new request. It becomes `expired`, not `failed`, so a
  * later acknowledgement from the runner still counts.
  */
 async function withdrawAnswers(

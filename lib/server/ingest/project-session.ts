@@ -89,7 +89,7 @@ export async function projectSession(
       rows.moves.push({ sessionId, ...move, position: position === null ? null : Number(position) });
     }
     for (const fold of placement.folds) folder.fold(fold);
-    if (yielder.isDue) await yielder.rest();
+    if (yielder.isDue) await yielder.yieldIfDue();
   }
 
   turns.addTo(rows, sessionId);
@@ -97,7 +97,7 @@ export async function projectSession(
   rows.openings.push(
     ...(await stampRequests({ ...owner, alias: stored.alias }, before.pendingRequests, placements, yielder)),
   );
-  await yielder.rest();
+  await yielder.yieldIfDue();
   const taskLedger = new TaskLedger(owner);
   const known = new Map<string, Task>();
   await yielder.each(tasks, (task) => {
@@ -106,12 +106,12 @@ export async function projectSession(
   });
   // An agent without a runner is back with its first record.
   if (session.isActive && before.away?.isSilent)
-    for (const _ of taskLedger.hearAgain()) if (yielder.isDue) await yielder.rest();
+    for (const _ of taskLedger.hearAgain()) if (yielder.isDue) await yielder.yieldIfDue();
   for (const [index, placement] of placements.entries()) {
-    for (const _ of taskLedger.apply(placement)) if (yielder.isDue) await yielder.rest();
+    for (const _ of taskLedger.apply(placement)) if (yielder.isDue) await yielder.yieldIfDue();
     const row = entries[index]?.row;
     if (row !== undefined) linkOutput(row, taskLedger);
-    if (yielder.isDue) await yielder.rest();
+    if (yielder.isDue) await yielder.yieldIfDue();
   }
   const storedReplies = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
   const replies = new ObligationLedger(storedReplies, obligations, owner);
@@ -138,7 +138,7 @@ export async function projectSession(
     summaryLedger.tell(before, after);
   });
   const after = summaryLedger.result(obligationChanges, receivedAt, session.usualSilenceMs);
-  await yielder.rest();
+  await yielder.yieldIfDue();
   if (session.isActive) after.seenPosition = basePosition;
   after.summary.arrangement = arrangementOf(session, before.summary, after.summary);
   if (session.wakeRule !== null) after.summary.wakeRule = session.wakeRule.when;

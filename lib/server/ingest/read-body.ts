@@ -2,7 +2,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 
-/** Reads a rejected body this far, so that the sender receives the error instead of a broken connection. */
+/** Reads a rejected body this far, so the sender receives the error instead of a broken connection. */
 const DRAIN_BYTES = 4 * MAX_REQUEST_BYTES;
 /** Wording of `too_large` for most bodies. */
 const REQUEST = { what: 'A request', advice: 'Send fewer records at once.' };
@@ -93,7 +93,7 @@ export async function gunzip(packed: Uint8Array<ArrayBuffer>, maxBytes: number):
   if (inflate === null) return gunzipStream(packed, maxBytes);
   try {
     const { bytes, taken } = await inflate(packed, maxBytes);
-    // zlib stops at the first zero after a member, whatever follows it.
+    // zlib stops at the first zero after a member, even if data follows.
     return isAllZeros(packed, taken) ? { kind: 'unpacked', bytes } : { kind: 'damaged' };
   } catch (error) {
     const isOverLimit = error instanceof RangeError || fieldsOf(error).code === 'ERR_BUFFER_TOO_LARGE';
@@ -116,7 +116,7 @@ export async function gunzipStream(packed: Uint8Array<ArrayBuffer>, maxBytes: nu
   }
 }
 
-/** Looked up instead of imported, so that the module loads without Node. */
+/** Looked up instead of imported, so the module loads without Node. */
 function inflateInOneStep(): Inflate | null {
   const zlib = globalThis.process?.getBuiltinModule?.('node:zlib');
   if (zlib === undefined) return null;

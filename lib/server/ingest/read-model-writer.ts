@@ -16,7 +16,7 @@ import { InboxLedger } from './inbox-ledger';
 import { projectSession, type SessionProjection, type SessionRows } from './project-session';
 
 const SEEN_STORE_MS = 1_000;
-export type ReadModelChanges = SessionRows &
+type ReadModelChanges = SessionRows &
   Pick<
     BatchRows,
     | 'obligations'
@@ -171,7 +171,7 @@ export class ReadModelWriter {
       };
       projected.push({ session, ...(await projectSession(session, stored, rows, this.#receivedAt, yielder)) });
     }
-    await yielder.rest();
+    await yielder.yieldIfDue();
     const obligations: BatchRows['obligations'] = [];
     for (const { session, obligations: changes } of projected) {
       if (changes.length > 0) {
@@ -181,7 +181,7 @@ export class ReadModelWriter {
       }
       for (const { after } of changes) obligations.push({ obligation: after, updatedPosition: nextPosition() });
     }
-    await yielder.rest();
+    await yielder.yieldIfDue();
     const tasks: BatchRows['tasks'] = [];
     for (const projection of projected) {
       await yielder.each(projection.tasks, ({ after }) => {
@@ -194,9 +194,9 @@ export class ReadModelWriter {
       const updatedPosition = announces ? positionFromNumber(nextPosition()) : before;
       return { ...change, summary: { ...change.summary, updatedPosition } };
     });
-    await yielder.rest();
+    await yielder.yieldIfDue();
     const agents = this.agents.changes(nextPosition);
-    await yielder.rest();
+    await yielder.yieldIfDue();
     const inbox = new InboxLedger(this.#receivedAt, nextPosition);
     await yielder.each(projected, ({ before, after, obligations: replies, tasks: changes }) => {
       inbox.session(before, after);
@@ -207,7 +207,7 @@ export class ReadModelWriter {
       inbox.agent(this.#state.agents.get(agent.id), agent, this.#failures.get(agent.id));
     });
     inbox.mark(this.#marks);
-    await yielder.rest();
+    await yielder.yieldIfDue();
     const written = projected.filter(({ session }) => session.entries.length > 0);
     return {
       ...rows,

@@ -40,7 +40,7 @@ export interface AliasedBatch {
 /** Session ids by `aliasKey`. */
 export type AliasedIds = ReadonlyMap<string, string>;
 
-/** Stored aliases by database, so that most batches are renamed before they read anything. */
+/** Stored aliases by database, so most batches are renamed before they read anything. */
 const cachedAliases = new WeakMap<Database['reader'], Map<string, string>>();
 
 export function knownAliases({ reader }: Pick<Database, 'reader'>, scope: BatchScope): AliasedIds {

@@ -24,7 +24,7 @@ export interface Opening {
 
 /**
  * Writes the digest and the opening position into each `request:opened`, overwriting any the producer sent. A request
- * repeated unchanged while it is open keeps its first stamp, so that answers to it stay valid.
+ * repeated unchanged while it is open keeps its first stamp, so answers to it stay valid.
  *
  * @param before the requests that were open before these events
  */
@@ -62,14 +62,14 @@ export async function stampRequests(
       entry.event.value = { ...value, ...stamp };
     }
     open.apply(placement);
-    if (yielder.isDue) await yielder.rest();
+    if (yielder.isDue) await yielder.yieldIfDue();
   }
   return openings;
 }
 
 /**
- * Compares a request with the open one, apart from its input. Of a question, or a request without input, people answer
- * the title, so another title makes another request. A title too long to be stored whole counts as different.
+ * Compares a request with the open one, apart from its input. People answer the title of a question, or of a request
+ * without input, so another title makes another request. A title too long to be stored whole counts as different.
  */
 function asksTheSame(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
   if (known === undefined) return false;

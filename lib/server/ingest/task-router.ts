@@ -30,7 +30,7 @@ import { rejection, type Validation } from './validate-record';
 
 const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
 
-export interface Routed {
+interface Routed {
   to: SessionBatch;
   event: AgUiEvent;
 }
@@ -230,7 +230,7 @@ function withoutReporters(event: AgUiEvent): AgUiEvent {
   return withInterlude(event, { reportedBy: undefined, assignedBy: undefined });
 }
 
-/** How an event refers to a task. */
+/** An event's reference to a task. */
 export interface TaskMention extends TaskRef {
   /** `speaks`: a subagent's own event, whose task may never have been reported. */
   how: 'starts' | 'reports' | 'speaks';

@@ -8,7 +8,7 @@ import { agentLogs, logChunks } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 
-/** A chunk ends at either limit, so that no row of the full-text table takes long to write. */
+/** A chunk ends at either limit, so no row of the full-text table takes long to write. */
 const LINES_OF_A_CHUNK = 64;
 const LENGTH_OF_A_CHUNK = 32 * 1024;
 /** Limits of one transaction, for which ingest may have to wait. */
@@ -18,8 +18,8 @@ const BYTES_OF_A_SLICE = 64 * 1024;
 const MERGED_PAGES = 16;
 
 const CHUNK_BACKLOG = shapeOf(agentLogs, 'agentId', 'indexedLine', 'indexedPosition');
-/** How far a log is indexed. */
-export type ChunkBacklog = ReturnType<typeof CHUNK_BACKLOG.read>;
+/** The indexed part of a log. */
+type ChunkBacklog = ReturnType<typeof CHUNK_BACKLOG.read>;
 
 /** Logs with enough lines for another chunk. */
 export const UNINDEXED_LOGS: DueRows = {
@@ -43,7 +43,7 @@ export async function chunkBacklogs(
  * Failure: lines never change, so they are read before the transaction. If another process or retention has moved
  * `indexed_line` meanwhile, nothing is written, and the next run starts there.
  *
- * @returns whether the index has grown
+ * @returns true if the index has grown
  */
 export async function chunkNextLines(database: Database, backlog: ChunkBacklog): Promise<boolean> {
   const { agentId, indexedPosition } = backlog;
@@ -108,7 +108,7 @@ async function writeChunks(
   ]);
 }
 
-/** Stores levels per component, so that a search for a hook's errors skips a chunk with another component's error. */
+/** Stores levels per component, so a search for a hook's errors skips a chunk with another component's error. */
 function chunkRow(number: number, lines: readonly LogLine[]) {
   const levels = new Map<string, number>();
   for (const { component, level } of lines) {

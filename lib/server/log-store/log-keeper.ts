@@ -14,7 +14,7 @@ const RETENTION_EVERY_MS = 60_000;
 
 /**
  * Maintains the logs: indexes new lines, and removes those that are too old or too many. Works in slices with pauses in
- * between, so that ingest and readers go first.
+ * between, so ingest and readers go first.
  *
  * Ordering: none between agents; within an agent, see chunkNextLines and removeOldLines.
  * Failure: all state is in the database. The next run finds what is left to do.
@@ -24,7 +24,7 @@ export class LogKeeper {
   readonly #now: () => number;
   readonly #retention: Retention;
   readonly #trust: ClockTrust;
-  readonly #lasts: boolean;
+  readonly #isLongLived: boolean;
   #unlisten: (() => void) | null = null;
   #timers: ReturnType<typeof setInterval>[] = [];
   #soon: ReturnType<typeof setTimeout> | undefined;
@@ -32,7 +32,7 @@ export class LogKeeper {
   readonly #work: LeasedWork;
 
   constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady' | 'kind'>, retention: Retention) {
-    this.#lasts = server.kind !== 'perRequest';
+    this.#isLongLived = server.kind !== 'perRequest';
     this.#database = server.database;
     this.#work = new LeasedWork({
       lease: server.database.lease('logs'),
@@ -87,7 +87,7 @@ export class LogKeeper {
   async retain(): Promise<void> {
     // On a per-request host, the platform keeps the clock.
     await this.#database.tidy();
-    await this.removeOld(!this.#lasts || this.#trust.look(await newestReceivedAt(this.#database.reader)));
+    await this.removeOld(!this.#isLongLived || this.#trust.isTrusted(await newestReceivedAt(this.#database.reader)));
   }
 
   /** @param byAge also removes lines over the age limit */
@@ -117,7 +117,7 @@ export class LogKeeper {
     if (this.#soon !== undefined || this.#work.isClosed) return;
     this.#soon = setTimeout(() => {
       this.#soon = undefined;
-      // A running slice finds the rest by itself.
+      // A running slice also finds the new lines.
       this.#work.begin(
         'indexing',
         () => this.indexAll(),

@@ -8,7 +8,7 @@ import { numberSetting } from '@/lib/server/access/access-settings';
 import { agentNumberOf } from './chunk-lines';
 
 export interface Retention {
-  /** How long a line is kept after it was received. */
+  /** Milliseconds that a line is kept after it was received. */
   maxAgeMs: number;
   /** Most UTF-8 bytes of an agent's messages. */
   maxBytes: number;

@@ -50,7 +50,7 @@ async function copyFile(place: DatabaseLocation & { kind: 'file' }, draft: strin
   await enableWal(draft);
 }
 
-/** Enables WAL in the copy's header, so that the first start needs no exclusive lock to do so. */
+/** Enables WAL in the copy's header, so the first start needs no exclusive lock to do so. */
 async function enableWal(draft: string): Promise<void> {
   const copy = new LocalConnection(draft, LOCK_TIMEOUT_MS);
   try {
@@ -65,7 +65,7 @@ async function copyServer(place: DatabaseLocation, draft: string): Promise<void>
 }
 
 const UNFINISHED = '.unfinished';
-/** Age at which an abandoned draft may be deleted. */
+/** Minimum age of a draft to count as abandoned and be deleted. */
 const STALE_MS = 60 * 60_000;
 
 /**
@@ -123,7 +123,7 @@ async function moveIntoPlace(draft: string, path: string): Promise<void> {
 }
 
 function existsAlready(path: string): CliError {
-  return new CliError(EXIT.failed, `${path} is there already; name another file`);
+  return new CliError(EXIT.failed, `${path} already exists; name another file`);
 }
 
 async function sync(path: string): Promise<void> {

@@ -12,7 +12,7 @@ import { formatDuration, Progress } from './progress';
  *
  * Ordering: before its first row the target is marked unfinished, where every version looks before it uses a database.
  * The transaction that adds triggers and migrations removes the mark, after all rows were counted on both sides.
- * Failure: a dashboard that runs on the empty target may not write once it is marked (db/may-write). An interrupted
+ * Failure: a dashboard that runs on the empty target may not write once it is marked (`requireAllowed`). An interrupted
  * copy is refused by every reader and as a source; copying to it again starts over.
  */
 export async function copy(from: DatabaseLocation, to: DatabaseLocation): Promise<ExitCode> {
@@ -82,7 +82,7 @@ async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: 
   const triggers = await target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'");
   const begin: InStatement[] = [
     { sql: `DELETE FROM ${LEDGER} WHERE hash LIKE ?`, args: [`${UNFINISHED}%`] },
-    // newer than any version, so that none accepts it
+    // newer than any version, so none accepts it
     { sql: `INSERT INTO ${LEDGER} (hash, created_at) VALUES (?, ?)`, args: [mark, Number.MAX_SAFE_INTEGER] },
     'DELETE FROM compatibility',
     // rows written by triggers are copied like all others

@@ -19,7 +19,7 @@ import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 
 type Environment = Record<string, string | undefined>;
 
-/** Where a database is. Never print it: `authToken` is a secret. */
+/** Location of a database. Never print it: `authToken` is a secret. */
 export type DatabaseLocation =
   | { kind: 'file'; path: string }
   | { kind: 'server'; url: string; authToken: string | undefined };

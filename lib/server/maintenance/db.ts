@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Command } from '@interlude/runner/cli/command';
-import { CliError, EXIT, type ExitCode, readFlags, SWITCH, TEXT, usageError } from '@interlude/runner/cli/command';
+import {
+  CliError,
+  type Command,
+  EXIT,
+  type ExitCode,
+  readFlags,
+  SWITCH,
+  TEXT,
+  usageError,
+} from '@interlude/runner/cli/command';
 import { interludeCommand } from '@interlude/runner/host/own-program.mjs';
 import { errorCode } from '@interlude/runner/host/system-error.mjs';
 import { databaseErrorCode, databaseFault, firstLine, openError } from '@/db/database-error';

@@ -8,9 +8,7 @@ import { ERROR_STATUS, type ErrorCode } from '@interlude/protocol/errors';
 import * as fields from '@interlude/protocol/field-schemas';
 import * as frames from '@interlude/protocol/frames';
 import * as inbox from '@interlude/protocol/inbox';
-import * as webhook from '@interlude/protocol/inbox';
 import type { Content, JsonSchema, OpenApiDocument, Operation, Parameter } from '@interlude/protocol/open-api';
-import * as activity from '@interlude/protocol/read-models';
 import * as readModels from '@interlude/protocol/read-models';
 import { PERMISSIONS, type Permission, ROLES } from '@interlude/protocol/scope';
 import * as storage from '@interlude/protocol/storage';
@@ -36,7 +34,6 @@ const COMPONENTS = '#/components/schemas/';
 const components = z.registry<{ id: string }>();
 for (const module of [
   access,
-  activity,
   agUi,
   agentState,
   commands,
@@ -47,7 +44,6 @@ for (const module of [
   readModels,
   storage,
   turnPlaces,
-  webhook,
 ]) {
   for (const [id, schema] of Object.entries(module)) {
     if (/^[A-Z]/.test(id) && schema instanceof z.ZodType) components.add(schema, { id });

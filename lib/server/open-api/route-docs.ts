@@ -8,7 +8,6 @@ import { FrameData } from '@interlude/protocol/frames';
 import { InboxList, InboxMarked, WebhookDeliveries, WebhookStatus, WebhookTest } from '@interlude/protocol/inbox';
 import { MAX_TOPICS } from '@interlude/protocol/limits';
 import * as model from '@interlude/protocol/read-models';
-import { Activity } from '@interlude/protocol/read-models';
 import { Storage } from '@interlude/protocol/storage';
 import * as z from 'zod';
 
@@ -114,7 +113,7 @@ export const GROUPS: readonly Group[] = [
       'GET /sessions/:sessionId/obligations': json('List pending and settled replies', model.SessionObligations),
       'GET /sessions/:sessionId/delivery': json('Check for missing records', model.SessionDelivery),
       'GET /attachments/:hash': { summary: 'Download an attachment', content: { '*/*': '' } },
-      'GET /activity': json('Get recent activity: events per minute, durations of tasks and replies', Activity),
+      'GET /activity': json('Get recent activity: events per minute, durations of tasks and replies', model.Activity),
     },
   },
   {

@@ -13,20 +13,21 @@ export async function answer(model: object, status = 200): Promise<Response> {
 }
 
 /** `JSON.stringify` in pieces, for JSON values. */
-export async function jsonText(value: unknown, pace: Yielder): Promise<string> {
-  if (pace.isDue) await pace.rest();
+export async function jsonText(value: unknown, yielder: Yielder): Promise<string> {
+  if (yielder.isDue) await yielder.yieldIfDue();
   if (Array.isArray(value)) {
     if (!isLongList(value)) return JSON.stringify(value);
     const entries: string[] = [];
-    for (const entry of value) entries.push(isLarge(entry) || pace.isDue ? await jsonText(entry, pace) : text(entry));
+    for (const entry of value)
+      entries.push(isLarge(entry) || yielder.isDue ? await jsonText(entry, yielder) : text(entry));
     return `[${entries.join(',')}]`;
   }
   if (!isLarge(value)) return text(value);
   const fields: string[] = [];
   for (const [name, field] of Object.entries(value as object)) {
     if (field === undefined) continue;
-    const isPart = isLongList(field) || isLarge(field) || pace.isDue;
-    fields.push(`${JSON.stringify(name)}:${isPart ? await jsonText(field, pace) : text(field)}`);
+    const isPart = isLongList(field) || isLarge(field) || yielder.isDue;
+    fields.push(`${JSON.stringify(name)}:${isPart ? await jsonText(field, yielder) : text(field)}`);
   }
   return `{${fields.join(',')}}`;
 }
@@ -57,8 +58,8 @@ export async function redactResponse<Model>(
   digests: ShownDigests,
 ): Promise<Model> {
   if (typeof model !== 'object' || model === null) return model;
-  const pace = new Yielder();
-  const shown = redacts ? await redactModel(model, pace.restIfDue) : model;
+  const yielder = new Yielder();
+  const shown = redacts ? await redactModel(model, yielder.maybeYield) : model;
   // Most readers see everything, and cost no walk.
   return digests === PLAIN_DIGESTS ? shown : maskDigests(shown, digests);
 }

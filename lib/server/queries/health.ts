@@ -1,7 +1,7 @@
 import { AppError } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { TtlCache } from '@/db/ttl-cache';
 import type { ServerContext } from '@/lib/server/access/request-context';
+import { TtlCache } from '@/lib/server/access/ttl-cache';
 
 const UNCACHED = { 'cache-control': 'no-store' };
 
@@ -17,13 +17,13 @@ const AGAIN_MS = 200;
 /** A slower database counts as not ready. */
 const TIMEOUT_MS = 5_000;
 
-/** Checks at most every few seconds whether the database can be written to, and logs each change once. */
+/** Checks at most every few seconds that the database is writable, and logs each change once. */
 export class Readiness {
   readonly #freshMs: number;
   readonly #kept: TtlCache<boolean>;
   #wasReady = true;
 
-  /** @param isShared as for `KeptAnswer` */
+  /** @param isShared as for `TtlCache` */
   constructor({ freshMs = FRESH_MS, isShared = true } = {}) {
     this.#freshMs = freshMs;
     this.#kept = new TtlCache(isShared);

@@ -43,7 +43,7 @@ function textCondition(required: RequiredText): Condition {
     return { sql: `message LIKE ? ESCAPE '\\'`, args: [`%${likePattern(required.text)}%`] };
   }
   const isAll = required.kind === 'all';
-  // Of `all`, some conditions may be left out; of `any`, none.
+  // `all` stays correct without some conditions; `any` does not.
   if (!isAll && required.parts.length > MAX_PATTERNS) return { sql: 'true', args: [] };
   const parts = required.parts.slice(0, MAX_PATTERNS).map(textCondition);
   const sql = parts.map((part) => part.sql).join(isAll ? ' AND ' : ' OR ');

@@ -5,14 +5,14 @@ import type { ReadScope } from '@/lib/server/access/request-context';
 import { query, readSnapshot } from './read-snapshot';
 
 /** Events per minute, and the durations of the newest tasks and replies. */
-export async function readActivity(sight: ReadScope, now: number, minutes: number): Promise<Activity> {
-  const which = sessionsIn(sight.scope, 'session_id');
+export async function readActivity(view: ReadScope, now: number, minutes: number): Promise<Activity> {
+  const which = sessionsIn(view.scope, 'session_id');
   const first = Math.floor(now / MINUTE_MS) - minutes + 1;
-  const { position, found } = await readSnapshot<[{ minute: number; events: number }, number, number]>(sight, [
+  const { position, found } = await readSnapshot<[{ minute: number; events: number }, number, number]>(view, [
     query(
       (row) => ({ minute: Number(row.minute), events: Number(row.events) }),
       `SELECT minute, sum(events) AS events FROM activity
-        WHERE minute >= ? AND minute < ? AND ${agentsIn(sight.scope)} GROUP BY minute`,
+        WHERE minute >= ? AND minute < ? AND ${agentsIn(view.scope)} GROUP BY minute`,
       first,
       first + minutes,
     ),

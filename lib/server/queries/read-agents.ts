@@ -28,7 +28,7 @@ const INSIGHTS_SHOWN = 50;
 const RECORD_SHOWN_BYTES = 2_048;
 
 const QUARANTINED = shapeWithout(quarantine, 'record');
-/** SQL cuts the records, so that no megabytes are read to show a line. */
+/** SQL cuts the records, so no megabytes are read to show a line. */
 const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, octet_length(record) AS size,
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
@@ -45,15 +45,15 @@ const PAGE_BYTES = 2 * 1024 * 1024;
 
 /** One page of the agents by id, cut short at PAGE_BYTES. */
 export async function readAgents(
-  sight: ReadScope,
+  view: ReadScope,
   { after, limit, words = [] }: { after: ListCursor | null; limit: number; words?: readonly string[] },
 ): Promise<AgentList> {
-  const found = ['last_seen_at >= 0', agentsIn(sight.scope, 'id'), ...words.map(() => 'instr(words, ?) > 0')].join(
+  const found = ['last_seen_at >= 0', agentsIn(view.scope, 'id'), ...words.map(() => 'instr(words, ?) > 0')].join(
     ' AND ',
   );
   const looked = words.map(columnText);
   const place = after === null ? '' : 'AND id > ?';
-  const { position, found: answers } = await readSnapshot(sight, [
+  const { position, found: answers } = await readSnapshot(view, [
     query(
       (row) => Number(row.count),
       `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MOST_COUNTED})`,
@@ -83,13 +83,13 @@ function cursorBehind({ id }: AgentSummary): string {
 
 /** `readAgents` with words. A redacted reader searches the redacted rows, and `count` is that of the page. */
 export async function searchAgents(
-  sight: ReadScope,
+  view: ReadScope,
   place: { after: ListCursor | null; limit: number },
   words: readonly string[],
 ): Promise<AgentList> {
-  if (!sight.redacts || words.length === 0) return readAgents(sight, { ...place, words });
+  if (!view.redacts || words.length === 0) return readAgents(view, { ...place, words });
   const listing = {
-    read: (after: ListCursor | null) => readAgents(sight, { after, limit: SEARCH_PAGE_ROWS }),
+    read: (after: ListCursor | null) => readAgents(view, { after, limit: SEARCH_PAGE_ROWS }),
     rowsOf: ({ agents }: AgentList) => agents,
     textOf: agentText,
     cursorBehind,
@@ -104,10 +104,10 @@ export async function searchAgents(
  *
  * @returns null for an unknown agent
  */
-export async function readAgent(sight: ReadScope, agentId: string): Promise<AgentDetail | null> {
+export async function readAgent(view: ReadScope, agentId: string): Promise<AgentDetail | null> {
   const id = columnText(agentId);
-  const { position, found } = await readSnapshot(sight, [
-    selectAgent(agentId, agentsIn(sight.scope, 'id')),
+  const { position, found } = await readSnapshot(view, [
+    selectAgent(agentId, agentsIn(view.scope, 'id')),
     query(
       rawRow,
       `SELECT *, count(*) OVER () AS producer_count FROM producers
@@ -115,7 +115,7 @@ export async function readAgent(sight: ReadScope, agentId: string): Promise<Agen
       id,
       PRODUCERS_SHOWN,
     ),
-    ofAgent(sight, agentId, null, SESSIONS_SHOWN + 1),
+    ofAgent(view, agentId, null, SESSIONS_SHOWN + 1),
     query(
       quarantinedFromRow,
       `SELECT ${QUARANTINE_COLUMNS} FROM quarantine WHERE agent_id = ? ORDER BY position DESC LIMIT ?`,
@@ -151,8 +151,8 @@ export const readAgentRow = rowReader(agentsIn);
 export const readLogAgent = rowReader(logsIn);
 
 function rowReader(within: typeof agentsIn) {
-  return async (sight: ReadScope, agentId: string): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> => {
-    const { position, found } = await readSnapshot(sight, [selectAgent(agentId, within(sight.scope, 'id'))]);
+  return async (view: ReadScope, agentId: string): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> => {
+    const { position, found } = await readSnapshot(view, [selectAgent(agentId, within(view.scope, 'id'))]);
     const [agent] = found[0];
     return agent === undefined ? null : { position, agent };
   };
@@ -171,12 +171,12 @@ export interface ParkedPage {
 
 /** One page of an agent's parked records, oldest first. */
 export async function readParked(
-  sight: ReadScope,
+  view: ReadScope,
   agentId: string,
   { state, after, limit }: ParkedPage,
 ): Promise<ParkedList> {
-  const { position, found } = await readSnapshot(sight, [
-    selectParked(agentId, state, after, limit + 1, agentsIn(sight.scope)),
+  const { position, found } = await readSnapshot(view, [
+    selectParked(agentId, state, after, limit + 1, agentsIn(view.scope)),
   ]);
   const [records] = found;
   return { position, hasMore: records.length > limit, records: records.slice(0, limit) };
@@ -196,7 +196,7 @@ function selectParked(
 
 const INSIGHT = shapeWithout(insights, 'sessionId');
 
-/** Failures are selected apart, so that other signals never push them out. */
+/** Failures are selected apart, so other signals never push them out. */
 function newestInsights(isFailure: 0 | 1): string {
   return `SELECT ${INSIGHT.columns()},
       (SELECT id FROM sessions AS s WHERE s.id = i.session_id AND s.agent_id = i.agent_id) AS own_session_id

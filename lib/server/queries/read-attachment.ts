@@ -24,7 +24,7 @@ const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
 export async function getAttachment(
   {
     ids: { hash: given },
-    query: { session, name: asked },
+    query: { session, name: requestedName },
     request,
     principal,
     digests,
@@ -55,7 +55,7 @@ export async function getAttachment(
       'This credential gets redacted responses, and files can’t be redacted. Use a credential that may see secrets.',
     );
   }
-  // Revalidated each time, so that it is not shown after signing out.
+  // Revalidated each time, so it is not shown after signing out.
   const kept = { etag: `"${given}"`, 'cache-control': 'private, no-cache, no-transform' };
   if (request.headers.get('if-none-match')?.includes(kept.etag))
     return markRedacted(new Response(null, { status: 304, headers: kept }));
@@ -78,11 +78,11 @@ export async function getAttachment(
     },
   });
   return markRedacted(
-    new Response(abortableBody(body, { whenOver }), {
+    new Response(abortableBody(body, whenOver), {
       headers: {
         'content-type': shownType(mediaType),
         'content-length': String(bytes),
-        'content-disposition': `${isImageType(mediaType) ? 'inline' : 'attachment'}; ${fileName(asked ?? name)}`,
+        'content-disposition': `${isImageType(mediaType) ? 'inline' : 'attachment'}; ${fileName(requestedName ?? name)}`,
         ...kept,
       },
     }),

@@ -33,14 +33,14 @@ const asCount = (row: Row) => Number(row.count);
  *
  * @returns null for an unknown session
  */
-export async function readDelivery(sight: ReadScope, sessionId: string): Promise<SessionDelivery | null> {
+export async function readDelivery(view: ReadScope, sessionId: string): Promise<SessionDelivery | null> {
   const id = columnText(sessionId);
   // Agents and outboxes reveal all sessions of the agent.
-  const [ofAgent, ofProducer] = [agentsIn(sight.scope, 'id'), agentsIn(sight.scope, 'p.agent_id')];
-  const { position, found } = await readSnapshot(sight, [
+  const [ofAgent, ofProducer] = [agentsIn(view.scope, 'id'), agentsIn(view.scope, 'p.agent_id')];
+  const { position, found } = await readSnapshot(view, [
     query(
       sessionFromRow,
-      `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`,
+      `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(view.scope, 'id')}`,
       id,
     ),
     query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ${AGENT_ID} AND ${ofAgent}`, id),

@@ -29,15 +29,15 @@ const COLUMNS = INBOX_ROW.columns('i');
 
 /** One page of open items, in the order of INBOX_KINDS and the oldest first. */
 export async function readInbox(
-  sight: ReadScope,
+  view: ReadScope,
   { after, limit }: { after: ListCursor | null; limit: number },
   filter: InboxFilter = WHOLE_INBOX,
 ): Promise<InboxList> {
   const kinds = INBOX_KINDS.filter((kind) => filter.kinds.length === 0 || filter.kinds.includes(kind));
   const from = after === null ? 0 : INBOX_KINDS.indexOf(after.group as InboxKind);
-  const which = sessionsIn(sight.scope, 'i.session_id', 'i.agent_id');
+  const which = sessionsIn(view.scope, 'i.session_id', 'i.agent_id');
   const wanted = kinds.filter((kind) => INBOX_KINDS.indexOf(kind) >= from);
-  const { position, found } = await readSnapshot<(number | Row)[]>(sight, [
+  const { position, found } = await readSnapshot<(number | Row)[]>(view, [
     ...kinds.map((kind) => countOf(kind, filter, which)),
     ...wanted.map((kind) => oldest(kind, filter, which, kind === after?.group ? after : null, limit + 1)),
   ]);
@@ -56,14 +56,14 @@ function cursorBehind({ kind, since, id }: InboxItem): string {
 
 /** `readInbox` with words. A redacted reader searches the redacted items, and `counts` are those of the page. */
 export async function searchInbox(
-  sight: ReadScope,
+  view: ReadScope,
   place: { after: ListCursor | null; limit: number },
   filter: InboxFilter,
 ): Promise<InboxList> {
   const { words } = filter;
-  if (!sight.redacts || words.length === 0) return readInbox(sight, place, filter);
+  if (!view.redacts || words.length === 0) return readInbox(view, place, filter);
   const listing = {
-    read: (after: ListCursor | null) => readInbox(sight, { after, limit: SEARCH_PAGE_ROWS }, { ...filter, words: [] }),
+    read: (after: ListCursor | null) => readInbox(view, { after, limit: SEARCH_PAGE_ROWS }, { ...filter, words: [] }),
     rowsOf: ({ items }: InboxList) => items,
     textOf: inboxText,
     cursorBehind,

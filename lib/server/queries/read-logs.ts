@@ -44,23 +44,23 @@ const LIMITS: LogPageLimits = { bytes: 1024 * 1024, searchMs: 200 };
  * @returns null for an unknown agent
  */
 export async function readLogLines(
-  sight: ReadScope,
+  view: ReadScope,
   agentId: string,
   { filter, place, limit }: LogRequest,
   limits: LogPageLimits = LIMITS,
 ): Promise<LogPage | null> {
-  const { reader } = sight;
+  const { reader } = view;
   const id = columnText(agentId);
-  const { position, found } = await readSnapshot(sight, [agentExists(sight, id), selectExtent(id)]);
+  const { position, found } = await readSnapshot(view, [agentExists(view, id), selectExtent(id)]);
   const [agent, [log = NO_LOG]] = found;
   if (agent.length === 0) return null;
   const head = { position, log };
   const newest = positionToNumber(position);
   const scan = async (direction: ScanRange['direction'], edge: number, most: number, share = 1) => {
     const [bytes, budgetMs] = [limits.bytes * share, limits.searchMs * share];
-    // One more shows whether there are more.
+    // One more line shows that there are more.
     const range = { direction, edge, newest, limit: most + 1, bytes, budgetMs };
-    return part(await scanLog(sight, id, filter, range), most);
+    return part(await scanLog(view, id, filter, range), most);
   };
 
   if (place.kind === 'after') {
@@ -92,7 +92,7 @@ export async function readLogLines(
   /** The position of the first line at a time or later. */
   async function positionAt(at: number): Promise<number | null> {
     const range = { direction: 'newer', edge: 0, newest, limit: 1, bytes: 1, budgetMs: Infinity } as const;
-    const { lines } = await scanLog(sight, id, { ...EVERY_LINE, from: at }, range);
+    const { lines } = await scanLog(view, id, { ...EVERY_LINE, from: at }, range);
     return lines[0] === undefined ? null : positionToNumber(lines[0].position);
   }
 }
@@ -175,14 +175,14 @@ const BUDGET_MS = 200;
  * @returns null for an unknown agent
  */
 export async function downloadLog(
-  sight: ReadScope,
+  view: ReadScope,
   agentId: string,
   filter: LogFilter,
   client: string,
 ): Promise<ReadableStream<Uint8Array> | null> {
-  const { reads } = sight;
+  const { reads } = view;
   const id = columnText(agentId);
-  const { position, found } = await readSnapshot(sight, [agentExists(sight, id)]);
+  const { position, found } = await readSnapshot(view, [agentExists(view, id)]);
   if (found[0].length === 0) return null;
   const newest = positionToNumber(position);
   const encoder = new TextEncoder();
@@ -191,7 +191,7 @@ export async function downloadLog(
     async pull(controller) {
       for (;;) {
         const range = { newest, limit: LINES_OF_A_CHUNK, bytes: BYTES_OF_A_CHUNK, budgetMs: BUDGET_MS };
-        const scan = () => scanLog(sight, id, filter, { direction: 'newer', edge, ...range });
+        const scan = () => scanLog(view, id, filter, { direction: 'newer', edge, ...range });
         const { lines, end, searchedTo } = await reads.run(client, scan, { continues: true }).catch((error) => {
           // The reader logs database failures.
           throw error instanceof AppError ? toAbortError(error) : error;
@@ -199,7 +199,7 @@ export async function downloadLog(
         edge = searchedTo;
         if (lines.length > 0) {
           controller.enqueue(
-            encoder.encode(lines.map((line) => `${textLine(sight.redacts ? redactLine(line) : line)}\n`).join('')),
+            encoder.encode(lines.map((line) => `${textLine(view.redacts ? redactLine(line) : line)}\n`).join('')),
           );
         }
         if (end === 'log') controller.close();
@@ -225,11 +225,11 @@ const COMPONENT = shapeOf(logComponents, 'component', 'lines');
  *
  * @returns null for an unknown agent
  */
-export async function readLogComponents(sight: ReadScope, agentId: string): Promise<LogComponentList | null> {
+export async function readLogComponents(view: ReadScope, agentId: string): Promise<LogComponentList | null> {
   const id = columnText(agentId);
   const sql = `SELECT ${COMPONENT.columns()} FROM log_components WHERE agent_id = ? ORDER BY component LIMIT ?`;
-  const { position, found } = await readSnapshot(sight, [
-    agentExists(sight, id),
+  const { position, found } = await readSnapshot(view, [
+    agentExists(view, id),
     query(COMPONENT.read, sql, id, MAX_COMPONENTS),
   ]);
   const [agent, components] = found;
@@ -245,7 +245,7 @@ export interface LogLevelDetail extends AgentLogLevel {
 }
 
 /** @returns null for an unknown agent */
-export async function readLogLevel(sight: ReadScope, agentId: string): Promise<LogLevelDetail | null> {
-  const found = await readLogAgent(sight, agentId);
+export async function readLogLevel(view: ReadScope, agentId: string): Promise<LogLevelDetail | null> {
+  const found = await readLogAgent(view, agentId);
   return found === null ? null : { position: found.position, ...found.agent.logLevel, levels: LOG_LEVELS };
 }

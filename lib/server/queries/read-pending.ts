@@ -25,10 +25,10 @@ const MAX_SETTLED = 20;
  *
  * @param byAlias true for the runner's ids of the sessions
  */
-export async function readObligations(sight: ReadScope, agentId: string, byAlias = false): Promise<ObligationList> {
+export async function readObligations(view: ReadScope, agentId: string, byAlias = false): Promise<ObligationList> {
   const sql = `SELECT ${OBLIGATION_ROW.columns()},
       (SELECT alias FROM session_aliases AS a WHERE a.session_id = obligations.session_id) AS alias FROM obligations INDEXED BY obligations_owed_by_agent
-    WHERE agent_id = ? AND state = 'owed' AND ${agentsIn(sight.scope)} ORDER BY position LIMIT ?`;
+    WHERE agent_id = ? AND state = 'owed' AND ${agentsIn(view.scope)} ORDER BY position LIMIT ?`;
   const owed = query(
     (row) => {
       const obligation = obligationFromRow(row);
@@ -38,7 +38,7 @@ export async function readObligations(sight: ReadScope, agentId: string, byAlias
     columnText(agentId),
     MAX_SHOWN,
   );
-  const { position, found } = await readSnapshot(sight, [owed]);
+  const { position, found } = await readSnapshot(view, [owed]);
   const shown = (obligation: Obligation) => {
     const { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate } = obligation;
     return { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate };
@@ -47,11 +47,11 @@ export async function readObligations(sight: ReadScope, agentId: string, byAlias
 }
 
 /** A session's pending replies, oldest first, and the last ones settled; none for an unknown session. */
-export async function readSessionObligations(sight: ReadScope, sessionId: string): Promise<SessionObligations> {
+export async function readSessionObligations(view: ReadScope, sessionId: string): Promise<SessionObligations> {
   const columns = OBLIGATION_ROW.columns();
-  const which = sessionsIn(sight.scope, 'session_id');
+  const which = sessionsIn(view.scope, 'session_id');
   const id = columnText(sessionId);
-  const { position, found } = await readSnapshot(sight, [
+  const { position, found } = await readSnapshot(view, [
     query(
       obligationFromRow,
       `SELECT ${columns} FROM obligations INDEXED BY obligations_owed_by_session
@@ -78,29 +78,29 @@ const MOST_ANSWERS = 100;
  * @returns null for an unknown request
  */
 export async function readRequest(
-  sight: ReadScope,
+  view: ReadScope,
   sessionId: string,
   requestId: string,
 ): Promise<RequestDetail | null> {
   const [session, request] = [columnText(sessionId), columnText(requestId)];
-  const asked = `SELECT position, turn_id FROM events INDEXED BY events_of_requests
+  const opening = `SELECT position, turn_id FROM events INDEXED BY events_of_requests
     WHERE session_id = ?1 AND entity_id = ?2 AND name IN ('${CUSTOM.requestOpened}', '${CUSTOM.requestResolved}')
-      AND name = '${CUSTOM.requestOpened}' AND ${sessionsIn(sight.scope, 'session_id')} ORDER BY position DESC LIMIT 1`;
-  const { position, found } = await readSnapshot<[Row, Row, Row]>(sight, [
-    query(rawRow, asked, session, request),
+      AND name = '${CUSTOM.requestOpened}' AND ${sessionsIn(view.scope, 'session_id')} ORDER BY position DESC LIMIT 1`;
+  const { position, found } = await readSnapshot<[Row, Row, Row]>(view, [
+    query(rawRow, opening, session, request),
     query(
       rawRow,
       `SELECT ${ENTRY_COLUMNS} FROM events INDEXED BY events_of_requests
         WHERE session_id = ?1 AND entity_id = ?2 AND name IN ('${CUSTOM.requestOpened}', '${CUSTOM.requestResolved}')
-          AND position >= (SELECT position FROM (${asked})) ORDER BY position`,
+          AND position >= (SELECT position FROM (${opening})) ORDER BY position`,
       session,
       request,
     ),
     query(
       rawRow,
-      `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ?1 AND turn_id = (SELECT turn_id FROM (${asked}))
+      `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ?1 AND turn_id = (SELECT turn_id FROM (${opening}))
         AND name IN ('${CUSTOM.commandQueued}', '${CUSTOM.commandDone}', '${CUSTOM.commandFailed}')
-        AND position > (SELECT position FROM (${asked})) AND payload->>'$.value.request_id' = ?2
+        AND position > (SELECT position FROM (${opening})) AND payload->>'$.value.request_id' = ?2
         ORDER BY position LIMIT ${MOST_ANSWERS}`,
       session,
       request,
@@ -109,12 +109,12 @@ export async function readRequest(
   const [[opened], changes, answers] = found;
   if (opened === undefined) return null;
   const fold = new ShownFold({ items: [] }, false);
-  const shown = new RedactedEntries(sight);
+  const shown = new RedactedEntries(view);
   const rows = [...changes, ...answers].sort((a, b) => Number(a.position) - Number(b.position));
   for (const row of rows) fold.take(shown.fromRow(row));
   const item = fold.shown().items.findLast((one): one is RequestItem => one.kind === 'request' && one.id === requestId);
   const turnId = opened.turn_id === null ? null : String(opened.turn_id);
   if (item === undefined) return null;
-  const detail = await withRedacted(sight, { request: item }, { position, turnId });
-  return sight.redacts ? markRedacted({ ...detail, redacted: shown.tally.redacted }) : detail;
+  const detail = await withRedacted(view, { request: item }, { position, turnId });
+  return view.redacts ? markRedacted({ ...detail, redacted: shown.tally.redacted }) : detail;
 }

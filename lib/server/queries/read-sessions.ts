@@ -3,8 +3,7 @@ import type { Position } from '@interlude/protocol/position';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { listedScope, reachesAgent } from '@interlude/protocol/scope';
-import type { SessionState } from '@interlude/protocol/session-states';
-import { noSessions, SESSION_STATES } from '@interlude/protocol/session-states';
+import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import type { Row } from '@libsql/client';
 import { SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';
@@ -25,22 +24,22 @@ const MOST_FOUND_COUNTED = 1_000;
 export const SESSIONS_IN_PAGE = 100;
 
 /** The first page by SESSION_STATES, sorted by newest event. */
-export async function readSessions(sight: ReadScope, limit = LIST_LIMIT): Promise<SessionList> {
-  const { sessions, ...page } = await readSessionPage(sight, { after: null, limit });
+export async function readSessions(view: ReadScope, limit = LIST_LIMIT): Promise<SessionList> {
+  const { sessions, ...page } = await readSessionPage(view, { after: null, limit });
   return { ...page, sessions: newestFirst(sessions) };
 }
 
 /** One page of the matching sessions, in the order of SESSION_STATES and by newest event. */
 export async function readSessionPage(
-  sight: ReadScope,
+  view: ReadScope,
   { after, limit }: { after: ListCursor | null; limit: number },
   filter: SessionFilter = EVERY_SESSION,
 ): Promise<SessionList> {
   const from = after === null ? 0 : SESSION_STATES.indexOf(after.group as SessionState);
-  const { position, counts, states } = await readByState(sight, filter, (state, at) =>
+  const { position, counts, states } = await readByState(view, filter, (state, at) =>
     at < from
       ? null
-      : newest([inState(state), ...scopeOf(sight), ...conditionsOf(filter)], at === from ? after : null, limit + 1),
+      : newest([inState(state), ...scopeOf(view), ...conditionsOf(filter)], at === from ? after : null, limit + 1),
   );
   const found = await new Yielder().map(states.flat().slice(0, limit + 1), sessionFromRow);
   return { position, counts, ...pageOf(found, limit, cursorBehind) };
@@ -48,15 +47,15 @@ export async function readSessionPage(
 
 /** `readSessionPage` with words. A redacted reader searches the redacted rows, and `counts` are those of the page. */
 export async function searchSessions(
-  sight: ReadScope,
+  view: ReadScope,
   place: { after: ListCursor | null; limit: number },
   filter: SessionFilter,
 ): Promise<SessionList> {
   const { words } = filter;
-  if (!sight.redacts || words.length === 0) return readSessionPage(sight, place, filter);
+  if (!view.redacts || words.length === 0) return readSessionPage(view, place, filter);
   const listing = {
     read: (after: ListCursor | null) =>
-      readSessionPage(sight, { after, limit: SEARCH_PAGE_ROWS }, { ...filter, words: [] }),
+      readSessionPage(view, { after, limit: SEARCH_PAGE_ROWS }, { ...filter, words: [] }),
     rowsOf: ({ sessions }: SessionList) => sessions,
     textOf: sessionText,
     cursorBehind,
@@ -68,14 +67,14 @@ export async function searchSessions(
 }
 
 async function readByState(
-  sight: ReadScope,
+  view: ReadScope,
   filter: SessionFilter,
   ofEach: (state: SessionState, at: number) => Query<Row> | null,
 ): Promise<{ position: Position; counts: Record<SessionState, number>; states: Row[][] }> {
   const passing = SESSION_STATES.filter((state) => filter.states.length === 0 || filter.states.includes(state));
   const wanted = passing.map((state) => ofEach(state, SESSION_STATES.indexOf(state))).filter((one) => one !== null);
-  const counted = SESSION_STATES.map((state) => countOf([inState(state), ...scopeOf(sight)], conditionsOf(filter)));
-  const { position, found } = await readSnapshot<(number | Row)[]>(sight, [...counted, ...wanted]);
+  const counted = SESSION_STATES.map((state) => countOf([inState(state), ...scopeOf(view)], conditionsOf(filter)));
+  const { position, found } = await readSnapshot<(number | Row)[]>(view, [...counted, ...wanted]);
   const counts = noSessions();
   for (const [at, state] of SESSION_STATES.entries()) counts[state] = (found[at]?.[0] as number | undefined) ?? 0;
   return { position, counts, states: found.slice(counted.length) as Row[][] };
@@ -83,12 +82,12 @@ async function readByState(
 
 /** One page of an agent's sessions by newest event. */
 export async function readAgentSessions(
-  sight: ReadScope,
+  view: ReadScope,
   agentId: string,
   { after, limit }: { after: ListCursor | null; limit: number },
 ): Promise<SessionList> {
-  const rows = ofAgent(sight, agentId, after, limit + 1);
-  const { position, found } = await readSnapshot(sight, [rows, ...countsOfAgent(sight, agentId)]);
+  const rows = ofAgent(view, agentId, after, limit + 1);
+  const { position, found } = await readSnapshot(view, [rows, ...countsOfAgent(view, agentId)]);
   const [listed, ...counted] = found;
   const counts = noSessions();
   for (const [state, count] of counted.flat()) counts[state] += count;
@@ -98,13 +97,13 @@ export async function readAgentSessions(
 type StateCount = [state: SessionState, count: number];
 
 /** Counts by state: from the agent's row for readers of the whole agent, else counted here. */
-function countsOfAgent(sight: ReadScope, agentId: string): Query<StateCount>[] {
+function countsOfAgent(view: ReadScope, agentId: string): Query<StateCount>[] {
   const toCount = (row: Row): StateCount => [String(row.state) as SessionState, Number(row.count)];
-  if (reachesAgent(sight.scope, agentId)) {
+  if (reachesAgent(view.scope, agentId)) {
     const sql = `SELECT key AS state, value AS count FROM agents AS a, json_each(a.body, '$.sessionStates') WHERE a.id = ?`;
     return [query(toCount, sql, columnText(agentId))];
   }
-  const { sql, args } = allOf(inAgent(agentId), ...scopeOf(sight));
+  const { sql, args } = allOf(inAgent(agentId), ...scopeOf(view));
   return [query(toCount, `SELECT state, count(*) AS count FROM sessions WHERE ${sql} GROUP BY state`, ...args)];
 }
 
@@ -116,12 +115,12 @@ export function agentPageOf(rows: readonly SessionSummary[], limit: number) {
 }
 
 export function ofAgent(
-  sight: Pick<ReadScope, 'scope'>,
+  view: Pick<ReadScope, 'scope'>,
   agentId: string,
   after: ListCursor | null,
   limit: number,
 ): Query<Row> {
-  return newest([inAgent(agentId), ...scopeOf(sight)], after, limit);
+  return newest([inAgent(agentId), ...scopeOf(view)], after, limit);
 }
 
 export interface SessionFilter {
@@ -189,9 +188,9 @@ function newestFirst(sessions: SessionSummary[]): SessionSummary[] {
 }
 
 /** @returns null for an unknown session */
-export async function readSession(sight: ReadScope, sessionId: string): Promise<SessionDetail | null> {
-  const sql = `SELECT ${COLUMNS} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`;
-  const { position, found } = await readSnapshot(sight, [query(sessionFromRow, sql, columnText(sessionId))]);
+export async function readSession(view: ReadScope, sessionId: string): Promise<SessionDetail | null> {
+  const sql = `SELECT ${COLUMNS} FROM sessions WHERE id = ? AND ${sessionsIn(view.scope, 'id')}`;
+  const { position, found } = await readSnapshot(view, [query(sessionFromRow, sql, columnText(sessionId))]);
   const [session] = found[0];
   return session === undefined ? null : { position, session };
 }

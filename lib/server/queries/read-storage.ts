@@ -8,9 +8,9 @@ import {
   type StorageTable,
 } from '@interlude/protocol/storage';
 import type { Reader } from '@/db/reader';
-import type { TtlCache } from '@/db/ttl-cache';
 import { treeBytes } from '@/db/used-bytes';
 import type { RequestContext, ResponseCaches } from '@/lib/server/access/request-context';
+import type { TtlCache } from '@/lib/server/access/ttl-cache';
 
 /** Lifetime of a measurement, at least KEPT_TIMES as long as it took. */
 const KEPT_MS = 60_000;
@@ -24,7 +24,7 @@ interface StorageContext {
 }
 
 /** `GET /storage` */
-export async function getStorage(_asked: RequestContext, context: StorageContext): Promise<Storage> {
+export async function getStorage(_context: RequestContext, context: StorageContext): Promise<Storage> {
   const { database, now, kept, retention } = context;
   return { ...(await readStorage(database.reader, now, kept.storage)), retention };
 }

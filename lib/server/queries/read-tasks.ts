@@ -27,22 +27,22 @@ const FOLDED_AT_ONCE = 500;
  *
  * @returns null for an unknown session
  */
-export async function readTasks(sight: ReadScope, sessionId: string): Promise<TaskList | null> {
+export async function readTasks(view: ReadScope, sessionId: string): Promise<TaskList | null> {
   const id = columnText(sessionId);
-  const which = sessionsIn(sight.scope, 'id');
-  const few = await readSnapshot(sight, [
+  const which = sessionsIn(view.scope, 'id');
+  const few = await readSnapshot(view, [
     ...listed(id, which),
     query(taskFromRow, `SELECT ${COLUMNS} FROM tasks WHERE session_id = ?1 AND (${COUNT}) <= ${READ_AT_ONCE}`, id),
   ]);
   const [session, , , [count = 0], all] = few.found;
   if (session.length === 0) return null;
   if (count <= READ_AT_ONCE) return listOf(few.position, count, all);
-  const snapshot = await sight.reader.transaction('read');
+  const snapshot = await view.reader.transaction('read');
   try {
-    const { position, found } = await readSnapshot({ ...sight, reader: snapshot }, listed(id, which));
+    const { position, found } = await readSnapshot({ ...view, reader: snapshot }, listed(id, which));
     const [, running, newest, [count = 0]] = found;
     const positions = [...new Set([...running, ...newest])].slice(0, MAX_TASKS_LISTED);
-    const pace = new Yielder();
+    const yielder = new Yielder();
     const tasks: Task[] = [];
     for (let from = 0; from < positions.length; from += READ_AT_ONCE) {
       const { rows } = await snapshot.execute({
@@ -51,7 +51,7 @@ export async function readTasks(sight: ReadScope, sessionId: string): Promise<Ta
         args: [id, JSON.stringify(positions.slice(from, from + READ_AT_ONCE))],
       });
       tasks.push(...rows.map(taskFromRow));
-      await pace.rest();
+      await yielder.yieldIfDue();
     }
     return listOf(position, count, tasks);
   } finally {
@@ -85,14 +85,14 @@ function listOf(position: Position, count: number, tasks: Task[]): TaskList {
  * @returns null for an unknown task
  */
 export async function readTask(
-  sight: ReadScope,
+  view: ReadScope,
   sessionId: string,
   taskId: string,
   { runId, position: wantedAt }: TaskRunQuery = { runId: null, position: null },
 ): Promise<TaskDetail | null> {
   const session = columnText(sessionId);
-  const { position, found } = await readSnapshot(sight, [
-    runsOf(session, taskId, sessionsIn(sight.scope, 'session_id')),
+  const { position, found } = await readSnapshot(view, [
+    runsOf(session, taskId, sessionsIn(view.scope, 'session_id')),
     // The newest events: bounded like a turn.
     query(
       rawRow,
@@ -108,18 +108,18 @@ export async function readTask(
   const at = runId === null && wantedAt === null ? runs.length - 1 : runs.findIndex(isWanted);
   const task = runs[at];
   if (task === undefined) return null;
-  const pace = new Yielder();
-  const shown = new RedactedEntries(sight, events.length < MAX_TASK_EVENTS);
+  const yielder = new Yielder();
+  const shown = new RedactedEntries(view, events.length < MAX_TASK_EVENTS);
   const entries: EventEntry[] = [];
-  await shown.each(events.toReversed(), pace, (entry) => entries.push(entry));
+  await shown.each(events.toReversed(), yielder, (entry) => entries.push(entry));
   const ofRun = entries.filter((entry) => isOfRun(runs, at, entry.position));
   let items: Item[] = [];
   for (let from = 0; from < ofRun.length; from += FOLDED_AT_ONCE) {
     items = foldTaskItems(items, taskId, ofRun.slice(from, from + FOLDED_AT_ONCE));
-    await pace.rest();
+    await yielder.yieldIfDue();
   }
-  const detail = await withRedacted(sight, { items }, { position, task }, pace);
-  return sight.redacts ? markRedacted({ ...detail, redacted: (detail.redacted ?? 0) + shown.tally.redacted }) : detail;
+  const detail = await withRedacted(view, { items }, { position, task }, yielder);
+  return view.redacts ? markRedacted({ ...detail, redacted: (detail.redacted ?? 0) + shown.tally.redacted }) : detail;
 }
 
 function runsOf(session: string, taskId: string, which: string): Query<Task> {
@@ -146,14 +146,14 @@ export interface TaskRunQuery {
  * @returns null for an unknown task
  */
 export async function readTaskOutput(
-  sight: ReadScope,
+  view: ReadScope,
   sessionId: string,
   taskId: string,
   { runId, position: at }: TaskRunQuery,
 ): Promise<TaskOutputDetail | null> {
-  const run = `${RUN} AND ${sessionsIn(sight.scope, 'session_id')} ${NEWEST}`;
+  const run = `${RUN} AND ${sessionsIn(view.scope, 'session_id')} ${NEWEST}`;
   const args = [columnText(sessionId), columnText(taskId), at, runId === null ? null : columnText(runId)];
-  const { position, found } = await readSnapshot(sight, [
+  const { position, found } = await readSnapshot(view, [
     query((row) => String(row.position), run, ...args),
     query(
       rawRow,
@@ -170,10 +170,10 @@ export async function readTaskOutput(
     draft.add(event, occurredAt);
   });
   const output = rows.length === 0 ? null : draft.result();
-  if (!sight.redacts || output === null) return { position, taskPosition, output };
+  if (!view.redacts || output === null) return { position, taskPosition, output };
   const tally = { redacted: 0 };
-  const pace = new Yielder();
-  const redacted = await redactTaskOutput(output, tally, pace.restIfDue);
+  const yielder = new Yielder();
+  const redacted = await redactTaskOutput(output, tally, yielder.maybeYield);
   return markRedacted({ position, taskPosition, output: redacted, redacted: tally.redacted });
 }
 

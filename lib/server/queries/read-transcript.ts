@@ -37,48 +37,49 @@ const ITEM_FRAME = 256;
 
 /**
  * A page of whole turns in ascending order, each with its newest items. A page with a lot of text holds fewer turns. Turns
- * and events are index ranges, so the cost is that of the page, however long the session.
+ * and events are index ranges, so the cost depends on the page, not on the length of the session.
  *
  * @returns null for an unknown session
  * @throws AppError `invalid_argument` when `before` is neither a position nor a turn of this session
  */
 export async function readTranscript(
-  sight: ReadScope,
+  view: ReadScope,
   sessionId: string,
   { before, limit }: TranscriptRange,
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
-  const { position, found } = await readSnapshot(sight, pageQueries(sight, id, before, limit));
+  const { position, found } = await readSnapshot(view, pageQueries(view, id, before, limit));
   // Starts here, because it counts from its creation.
-  const pace = new Yielder();
+  const yielder = new Yielder();
   const [, , , [isSmall = true], headers, entries] = found;
-  if (!isSmall) return readLarge(sight, id, before, limit, pace);
+  if (!isSmall) return readLarge(view, id, before, limit, yielder);
   const page = pageHead(position, found, before, limit);
   if (page === null) return null;
   const rows = byTurn(entries);
   const turns: Turn[] = [];
-  for (const header of headers.reverse()) turns.push(await foldTurn(sight, header, rows.get(header.id) ?? [], pace));
-  return pageOfTurns(sight, page, turns, pace);
+  for (const header of headers.reverse()) turns.push(await foldTurn(view, header, rows.get(header.id) ?? [], yielder));
+  return pageOfTurns(view, page, turns, yielder);
 }
 
 /** The same for a large page: one snapshot, many reads, with yields in between. */
-async function readLarge(sight: ReadScope, sessionId: string, before: string | null, limit: number, pace: Yielder) {
-  const snapshot = await sight.reader.transaction('read');
+async function readLarge(view: ReadScope, sessionId: string, before: string | null, limit: number, yielder: Yielder) {
+  const snapshot = await view.reader.transaction('read');
   try {
     const { position, found } = await readSnapshot(
-      { ...sight, reader: snapshot },
-      headQueries(sight, sessionId, before, limit),
+      { ...view, reader: snapshot },
+      headQueries(view, sessionId, before, limit),
     );
     const page = pageHead(position, found, before, limit);
     if (page === null) return null;
     const turns: Turn[] = [];
     let text = 0;
-    for await (const turn of readTurns(sight, snapshot, sessionId, page.turnIds, pace)) {
+    for await (const turn of readTurns(view, snapshot, sessionId, page.turnIds, yielder)) {
       text += namesIn(turn) + textOfItems(turn.items) + turn.items.length * ITEM_FRAME;
-      if (turns.length > 0 && text > MAX_TURN_TEXT) return pageOfTurns(sight, { ...page, hasMore: true }, turns, pace);
+      if (turns.length > 0 && text > MAX_TURN_TEXT)
+        return pageOfTurns(view, { ...page, hasMore: true }, turns, yielder);
       turns.unshift(turn);
     }
-    return pageOfTurns(sight, page, turns, pace);
+    return pageOfTurns(view, page, turns, yielder);
   } finally {
     snapshot.close();
   }
@@ -90,13 +91,13 @@ function namesIn({ userMessageIds, trigger }: TurnHeader): number {
 }
 
 async function pageOfTurns(
-  sight: ReadScope,
+  view: ReadScope,
   { head, hasMore }: { head: Omit<TranscriptPage, 'turns' | 'hasMore'>; hasMore: boolean },
   turns: Turn[],
-  pace: Yielder,
+  yielder: Yielder,
 ): Promise<TranscriptPage> {
-  const page = await withRedacted(sight, { turns }, { ...head, hasMore }, pace);
-  return sight.redacts ? markRedacted({ ...page, redacted: countRedacted(turns) }) : page;
+  const page = await withRedacted(view, { turns }, { ...head, hasMore }, yielder);
+  return view.redacts ? markRedacted({ ...page, redacted: countRedacted(turns) }) : page;
 }
 
 type Session = Pick<TranscriptPage, 'places' | 'removed'>;
@@ -158,7 +159,7 @@ function headQueries(
 
 /** The same, with turns and events of a small page. */
 function pageQueries(
-  sight: Pick<ReadScope, 'scope'>,
+  view: Pick<ReadScope, 'scope'>,
   sessionId: string,
   before: string | null,
   limit: number,
@@ -171,7 +172,7 @@ function pageQueries(
     FROM (SELECT octet_length(payload) AS size FROM events WHERE ${ofPage} LIMIT ${PIECE_EVENTS + 1})`;
   const entries = `SELECT ${ENTRY_COLUMNS} FROM events WHERE ${ofPage} AND (${isSmall}) ORDER BY turn_id, position`;
   return [
-    ...headQueries(sight, sessionId, before, limit),
+    ...headQueries(view, sessionId, before, limit),
     query((row) => Number(row.is_small) === 1, isSmall, ...args),
     query(headerFromRow, select('*', `?4 * (${isSmall})`), ...args),
     query(rawRow, entries, ...args),
@@ -186,15 +187,15 @@ const MOST_TURNS = 32;
 const MOST_TASKS = 64;
 
 /**
- * The turn and tasks that ran at a time of the agent's clock; without a running turn, the last one begun before. Items
+ * The turn and tasks that ran at a time of the agent's clock; without a running turn, the last one that started before. Items
  * outside turns don't count: they are not work, and some have the server's time. Reads covering indexes only.
  *
  * @returns null for an unknown session
  */
-export async function readTurnAt(sight: ReadScope, sessionId: string, at: number): Promise<TurnAt | null> {
+export async function readTurnAt(view: ReadScope, sessionId: string, at: number): Promise<TurnAt | null> {
   const session = columnText(sessionId);
-  const { position, found } = await readSnapshot(sight, [
-    query(rawRow, `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`, session),
+  const { position, found } = await readSnapshot(view, [
+    query(rawRow, `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(view.scope, 'id')}`, session),
     query(
       TURN.read,
       `SELECT ${TURN.columns()} FROM turns WHERE session_id = ? AND kind <> 'none' AND started_at <= ?

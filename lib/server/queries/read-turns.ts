@@ -18,18 +18,18 @@ import type { ReadScope } from '@/lib/server/access/request-context';
 /** Limits of one read. Larger pages and turns are read in pieces. */
 export const PIECE_EVENTS = 1_000;
 export const PIECE_BYTES = 512 * 1024;
-/** Least weight of an event, so that PIECE_BYTES also limits a piece to PIECE_EVENTS. */
+/** Least weight of an event, so PIECE_BYTES also limits a piece to PIECE_EVENTS. */
 const LEAST_EVENT_BYTES = Math.ceil(PIECE_BYTES / PIECE_EVENTS);
 /** Turns weighed in one read. */
 const WEIGHED_TURNS = 50;
 
 /** Reads turns in the given order, as many at once as fit a piece: a remote database costs a round trip a read. */
 export async function* readTurns(
-  sight: ReadScope,
+  view: ReadScope,
   snapshot: Snapshot,
   sessionId: string,
   turnIds: readonly string[],
-  pace: Yielder,
+  yielder: Yielder,
 ): AsyncGenerator<Turn> {
   for (let at = 0; at < turnIds.length; at += WEIGHED_TURNS) {
     const weighed = await weigh(snapshot, sessionId, turnIds.slice(at, at + WEIGHED_TURNS));
@@ -54,10 +54,10 @@ export async function* readTurns(
       for (const id of ids) {
         const header = headers.get(id) as TurnHeader;
         yield isWhole
-          ? await foldTurn(sight, header, rows.get(id) ?? [], pace)
-          : await readTurn(sight, snapshot, sessionId, header, pace);
+          ? await foldTurn(view, header, rows.get(id) ?? [], yielder)
+          : await readTurn(view, snapshot, sessionId, header, yielder);
       }
-      await pace.rest();
+      await yielder.yieldIfDue();
     }
   }
 }
@@ -94,26 +94,26 @@ function piecesOf(turns: readonly Weighed[]): { ids: string[]; weight: number }[
 }
 
 export async function foldTurn(
-  sight: ReadScope,
+  view: ReadScope,
   header: TurnHeader,
   rows: readonly Row[],
-  pace: Yielder,
+  yielder: Yielder,
 ): Promise<Turn> {
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
-  await foldRows(fold, rows, new RedactedEntries(sight), pace);
-  return finish(sight, header, fold, pace);
+  await foldRows(fold, rows, new RedactedEntries(view), yielder);
+  return finish(view, header, fold, yielder);
 }
 
 async function readTurn(
-  sight: ReadScope,
+  view: ReadScope,
   snapshot: Snapshot,
   sessionId: string,
   header: TurnHeader,
-  pace: Yielder,
+  yielder: Yielder,
 ): Promise<Turn> {
   const turnId = columnText(header.id);
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
-  const entries = new RedactedEntries(sight);
+  const entries = new RedactedEntries(view);
   let after = 0;
   for (;;) {
     const { rows: sizes } = await snapshot.execute({
@@ -122,29 +122,34 @@ async function readTurn(
       args: [sessionId, turnId, after],
     });
     const upTo = endOfPiece(sizes);
-    if (upTo === null) return finish(sight, header, fold, pace);
+    if (upTo === null) return finish(view, header, fold, yielder);
     const { rows } = await snapshot.execute({
       sql: `SELECT ${ENTRY_COLUMNS} FROM events
         WHERE session_id = ? AND turn_id = ? AND position > ? AND position <= ? ORDER BY position`,
       args: [sessionId, turnId, after, upTo],
     });
-    await foldRows(fold, rows, entries, pace);
-    await pace.rest();
+    await foldRows(fold, rows, entries, yielder);
+    await yielder.yieldIfDue();
     after = upTo;
   }
 }
 
-async function foldRows(fold: ShownFold, rows: readonly Row[], entries: RedactedEntries, pace: Yielder): Promise<void> {
-  await entries.each(rows, pace, (entry) => fold.take(entry));
+async function foldRows(
+  fold: ShownFold,
+  rows: readonly Row[],
+  entries: RedactedEntries,
+  yielder: Yielder,
+): Promise<void> {
+  await entries.each(rows, yielder, (entry) => fold.take(entry));
 }
 
 async function finish(
   { redacts }: Pick<ReadScope, 'redacts'>,
   header: TurnHeader,
   fold: ShownFold,
-  pace: Yielder,
+  yielder: Yielder,
 ): Promise<Turn> {
-  for (const _ of fold.readArgs()) if (pace.isDue) await pace.rest();
+  for (const _ of fold.readArgs()) if (yielder.isDue) await yielder.yieldIfDue();
   const shown = redacts ? (redactValue(header, { redacted: 0 }, false) as TurnHeader) : header;
   return settleTurn({ ...shown, ...fold.shown() });
 }
@@ -189,7 +194,7 @@ export function entryFromRow(row: Row): EventEntry {
 }
 
 /**
- * Redacts events before they are folded, so that a redacted reader's page equals what it would fold from the stream.
+ * Redacts events before they are folded, so a redacted reader's page equals what it would fold from the stream.
  *
  * Ordering: takes rows in the order of the log.
  */
@@ -209,13 +214,13 @@ export class RedactedEntries {
   }
 
   /** Converts rows in order. Yields to other requests, also within a long event. */
-  async each(rows: Iterable<Row>, pace: Yielder, fold: (entry: EventEntry) => void): Promise<void> {
+  async each(rows: Iterable<Row>, yielder: Yielder, fold: (entry: EventEntry) => void): Promise<void> {
     for (const row of rows) {
       if (this.#redactor !== null && String(row.payload).length >= LONG_TEXT) {
-        await prepareTexts(entryFromRow(row).event, pace.restIfDue);
+        await prepareTexts(entryFromRow(row).event, yielder.maybeYield);
       }
       fold(this.fromRow(row));
-      if (pace.isDue) await pace.rest();
+      if (yielder.isDue) await yielder.yieldIfDue();
     }
   }
 }
@@ -225,8 +230,8 @@ export async function withRedacted<Folded extends object, Others extends object>
   { redacts }: Pick<ReadScope, 'redacts'>,
   folded: Folded,
   others: Others,
-  pace = new Yielder(),
+  yielder = new Yielder(),
 ): Promise<Others & Folded & { redacted?: number }> {
   if (!redacts) return { ...others, ...folded };
-  return markRedacted({ ...(await redactModel(others, pace.restIfDue)), ...folded });
+  return markRedacted({ ...(await redactModel(others, yielder.maybeYield)), ...folded });
 }

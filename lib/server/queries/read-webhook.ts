@@ -15,11 +15,11 @@ const COLUMNS = ROW.columns();
 
 /** The configuration and its last delivery. Shows only the host, because the rest of the URL may be a secret. */
 export async function readWebhook(
-  sight: ReadScope,
+  view: ReadScope,
   { webhook = null, webhookProblem = null }: Pick<ServerContext, 'webhook' | 'webhookProblem'>,
 ): Promise<WebhookStatus> {
-  const [which, isWhole] = [ofFleet(sight), sight.scope.kind === 'everything'];
-  const { position, found } = await readSnapshot<[number, Row]>(sight, [
+  const [which, isWhole] = [ofFleet(view), view.scope.kind === 'everything'];
+  const { position, found } = await readSnapshot<[number, Row]>(view, [
     query(
       (row) => Number(row.count),
       `SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'waiting' AND ${which}`,
@@ -44,11 +44,11 @@ export async function readWebhook(
 
 /** One page of deliveries, newest first. */
 export async function readWebhookDeliveries(
-  sight: ReadScope,
+  view: ReadScope,
   { before, limit }: { before: number | null; limit: number },
 ): Promise<WebhookDeliveries> {
-  const sql = `SELECT ${COLUMNS} FROM webhook_deliveries WHERE position < ? AND ${ofFleet(sight)} ORDER BY position DESC LIMIT ?`;
-  const { position, found } = await readSnapshot<[Row]>(sight, [
+  const sql = `SELECT ${COLUMNS} FROM webhook_deliveries WHERE position < ? AND ${ofFleet(view)} ORDER BY position DESC LIMIT ?`;
+  const { position, found } = await readSnapshot<[Row]>(view, [
     query(ROW.read, sql, before ?? Number.MAX_SAFE_INTEGER, limit + 1),
   ]);
   const [rows] = found;

@@ -48,7 +48,7 @@ const FIRST_CHUNKS = 4;
 const STATEMENT_MS = 8;
 const UTF8 = new TextEncoder();
 
-type ScanSight = Pick<ReadScope, 'reader' | 'redacts'>;
+type ScanView = Pick<ReadScope, 'reader' | 'redacts'>;
 
 /**
  * Searches a log for matching lines, a slice at a time: by chunks where lines are indexed, and line by line in the newest
@@ -58,14 +58,9 @@ type ScanSight = Pick<ReadScope, 'reader' | 'redacts'>;
  * Failure: throws the database's errors. Each slice is a separate read: of lines that retention removes meanwhile, the
  * scan finds only the marker.
  */
-export async function scanLog(
-  sight: ScanSight,
-  agentId: string,
-  filter: LogFilter,
-  range: ScanRange,
-): Promise<LogScan> {
-  const scan = new Scan(sight, agentId, filter, range);
-  const region = scan.readsAll ? null : await readChunkRegion(sight.reader, agentId);
+export async function scanLog(view: ScanView, agentId: string, filter: LogFilter, range: ScanRange): Promise<LogScan> {
+  const scan = new Scan(view, agentId, filter, range);
+  const region = scan.readsAll ? null : await readChunkRegion(view.reader, agentId);
   const parts =
     region === null
       ? [() => scan.readSpans(0, range.newest)]
@@ -92,11 +87,11 @@ class Scan {
   readonly #lines: LogLine[] = [];
   #edge: number;
   #bytes = 0;
-  readonly #pace = new Yielder();
+  readonly #yielder = new Yielder();
   #busyMs = 0;
   #busySince = performance.now();
 
-  constructor({ reader, redacts }: ScanSight, agentId: string, filter: LogFilter, range: ScanRange) {
+  constructor({ reader, redacts }: ScanView, agentId: string, filter: LogFilter, range: ScanRange) {
     this.#reader = reader;
     this.#filter = filter;
     this.#stored = redacts ? databaseFilter(filter) : filter;
@@ -211,7 +206,7 @@ class Scan {
           return 'full';
         }
       }
-      if (!this.#pace.isDue) continue;
+      if (!this.#yielder.isDue) continue;
       await this.#yield();
       if (this.#busyMs - busyMs >= this.#range.budgetMs) {
         this.#edge = positionToNumber(line.position);
@@ -232,7 +227,7 @@ class Scan {
   /** Yields. Time of other requests does not count. */
   async #yield(): Promise<void> {
     this.#countTime();
-    await this.#pace.turn();
+    await this.#yielder.yieldNow();
     this.#busySince = performance.now();
   }
 

@@ -50,10 +50,10 @@ export async function searchRedacted<Page extends { next: string | null }, Row>(
 ): Promise<{ page: Page; rows: Row[]; next: string | null }> {
   const first = await read(after);
   const found: Row[] = [];
-  const pace = new Yielder();
+  const yielder = new Yielder();
   let searched = 0;
   for (let page = first; ; page = await read(cursorOf(page.next ?? '', groups))) {
-    await pace.each(rowsOf(page), (row) => {
+    await yielder.each(rowsOf(page), (row) => {
       const text = textOf(redacted(row));
       if (words.every((word) => text.includes(word))) found.push(row);
     });

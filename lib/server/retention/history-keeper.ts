@@ -13,8 +13,8 @@ import type { HistoryRetention } from './retention-settings';
 const RETENTION_EVERY_MS = 10 * 60_000;
 
 /**
- * Removes old history, in slices with pauses in between, so that ingest and readers go first. Whatever is open stays,
- * however old it is.
+ * Removes old history, in slices with pauses in between, so ingest and readers go first. Open history
+ * stays, regardless of its age.
  *
  * Ordering: oldest first within a session; see removeOldTurns.
  * Failure: all state is in the database. The next run finds what is left to do.
@@ -24,14 +24,14 @@ export class HistoryKeeper {
   readonly #now: () => number;
   readonly #retention: HistoryRetention;
   readonly #trust: ClockTrust;
-  readonly #lasts: boolean;
+  readonly #isLongLived: boolean;
   readonly #rows: RowSweep;
   readonly #work: LeasedWork;
   #timer: ReturnType<typeof setInterval> | null = null;
   #isTooLarge = false;
 
   constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady' | 'kind'>, retention: HistoryRetention) {
-    this.#lasts = server.kind !== 'perRequest';
+    this.#isLongLived = server.kind !== 'perRequest';
     this.#database = server.database;
     this.#now = server.now;
     this.#retention = retention;
@@ -62,7 +62,7 @@ export class HistoryKeeper {
   /** Applies the limits if the clock can be trusted. */
   async retain(): Promise<void> {
     // On a per-request host, the platform keeps the clock.
-    const isTrusted = !this.#lasts || this.#trust.look(await newestReceivedAt(this.#database.reader));
+    const isTrusted = !this.#isLongLived || this.#trust.isTrusted(await newestReceivedAt(this.#database.reader));
     if (isTrusted) await this.removeOld();
   }
 

@@ -9,7 +9,7 @@ const READ_AT_ONCE = 2_000;
 const MIN_INTERVAL_MS = 24 * 60 * 60_000;
 
 /**
- * Removes the oldest audit entries. The number and hash of the last removed one are kept, so that the rest of the chain
+ * Removes the oldest audit entries. The number and hash of the last removed one are kept, so the rest of the chain
  * can still be verified.
  *
  * Ordering: an entry first records up to which number entries are removed, then they are, oldest first.
@@ -46,7 +46,7 @@ async function lastBefore({ reader }: Pick<Database, 'reader'>, before: number):
   }
 }
 
-/** Reads up to which number the newest removal entry removes, and whether some of those entries still exist. */
+/** Reads the number up to which the newest removal entry removes. `isMore`: some of those entries still exist. */
 async function announced(reader: Pick<WriteTransaction, 'execute'>): Promise<{ upTo: number; isMore: boolean }> {
   const { rows } = await reader.execute({
     sql: `SELECT action, actor_kind, target, (SELECT min(number) FROM audit) AS first FROM audit
@@ -67,7 +67,7 @@ async function announce(transaction: WriteTransaction, upTo: number, now: number
   if (rows[0] !== undefined) await appendAuditEntry(transaction, removalEntry(upTo, String(rows[0].hash), now));
 }
 
-/** @returns whether there are more to remove */
+/** @returns true while there are more to remove */
 async function removeEntries(transaction: WriteTransaction, now: number): Promise<boolean> {
   transaction.touch('audit');
   const { upTo } = await announced(transaction);

@@ -1,5 +1,4 @@
-import type { SessionState } from '@interlude/protocol/session-states';
-import { SESSION_STATES } from '@interlude/protocol/session-states';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { Reader } from '@/db/reader';
@@ -10,7 +9,7 @@ import type { WriteTransaction } from '@/db/writes';
 import { batchingReader, findCut, type Limit, removeOldTurns } from './remove-turns';
 import type { HistoryRetention } from './retention-settings';
 
-/** What may be removed: turns by the state of their session; `elsewhere`: position for rows of no turn. */
+/** Limits of removal: turns by the state of their session; `elsewhere`: position for rows of no turn. */
 export type Limits = Readonly<Record<SessionState, Limit> & { elsewhere: number }>;
 
 const NOTHING: Limit = { position: 0, before: 0 };
@@ -19,7 +18,7 @@ const NOTHING: Limit = { position: 0, before: 0 };
 export type RunSlice = (slice: () => Promise<void>) => Promise<void>;
 
 const SESSIONS_AT_ONCE = 500;
-/** Younger history stays whatever the size: an operator may be reading it. */
+/** Younger history stays even if the database is too large: an operator may be reading it. */
 const MIN_AGE_MS = 60 * 60_000;
 /** A database that is too large loses this fraction of its events per step, but no more than EVENTS_AT_ONCE. */
 const PARTS = 20;
@@ -65,7 +64,7 @@ export async function removeBySize(
   const isSmall = async () => ((await usedBytes(reader)) ?? 0) <= maxBytes;
   if (await isSmall()) return true;
   const most = await olderThan(reader, now - MIN_AGE_MS);
-  // Bounded, so that a server answers within seconds.
+  // Bounded, so a server answers within seconds.
   const { rows } = await reader.execute(
     `SELECT count(*) AS count FROM (SELECT 1 FROM events LIMIT ${PARTS * EVENTS_AT_ONCE})`,
   );
@@ -180,7 +179,7 @@ const EVENT_BYTES_PER_SLICE = 8 * 1024 * 1024;
  * it, and so do those of tasks that still exist.
  *
  * @param after result of the last call; 0 at first
- * @returns how far it got; null once nothing is left
+ * @returns the position that it reached; null once nothing is left
  */
 export async function removeOldEvents(
   transaction: WriteTransaction,

@@ -27,7 +27,7 @@ interface OldRows {
 const KEYS = '(SELECT value FROM json_each(?1))';
 const ROWS_AT_ONCE = 200;
 
-/** The newest command of these types stays: it remains in force, however old it is. */
+/** The newest command of these types stays: it remains in force at any age. */
 const newest = (of: 'agent_id' | 'session_id', type: string, index: string) =>
   `WHEN '${type}' THEN position < (SELECT max(position) FROM commands AS newer INDEXED BY ${index}
     WHERE newer.${of} = commands.${of} AND newer.type = '${type}')`;
@@ -45,7 +45,7 @@ const COMMANDS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** Requests that asked nothing of a runner. */
+/** Requests that needed no runner. */
 const ASKS: OldRows = {
   kind: 'old request',
   table: 'asks INDEXED BY asks_by_command',
@@ -184,7 +184,7 @@ async function removeSlice(
 const RECORDS_AT_ONCE = 50;
 const RECORD_BYTES_AT_ONCE = 8 * 1024 * 1024;
 
-/** A settled record stays for a while, so that repeating the decision gives the same answer. */
+/** A settled record stays for a while, so repeating the decision gives the same answer. */
 const SETTLED_FOR_MS = 24 * 60 * 60_000;
 
 /** Records that are settled, or can't be. */

@@ -16,7 +16,7 @@ import { appendFacts } from '@/lib/server/ingest/append-facts';
  * Ordering: oldest first. Turns, tasks, replies, the log entry and `removed_up_to` change in one transaction.
  * Failure: runs inside the caller's transaction and commits nothing itself.
  *
- * @returns whether anything was removed; call again while it is true
+ * @returns true if it removed anything; call again while it is true
  */
 export async function removeOldTurns(
   transaction: WriteTransaction,
@@ -102,7 +102,7 @@ const OF_RETENTION = `name IN ('${CUSTOM.removed}', '${CUSTOM.taskGoesOn}')`;
 /** Most tasks placed at once. The next removal places more. */
 const MAX_PLACED = 500;
 
-/** Running tasks shown by no remaining turn. An event shows them again, so that people can follow and stop them. */
+/** Running tasks shown by no remaining turn. An event shows them again, so people can follow and stop them. */
 const UNPLACED_TASKS = `SELECT body->>'$.id' AS id, body->>'$.runId' AS run_id FROM tasks
   WHERE session_id = ?1 AND position <= ?2 AND ${MAY_RUN} AND (id, ifnull(run_id, '')) NOT IN (
     SELECT entity_id, ifnull(payload->>'$.value.run_id', '') FROM events
@@ -124,7 +124,7 @@ const DETACHED_TASKS = `SELECT position FROM tasks
   ORDER BY position`;
 
 /**
- * An ended task keeps its position, which shows whether anything has changed it since. `?3` maps task positions to their
+ * An ended task keeps its position, which shows if anything has changed it since. `?3` maps task positions to their
  * order after position `?2`.
  */
 const DETACH_TASKS = `UPDATE tasks SET
@@ -144,7 +144,7 @@ export interface Limit {
   before: number;
 }
 
-/** Where a session's log is cut: turns that started up to `upTo` are removed. */
+/** A cut of a session's log: retention removes turns that started up to `upTo`. */
 interface Cut {
   agentId: string;
   upTo: number;
@@ -163,8 +163,8 @@ interface BatchReader {
 const TURNS_AT_ONCE = [200, 2_000, -1];
 
 /**
- * Finds the latest cut of a session's log, at most at `limit`. Before the cut lies no turn that continues after it, and
- * nothing open: no turn, owed reply, request or command. A running task does not keep its turn: its card stays.
+ * Finds the latest cut of a session's log, at most at `limit`. No turn before the cut continues after it, and
+ * nothing before it is open: no turn, owed reply, request or command. A running task does not keep its turn: its card stays.
  *
  * @returns null if nothing can be removed
  */

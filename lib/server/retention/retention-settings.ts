@@ -10,7 +10,7 @@ const DEFAULT_AUDIT_DAYS = 400;
 /** Stands for no limit. */
 const FOREVER = 'forever';
 
-/** How much history is kept. `Infinity` is no limit. */
+/** Limits of the kept history. `Infinity` is no limit. */
 export interface HistoryRetention {
   /** Time since it was received, by the state of its session. */
   maxAgeMs: Readonly<Record<SessionState, number>>;
@@ -19,7 +19,7 @@ export interface HistoryRetention {
   auditMs: number;
   /** Most bytes of the database, without its logs. */
   maxBytes: number;
-  /** States whose sessions keep their history, whatever the size. */
+  /** States whose sessions keep their history, even if the database is too large. */
   alwaysKept: readonly SessionState[];
 }
 

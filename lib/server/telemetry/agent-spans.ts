@@ -7,8 +7,7 @@ import type { Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { TASK_ROW, taskFromRow } from '@/db/read-model-rows';
 import { columnText } from '@/db/table-rows';
-import type { Span, SpanLink } from './span';
-import { derivedIds } from './span';
+import { derivedIds, type Span, type SpanLink } from './span';
 import type { SpanExporter } from './span-exporter';
 import type { Ended, Telemetry } from './telemetry';
 

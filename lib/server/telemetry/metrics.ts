@@ -4,9 +4,9 @@ import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
-import type { TtlCache } from '@/db/ttl-cache';
 import { Yielder } from '@/db/yield-to-loop';
 import type { RequestContext } from '@/lib/server/access/request-context';
+import type { TtlCache } from '@/lib/server/access/ttl-cache';
 import type { Telemetry } from './telemetry';
 
 export interface ProcessState {
@@ -15,7 +15,7 @@ export interface ProcessState {
   reads: number;
 }
 
-export interface ProcessMetrics {
+interface ProcessMetrics {
   telemetry: Telemetry;
   text(): Promise<string>;
 }
@@ -45,7 +45,7 @@ export function createMetrics(
   async function read(): Promise<RedactedFor<'metrics'>> {
     const gauges = await database.reads.run('metrics', () => readGauges(database, now()));
     const counters = (await ofProcess?.text()) ?? NO_COUNTERS;
-    return redactedMetrics(`${formatGauges(gauges)}\n${counters}`, new Yielder().restIfDue);
+    return redactedMetrics(`${formatGauges(gauges)}\n${counters}`, new Yielder().maybeYield);
   }
   const clock = () => performance.now();
   return { text: () => cache.get(clock, read, () => SHARED_MS) };
@@ -62,7 +62,7 @@ export interface Gauge {
   samples: readonly Sample[];
 }
 
-export interface Sample {
+interface Sample {
   labels: Readonly<Record<string, string>>;
   value: number;
 }
@@ -189,7 +189,7 @@ function single(name: string, help: string, value: unknown): Gauge {
 }
 
 /** `GET /metrics`, without labels for single agents or sessions. */
-export async function getMetrics(_asked: RequestContext, { metrics }: { metrics: Metrics }): Promise<Response> {
+export async function getMetrics(_context: RequestContext, { metrics }: { metrics: Metrics }): Promise<Response> {
   const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8', 'cache-control': 'no-store' };
   const text: RedactedFor<'metrics'> = await metrics.text();
   return markRedacted(new Response(text, { headers }));

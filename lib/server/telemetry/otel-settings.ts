@@ -7,12 +7,12 @@ export interface OtelSettings {
   headers: Record<string, string>;
   resource: Attributes;
   timeoutMs: number;
-  /** How long spans are batched before they are sent. */
+  /** Milliseconds that spans are batched before they are sent. */
   delayMs: number;
   /** Limits of queued spans and of spans per request. */
   mostWaiting: number;
   mostAtOnce: number;
-  /** Decides whether to export a trace of the server's own work. */
+  /** Samples the traces of the server's own work. */
   isSampled(context: TraceContext): boolean;
   /** Also exports traces of agents' work. */
   tracesAgents: boolean;
@@ -91,7 +91,7 @@ function samplerOf(env: Environment): OtelSettings['isSampled'] {
   const root = name.replace(/^parentbased_/, '');
   const ofRoot = (traceId: string) => {
     if (root === 'always_off') return false;
-    // deterministic, so that every server decides alike for a trace
+    // deterministic, so every server decides alike for a trace
     return root !== 'traceidratio' || Number.parseInt(traceId.slice(-13), 16) / 16 ** 13 < (share >= 0 ? share : 1);
   };
   if (!name.startsWith('parentbased_')) return ({ traceId }) => ofRoot(traceId);

@@ -2,10 +2,10 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { CountProcess, ProcessState } from './metrics';
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** A runner may have been offline for days. */
+/** A runner can be offline for days. */
 const LAG_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3600, 86_400];
 
-/** Counters and gauges of this process. Labels are routes, methods and outcomes only, whose number is bounded. */
+/** Counters and gauges of this process. Labels are only routes, methods and outcomes: a bounded number. */
 export const processMetrics: CountProcess = (state) => {
   const registry = new Registry();
   const registers = [registry];
@@ -79,7 +79,7 @@ export const processMetrics: CountProcess = (state) => {
 
 let nodeRegistry: Registry | undefined;
 
-/** prom-client's Node metrics: one registry per process, however many servers it has, created by the first scrape. */
+/** prom-client's Node metrics: one registry per process, for all its servers, created by the first scrape. */
 function nodeMetrics(): Registry {
   if (nodeRegistry === undefined) {
     nodeRegistry = new Registry();

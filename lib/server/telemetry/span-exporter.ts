@@ -1,6 +1,6 @@
 import { type RedactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { Yielder } from '@/db/yield-to-loop';
+import { unref, Yielder } from '@/db/yield-to-loop';
 import { postRedacted } from '@/lib/server/post-redacted';
 import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';
@@ -37,7 +37,7 @@ export class SpanExporter {
     if (this.#queue.length >= this.#settings.mostAtOnce) void this.flush();
     else if (this.#timer === undefined && this.#queue.length > 0) {
       this.#timer = setTimeout(() => void this.flush(), this.#settings.delayMs);
-      (this.#timer as { unref?: () => void }).unref?.();
+      unref(this.#timer);
     }
   }
 
@@ -63,9 +63,9 @@ export class SpanExporter {
   }
 
   async #send(spans: Span[]): Promise<void> {
-    const pace = new Yielder();
+    const yielder = new Yielder();
     const request = otlpRequest(spans, this.#settings.resource);
-    const body = await redactedJson('traces', request, pace.restIfDue);
+    const body = await redactedJson('traces', request, yielder.maybeYield);
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#post(body);
       if (failure === null) {

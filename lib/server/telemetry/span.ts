@@ -82,7 +82,7 @@ function anyValue(value: string | number | boolean | readonly string[]): object 
 }
 
 /**
- * Trace and span ids derived from what they describe, so that a span can link to one exported by another instance or
+ * Trace and span ids derived from what they describe, so a span can link to one exported by another instance or
  * before a restart.
  */
 export function derivedIds(...parts: readonly (string | null)[]): { traceId: string; spanId: string } {

@@ -63,7 +63,7 @@ export interface Ended {
   occurredAt: number;
 }
 
-/** Combines listeners. @returns null without listeners, so that callers skip measuring */
+/** Combines listeners. @returns null without listeners, so callers skip measuring */
 export function telemetryOf(listeners: readonly Telemetry[]): Telemetry | null {
   if (listeners.length < 2) return listeners[0] ?? null;
   const listens = (name: keyof Telemetry) => listeners.some((one) => one[name] !== undefined);

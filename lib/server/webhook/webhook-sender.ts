@@ -1,5 +1,4 @@
-import type { InboxItem } from '@interlude/protocol/inbox';
-import { deliveryId } from '@interlude/protocol/inbox';
+import { deliveryId, type InboxItem } from '@interlude/protocol/inbox';
 import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { isUnread } from '@interlude/protocol/inbox-rules';
 import {
@@ -15,6 +14,7 @@ import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
+import { unref } from '@/db/yield-to-loop';
 import type { ServerContext } from '@/lib/server/access/request-context';
 import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';
 import { callWebhook, openedBody } from './call-webhook';
@@ -40,9 +40,9 @@ interface Claimed {
  * Delivers new inbox items to the webhook from the database: it resumes after a restart, and of several instances one
  * sends each.
  *
- * Ordering: none between deliveries; each keeps its id across attempts. Items are enqueued whether or not the receiver
- * answers.
- * Failure: a delivery without a 2xx response is retried with growing delays for a day, measured by attempts, so that
+ * Ordering: none between deliveries; each keeps its id across attempts. Items are enqueued even if the receiver
+ * doesn't answer.
+ * Failure: a delivery without a 2xx response is retried with growing delays for a day, measured by attempts, so
  * clock steps don't matter. If a process dies while sending, its lease expires and the receiver gets the same id again.
  */
 export class WebhookSender {
@@ -68,7 +68,7 @@ export class WebhookSender {
       void this.#poll('enqueue', HAS_OPENED, () => this.#enqueue());
       void this.#poll('send', { sql: DUE, args: [this.#now()] }, () => this.#sendDue());
     }, POLL_MS);
-    if (typeof this.#timer === 'object') this.#timer.unref?.();
+    unref(this.#timer);
   }
 
   close(): void {
@@ -136,7 +136,7 @@ export class WebhookSender {
       if (claimed.length === CONCURRENCY) break;
       const { position, attempts } = DELIVERY.read(row);
       const item = row.opened === null ? null : inboxItemFromRow(row);
-      // a newer opening has a delivery of its own
+      // a newer opening has its own delivery
       const isCurrent = item !== null && Number(row.opened) === position && isUnread(item, now) && item.claim === null;
       if (isCurrent) claimed.push({ position, attempts: attempts + 1, leaseUntil, item });
       else withdrawn.push(position);
@@ -205,7 +205,7 @@ const HAS_OPENED = `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_openi
   OR NOT EXISTS (SELECT 1 FROM webhook_cursor) AS is_due`;
 
 /**
- * Enqueues a delivery for each item opened since the cursor, however old, so that an unsent one has a row that says so.
+ * Enqueues a delivery for each item opened since the cursor, at any age, so an unsent one also has a row.
  */
 async function enqueueOpened(transaction: WriteTransaction, kinds: readonly InboxKind[], now: number): Promise<void> {
   const { position, counter } = await readCursor(transaction, now);

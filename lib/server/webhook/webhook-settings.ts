@@ -14,8 +14,8 @@ export interface WebhookSettings {
   publicUrl: string | null;
 }
 
-/** The webhook, or why it is disabled. */
-export type WebhookSetting = { webhook: WebhookSettings; problem: null } | { webhook: null; problem: string | null };
+/** The webhook, or the reason that it is disabled. */
+type WebhookSetting = { webhook: WebhookSettings; problem: null } | { webhook: null; problem: string | null };
 
 const MIN_SECRET_BYTES = 16;
 

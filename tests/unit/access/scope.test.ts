@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => database.dispose());
 
 describe.each(SCOPES)('a scope of %s', (_, scope, reach) => {
-  test('reaches what it names', () => {
+  test('reaches the agents and sessions that it names', () => {
     const sessions = all.flatMap((agentId) => (AGENTS[agentId] ?? []).map((sessionId) => ({ agentId, sessionId })));
     expect(all.filter((id) => reachesAgent(scope, id))).toEqual(reach.agents);
     expect(sessions.filter((one) => reachesSession(scope, one)).map(({ sessionId }) => sessionId)).toEqual(

@@ -89,7 +89,7 @@ const logScope = (): Scope => ({ kind: 'log', agentId: own.agentId });
 const says = (model: unknown, letter: string) => new RegExp(`(-| of )${letter}\\b`).test(JSON.stringify(model));
 
 describe.each(Object.entries(LISTS))('%s', (_, read) => {
-  test('lists only what is in the scope', async () => {
+  test('lists only rows in the scope', async () => {
     const whole = await read(sight(EVERYTHING));
     expect([says(whole, 'a'), says(whole, 'b')]).toEqual([true, true]);
     const scoped = await read(sight(agentScope()));
@@ -106,7 +106,7 @@ describe.each(Object.entries({ ...OF_SESSION, ...OF_AGENT, ...OF_LOG }))('%s', (
     }
   });
 
-  test('returns what is in the scope', async () => {
+  test('returns rows in the scope', async () => {
     const [scoped, whole] = [await read(sight(agentScope()), own), await read(sight(EVERYTHING), own)];
     // each sees the newest position in its scope
     expect(scoped).toEqual(typeof whole === 'string' ? whole : { ...(whole as object), position: expect.anything() });

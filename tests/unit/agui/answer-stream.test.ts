@@ -138,7 +138,7 @@ describe('a stream', () => {
   });
 
   test.each(['planned', 'slow', 'shutdown'] as const)(
-    'that the server ends (%s) says so, in and outside of a run',
+    'that the server ends (%s) ends with the reason, in and outside of a run',
     async (reason) => {
       const waiting = await opened();
       waiting.bye(reason);
@@ -172,7 +172,7 @@ describe('a stream', () => {
   });
 
   test.each(['gone', 'abort'] as const)(
-    'whose reader has left (%s) leaves the log and says nothing more',
+    'whose reader has left (%s) unsubscribes and sends nothing more',
     async (how) => {
       const answer = await opened();
       answer.tell(begins);
@@ -196,7 +196,7 @@ describe('a stream', () => {
 });
 
 describe('time', () => {
-  test('ends the wait for an absent runner, and explains what happens to the message', async () => {
+  test('ends the wait for an absent runner, and explains that the message stays queued', async () => {
     const answer = await opened({ isAway: true });
     answer.caughtUp();
     vi.advanceTimersByTime(59_000);

@@ -106,7 +106,7 @@ describe('an answer', () => {
     [question, undefined],
     [question, { answers: {} }],
     [question, 7],
-  ])('that says nothing is refused: %#', (asked, payload) => {
+  ])('without a decision is refused: %#', (asked, payload) => {
     expect(() => parseAnswer(asked, resolved(payload))).toThrow(AppError);
   });
 });

@@ -57,7 +57,7 @@ describe('an input', () => {
     [false, 0],
     [{ seconds: 5 }, 5_000],
     [{ seconds: 1e9 }, 3_600_000],
-  ])('follows as long as it says, at most an hour: %j', async (follow, followMs) => {
+  ])('follows for the requested time, at most an hour: %j', async (follow, followMs) => {
     expect((await read({ forwardedProps: { interlude: { follow } } })).followMs).toBe(followMs);
   });
 
@@ -70,7 +70,7 @@ describe('an input', () => {
     ['too many messages', { messages: Array.from({ length: 51 }, (_, at) => message(`u${at}`, 'user', 'x')) }],
     ['a message without an id', { messages: [{ role: 'user', content: 'x' }] }],
     ['too many values', { state: Array.from({ length: 100_001 }, () => 0) }],
-  ])('with %s is refused, and says why', async (_, more) => {
+  ])('with %s is refused with the reason', async (_, more) => {
     const error = await read(more).catch((refusal: unknown) => refusal);
     expect(error).toBeInstanceOf(AppError);
     expect((error as AppError).code).toBe('invalid_argument');

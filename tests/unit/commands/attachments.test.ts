@@ -194,7 +194,7 @@ describe('detectMediaType', () => {
     ['constructor', bytesOf('x')],
     ['text/', bytesOf('x')],
     ['text/plain', jpeg.slice(0, 2)],
-  ])('is none that is taken: %s', (claimed, bytes) => {
+  ])('is refused: %s', (claimed, bytes) => {
     expect(() => detectMediaType(claimed, bytes)).toThrow(/Attach one of/);
   });
 });

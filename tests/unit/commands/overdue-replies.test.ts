@@ -76,7 +76,7 @@ it('is overdue once after the limit, on any instance', async () => {
   ]);
 });
 
-it('leaves the inbox once it is given or waived', async () => {
+it('leaves the inbox once it is answered or waived', async () => {
   await asks('u1');
   await asks('u2');
   await passes(20);

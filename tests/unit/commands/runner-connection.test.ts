@@ -45,7 +45,7 @@ const idsOf = (outcome: Awaited<ReturnType<typeof claim>>) =>
   outcome.kind === 'claimed' ? outcome.commands.map(({ command }) => command.id) : outcome.kind;
 
 describe('of two runners of one agent', () => {
-  it('fences the first, whatever start they report', async () => {
+  it('fences the first, even if it reports a later start', async () => {
     await connect({ ...OLD, startedAt: 9_000_000_000_000 }, 'zero');
     expect(await connect({ ...NEW, startedAt: 1 }, 'zero-two')).toEqual({ kind: 'connected' });
     expect(await connect({ ...OLD, startedAt: 9_000_000_000_000 }, 'zero-three')).toMatchObject({ kind: 'fenced' });

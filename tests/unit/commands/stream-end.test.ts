@@ -58,7 +58,7 @@ describe('an ended runner’s stream', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('says bye in time', async () => {
+  test('sends bye in time', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const reader = await listen('a1', 'one');
     vi.advanceTimersByTime(MAX_MS);

@@ -49,7 +49,7 @@ const cut = (table: string, id: string) => run(`UPDATE ${table} SET body = '{"cu
 describe('the absence of runners', () => {
   // The database stores these as integers that JavaScript can't represent.
   it.each([2 ** 53, 1e18, -(2 ** 53), 1e308, 'x\u0000', [], {}, null])(
-    'is told whatever %j says of going on',
+    'is recorded even if a status reports agentGoesOn as %j',
     async (goesOn) => {
       await allGone({ a1: { agentGoesOn: goesOn, everyMs: goesOn, logSwitch: { until: goesOn } } });
       await hub().sweep();

@@ -93,7 +93,7 @@ describe('openDatabase', () => {
     for (let count = 0; count < 5; count += 1) await write(8 * MIB);
     expect((await stat(log)).size).toBeGreaterThan(40 * MIB);
     reader.close();
-    // the first checkpoints all of it, the second restarts the log
+    // the first checkpoints the whole log, the second restarts it
     for (let count = 0; count < 2; count += 1) await write(64);
     expect((await stat(log)).size).toBeLessThanOrEqual(32 * MIB);
     expect(await database.trouble()).toBeNull();

@@ -60,7 +60,7 @@ describe('a read', () => {
 });
 
 describe('a snapshot', () => {
-  it.each(['execute', 'batch'] as const)('whose first %s met a dead socket is taken once more', async (kind) => {
+  it.each(['execute', 'batch'] as const)('whose first %s met a dead socket is opened once more', async (kind) => {
     const { reader, snapshots } = reading(failed('ECONNRESET'));
     const snapshot = await reader.transaction('read');
     await (kind === 'execute' ? snapshot.execute('SELECT 1') : snapshot.batch(['SELECT 1']));

@@ -17,7 +17,7 @@ import { deltas, insertRows } from '@/tests/support/database';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { tempDir } from '../../support/temp-dir';
 
-/** What a killed server leaves, and what is put there before the next start. */
+/** The database of a killed server; each test changes its files before the next start. */
 let killed: TestDatabase;
 let path: string;
 let backup: string;
@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 afterEach(() => killed.dispose());
 
-/** How many events the next start finds, and whether the database is consistent. */
+/** The event count and the integrity check after the next start. */
 async function started(file = path): Promise<{ events: unknown; check: unknown }> {
   const database = await openDatabase({ url: pathToFileURL(file).href });
   onTestFinished(() => database.close());
@@ -77,7 +77,7 @@ describe('a log of another file is set aside whole and logged:', () => {
     expect(setAside()).toHaveLength(1);
   });
 
-  test('another program truncated it, and more of it was checkpointed than is left', async () => {
+  test('another program truncated it to less than was checkpointed', async () => {
     for (let count = 0; count < 10; count += 1) await insertRows(killed, deltas(10));
     await killed.reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
     truncateSync(`${path}-wal`, statSync(`${path}-wal`).size / 2);

@@ -44,7 +44,7 @@ describe('a database behind a link', () => {
     await expect(insertRows(database, deltas(1))).rejects.toThrow();
   });
 
-  it('gets the log of another file set aside', async () => {
+  it('sets the log of another file aside', async () => {
     const killed = await open();
     const backup = join(folder, 'backup.db');
     await killed.reader.execute('PRAGMA wal_checkpoint(TRUNCATE)');

@@ -66,7 +66,7 @@ test('a small read waits for no long ones', async () => {
 });
 
 describe.each(['reader', 'tail'] as const)('a batch of the %s', (kind) => {
-  test('sees one moment, whatever is written meanwhile', async () => {
+  test('sees one moment, even if writes continue meanwhile', async () => {
     await insertRows(database, deltas(1));
     const snapshot = await database[kind].transaction('read');
     const before = await snapshot.batch([POSITION]);
@@ -85,7 +85,7 @@ describe.each(['reader', 'tail'] as const)('a batch of the %s', (kind) => {
     expect(answer?.rows[0]?.position).toBe(1);
   });
 
-  test('is answered however many there are at once', async () => {
+  test('completes with any number of concurrent reads', async () => {
     const all = Array.from({ length: 50 }, (_, n) =>
       database[kind].batch([{ sql: 'SELECT ? AS n', args: [n] }, POSITION], 'read'),
     );

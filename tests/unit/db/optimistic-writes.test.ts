@@ -90,7 +90,7 @@ describe('a lease', () => {
     const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
     expect([await one.isHeld(), await other.isHeld(), await one.isHeld()]).toEqual([true, false, true]);
     expect(await other.doneSinceMs()).toBeNull();
-    await one.letGo(0);
+    await one.release(0);
     expect(await other.doneSinceMs()).toBeGreaterThanOrEqual(0);
     expect([await other.isHeld(), await one.isHeld()]).toEqual([true, false]);
   });

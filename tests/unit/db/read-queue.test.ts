@@ -23,7 +23,7 @@ function reads(queue: ReadQueue) {
 }
 
 describe('heavy reads', () => {
-  test('run few at once, and the next starts when one ended', async () => {
+  test('run few at once, and the next starts when one ends', async () => {
     const { begun, ask, end } = reads(new ReadQueue({ atOnce: 2 }));
     const all = ['1', '2', '3', '4'].map((name) => ask('a', name));
     expect(begun).toEqual(['1', '2']);
@@ -33,7 +33,7 @@ describe('heavy reads', () => {
     expect(await Promise.all(all)).toEqual(['1', '2', '3', '4']);
   });
 
-  test('alternate between clients, however many one of them sends', async () => {
+  test('alternate between clients, even if one sends many', async () => {
     const { begun, ask, end } = reads(new ReadQueue({ atOnce: 1 }));
     for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('a', name);
     void ask('b', 'b1');

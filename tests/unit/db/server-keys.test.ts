@@ -18,7 +18,7 @@ test('a server key is 32 random bytes, one for each purpose', async () => {
 });
 
 test('instances that create a key at once share it, also after a restart', async () => {
-  // each stands for its own process, since keys are cached by the reader
+  // each has its own reader, as in its own process: keys are cached per reader
   const instances = [1, 2, 3].map(() => ({ ...database, reader: { ...database.reader } }));
   const [first, ...others] = await Promise.all(instances.map((instance) => serverKey(instance, 'sign-in')));
   for (const other of others) expect(other).toEqual(first);

@@ -375,7 +375,7 @@ describe('the end of a stream', () => {
     fanOutWith({ maxBacklogBytes: 1_000, readAheadBytes: 100, page: { rows: 20, bytes: 1_000_000 } });
     const positions = await insertRows(database, deltas(200));
     const body = await open(['session:s1']);
-    // rows arrive while nobody reads, and are read with the next pages
+    // rows arrive before the stream is read; later pages include them
     positions.push(...(await insertRows(database, deltas(200))));
     const reader = new FrameReader(body);
     await reader.until((frames) => idsOf(frames).length === positions.length);

@@ -4,7 +4,7 @@ import { listenTo } from '@/tests/support/frames';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { randomFrom } from '../../support/random';
 
-/** What a fleet stream replays of tasks and obligations: what its reader needs, not the whole history. */
+/** A fleet stream replays only the tasks and obligations its reader needs, not their whole history. */
 type Kind = 'task' | 'obligation';
 type Step = { kind: Kind; id: string; isOpen: boolean; session?: string };
 
@@ -127,7 +127,7 @@ describe('a fleet stream from the start', () => {
 });
 
 describe('a resumed fleet stream', () => {
-  test('sends the end of what was open, and not what started and ended since', async () => {
+  test('sends the end of open items, but no items that started and ended since', async () => {
     await happens({ kind: 'task', id: 'slow', isOpen: true }, { kind: 'obligation', id: 'owed', isOpen: true });
     const after = history.length;
     await happens({ kind: 'task', id: 'slow', isOpen: false }, { kind: 'obligation', id: 'owed', isOpen: false });
@@ -169,7 +169,7 @@ describe('a resumed fleet stream', () => {
     expect(replayed.filter(({ id }) => id.startsWith('task-'))).toHaveLength(600);
   });
 
-  test.each([1, 3, 500])('knows what is open wherever it resumes, with pages of %i rows', async (rows) => {
+  test.each([1, 3, 500])('knows all open items wherever it resumes, with pages of %i rows', async (rows) => {
     fanOut = new FanOut(database, { pollMs: 60_000, page: { rows, bytes: 1_000_000 } });
     const { next } = randomFrom(7);
     for (let round = 0; round < 80; round += 1) {
@@ -191,7 +191,7 @@ describe('a resumed fleet stream', () => {
   });
 
   test.each([1, 3, 500])(
-    'knows what is open when rows change during the replay, with pages of %i rows',
+    'knows all open items when rows change during the replay, with pages of %i rows',
     async (rows) => {
       fanOut = new FanOut(database, { pollMs: 60_000, page: { rows, bytes: 1_000_000 } });
       const { next } = randomFrom(11);

@@ -56,7 +56,7 @@ describe('a fleet stream', () => {
     expect([received(agent, 'a'), received(agent, 'b')]).toEqual([['session'], []]);
   });
 
-  test('is caught up at the newest position in its scope, whatever others write after it', async () => {
+  test('is up to date at the newest position in its scope, even if others write after it', async () => {
     for (const scope of [ofAgent(), ofSession(), listOf(ofAgent()), listOf(EVERYTHING)]) {
       const reader = await caughtUp(scope, 0);
       const { position } = (await reader.frame('up-to-date')).data as { position: string };

@@ -407,7 +407,7 @@ describe('an AskUserQuestion call', () => {
     ['was reported as a request by its agent', [opens('q', 'c')]],
     ['was reported as a request by its agent under another id', [opens('c', 'c')]],
     ['was reported as a request and answered', [opens('q', 'c'), resolves('q')]],
-  ] as [string, AgUiEvent[]][])('asks nothing if it %s', (_, events) => {
+  ] as [string, AgUiEvent[]][])('opens no request if it %s', (_, events) => {
     expect(replay(starts('r'), ...asks(), ...events, finishes()).said).toEqual([]);
   });
 

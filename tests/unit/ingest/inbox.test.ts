@@ -70,7 +70,7 @@ describe('an unseen failure', () => {
     await says({ type: 'RUN_ERROR', runId, message });
   };
 
-  it('neither closes nor reopens when its session becomes silent or is heard again', async () => {
+  it('neither closes nor reopens when its session falls silent or reports again', async () => {
     await fails('r1');
     const item = await only();
     const by = { id: 'local', name: 'Local admin' };
@@ -115,7 +115,7 @@ describe('an unseen failure', () => {
     expect(await only()).toMatchObject({ title: 'Again', since: now, seenAt: null });
   });
 
-  it('is seen with its session, whichever way a person views that', async () => {
+  it('becomes seen when a person views its session, on any page', async () => {
     await fails('r1');
     await sweepAt(T0 + SILENT_MS);
     const summary = (await readSession(unscoped(target.database), 's1'))?.session as SessionSummary;

@@ -67,7 +67,7 @@ describe('unlisted work', () => {
     expect(await items()).toContainEqual(expect.objectContaining({ kind: 'request', outcome: 'unknown' }));
   });
 
-  it('stays open when it is listed, and when there is no list', async () => {
+  it('stays open when a record lists it, or has no list', async () => {
     await send(task('b1'), asks('q1'));
     await send(status({}), status({ tasks: listed('b1'), requests: ['q1'] }), status({ tasks: 'none', requests: 7 }));
     expect(await session()).toMatchObject({ state: 'needs-input', runningTaskCount: 1, pendingRequestCount: 1 });
@@ -75,7 +75,7 @@ describe('unlisted work', () => {
     expect(await session()).toMatchObject({ pendingRequestCount: 1 });
   });
 
-  it('takes the end that is reported later, and runs again once it is listed', async () => {
+  it('accepts an end reported later, and runs again once a record lists it', async () => {
     await send(task('b1'), task('b2'), task('b3'));
     await send(status({ tasks: listed('b3') }));
     expect(await statuses()).toEqual(['lost', 'lost', 'running']);

@@ -8,7 +8,6 @@ import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** What a status record ends when it reports the end of the process. */
 const T0 = 1_795_170_000_000;
 const KILLED = { process: { state: 'exited', pid: 7, exitCode: null, signal: 'SIGKILL' } };
 
@@ -80,7 +79,7 @@ describe('a status record that reports the end of the process', () => {
     expect(await session()).toMatchObject({ stateSince: since, stateReason: 'killed by SIGKILL' });
   });
 
-  it('is another end once the agent was running again', async () => {
+  it('counts as another end once the agent has run again', async () => {
     await works();
     await reports(KILLED);
     await reports({ process: { state: 'running', pid: 8, exitCode: null }, openTurnId: null });

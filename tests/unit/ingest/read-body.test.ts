@@ -91,7 +91,7 @@ test.each([
   }
 });
 
-test('synchronous decompression takes no turn of the event loop', async () => {
+test('synchronous decompression completes without yielding', async () => {
   let turns = 0;
   const timer = setInterval(() => {
     turns += 1;

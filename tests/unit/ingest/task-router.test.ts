@@ -15,7 +15,7 @@ describe('the owner of a task', () => {
   const of = (sessionId: string, id: string, runId: string | null = null, agentId = 'a1') =>
     owners.of(agentId, sessionId, { id, runId });
 
-  test('is the session that started it, whichever session reports it', () => {
+  test('is the session that started it, even if another one reports it', () => {
     expect(of('s1', 'alone')).toEqual({ kind: 'own' });
     expect(of('s2', 'alone')).toEqual({ kind: 'other', sessionId: 's1', byRun: false });
   });
@@ -79,7 +79,7 @@ describe('records about tasks', () => {
     expect(await tasks()).toMatchObject([{ sessionId: 's1', status: 'failed', reportedBy: 's2' }]);
   });
 
-  test('cannot set who reported or assigned a task', async () => {
+  test('cannot set the reporter or the assigner of a task', async () => {
     const claims = { interlude: { reportedBy: 's9', assignedBy: 'Ada' } };
     await ingest(target, [
       task(1, 's1', 'task:started', { task_id: 't' }, claims),

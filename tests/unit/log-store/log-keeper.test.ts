@@ -63,7 +63,7 @@ describe('the log keeper', () => {
     ]);
   });
 
-  test('reports what is kept, even when that is little', async () => {
+  test('reports its limits, even small ones', async () => {
     const retention = { maxAgeMs: DAY_MS / 100, maxBytes: 1024 };
     const small = new LogKeeper({ database: target.database, now: () => now }, retention);
     await new LineWriter(target, 'a').write([{ message: 'x'.repeat(1000) }, { message: 'y'.repeat(1000) }]);

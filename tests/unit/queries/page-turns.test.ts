@@ -46,7 +46,7 @@ describe('a page of slow items', () => {
     expect(turns()).toBeGreaterThanOrEqual(steps * few);
   });
 
-  test('equals the page read at once', async () => {
+  test('equals the page read in one piece', async () => {
     await tell(...asked(1), ...called(2));
     const model = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
     expect(await (await page()).text()).toBe(JSON.stringify(model));

@@ -37,7 +37,7 @@ async function delivery(id: string): Promise<SessionDelivery> {
 }
 const post = (path: string, body: object) => callRoute(target.context, 'POST', path, { body });
 
-describe('is missing of a session', () => {
+describe('missing records of a session', () => {
   it.each([
     [
       'in requests of their own',
@@ -71,7 +71,7 @@ describe('is missing of a session', () => {
     expect(notices.map(({ payload }) => JSON.parse(String(payload)).value)).toMatchObject([{ count: 2 }, { seq: seq }]);
   });
 
-  it('nothing that another agent sent', async () => {
+  it('exclude records of another agent', async () => {
     await tell(refused('s1', { agentId: 'a2' }));
     await tell(of('s1'), refused('s1', { agentId: 'a2' }), of('s1', { agentId: 'a2' }));
     expect(await delivery('s1')).toMatchObject({ missing: [], quarantinedCount: 0, unnamedCount: 0 });

@@ -13,7 +13,7 @@ it.each(['prose of some kind\n', 'one line ', 'password: token= key ', '\u001b[3
     const pace = new Yielder();
     const model = { turns: [{ items: [{ text: filled(unit) }, { input: { command: filled(unit) } }] }] };
     const hold = await longestBlockMs(async () => {
-      await redactModel(model, pace.restIfDue);
+      await redactModel(model, pace.maybeYield);
     });
     expectWithin(hold, 100);
   },

@@ -33,7 +33,7 @@ const events = () =>
   server.rows(`SELECT position, turn_id, name FROM events WHERE session_id = 's1' ORDER BY position`);
 
 describe('expired history', () => {
-  test('is removed turn by turn, and the transcript says how much and when', async () => {
+  test('is removed turn by turn, and the transcript shows how much and when', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     await server.write(userTurn('r2', 'Two?', 'Two.'));
     later(6);
@@ -225,7 +225,7 @@ describe('work that started before the cut and ended after it', () => {
 });
 
 describe('a task that was reported again after the cut', () => {
-  test('is removed with the turn that it was reported in, and wakes nobody again', async () => {
+  test('is removed with the turn that reported it, and starts no further turn', async () => {
     await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A job'), taskEnded('job', 'completed')]));
     await server.write(wokenTurn('r2', 'job', 'It is done.'));
     later(6);

@@ -197,7 +197,7 @@ describe('attachments', () => {
     expect(await ids('attachments', 'hash')).toEqual([]);
   });
 
-  test('stay when a later turn shows their message, whatever the clock was', async () => {
+  test('stay when a later turn shows their message, even after a clock step', async () => {
     server.now -= 300 * DAY_MS;
     const hash = await attach('kept');
     const messageId = await says('r1', [hash], false);

@@ -104,7 +104,7 @@ describe('a stream of a session whose oldest turns were removed', () => {
     expect(sessionOf(other.frames, 's3').length).toBeGreaterThan(0);
   });
 
-  test('is a gap for a reader that sees only that session, and starts with what it may see', async () => {
+  test('is a gap for a reader of that session alone, and starts at its newest position', async () => {
     const { inside, behind } = await cutBetween();
     const own = await position();
     await turn('q1', 's2');
@@ -153,7 +153,7 @@ describe('a fleet stream after an ended item was removed', () => {
     expect([await hello(open), await hello(ended), await hello(0)]).toEqual(['gap', 'ok', 'ok']);
   });
 
-  test('is no gap for a reader in another scope, which gets all of its rows', async () => {
+  test('is no gap for a reader in another scope, which receives all of its rows', async () => {
     await turn('own', 's2');
     await removed();
     const scope = { kind: 'session' as const, sessionId: 's2' };
@@ -217,7 +217,7 @@ describe('a stream during the removal of turns', () => {
     expect([live.turns, live.removed]).toEqual([turns, removed]);
   });
 
-  test('ends if it had sent a part of them, and is a gap at its position', async () => {
+  test('ends if it had sent some of them, and resumes with a gap', async () => {
     fanOut = fanOutOver(server.target.database, { page: { rows: 2, bytes: 100_000 }, readAheadBytes: 1 });
     await turn('r0');
     const { position: after } = await page();
@@ -238,7 +238,7 @@ describe('a stream during the removal of turns', () => {
 
   test('ends if its process stalled during the removal', async () => {
     await turn('r1');
-    // a commit of another process wakes nobody here before the next poll
+    // this process sees a commit of another one only at its next poll
     const other = await openDatabase({ url: server.target.database.url });
     ends.push(() => other.close());
     fanOut = fanOutOver(other);
@@ -256,7 +256,7 @@ describe('a stream during the removal of turns', () => {
   });
 });
 
-/** @returns when a part of it arrived, and how to read it all from the start */
+/** @returns a promise for the first part, and a function that gives the whole body */
 function held(body: ReadableStream<Uint8Array>): [Promise<unknown>, () => ReadableStream<Uint8Array>] {
   const reader = body.getReader();
   const first = reader.read();

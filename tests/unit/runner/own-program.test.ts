@@ -8,11 +8,11 @@ import { tempDir } from '../../support/temp-dir';
 const root = process.cwd();
 const byNpm = { npm_lifecycle_event: 'interlude', npm_package_json: join(root, 'package.json') };
 
-test('prints an npm command inside the project', () => {
-  for (const folder of [root, join(root, 'lib', 'server')]) {
-    expect(interludeCommand(['hooks', 'install'], {}, { folder })).toBe('npm run -s interlude -- hooks install');
-    expect(npmCommand(['start'], { folder })).toBe('npm start');
-  }
+test('prints an npx command in the project, and npm commands below its folder', () => {
+  const inner = join(root, 'lib', 'server');
+  expect(interludeCommand(['hooks', 'install'], {}, { folder: root })).toBe('npx interlude hooks install');
+  expect(interludeCommand(['demo'], {}, { folder: inner })).toBe('npm run -s interlude -- demo');
+  for (const folder of [root, inner]) expect(npmCommand(['start'], { folder })).toBe('npm start');
 });
 
 test('names the project elsewhere, and in nested packages', async () => {
@@ -28,12 +28,14 @@ test("prints the program's name if it is on the PATH", async () => {
   const reader = { folder, program: '/opt/bin/interlude', path: '/bin:/opt/bin' };
   expect(interludeCommand(['demo'], {}, reader)).toBe('interlude demo');
   expect(interludeCommand(['demo'], {}, { ...reader, path: '/bin' })).toContain('npm --prefix');
+  const byNpx = { folder: root, program: '/cache/node_modules/.bin/interlude', path: '/cache/node_modules/.bin' };
+  expect(interludeCommand(['demo'], {}, byNpx)).toBe('npx interlude demo');
 });
 
 test('repeats the data folder, and quotes arguments', () => {
   const env = { INTERLUDE_DATA_DIR: "it's here" };
   expect(interludeCommand(['replay', 'a b.jsonl'], env, { folder: root })).toBe(
-    `INTERLUDE_DATA_DIR='it'\\''s here' npm run -s interlude -- replay 'a b.jsonl'`,
+    `INTERLUDE_DATA_DIR='it'\\''s here' npx interlude replay 'a b.jsonl'`,
   );
   expect(shellWord('$HOME')).toBe("'$HOME'");
 });

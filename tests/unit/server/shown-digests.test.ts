@@ -153,14 +153,14 @@ describe('a request digest', () => {
     expect(await answer(admin, 'q3', keyedOf3)).toEqual([409, 'request_changed', plainOf3]);
     expect(await answer(operator, 'q3', keyedOf3)).toEqual([202, null, null]);
     expect(await answer(admin, 'q4', (await read(admin, 'q4')).request.digest)).toEqual([202, null, null]);
-    // the runner checks the plain digest, whoever answered
+    // the runner checks the plain digest for every answer
     const { rows } = await stage.parts.database.reader.execute(
       "SELECT body FROM commands WHERE type LIKE 'permission%'",
     );
     expect(rows.map(({ body }) => JSON.parse(String(body)).digest)).toContain(plainOf3);
   });
 
-  test('is not needed to render a page: a request asked again is a new one', async () => {
+  test('is not needed to render a page: a repeated request counts as new', async () => {
     await say(asks('q5', 'one'));
     await say(asks('q5', 'two'));
     const { turns } = await stage.ask<{ turns: { items: { id: string; input?: unknown }[] }[] }>(

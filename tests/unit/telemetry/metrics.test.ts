@@ -167,7 +167,7 @@ describe('the Grafana dashboard', () => {
     time: { from: string; to: string };
   };
 
-  test('has what Grafana needs', () => {
+  test('has the series that the Grafana dashboard queries', () => {
     expect(board).toMatchObject({ title: 'Interlude', uid: 'interlude', schemaVersion: expect.any(Number) });
     expect(board.templating.list).toContainEqual(expect.objectContaining({ name: 'datasource', type: 'datasource' }));
     expect(new Set(board.panels.map(({ id }) => id)).size).toBe(board.panels.length);

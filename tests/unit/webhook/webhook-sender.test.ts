@@ -92,7 +92,7 @@ it('signs as Standard Webhooks do', async () => {
   expect(headers['webhook-signature']).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
 });
 
-it('sends an item after a short delay, and nothing from before it was configured', async () => {
+it('sends an item after a short delay, and none from before it was configured', async () => {
   await asks('q1');
   await passes(0);
   expect(called).toEqual([]);

@@ -13,16 +13,17 @@ import {
   ResponseBodyError,
   WWWAuthenticateChallengeError,
 } from 'openid-client';
+import { TtlCache } from '../ttl-cache';
 import { isLoopback, type OidcSettings } from './oidc-settings';
 
 /** A person is waiting. */
 const TIMEOUT_SECONDS = 5;
 
-/** How long discovered metadata stays valid during a sign-in. */
+/** Lifetime of discovered metadata during a sign-in. */
 const METADATA_MS = 60 * 60 * 1000;
 
 /**
- * Discovers the identity provider's configuration when a person signs in, so that the server starts without the
+ * Discovers the identity provider's configuration when a person signs in, so the server starts without the
  * provider. Concurrent requests share a discovery in a long-lived process; elsewhere the request may be cancelled
  * together with its discovery.
  *
@@ -31,14 +32,12 @@ const METADATA_MS = 60 * 60 * 1000;
 export class OidcProvider {
   readonly #settings: OidcSettings;
   readonly #now: () => number;
-  readonly #sharesDiscovery: boolean;
-  #known: { configuration: Configuration; at: number } | null = null;
-  #discovering: Promise<Configuration> | null = null;
+  readonly #discovered: TtlCache<Configuration>;
 
   constructor(settings: OidcSettings, now: () => number, sharesDiscovery: boolean) {
     this.#settings = settings;
     this.#now = now;
-    this.#sharesDiscovery = sharesDiscovery;
+    this.#discovered = new TtlCache(sharesDiscovery);
   }
 
   /**
@@ -46,14 +45,12 @@ export class OidcProvider {
    *
    * @throws AppError `unavailable`
    */
-  async configuration(maxAgeMs: number = METADATA_MS): Promise<Configuration> {
-    const ageMs = this.#known === null ? Number.POSITIVE_INFINITY : this.#now() - this.#known.at;
-    if (this.#known !== null && ageMs >= 0 && ageMs < maxAgeMs) return this.#known.configuration;
-    if (!this.#sharesDiscovery) return this.#discover();
-    this.#discovering ??= this.#discover().finally(() => {
-      this.#discovering = null;
-    });
-    return this.#discovering;
+  configuration(maxAgeMs = METADATA_MS): Promise<Configuration> {
+    return this.#discovered.get(
+      this.#now,
+      () => this.#discover(),
+      () => maxAgeMs,
+    );
   }
 
   async #discover(): Promise<Configuration> {
@@ -76,7 +73,6 @@ export class OidcProvider {
         `The identity provider reports the issuer ${JSON.stringify(reported)}. An administrator must set INTERLUDE_OIDC_ISSUER to the issuer of your tenant.`,
       );
     }
-    this.#known = { configuration, at: this.#now() };
     return configuration;
   }
 }

@@ -6,11 +6,11 @@ export const EVERYBODY = '*';
 
 /** Settings of the identity provider, and roles by group. */
 export interface OidcSettings {
-  /** As configured; the provider must report the same. */
+  /** The configured issuer; the provider must report the same. */
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** How the client secret is sent; null: as the provider prefers. */
+  /** Method of sending the client secret; null for the provider's preference. */
   clientAuth: 'basic' | 'post' | null;
   scopes: string;
   /** Claim with a person's groups. Dots may descend into objects: `realm_access.roles`. */

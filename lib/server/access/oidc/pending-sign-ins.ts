@@ -1,5 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
 import { EncryptJWT, errors, type JWTDecryptOptions, type JWTPayload, jwtDecrypt } from 'jose';
+import { cookiesIn } from '@/lib/server/access/session-cookie';
 import type { OidcSettings } from './oidc-settings';
 
 /** A sign-in sent to the provider and not yet returned. */
@@ -18,7 +19,7 @@ const MAX_OTHERS = 4;
 
 /**
  * Pending sign-ins, each sealed in a cookie of the browser that started it: no other party can read, forge or finish
- * one. Named after its state, so that tabs don't interfere.
+ * one. Named after its state, so tabs don't interfere.
  */
 export class PendingSignIns {
   readonly #settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>;
@@ -31,7 +32,7 @@ export class PendingSignIns {
   constructor(settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>, key: Uint8Array, now: () => number) {
     this.#settings = settings;
     this.#now = now;
-    // the browser returns to the public URL, so that decides
+    // the browser returns to the public URL, so decides
     const { protocol, pathname } = new URL(settings.publicUrl);
     const secure = protocol === 'https:';
     this.#prefix = `${secure ? '__Secure-' : ''}interlude-oidc-`;
@@ -57,13 +58,13 @@ export class PendingSignIns {
    * @throws AppError `malformed`
    */
   async find(state: string, headers: Headers): Promise<PendingSignIn> {
-    const value = this.#cookies(headers).get(`${this.#prefix}${state}`);
+    const value = cookiesIn(headers).get(`${this.#prefix}${state}`);
     if (value === undefined) {
       throw this.#refused('This browser has no such sign-in in progress.');
     }
     try {
       const payload = await this.#open(value);
-      // the cookie of another state may have been stored under this name
+      // another state can have the same cookie name
       if (payload.state === state) return payload;
     } catch (cause) {
       if (!(cause instanceof errors.JOSEError)) throw cause;
@@ -86,7 +87,8 @@ export class PendingSignIns {
 
   /** Names of expired, unreadable and surplus cookies. */
   async #spent(headers: Headers): Promise<string[]> {
-    const aged = [...this.#cookies(headers)].map(async ([name, value]) => {
+    const pending = [...cookiesIn(headers)].filter(([name]) => name.startsWith(this.#prefix));
+    const aged = pending.map(async ([name, value]) => {
       const startedAt = await this.#open(value).then(
         ({ iat }) => iat ?? 0,
         () => 0,
@@ -104,17 +106,6 @@ export class PendingSignIns {
       requiredClaims: ['state', 'nonce', 'codeVerifier', 'next', 'exp', 'iat'],
       currentDate: new Date(this.#now()),
     });
-  }
-
-  /** Cookies of pending sign-ins. The first of a name wins, as in browsers. */
-  #cookies(headers: Headers): Map<string, string> {
-    const found = new Map<string, string>();
-    for (const pair of (headers.get('cookie') ?? '').split(';')) {
-      const equals = pair.indexOf('=');
-      const name = pair.slice(0, Math.max(equals, 0)).trim();
-      if (name.startsWith(this.#prefix) && !found.has(name)) found.set(name, pair.slice(equals + 1).trim());
-    }
-    return found;
   }
 
   #refused(what: string, cause?: unknown): AppError {

@@ -8,7 +8,7 @@ import { EVERYBODY, type OidcSettings } from './oidc-settings';
 export type PersonRole = 'viewer' | 'operator' | 'admin';
 
 /** Claims about a person. */
-export interface PersonClaims {
+interface PersonClaims {
   sub: string;
   email?: unknown;
   email_verified?: unknown;

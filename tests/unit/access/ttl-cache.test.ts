@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TtlCache } from '@/db/ttl-cache';
+import { TtlCache } from '@/lib/server/access/ttl-cache';
 
 let [now, looks] = [0, 0];
 const look = async () => {

@@ -1,10 +1,8 @@
-/**
- * Caches the result of an expensive lookup for a while. Failures are not cached.
- */
+/** Caches the result of an expensive lookup for a while. Failures are not cached. */
 export class TtlCache<T> {
   readonly #isShared: boolean;
   #loading: Promise<T> | null = null;
-  #cached: { value: T; until: number } | null = null;
+  #cached: { value: T; at: number; tookMs: number } | null = null;
 
   /** @param isShared concurrent callers share a lookup; not on hosts that end it with the request that started it */
   constructor(isShared = true) {
@@ -13,15 +11,19 @@ export class TtlCache<T> {
 
   /**
    * @param now milliseconds
-   * @param ttlMs how long a result is valid
+   * @param ttlMs age up to which a result is valid; each call decides by itself
    */
   async get(now: () => number, load: () => Promise<T>, ttlMs: (value: T, tookMs: number) => number): Promise<T> {
-    if (this.#cached !== null && now() < this.#cached.until) return this.#cached.value;
+    if (this.#cached !== null) {
+      const { value, at, tookMs } = this.#cached;
+      const ageMs = now() - at;
+      if (ageMs >= 0 && ageMs < ttlMs(value, tookMs)) return value;
+    }
     if (this.#isShared && this.#loading !== null) return this.#loading;
     const startedAt = now();
     const loading = load().then((value) => {
-      const endedAt = now();
-      this.#cached = { value, until: endedAt + ttlMs(value, endedAt - startedAt) };
+      const at = now();
+      this.#cached = { value, at, tookMs: at - startedAt };
       return value;
     });
     this.#loading = loading;
