@@ -201,8 +201,8 @@ describe('replay', () => {
     ['an address that is no URL', ['replay', recording, '--url', 'ftp://there'], 2, 'not an http address'],
     ['a missing file', ['replay', 'nowhere.jsonl'], 1, 'nowhere.jsonl: no such file'],
     ['a file that is no recording', ['replay', 'package.json'], 1, 'not a recording: line 1'],
-    ['help', ['--help'], 0, 'interlude -- <command>'],
-    ['help for a command', ['replay', '--help'], 0, 'interlude -- replay <recording.jsonl>'],
+    ['help', ['--help'], 0, 'interlude <command>'],
+    ['help for a command', ['replay', '--help'], 0, 'interlude replay <recording.jsonl>'],
   ])('replay handles %s with a message and its exit code', async (_name, args, exitCode, words) => {
     const end = await callCli(args, env);
     expect(end.exitCode).toBe(exitCode);

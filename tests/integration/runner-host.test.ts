@@ -505,6 +505,6 @@ describe('interlude runner', () => {
   test('prints its options for --help', async () => {
     const end = await run('claude', '--help');
     expect(end).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(end.stdout).toContain('interlude -- runner claude [options]');
+    expect(end.stdout).toContain('interlude runner claude [options]');
   });
 });

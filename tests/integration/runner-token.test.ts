@@ -105,7 +105,7 @@ describe('the sign-in lines of the terminal', () => {
     const lines = await signInLines(own(), true);
     expect(lines).not.toContain(dashboard.token);
     expect(lines).toMatch(
-      /\n {2}The link works once, within 5 minutes. Print another with:\n {4}.*interlude -- sign-in$/,
+      /\n {2}The link works once, within 5 minutes. Print another with:\n {4}.*npx interlude sign-in$/,
     );
     const link = /Sign in: {2}(\S+)/.exec(lines)?.[1] ?? '';
     const open = () => fetch(link, { redirect: 'manual' });
@@ -117,7 +117,7 @@ describe('the sign-in lines of the terminal', () => {
     const requests: string[] = [];
     dashboard.cutsOff = (path) => requests.push(path) < 0;
     expect(await signInLines(own(), false)).toMatch(
-      /^ {2}Sign in: {2}get a single-use link with\n {4}.*interlude -- sign-in$/,
+      /^ {2}Sign in: {2}get a single-use link with\n {4}.*npx interlude sign-in$/,
     );
     expect(requests).toEqual([]);
   });
@@ -134,7 +134,7 @@ describe('the sign-in lines of the terminal', () => {
   test('print what to do when no link can be created', async () => {
     dashboard.cutsOff = (path) => path === '/api/v1/sign-in-codes';
     expect(await signInLines(own(), true)).toMatch(
-      /can't create a link now. Once .+, print one with:\n {4}.*interlude -- sign-in$/,
+      /can't create a link now. Once .+, print one with:\n {4}.*npx interlude sign-in$/,
     );
   });
 });
