@@ -432,7 +432,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   },
   {
     name: 'texts that cost more than their length, wherever a record has one',
-    requests: () => [hostileTexts(TEXT_LENGTH).flatMap(({ text }, at) => saidEverywhere(text, at))],
+    requests: () => [hostileTexts(TEXT_LENGTH).flatMap(({ text }, at) => inEveryField(text, at))],
   },
   {
     name: 'records that are too large',
@@ -502,7 +502,7 @@ function largeTurn(id: string): object[] {
 const TEXT_LENGTH = 2_000;
 
 /** Puts a text into every field: title, preview, name, description, log line. */
-function saidEverywhere(text: string, at: number): object[] {
+function inEveryField(text: string, at: number): object[] {
   return [
     custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: text, task_type: text }),
     custom(CUSTOM.taskCompleted, { task_id: `t${at}`, summary: text, error: text }),

@@ -143,9 +143,9 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     const named = Object.entries(DONE_BY) as [Feature, keyof CommandHandlers][];
     for (const verb of new Set(Object.values(DONE_BY))) {
       const of = named.filter(([, one]) => one === verb).map(([feature]) => features[feature]);
-      const isSaid = of.some((support) => support === true || 'partly' in support);
-      if (sometimes.includes(verb) && isSaid) continue;
-      expect([verb, source()[verb] !== undefined]).toEqual([verb, isSaid]);
+      const isSupported = of.some((support) => support === true || 'partly' in support);
+      if (sometimes.includes(verb) && isSupported) continue;
+      expect([verb, source()[verb] !== undefined]).toEqual([verb, isSupported]);
     }
   });
 

@@ -73,13 +73,13 @@ const RULES: readonly Rule[] = [
   {
     rule: 'a command is leased, and acknowledged once the agent has it',
     keptBy: [
-      'tests/support/source-contract.ts: a message that was begun before a kill reaches the agent once',
+      'tests/support/source-contract.ts: a source delivers a message once when killed during the delivery',
       'lib/conformance/runner/command-checks.ts: a message is acknowledged as delivered once the agent has it',
     ],
   },
   {
     rule: 'an agent that is busy or away uses up no attempt',
-    keptBy: ['tests/property/commands.test.ts: are acted on once each and none is lost'],
+    keptBy: ['tests/property/commands.test.ts: take effect exactly once with disconnects'],
   },
   {
     rule: 'a task has one end for each of its runs',
