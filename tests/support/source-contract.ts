@@ -245,11 +245,7 @@ export class MemorySourceContext implements SourceContext {
   readonly report: SourceContext['report'] = (...reported) => void this.reported.push(reported);
   readonly changed = () => undefined;
   readonly gaveUp = () => undefined;
-  /** Reason of a requested shutdown. */
-  overFor: string | null = null;
-  readonly over = (reason: string) => {
-    this.overFor ??= reason;
-  };
+  readonly over = () => undefined;
   /** Log lines: `warn …`. */
   readonly logged: string[] = [];
   readonly log: SourceContext['log'] = (level, message) => void this.logged.push(`${level} ${message}`);
