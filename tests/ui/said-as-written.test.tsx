@@ -91,7 +91,7 @@ const FILLERS = [
 describe('messages', () => {
   const SAID: [what: string, text: string, shown: string][] = [
     ['what a carriage return would overwrite', 'deleted it\rall is well', 'deleted it\nall is well'],
-    ['Windows line breaks', 'one\r\ntwo', 'one\ntwo'],
+    ['lines of Windows', 'one\r\ntwo', 'one\ntwo'],
     ['a title of the terminal', 'rm \u001b]0;-rf\u0007 x', 'rm ⟨ESC⟩]0;-rf⟨BEL⟩ x'],
     ['an 8-bit string', 'rm \u009d-rf\u009c x', 'rm ⟨OSC⟩-rf⟨ST⟩ x'],
     ['a lone escape', 'x\u001b', 'x⟨ESC⟩'],

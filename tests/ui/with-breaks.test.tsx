@@ -12,13 +12,13 @@ const SIZE = 4_000;
 
 const RUNS: Record<string, string> = {
   'Arabic letters': 'ب',
-  'letters joined by kashidas': '\u0640',
+  'lines that join letters': '\u0640',
   Thai: 'กข',
   'Thai between spaces that join': `${'กข'.repeat(40)}\u00a0`,
   Khmer: 'កខិ',
   'N’Ko': '\u07ca\u07cb',
   'letters beyond the first plane': '\u{1e900}\u{1e922}',
-  'letters with combining marks': 'ب\u064b\u064f',
+  'letters with marks': 'ب\u064b\u064f',
 };
 
 /** Every place of the page that shows what an agent wrote at length. */
