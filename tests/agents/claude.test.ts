@@ -2,14 +2,21 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import type { Turn } from '@interlude/protocol/read-models';
-import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
+import { agent, background, bash, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claudeStage, quickStep, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
+import { claudeStage, quickStep, releaseTask, reportExits, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { answering, assistantText, messages, notices, requests, taskEnds } from '../support/operator';
-import { expectWithin } from '../support/timing';
+import {
+  answering,
+  assistantText,
+  expectAnswered,
+  messages,
+  notices,
+  requests,
+  taskEnds,
+  turnStates,
+} from '../support/operator';
 
 /** The real Claude Code, runner and dashboard. Only the model is scripted. */
 
@@ -19,29 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Reports `Poll 2 exited with code 2` for each task notification. */
-const report = ({ notices: told }: Context) =>
-  quickStep([
-    say(
-      told
-        .map(
-          ({ summary }) => `${/"(.*?)"/.exec(summary)?.[1]} exited with code ${/exit code (\d+)/.exec(summary)?.[1]}`,
-        )
-        .join(' | '),
-    ),
-  ]);
-
-const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
 const count = (text: string, part: string) => text.split(part).length - 1;
-
-/** Expects the user message once, in the turn that answers it. */
-function expectAnswered(turns: readonly Turn[], messageId: string, reply: string): void {
-  const homes = turns.filter((one) => messages([one], 'user').some(({ id }) => id === messageId));
-  expect(homes).toHaveLength(1);
-  expect(homes[0]?.userMessageIds).toContain(messageId);
-  expect(assistantText(homes[0])).toContain(reply);
-  expect(messages(turns, 'user').find(({ id }) => id === messageId)?.delivery).toBe('seen');
-}
 
 /** Ends the polls after their turn; a poll that ends earlier is reported in that turn. */
 async function endPolls({ operator, cwd }: Awaited<ReturnType<typeof claudeStage>>): Promise<void> {
@@ -58,7 +43,7 @@ describe('a live Claude Code', () => {
           quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
           quickStep([say('Started the poll.')]),
         ),
-        turn(/"Poll" failed/, report),
+        turn(/"Poll" failed/, reportExits),
       ],
     });
     const { operator } = stage;
@@ -67,7 +52,7 @@ describe('a live Claude Code', () => {
     const id = await operator.send('START');
     await endPolls(stage);
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
     expectAnswered(turns, id, 'Started the poll.');
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ description: 'Poll', status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
@@ -95,7 +80,7 @@ describe('a live Claude Code', () => {
     const { exitCode, stderr } = await ended;
     expect([exitCode, stderr]).toEqual([0, 'interlude: ended from the dashboard\n']);
     expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'ended from the dashboard' });
-    expect(kinds(await operator.turns()).slice(0, 1)).toEqual(['user interrupted']);
+    expect(turnStates(await operator.turns()).slice(0, 1)).toEqual(['user interrupted']);
   });
 
   test('shows a background command’s output on its card while it runs and in full afterwards', async () => {
@@ -104,7 +89,7 @@ describe('a live Claude Code', () => {
     const stage = await claudeStage(server, {
       turns: [
         turn(/START/, quickStep([background(command, 'Write')]), quickStep([say('Started it.')])),
-        turn(/"Write" failed/, report),
+        turn(/"Write" failed/, reportExits),
       ],
     });
     const { operator } = stage;
@@ -131,7 +116,7 @@ describe('a live Claude Code', () => {
     const stage = await claudeStage(server, {
       turns: [
         turn(/START/, quickStep([say('Starting.'), ...polls]), quickStep([say('Started three polls.')])),
-        ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, report)),
+        ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, reportExits)),
       ],
     });
     const { operator } = stage;
@@ -181,7 +166,7 @@ describe('a live Claude Code', () => {
     );
     const third = await operator.send('THIRD');
     const turns = await operator.finished(4);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
     expect(assistantText(turns[1])).toBe('Poll exited with code 3, and here is what I make of it.');
     expectAnswered(turns, second, 'Reply to the second.');
     expectAnswered(turns, third, 'Reply to the third.');
@@ -193,7 +178,7 @@ describe('a live Claude Code', () => {
     const stage = await claudeStage(server, {
       turns: [
         turn(/START/, quickStep([background('sleep 1; exit 3', 'Poll')]), quickStep([say(talk)], { pace: 9 })),
-        turn(/"Poll" failed/, report),
+        turn(/"Poll" failed/, reportExits),
       ],
     });
     const { operator } = stage;
@@ -321,163 +306,5 @@ describe('a live Claude Code', () => {
     expect(notices(turns).some((text) => /interrupted.*continue: Agent A/.test(text))).toBe(true);
     // a subagent's text belongs under its task, not in a turn
     expect(messages(turns, 'assistant').some(({ text }) => text === 'Agent A starts.')).toBe(false);
-  });
-});
-
-describe('failures', () => {
-  test('delivers output once when the dashboard is down mid-turn', async () => {
-    const talk = Array.from({ length: 30 }, (_, at) => `sentence ${at} of a long answer`).join(', ');
-    const stage = await claudeStage(server, {
-      turns: [
-        turn(/START/, quickStep([say(talk)], { pace: 40 })),
-        turn(/NEXT/, quickStep([say('Reply to the next.')])),
-      ],
-    });
-    const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the talk to begin', (turns) => assistantText(answering(turns, id)) !== '');
-    await server.kill9();
-    await server.restart();
-    const [first] = await operator.finished(1);
-    expect(assistantText(first)).toBe(talk);
-    const next = await operator.send('NEXT');
-    const turns = await operator.finished(2);
-    expectAnswered(turns, id, talk);
-    expectAnswered(turns, next, 'Reply to the next.');
-    expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0 });
-  });
-
-  test('resumes, reports the cut-off turn and delivers queued messages when the runner is killed', async () => {
-    const stage = await claudeStage(server, {
-      turns: [
-        turn(
-          /START/,
-          quickStep([background('sleep 60', 'Long poll')]),
-          quickStep([say('A long answer that never comes to its end')], { pace: 3 }),
-        ),
-        turn(/NEXT/, quickStep([say('Reply to the next.')])),
-      ],
-    });
-    const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => assistantText(answering(turns, id)).includes('A long'));
-    stage.run.process.kill('SIGKILL');
-    await stage.run.ended;
-    const next = await operator.send('NEXT');
-    expect(messages(await operator.turns(), 'user').at(-1)).toMatchObject({ id: next, delivery: 'queued' });
-    await stage.runner();
-    const turns = await operator.finished(2);
-    expect(turns[0]).toMatchObject({ state: 'failed', error: { code: 'runner_exited' } });
-    expectAnswered(turns, next, 'Reply to the next.');
-    // lost with the runner until the resumed Claude Code reports it as stopped
-    await expect.poll(async () => (await operator.tasks()).map(({ status }) => status)).not.toContain('running');
-    expect(notices(await operator.turns())).toContain('The runner was restarted; the session continues.');
-    expect(await operator.session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0, lostCount: 0 });
-  });
-
-  test('shows nothing as working 30 s after runner and dashboard are killed, and resumes', async () => {
-    const stage = await claudeStage(server, {
-      turns: [
-        turn(/START/, quickStep([say('A long answer that never comes to its end')], { pace: 3 })),
-        turn(/NEXT/, quickStep([say('Reply to the next.')])),
-      ],
-    });
-    const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => assistantText(answering(turns, id)).includes('A long'));
-    expect(await operator.session()).toMatchObject({ state: 'working', away: null });
-    const killedAt = Date.now();
-    stage.run.process.kill('SIGKILL');
-    await Promise.all([stage.run.ended, server.kill9()]);
-    await server.restart();
-    // The server reported nothing while it was down. Its start time on a slow machine doesn't count.
-    const downMs = Math.max(0, Date.now() - killedAt - RUNNER_AWAY_MS);
-    await expect.poll(async () => (await operator.session())?.state).toBe('unknown');
-    expectWithin(Date.now() - killedAt - downMs, 30_000);
-    const missed = await operator.session();
-    expect(missed).toMatchObject({
-      stateReason: 'its runner has gone in the middle of a turn',
-      away: { agentGoesOn: false },
-    });
-    expect(missed?.away?.lastHeardAt).toBeLessThanOrEqual(killedAt + 1_000);
-    await stage.runner();
-    const next = await operator.send('NEXT');
-    const turns = await operator.finished(2);
-    expect(turns[0]).toMatchObject({ state: 'failed', error: { code: 'runner_exited' } });
-    expectAnswered(turns, next, 'Reply to the next.');
-    expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0 });
-  });
-
-  test('marks the session as taken over when a newer runner fences the old one', async () => {
-    const stage = await claudeStage(server, { turns: [] });
-    const { agentId, operator } = stage;
-    const run = await stage.runner();
-    const agent = `${server.url}/api/v1/agents/${agentId}`;
-    const headers = { authorization: `Bearer ${server.token}` };
-    const connection = async () =>
-      ((await (await fetch(agent, { headers })).json()) as { agent: { connection: string } }).agent.connection;
-    await expect.poll(connection).toBe('connected');
-    const query = new URLSearchParams({ runner: 'newer', startedAt: String(Date.now() + 60_000) });
-    const newer = await fetch(`${agent}/commands?${query}`, { headers });
-    expect((await run.ended).exitCode).toBe(1);
-    const stateReason = 'another runner of this agent has taken over';
-    expect(await operator.session()).toMatchObject({ state: 'exited', stateReason });
-    await newer.body?.cancel();
-  });
-
-  test('sends --prompt once when the runner is killed and restarted with the same command', async () => {
-    const stage = await claudeStage(server, {
-      turns: [turn(/START/, quickStep([say('Started.')])), turn(/NEXT/, quickStep([say('Reply to the next.')]))],
-    });
-    const { operator } = stage;
-    await stage.runner('--prompt', 'START');
-    await operator.finished(1);
-    stage.run.process.kill('SIGKILL');
-    await stage.run.ended;
-    await stage.runner('--prompt', 'START');
-    await operator.send('NEXT');
-    const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'user finished']);
-    expect(turns.map((one) => messages([one], 'user').map(({ text, name }) => [name, text]))).toEqual([
-      [['operator', 'START']],
-      [['operator', 'NEXT']],
-    ]);
-    expect(await operator.session()).toMatchObject({ owedCount: 0 });
-    expect(stage.problems()).toEqual([]);
-  });
-
-  test('resumes a killed Claude Code and resends messages it had not started', async () => {
-    const stage = await claudeStage(server, {
-      turns: [
-        turn(
-          /START/,
-          quickStep([background('sleep 60', 'Long poll')]),
-          quickStep([say('A long answer that never comes to its end')], { pace: 3 }),
-        ),
-        turn(/NEXT/, quickStep([say('Reply to the next.')])),
-      ],
-    });
-    const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => assistantText(answering(turns, id)).includes('A long'));
-    const next = await operator.send('NEXT');
-    await operator.until('its delivery', (turns) =>
-      messages(turns, 'user').some((one) => one.id === next && one.delivery === 'delivered'),
-    );
-    const agents = `${server.url}/api/v1/agents/${stage.agentId}`;
-    const answer = await fetch(agents, { headers: { authorization: `Bearer ${server.token}` } });
-    const { agent: summary } = (await answer.json()) as { agent: { status: { process: { pid: number } } } };
-    process.kill(summary.status.process.pid, 'SIGKILL');
-    const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user failed', 'user finished']);
-    expectAnswered(turns, next, 'Reply to the next.');
-    const told = notices(await operator.turns()).join('\n');
-    expect(told).toContain('ended by SIGKILL). Restarting in 0.5 s.');
-    // its shell survives
-    expect(told).toMatch(/is still running, and how it ends won't be reported: sleep 60 \(process \d+\)/);
   });
 });

@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
-import type { Turn } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CodexInput, CodexReply } from '../support/acp-model';
 import { releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { CODEX, codexStage } from '../support/codex-stage';
 import { LocalDashboard } from '../support/local-dashboard';
-import { answering, assistantText, messages, notices, requests, taskEnds } from '../support/operator';
+import { answering, assistantText, messages, notices, requests, taskEnds, turnStates } from '../support/operator';
 
 /** The real Codex and runner, and the dashboard’s handlers. Only the model is scripted. */
 
@@ -16,7 +15,6 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const OWN = ['--start', '--command', CODEX, '--approval-policy', 'never', '--sandbox', 'danger-full-access'];
-const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
 
 /** Starts a background poll, reports its wake-up input, and echoes other input. */
 function poll({ said: text, results }: CodexInput): CodexReply {
@@ -43,7 +41,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, kind: 'shell' });
     await expect.poll(() => operator.output(task?.id ?? '')).toBe('begin\nend\n');
-    expect(kinds(await operator.finished(1))).toEqual(['user finished']);
+    expect(turnStates(await operator.finished(1))).toEqual(['user finished']);
     await stage.ask('POST', `tasks/${task?.id}/wake`, {});
     const woken = await operator.until('its end', (all) =>
       all.find((one) => assistantText(one).includes('exit code 3')),
@@ -69,7 +67,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const { operator } = stage;
     const started = [...OWN, '--session', stage.sessionId, '--prompt', 'Build it.'];
     const first = await stage.runner(...started);
-    expect(kinds(await operator.finished(1))).toEqual(['user finished']);
+    expect(turnStates(await operator.finished(1))).toEqual(['user finished']);
     first.process.kill('SIGKILL');
     await first.ended;
     const second = await stage.runner(...started);
@@ -93,7 +91,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const turns = await operator.finished(2);
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
     // Codex started no turn itself: the only new turn names the task and contains the answer.
     expect(turns[1]).toMatchObject({ trigger: { kind: 'task', taskIds: [task?.id], wokenBy: 'interlude' } });
     expect(assistantText(turns[1])).toBe('ended with exit code 3');

@@ -1,22 +1,12 @@
-import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentDetail, Turn } from '@interlude/protocol/read-models';
-import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import {
-  claudeHome,
-  claudeInTerminal,
-  prompt,
-  quickStep,
-  releaseTask,
-  WAIT_FOR_RELEASE,
-} from '../support/claude-stage';
-import { runCli, startCli } from '../support/cli';
+import type { Turn } from '@interlude/protocol/read-models';
+import { agent, background, bash, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { quickStep, releaseTask, reportExits, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { assistantText, messages, Operator, requests, taskEnds } from '../support/operator';
-import { type TerminalStage, terminalStage } from '../support/terminal-stage';
+import { assistantText, messages, requests, taskEnds, textsByTurn, turnStates } from '../support/operator';
+import { terminalStage } from '../support/terminal-stage';
 import { expectWithin } from '../support/timing';
 
 /** The real Claude Code run by a user: the dashboard sees only what hooks and transcript report. */
@@ -27,20 +17,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const report = ({ notices: told }: Context) =>
-  quickStep([
-    say(
-      told
-        .map(
-          ({ summary }) => `${/"(.*?)"/.exec(summary)?.[1]} exited with code ${/exit code (\d+)/.exec(summary)?.[1]}`,
-        )
-        .join(' | '),
-    ),
-  ]);
-
-const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
-/** Assistant texts by turn; reveals texts that are missing, duplicated or one turn late. */
-const talk = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'assistant').map(({ text }) => text));
 const prompts = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'user').map(({ text }) => text));
 
 /** Ends the polls after their turn; a poll that ends earlier is reported in that turn. */
@@ -58,16 +34,16 @@ describe('Claude Code with Interlude’s hooks', () => {
           quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
           quickStep([say('Started.')]),
         ),
-        turn(/"Poll" failed/, report),
+        turn(/"Poll" failed/, reportExits),
       ],
     });
     const { operator } = stage;
     stage.type('START');
     await endPolls(stage);
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
     expect(prompts(turns)).toEqual([['START'], []]);
-    expect(talk(turns)).toEqual([['Starting.', 'Started.'], ['Poll exited with code 3']]);
+    expect(textsByTurn(turns)).toEqual([['Starting.', 'Started.'], ['Poll exited with code 3']]);
     const [task, ...more] = await operator.tasks();
     expect(more).toEqual([]);
     expect(task).toMatchObject({ description: 'Poll', status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
@@ -83,7 +59,7 @@ describe('Claude Code with Interlude’s hooks', () => {
     const stage = await terminalStage(server, {
       turns: [
         turn(/START/, quickStep([say('Starting.'), ...polls]), quickStep([say('Started three polls.')])),
-        ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, report)),
+        ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, reportExits)),
       ],
     });
     const { operator } = stage;
@@ -91,7 +67,7 @@ describe('Claude Code with Interlude’s hooks', () => {
     await endPolls(stage);
     const exits = [1, 2, 3].map((at) => `Poll ${at} exited with code ${at}`);
     const told = (turns: readonly Turn[]) =>
-      talk(turns)
+      textsByTurn(turns)
         .flat()
         .flatMap((text) => text.split(' | '));
     await operator.until('three reports', (turns) => exits.every((text) => told(turns).includes(text)));
@@ -127,13 +103,18 @@ describe('Claude Code with Interlude’s hooks', () => {
     const { operator } = stage;
     stage.type('START');
     await endPolls(stage);
-    await operator.until('the second reply', (turns) => talk(turns).flat().includes('Reply to the second.'));
+    await operator.until('the second reply', (turns) => textsByTurn(turns).flat().includes('Reply to the second.'));
     stage.type('THIRD');
-    await operator.until('the third reply', (turns) => talk(turns).flat().includes('Reply to the third.'));
+    await operator.until('the third reply', (turns) => textsByTurn(turns).flat().includes('Reply to the third.'));
     const turns = await operator.finished(4);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
     expect(prompts(turns)).toEqual([['START'], [], ['SECOND'], ['THIRD']]);
-    expect(talk(turns)).toEqual([['Started the poll.'], [long], ['Reply to the second.'], ['Reply to the third.']]);
+    expect(textsByTurn(turns)).toEqual([
+      ['Started the poll.'],
+      [long],
+      ['Reply to the second.'],
+      ['Reply to the third.'],
+    ]);
     expect(stage.problems()).toEqual([]);
   });
 
@@ -142,15 +123,15 @@ describe('Claude Code with Interlude’s hooks', () => {
     const stage = await terminalStage(server, {
       turns: [
         turn(/START/, quickStep([background('sleep 1; exit 3', 'Poll')]), quickStep([say(long)], { pace: 9 })),
-        turn(/"Poll" failed/, report),
+        turn(/"Poll" failed/, reportExits),
       ],
     });
     const { operator } = stage;
     stage.type('START');
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
     expect(prompts(turns)).toEqual([['START'], []]);
-    expect(talk(turns)).toEqual([[long], ['Poll exited with code 3']]);
+    expect(textsByTurn(turns)).toEqual([[long], ['Poll exited with code 3']]);
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
     expect(turns[1]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
@@ -183,11 +164,11 @@ describe('Claude Code with Interlude’s hooks', () => {
       ['Long poll', 'running'],
     ]);
     stage.type('NEXT');
-    await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));
+    await operator.until('the next reply', (turns) => textsByTurn(turns).flat().includes('Reply to the next.'));
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user interrupted', 'user finished']);
+    expect(turnStates(turns)).toEqual(['user interrupted', 'user finished']);
     expect(prompts(turns)).toEqual([['START'], ['NEXT']]);
-    expect(talk(turns)[1]).toEqual(['Reply to the next.']);
+    expect(textsByTurn(turns)[1]).toEqual(['Reply to the next.']);
     expect(stage.problems()).toEqual([]);
   });
 
@@ -229,8 +210,11 @@ describe('Claude Code with Interlude’s hooks', () => {
     expect(await operator.session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
     answer();
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
-    expect(talk(turns)).toEqual([['Started the poll.'], ['Poll failed, I look at it.', 'I may not look again.']]);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(textsByTurn(turns)).toEqual([
+      ['Started the poll.'],
+      ['Poll failed, I look at it.', 'I may not look again.'],
+    ]);
     expect(existsSync(join(stage.cwd, 'marker'))).toBe(true);
     expect(existsSync(join(stage.cwd, 'other-marker'))).toBe(false);
     const [first, second, ...more] = requests(turns.slice(1));
@@ -254,10 +238,10 @@ describe('Claude Code with Interlude’s hooks', () => {
     expect(task).toMatchObject({ description: 'Long poll', status: 'running' });
     await stage.stopTask(task?.id ?? '');
     stage.type('NEXT');
-    await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));
+    await operator.until('the next reply', (turns) => textsByTurn(turns).flat().includes('Reply to the next.'));
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'user finished']);
-    expect(talk(turns)).toEqual([['Started a long poll.'], ['Reply to the next.']]);
+    expect(turnStates(turns)).toEqual(['user finished', 'user finished']);
+    expect(textsByTurn(turns)).toEqual([['Started a long poll.'], ['Reply to the next.']]);
     await expect.poll(async () => (await operator.tasks()).map(({ status }) => status)).toEqual(['stopped']);
   });
 
@@ -292,7 +276,7 @@ describe('Claude Code with Interlude’s hooks', () => {
     stage.type('START');
     const heard = names.map((name) => `Heard: Agent ${name} is done.`);
     const told = (turns: readonly Turn[]) =>
-      talk(turns)
+      textsByTurn(turns)
         .flat()
         .flatMap((text) => text.split(' | '));
     await operator.until('all reports', (turns) => heard.every((text) => told(turns).includes(text)));
@@ -310,198 +294,6 @@ describe('Claude Code with Interlude’s hooks', () => {
   });
 });
 
-test('an idle, waiting Claude Code wakes for a message and answers it in that turn', async () => {
-  const stage: TerminalStage = await terminalStage(server, {
-    turns: [
-      turn(
-        /START/,
-        () => quickStep([background(stage.waitCommand, 'Wait for a message')]),
-        quickStep([say('I rest, and listen.')]),
-      ),
-      turn(
-        /"Wait for a message" completed \(exit code 0\)/,
-        ({ output }) => quickStep([bash(`cat ${output('Wait for a message')}`, 'Read the message')]),
-        ({ results }) => quickStep([say(results[0]?.text.includes('Is it warm?') ? 'Quite warm.' : 'I read nothing.')]),
-      ),
-    ],
-  });
-  const { operator } = stage;
-  stage.type('START');
-  await operator.finished(1);
-  await expect.poll(async () => (await operator.session())?.wakeable).toBe(true);
-  const messageId = await operator.send('Is it warm?');
-  const turns = await operator.finished(2);
-  expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
-  expect(talk(turns)[1]).toEqual(['Quite warm.']);
-  expect(turns[1]?.userMessageIds).toEqual([messageId]);
-  expect(messages(turns, 'user').find(({ id }) => id === messageId)).toMatchObject({ delivery: 'seen' });
-  expect((await operator.tasks()).map(({ description, status }) => [description, status])).toEqual([
-    ['Wait for a message', 'completed'],
-  ]);
-  expect(stage.problems()).toEqual([]);
-});
-
-/** Starts Claude Code in an interactive terminal with hooks that wait for the dashboard's answer. */
-async function interactive(script: Parameters<typeof claudeHome>[1], ...flags: string[]) {
-  const home = await claudeHome(server, script);
-  onTestFinished(() => home.remove());
-  const settings = join(home.config, 'settings.json');
-  await runCli(['hooks', 'install', '--settings', settings, '--permissions'], home.runnerEnv);
-  const agentId = `terminal-${randomUUID().slice(0, 8)}`;
-  const companion = startCli(['runner', 'hooks', '--agent', agentId, ...flags], home.runnerEnv);
-  onTestFinished(() => void companion.process.kill('SIGKILL'));
-  await once(companion.process.stderr as NodeJS.ReadableStream, 'data');
-  const terminal = await claudeInTerminal(home);
-  /** The session starts with the first prompt. */
-  const findOperator = async () => {
-    const headers = { authorization: `Bearer ${server.token}` };
-    const its = async () =>
-      (await (await fetch(`${server.url}/api/v1/agents/${agentId}`, { headers })).json()) as AgentDetail;
-    await expect.poll(async () => (await its()).sessions?.length).toBe(1);
-    return new Operator(server, (await its()).sessions[0]?.id ?? '');
-  };
-  return { terminal, findOperator };
-}
-
-test('Claude Code in a terminal gets one hint to wait, is allowed from the dashboard, and wakes', async () => {
-  const { terminal, findOperator } = await interactive({
-    turns: [
-      turn(/START/, quickStep([say('Nothing to do.')])),
-      turn(
-        /reach you while you are idle only if you listen/,
-        ({ text }) => quickStep([background(/^ {2}(.+ wait)$/m.exec(text)?.[1] ?? 'false', 'Wait for a message')]),
-        quickStep([say('I listen.')]),
-      ),
-      turn(
-        /"Wait for a message" completed \(exit code 0\)/,
-        ({ output }) => quickStep([tool('Read', { file_path: output('Wait for a message') })]),
-        ({ results }) => quickStep([say(results[0]?.text.includes('Is it warm?') ? 'Quite warm.' : 'I read nothing.')]),
-      ),
-    ],
-    otherwise: quickStep([say('All right.')]),
-  });
-  await prompt(terminal, 'START');
-  const operator = await findOperator();
-  const open = await operator.until('the question', (turns) => requests(turns).find(({ outcome }) => outcome === null));
-  await operator.answer(open.id, { behavior: 'allow', digest: open.digest, clientId: 'a' });
-  await expect.poll(async () => (await operator.session())?.wakeable).toBe(true);
-  await operator.finished(1);
-  const messageId = await operator.send('Is it warm?');
-  const turns = await operator.finished(2);
-  expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
-  expect(talk(turns)[0]).toEqual(['Nothing to do.', 'I listen.']);
-  // The agent has not listened again. The message arrived that way, so it gets one reminder.
-  expect(talk(turns)[1]).toEqual(['Quite warm.', 'All right.']);
-  expect(turns[1]?.userMessageIds).toEqual([messageId]);
-});
-
-const question = (header: string, multiSelect?: boolean) =>
-  tool('AskUserQuestion', {
-    questions: [
-      {
-        options: ['SQLite', 'Postgres', 'Redis'].map((label) => ({ description: `Take ${label}`, label })),
-        ...{ header, question: `Which ${header}?` },
-        ...(multiSelect ? { multiSelect } : {}),
-      },
-    ],
-  });
-
-test('Claude Code in a terminal accepts dashboard answers to questions and plans it shows', async () => {
-  const heard = ({ results }: Context) => results.map(({ text }) => text.split('. ')[0]).join(' | ');
-  const plan = '# The plan\n\n1. Build it\n';
-  const script = {
-    turns: [
-      turn(
-        /START/,
-        quickStep([question('database'), question('caches', true)]),
-        (context) => quickStep([say(heard(context)), question('queue')]),
-        (context) => quickStep([say(heard(context))]),
-      ),
-      turn(
-        /PLAN/,
-        ({ text }) => quickStep([tool('Write', { content: plan, file_path: /at (\S+\.md)/.exec(text)?.[1] })]),
-        quickStep([tool('ExitPlanMode', {})]),
-        quickStep([tool('ExitPlanMode', {})]),
-        (context) => quickStep([say(heard(context))]),
-      ),
-    ],
-  };
-  const { terminal, findOperator } = await interactive(script, '--no-offer');
-  await prompt(terminal, 'START');
-  const operator = await findOperator();
-  const asked = (title: string, isNot = '') =>
-    operator.until(title, (turns) =>
-      requests(turns).find((one) => one.outcome === null && one.title === title && one.id !== isNot),
-    );
-  const outcomes = async () => requests(await operator.turns()).map(({ outcome }) => outcome);
-
-  const database = await asked('Which database?');
-  await terminal.shows('Take Postgres');
-  await operator.answer(database.id, {
-    ...{ answers: { 'Which database?': 'Postgres' }, digest: database.digest, clientId: 'a' },
-  });
-  const caches = await asked('Which caches?');
-  await operator.answer(caches.id, {
-    ...{ answers: { 'Which caches?': ['SQLite', 'none of yours'] }, digest: caches.digest, clientId: 'b' },
-  });
-  await asked('Which queue?');
-  await terminal.shows('queue?');
-  terminal.type('\r');
-  await operator.finished(1);
-  expect(await outcomes()).toEqual(['answered', 'answered', 'answered']);
-
-  for (const mode of ['accept edits on', 'plan mode on']) {
-    terminal.type('\u001b[Z');
-    await terminal.shows(mode);
-  }
-  await prompt(terminal, 'PLAN');
-  const first = await asked('Approve the plan');
-  expect(first.input).toMatchObject({ plan });
-  await operator.answer(first.id, { behavior: 'deny', message: 'Say it again.', clientId: 'c' });
-  const second = await asked('Approve the plan', first.id);
-  await operator.answer(second.id, { behavior: 'allow', digest: second.digest, clientId: 'd' });
-  const turns = await operator.finished(2);
-  expect(requests(turns.slice(1)).map(({ outcome, message }) => [outcome, message])).toEqual([
-    ['denied', 'Say it again.'],
-    ['allowed', null],
-  ]);
-  const said = talk(turns).flat();
-  expect(said).toEqual([
-    expect.stringMatching(/"Which database\?"="Postgres".*"Which caches\?"="SQLite, none of yours"/),
-    expect.stringContaining('"Which queue?"="SQLite"'),
-    expect.stringContaining('User has approved your plan'),
-  ]);
-});
-
-test('Claude Code in a terminal accepts dashboard decisions for permissions it shows', async () => {
-  const never = new Promise<never>(() => {});
-  const script = {
-    turns: [
-      turn(
-        /START/,
-        quickStep([bash('touch allowed', 'Allow me')]),
-        quickStep([bash('touch denied', 'Deny me')]),
-        quickStep([say('One of two.')]),
-      ),
-    ],
-  };
-  const stage = await terminalStage(server, script, { install: ['--permissions'], permit: () => never });
-  const { operator } = stage;
-  stage.type('START');
-  const asked = (command: string) =>
-    operator.until(command, (turns) =>
-      requests(turns).find((one) => one.outcome === null && JSON.stringify(one.input).includes(command)),
-    );
-  const first = await asked('touch allowed');
-  await operator.answer(first.id, { behavior: 'allow', digest: first.digest, clientId: 'a' });
-  const second = await asked('touch denied');
-  await operator.answer(second.id, { behavior: 'deny', message: 'Rather not.', clientId: 'b' });
-  const turns = await operator.finished(1);
-  expect(talk(turns)).toEqual([['One of two.']]);
-  expect(requests(turns).map(({ outcome }) => outcome)).toEqual(['allowed', 'denied']);
-  expect([existsSync(join(stage.cwd, 'allowed')), existsSync(join(stage.cwd, 'denied'))]).toEqual([true, false]);
-});
-
 test('a companion killed mid-run resumes without missing or duplicating events', async () => {
   const stage = await terminalStage(server, {
     turns: [
@@ -511,23 +303,23 @@ test('a companion killed mid-run resumes without missing or duplicating events',
         quickStep([say('Looking.'), bash('sleep 1', 'Look')]),
         quickStep([say('Started the poll.')]),
       ),
-      turn(/"Poll" failed/, report),
+      turn(/"Poll" failed/, reportExits),
       turn(/NEXT/, quickStep([say('Reply to the next.')])),
     ],
   });
   const { operator } = stage;
   stage.type('START');
-  await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+  await operator.until('the middle of the run', (turns) => textsByTurn(turns).flat().includes('Looking.'));
   await stage.killCompanion();
   await stage.companion();
   await endPolls(stage);
-  await operator.until('the report', (turns) => talk(turns).flat().includes('Poll exited with code 3'));
+  await operator.until('the report', (turns) => textsByTurn(turns).flat().includes('Poll exited with code 3'));
   stage.type('NEXT');
-  await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));
+  await operator.until('the next reply', (turns) => textsByTurn(turns).flat().includes('Reply to the next.'));
   const turns = await operator.finished(3);
-  expect(kinds(turns)).toEqual(['user finished', 'between-run finished', 'user finished']);
+  expect(turnStates(turns)).toEqual(['user finished', 'between-run finished', 'user finished']);
   expect(prompts(turns)).toEqual([['START'], [], ['NEXT']]);
-  expect(talk(turns)).toEqual([
+  expect(textsByTurn(turns)).toEqual([
     ['Starting.', 'Looking.', 'Started the poll.'],
     ['Poll exited with code 3'],
     ['Reply to the next.'],
@@ -546,7 +338,7 @@ test('a companion marks its session idle on restart when the turn ended while it
   });
   const { operator } = stage;
   stage.type('START');
-  await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+  await operator.until('the middle of the run', (turns) => textsByTurn(turns).flat().includes('Looking.'));
   await stage.killCompanion();
   await stage.turnsEnded(1);
   await stage.companion();
@@ -555,8 +347,8 @@ test('a companion marks its session idle on restart when the turn ended while it
   expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0, owedCount: 0 });
   stage.type('NEXT');
   const turns = await operator.finished(2);
-  expect(kinds(turns)).toEqual(['user finished', 'user finished']);
-  expect(talk(turns)).toEqual([['Looking.', 'All is well.'], ['Reply to the next.']]);
+  expect(turnStates(turns)).toEqual(['user finished', 'user finished']);
+  expect(textsByTurn(turns)).toEqual([['Looking.', 'All is well.'], ['Reply to the next.']]);
 });
 
 test.each([
@@ -570,7 +362,7 @@ test.each([
     });
     const { operator } = stage;
     stage.type('START');
-    await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+    await operator.until('the middle of the run', (turns) => textsByTurn(turns).flat().includes('Looking.'));
     await stage.killCompanion();
     if (turnState === 'finished') await stage.turnsEnded(1);
     await stage.killClaude();
@@ -589,7 +381,7 @@ test('a killed companion leaves its session unwatched and not working, and catch
   });
   const { operator } = stage;
   stage.type('START');
-  await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+  await operator.until('the middle of the run', (turns) => textsByTurn(turns).flat().includes('Looking.'));
   const killedAt = Date.now();
   await stage.killCompanion();
   await expect.poll(async () => (await operator.session())?.state).toBe('unknown');
@@ -597,6 +389,6 @@ test('a killed companion leaves its session unwatched and not working, and catch
   expect(await operator.session()).toMatchObject({ away: { agentGoesOn: true }, pendingRequestCount: 0 });
   await stage.companion();
   const turns = await operator.finished(1);
-  expect(talk(turns)).toEqual([['Looking.', found]]);
+  expect(textsByTurn(turns)).toEqual([['Looking.', found]]);
   expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0 });
 });

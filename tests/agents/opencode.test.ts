@@ -1,10 +1,9 @@
 import { RUNNER_AWAY_MS } from '@interlude/protocol/limits';
-import type { Turn } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ModelContext, ModelStep } from '../support/acp-model';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { missingOpencode, opencodeStage } from '../support/opencode-stage';
-import { answering, assistantText, messages, Operator, requests, taskEnds } from '../support/operator';
+import { answering, assistantText, messages, Operator, requests, taskEnds, turnStates } from '../support/operator';
 
 /** The real OpenCode, runner and dashboard. Only the model is scripted. */
 const missing = missingOpencode();
@@ -57,8 +56,6 @@ function script({ said: text, results }: ModelContext): ModelStep {
   }
 }
 
-const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
-
 describe.skipIf(missing !== null)('a live OpenCode', () => {
   test('reports in a between-run turn when its subagent is done', async () => {
     const { operator, runner } = await opencodeStage(server, script);
@@ -90,7 +87,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     const named = `named-${sessionId}`;
     const operator = new Operator(server, named);
     await runner('--session', named, '--prompt', 'Build it.');
-    expect(kinds(await operator.finished(1))).toEqual(['user finished']);
+    expect(turnStates(await operator.finished(1))).toEqual(['user finished']);
     await killRunner();
     await runner('--session', named, '--prompt', 'Build it.');
     await operator.send('NEXT-1');
@@ -117,7 +114,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     await runner();
     await operator.answer(asked.id, { behavior: 'allow', optionId: 'once', digest: asked.digest });
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
     expect(requests(await operator.turns())).toMatchObject([{ outcome: 'allowed' }]);
   });
 
@@ -169,7 +166,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     await terminal.idle();
     await runner();
     const turns = await operator.finished(5);
-    expect(kinds(turns)).toEqual(Array(5).fill('user finished'));
+    expect(turnStates(turns)).toEqual(Array(5).fill('user finished'));
     expect(turns.map(assistantText)).toEqual([
       ...['NEXT-1', 'NEXT-2', 'NEXT-3'].map((word) => `Reply to ${word}.`),
       LONG,

@@ -14,9 +14,9 @@ const WARM_UP_ROUNDS = 6;
 let now = 1_795_170_000_000;
 const target = await inProcessTarget(() => now);
 let seq = 0;
-for (let round = 0; round < WARM_UP_ROUNDS; round += 1) await everyoneReports();
+for (let round = 0; round < WARM_UP_ROUNDS; round += 1) await allReport();
 const before = { written: bytesWritten(), cpu: process.cpuUsage() };
-for (let round = 0; round < ROUNDS; round += 1) await everyoneReports();
+for (let round = 0; round < ROUNDS; round += 1) await allReport();
 const { user, system } = process.cpuUsage(before.cpu);
 const seconds = (ROUNDS * REPORT_EVERY_MS) / 1_000;
 const written = bytesWritten();
@@ -28,7 +28,7 @@ report(`${RUNNERS} idle runners: share of a core`, (user + system) / 1e4 / secon
 await target.close();
 
 /** Sequential, as they arrive: no two share a transaction. */
-async function everyoneReports(): Promise<void> {
+async function allReport(): Promise<void> {
   seq += 1;
   for (let runner = 0; runner < RUNNERS; runner += 1) {
     now += REPORT_EVERY_MS / RUNNERS;

@@ -21,7 +21,7 @@ test('the server logs damage once without a stack when many streams and pages hi
   const body = JSON.stringify({ producer: { id: 'p', epoch: 1 }, records });
   expect((await fetch(`${server.url}/api/v1/events`, { method: 'POST', headers, body })).status).toBe(200);
   await server.signal('SIGTERM');
-  await spoil(join(server.dataDir, 'interlude.db'));
+  await corrupt(join(server.dataDir, 'interlude.db'));
   await server.restart();
   const stream = () => fetch(`${server.url}/api/v1/stream?topic=session:s&after=0`, { headers });
   const ends = await Promise.all(
@@ -37,7 +37,7 @@ test('the server logs damage once without a stack when many streams and pages hi
 });
 
 /** Overwrites every overflow page of the events table in a closed file. */
-async function spoil(path: string): Promise<void> {
+async function corrupt(path: string): Promise<void> {
   const client = createClient({ url: `file:${path}` });
   const { rows } = await client.execute("SELECT pageno FROM dbstat WHERE name = 'events' AND pagetype = 'overflow'");
   client.close();

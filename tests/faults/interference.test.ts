@@ -14,9 +14,9 @@ const AT_MOST_MS = 1_000;
 const WORST = [
   'tasks started in one turn, then ended',
   'sessions',
-  'deltas of one message that never ends',
+  'deltas of an endless message',
   'turns that all fold all tasks',
-  'JSON as wide as a record and as deep as is allowed',
+  'JSON of maximum record width and depth',
 ];
 
 let server: ServerTarget;

@@ -14,16 +14,16 @@ import { expectWithin, longestBlockMs } from '../support/timing';
 const AT_MOST_MS = 1_500;
 const WORST = [
   'requests opened in one turn, then resolved',
-  'messages of people in a run’s input',
-  'deltas of messages that interleave',
-  'what a subagent says',
-  'turns that each name messages and tasks of their own',
-  'fifty thousand tasks that all run when their session ends',
-  'answers under way that each reply to a thousand messages',
+  'user messages in a run’s input',
+  'interleaved deltas of messages',
+  'subagent text',
+  'turns that each name unique messages and tasks',
+  'fifty thousand running tasks at the end of their session',
+  'open answers that each reply to a thousand messages',
   'a message of a hundred thousand deltas, then ended',
-  'snapshots of as many messages as there is room for, told again otherwise',
-  'as many snapshots as a request holds, of the same call, which says more each time',
-  'log lines of the largest size, of two letters in no order',
+  'snapshots with the maximum number of messages, repeated with changes',
+  'as many snapshots of a growing call as a request holds',
+  'maximum-size log lines of two random letters',
   'requests for as many names that are integers, and answers with as many',
 ];
 /** No statement carries more than the largest record and a piece of others, or returns more rows. */

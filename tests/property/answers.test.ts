@@ -1,12 +1,11 @@
 import type { Command, CommandAnswer } from '@interlude/protocol/commands';
 import { COMMAND_LEASE_MS } from '@interlude/protocol/limits';
 import type { RequestItem, TranscriptPage } from '@interlude/protocol/read-models';
-import type { CommandFrame } from '@interlude/protocol/sse';
 import { PermissionRequests } from '@interlude/runner/sources/claude/permission-requests';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { callRoute } from '../support/call-route';
-import { FrameReader } from '../support/frames';
+import { CommandWorld } from '../support/command-world';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
 /**
@@ -31,14 +30,11 @@ interface Given extends Seen {
 let world: World | null = null;
 afterEach(() => world?.close());
 
-class World {
+class World extends CommandWorld {
   /** Answers accepted with 202. */
   readonly given: Given[] = [];
   /** Answers that reached the agent, with the request's input at that time. */
   readonly applied: { id: string; input: unknown; digest: string | undefined; behavior: Behavior }[] = [];
-  losesAcks = false;
-  readonly #target: InProcessTarget;
-  readonly #clock: { now: number };
   readonly #pending = new PermissionRequests(SESSION);
   readonly #held = new Map<string, object>();
   readonly #outbox: object[] = [];
@@ -46,8 +42,6 @@ class World {
   /** The operator's latest page. */
   #page = new Map<string, Seen>();
   #seq = 0;
-  #reader: FrameReader | null = null;
-  #read = 0;
 
   static async open(): Promise<World> {
     const clock = { now: 1_000_000 };
@@ -58,8 +52,7 @@ class World {
   }
 
   constructor(target: InProcessTarget, clock: { now: number }) {
-    this.#target = target;
-    this.#clock = clock;
+    super(target, clock, AGENT);
   }
 
   /** @param silently without resolving the previous request of this id, as other runners may */
@@ -90,11 +83,11 @@ class World {
   }
 
   async flush(): Promise<void> {
-    if (this.#outbox.length > 0) await ingest(this.#target, this.#outbox.splice(0));
+    if (this.#outbox.length > 0) await ingest(this.target, this.#outbox.splice(0));
   }
 
   async look(): Promise<void> {
-    const response = await callRoute(this.#target.context, 'GET', `/sessions/${SESSION}/transcript`);
+    const response = await callRoute(this.target.context, 'GET', `/sessions/${SESSION}/transcript`);
     const { turns } = (await response.json()) as TranscriptPage;
     const open = turns
       .flatMap(({ items }) => items)
@@ -107,42 +100,16 @@ class World {
     const seen = this.#page.get(id);
     if (seen === undefined) return;
     const body = { behavior, digest: seen.digest, clientId };
-    const response = await callRoute(this.#target.context, 'POST', `/sessions/${SESSION}/requests/${id}`, { body });
+    const response = await callRoute(this.target.context, 'POST', `/sessions/${SESSION}/requests/${id}`, { body });
     const answer = (await response.json()) as CommandAnswer & { error?: object };
     expect([202, 409]).toContain(response.status);
     if (response.status === 202) this.given.push({ ...seen, id, behavior });
     expect(answer).toHaveProperty(response.status === 202 ? 'commandId' : 'error');
   }
 
-  async connect(): Promise<void> {
+  override async connect(): Promise<void> {
     await this.drop();
-    const response = await callRoute(this.#target.context, 'GET', `/agents/${AGENT}/commands?runner=r&startedAt=1`);
-    this.#reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
-    this.#read = 0;
-    await this.#reader.until(() => this.#frames().some(({ event }) => event === 'up-to-date'));
-    await this.work();
-  }
-
-  async drop(): Promise<void> {
-    await this.#reader?.cancel();
-    this.#reader = null;
-  }
-
-  async pass(ms: number): Promise<void> {
-    this.#clock.now += ms;
-    await this.#target.context.commands.sweep();
-    this.#target.context.commands.wake(AGENT);
-    await this.work();
-  }
-
-  async work(): Promise<void> {
-    await this.#target.database.writes.run(async () => {});
-    const frames = this.#frames();
-    while (this.#read < frames.length) {
-      const frame = frames[this.#read] as CommandFrame;
-      this.#read += 1;
-      if (frame.event === 'command') await this.#take(frame.data);
-    }
+    await super.connect(false);
   }
 
   /** Restores everything and answers all requests on a fresh page. */
@@ -164,11 +131,9 @@ class World {
     return [...this.#held.keys(), ...this.#page.keys()];
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.#pending.cancelAll();
-    await this.drop();
-    this.#target.context.commands.close();
-    await this.#target.close();
+    await super.close();
   }
 
   #send(name: string, value: object): void {
@@ -177,23 +142,14 @@ class World {
     this.#outbox.push(record(this.#seq, { agentId: AGENT, sessionId: SESSION, event }));
   }
 
-  async #take(command: Command): Promise<void> {
+  protected override async take(command: Command): Promise<void> {
     if (command.type !== 'permission.decision') throw new Error(`a ${command.type}`);
     const decision = command.body;
     if (!this.#outcomes.has(command.id)) {
       const refusal = this.#pending.decide(decision.requestId, { kind: 'permission', body: decision });
       this.#outcomes.set(command.id, refusal === null ? 'done' : 'failed');
     }
-    if (this.losesAcks) return;
-    const body = { state: this.#outcomes.get(command.id) };
-    const response = await callRoute(this.#target.context, 'POST', `/agents/${AGENT}/commands/${command.id}/ack`, {
-      body,
-    });
-    expect(response.status).toBe(200);
-  }
-
-  #frames(): CommandFrame[] {
-    return (this.#reader?.frames ?? []) as unknown as CommandFrame[];
+    await this.acknowledge(command.id, this.#outcomes.get(command.id));
   }
 }
 

@@ -1,10 +1,9 @@
 import type { Command } from '@interlude/protocol/commands';
 import { COMMAND_LEASE_MS, MESSAGE_EXPIRY_MS } from '@interlude/protocol/limits';
-import type { CommandFrame } from '@interlude/protocol/sse';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { callRoute } from '../support/call-route';
-import { FrameReader } from '../support/frames';
+import { CommandWorld } from '../support/command-world';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';
 
 /**
@@ -18,18 +17,11 @@ let world: World | null = null;
 afterEach(() => world?.close());
 
 /** A server, a runner with persistent memory, and their shared clock. */
-class World {
+class World extends CommandWorld {
   readonly acted: string[] = [];
   readonly accepted: string[] = [];
-  readonly #target: InProcessTarget;
-  readonly #clock: { now: number };
   /** The runner's state on disk; survives its process. */
   readonly #seen = new Set<string>();
-  #position: string | null = null;
-  #process = 0;
-  #reader: FrameReader | null = null;
-  #read = 0;
-  losesAcks = false;
 
   static async open(): Promise<World> {
     const clock = { now: 1_000_000 };
@@ -39,12 +31,11 @@ class World {
   }
 
   constructor(target: InProcessTarget, clock: { now: number }) {
-    this.#target = target;
-    this.#clock = clock;
+    super(target, clock, AGENT);
   }
 
   async ask(clientId: string): Promise<void> {
-    const response = await callRoute(this.#target.context, 'POST', `/sessions/${SESSION}/messages`, {
+    const response = await callRoute(this.target.context, 'POST', `/sessions/${SESSION}/messages`, {
       body: { text: 'Hello', clientId },
     });
     expect(response.status).toBe(202);
@@ -52,98 +43,25 @@ class World {
     if (!this.accepted.includes(messageId)) this.accepted.push(messageId);
   }
 
-  /** Connects the runner. `remembers`: resumes from the position on disk. */
-  async connect(remembers: boolean): Promise<void> {
-    const query = `?runner=process-${this.#process}&startedAt=${this.#process}`;
-    const headers = remembers && this.#position !== null ? { 'last-event-id': this.#position } : undefined;
-    const response = await callRoute(this.#target.context, 'GET', `/agents/${AGENT}/commands${query}`, { headers });
-    this.#reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
-    this.#read = 0;
-    await this.#reader.until(() => this.#frames().some(({ event }) => event === 'up-to-date'));
-    await this.work();
-  }
-
-  async drop(): Promise<void> {
-    await this.#reader?.cancel();
-    this.#reader = null;
-  }
-
-  async restartRunner(): Promise<void> {
-    await this.drop();
-    this.#process += 1;
-  }
-
-  async restartServer(): Promise<void> {
-    this.#target.context.commands.close();
-    this.#reader = null;
-    await this.#target.restart();
-  }
-
-  async pass(ms: number): Promise<void> {
-    this.#clock.now += ms;
-    // done by the poll every real second
-    await this.#target.context.commands.sweep();
-    this.#target.context.commands.wake(AGENT);
-    await this.work();
-  }
-
-  /** Acts on and acknowledges commands until none is left. */
-  async work(): Promise<void> {
-    await this.#target.database.writes.run(async () => {});
-    const frames = this.#frames();
-    while (this.#read < frames.length) {
-      const frame = frames[this.#read] as CommandFrame;
-      this.#read += 1;
-      if (frame.event !== 'command') continue;
-      this.#position = frame.id ?? null;
-      await this.#take(frame.data);
-    }
-  }
-
-  /** Restores everything and waits until all work is done. */
-  async heal(): Promise<void> {
-    this.losesAcks = false;
-    await this.drop();
-    await this.pass(COMMAND_LEASE_MS + 1);
-    await this.connect(true);
-    await this.pass(COMMAND_LEASE_MS + 1);
-    await this.#reader?.until(() => true);
-    await this.work();
-  }
-
   async states(): Promise<Record<string, unknown>> {
-    const { rows } = await this.#target.database.reader.execute('SELECT id, state FROM commands');
+    const { rows } = await this.target.database.reader.execute('SELECT id, state FROM commands');
     return Object.fromEntries(rows.map((row) => [String(row.id), row.state]));
   }
 
   /** Delivery states in the transcript. */
   async shown(): Promise<unknown[]> {
-    const { rows } = await this.#target.database.reader.execute(
+    const { rows } = await this.target.database.reader.execute(
       `SELECT payload->'$.value' AS value FROM events WHERE payload->>'$.name' = 'message:delivery' ORDER BY position`,
     );
     return rows.map((row) => JSON.parse(String(row.value)));
   }
 
-  async close(): Promise<void> {
-    await this.drop();
-    this.#target.context.commands.close();
-    await this.#target.close();
-  }
-
-  async #take(command: Command): Promise<void> {
+  protected override async take(command: Command): Promise<void> {
     if (!this.#seen.has(command.id)) {
       this.#seen.add(command.id);
       this.acted.push(command.id);
     }
-    if (this.losesAcks) return;
-    const response = await callRoute(this.#target.context, 'POST', `/agents/${AGENT}/commands/${command.id}/ack`, {
-      body: { state: 'delivered' },
-    });
-    expect(response.status).toBe(200);
-  }
-
-  #frames(): CommandFrame[] {
-    return (this.#reader?.frames ?? []) as unknown as CommandFrame[];
+    await this.acknowledge(command.id, 'delivered');
   }
 }
 

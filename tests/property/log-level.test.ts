@@ -2,7 +2,6 @@ import type { Command } from '@interlude/protocol/commands';
 import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@interlude/protocol/limits';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import type { LogLevel } from '@interlude/protocol/record-vocabulary';
-import type { CommandFrame } from '@interlude/protocol/sse';
 import { LevelSwitch, PersistentLevel } from '@interlude/runner/logger/level-switch';
 import type { Outbox } from '@interlude/runner/outbox/outbox';
 import fc from 'fast-check';
@@ -10,7 +9,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
 import { readLogLevel } from '@/lib/server/queries/read-logs';
 import { callRoute } from '../support/call-route';
-import { FrameReader } from '../support/frames';
+import { CommandWorld } from '../support/command-world';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';
 
 /**
@@ -29,24 +28,15 @@ interface LevelRequest {
 }
 
 /** A server, a runner with a persistent log level, and their shared clock. */
-class World {
+class World extends CommandWorld {
   readonly requests: LevelRequest[] = [];
   /** Indexes of requests applied by the runner, in order. */
   readonly takenUp: number[] = [];
-  readonly #target: InProcessTarget;
-  readonly #clock: { now: number };
   readonly #disk = new Map<string, string>();
   readonly #seen = new Set<string>();
   readonly #timers = new Set<() => void>();
   #level!: LevelSwitch;
   #kept!: PersistentLevel;
-  #position: string | null = null;
-  #process = 0;
-  #reader: FrameReader | null = null;
-  #read = 0;
-  losesAcks = false;
-  /** Disk full: the runner rejects what it can't persist; the server resends it later. */
-  isFull = false;
 
   static async open(): Promise<World> {
     const clock = { now: 1_000_000 };
@@ -58,8 +48,7 @@ class World {
   }
 
   constructor(target: InProcessTarget, clock: { now: number }) {
-    this.#target = target;
-    this.#clock = clock;
+    super(target, clock, AGENT);
   }
 
   get written(): LogLevel {
@@ -68,16 +57,16 @@ class World {
 
   get requested(): LogLevel {
     const newest = this.requests.at(-1);
-    const isOver = newest?.expiresAt != null && newest.expiresAt <= this.#clock.now;
+    const isOver = newest?.expiresAt != null && newest.expiresAt <= this.clock.now;
     return (isOver ? null : newest?.level) ?? 'info';
   }
 
   async desired(): Promise<AgentLogLevel['desired']> {
-    return (await readLogLevel(unscoped(this.#target.database), AGENT))?.desired ?? null;
+    return (await readLogLevel(unscoped(this.target.database), AGENT))?.desired ?? null;
   }
 
   async ask(level: LogLevel | null, ttlSeconds: number | null): Promise<void> {
-    const response = await callRoute(this.#target.context, 'PUT', `/agents/${AGENT}/log-level`, {
+    const response = await callRoute(this.target.context, 'PUT', `/agents/${AGENT}/log-level`, {
       body: { level, ttlSeconds },
     });
     expect(response.status).toBe(202);
@@ -86,80 +75,24 @@ class World {
     await this.work();
   }
 
-  async connect(): Promise<void> {
-    const query = `?runner=process-${this.#process}&startedAt=${this.#process}`;
-    const headers = this.#position === null ? undefined : { 'last-event-id': this.#position };
-    const response = await callRoute(this.#target.context, 'GET', `/agents/${AGENT}/commands${query}`, { headers });
-    this.#reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
-    this.#read = 0;
-    await this.#reader.until(() => this.#frames().some(({ event }) => event === 'up-to-date'));
-    await this.work();
-  }
-
-  async drop(): Promise<void> {
-    await this.#reader?.cancel();
-    this.#reader = null;
-  }
-
-  async restartRunner(): Promise<void> {
-    await this.drop();
+  override async restartRunner(): Promise<void> {
+    await super.restartRunner();
     this.#level.close();
-    this.#process += 1;
     await this.#start();
   }
 
-  async restartServer(): Promise<void> {
-    this.#target.context.commands.close();
-    this.#reader = null;
-    await this.#target.restart();
-  }
-
-  async pass(ms: number): Promise<void> {
+  override async pass(ms: number): Promise<void> {
     // commands already received were sent in time
     await this.work();
-    this.#clock.now += ms;
+    this.clock.now += ms;
     for (const run of [...this.#timers]) run();
-    // done by the poll every real second
-    await this.#target.context.commands.sweep();
-    this.#target.context.commands.wake(AGENT);
-    await this.work();
-  }
-
-  /** Applies commands until none is left. */
-  async work(): Promise<void> {
-    await this.#target.database.writes.run(async () => {});
-    const frames = this.#frames();
-    while (this.#read < frames.length) {
-      const frame = frames[this.#read] as CommandFrame;
-      this.#read += 1;
-      if (frame.event !== 'command' || this.isFull) continue;
-      this.#position = frame.id ?? null;
-      await this.#take(frame.data as Extract<Command, { type: 'log-level.set' }>);
-    }
-  }
-
-  /** Restores everything and waits until all work is done. */
-  async heal(): Promise<void> {
-    this.losesAcks = false;
-    this.isFull = false;
-    await this.drop();
-    await this.pass(COMMAND_LEASE_MS + 1);
-    await this.connect();
-    await this.pass(COMMAND_LEASE_MS + 1);
-    await this.#reader?.until(() => true);
-    await this.work();
-  }
-
-  async close(): Promise<void> {
-    await this.drop();
-    this.#target.context.commands.close();
-    await this.#target.close();
+    await super.pass(0);
   }
 
   async #start(): Promise<void> {
     this.#timers.clear();
     this.#level = new LevelSwitch(undefined, {
-      now: () => this.#clock.now,
+      now: () => this.clock.now,
       after: (_ms, run) => {
         const once = () => {
           this.#timers.delete(once);
@@ -178,32 +111,23 @@ class World {
     this.#kept = await PersistentLevel.restore(this.#level, outbox, () => {});
   }
 
-  async #take({ id, body }: Extract<Command, { type: 'log-level.set' }>): Promise<void> {
+  protected override async take(command: Command): Promise<void> {
+    const { id, body } = command as Extract<Command, { type: 'log-level.set' }>;
     if (!this.#seen.has(id)) {
       this.#seen.add(id);
-      if (this.#level.memory.requestId !== body.requestId) {
-        this.takenUp.push(this.#placeOf(body));
-      }
+      if (this.#level.memory.requestId !== body.requestId) this.takenUp.push(this.#placeOf(body));
       await this.#kept.obey(body);
     }
-    if (this.losesAcks) return;
-    const response = await callRoute(this.#target.context, 'POST', `/agents/${AGENT}/commands/${id}/ack`, {
-      body: { state: 'done' },
-    });
-    expect(response.status).toBe(200);
+    await this.acknowledge(id, 'done');
   }
 
   /** Index among all requests. An expiry follows its request. */
   #placeOf({ by, requestId }: Extract<Command, { type: 'log-level.set' }>['body']): number {
     const at = this.requests.findIndex((request) => request.requestId === requestId);
     if (at >= 0) return at;
-    const isOver = ({ expiresAt }: LevelRequest) => expiresAt !== null && expiresAt <= this.#clock.now;
+    const isOver = ({ expiresAt }: LevelRequest) => expiresAt !== null && expiresAt <= this.clock.now;
     // A command may arrive before the response to its request.
     return by === 'time-limit' ? this.requests.findLastIndex(isOver) + 0.5 : this.requests.length;
-  }
-
-  #frames(): CommandFrame[] {
-    return (this.#reader?.frames ?? []) as unknown as CommandFrame[];
   }
 }
 

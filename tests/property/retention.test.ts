@@ -212,7 +212,7 @@ class World {
     const others = await this.#othersThan(sessionId);
     const owned = await this.#owned(sessionId);
     const old = await this.page(sessionId);
-    const turnsTold = old?.removed?.turns ?? 0;
+    const turnsReported = old?.removed?.turns ?? 0;
     const removeTurns = () =>
       database.writes.run((transaction) =>
         removeOldTurns(transaction, sessionId, { position: limit, before: Number.MAX_SAFE_INTEGER }, this.server.now),
@@ -224,7 +224,7 @@ class World {
     const gone = (old?.turns ?? []).slice(0, (old?.turns ?? []).length - kept.length);
     // remaining rows are unchanged, except for the start positions of tasks
     expect(withoutPlaced(page?.turns ?? [], placedAfter)).toEqual(kept);
-    expect(page?.removed?.turns ?? 0).toBe(turnsTold + gone.filter(({ kind }) => kind !== 'none').length);
+    expect(page?.removed?.turns ?? 0).toBe(turnsReported + gone.filter(({ kind }) => kind !== 'none').length);
     expect(await this.open(sessionId, placedAfter)).toEqual(before);
     expect(await this.#othersThan(sessionId)).toEqual(others);
     await this.#removedTogether(sessionId, expected, owned, new Set(kept.map(({ id }) => id)));
@@ -412,7 +412,7 @@ class World {
       const after = Number(state.position);
       const page = (await this.page(sessionId)) as TranscriptPage;
       const { reader } = watcher;
-      const { resume: how } = resume(after, await readBounds(database, wantedOf(sessionId)));
+      const { resume: how } = resume(after, await readBounds(database, scopeOf(sessionId)));
       const polled = how === 'gap' ? null : await this.eventsAfter(sessionId, after);
       const entries = reader === null ? polled : await this.#received({ ...watcher, reader });
       // reload after a gap, or if the state requests it
@@ -431,7 +431,7 @@ class World {
   }
 
   async eventsAfter(sessionId: string, after: number): Promise<EventEntry[]> {
-    const wanted = wantedOf(sessionId);
+    const wanted = scopeOf(sessionId);
     const limits = { rows: 100_000, bytes: 100_000_000 };
     const { rows } = await readAfter(this.server.target.database, wanted, after, replayFrom(after), limits);
     return rows.flatMap((row) =>
@@ -478,7 +478,7 @@ function withoutPlaced(turns: readonly Turn[], since: number): Turn[] {
   });
 }
 
-function wantedOf(sessionId: string) {
+function scopeOf(sessionId: string) {
   return { fleet: false, sessionIds: [sessionId], agentIds: [], scope: EVERYTHING };
 }
 

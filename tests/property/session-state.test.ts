@@ -341,7 +341,7 @@ function check(life: Life): void {
 }
 
 /** A failure reported by both a turn and a report, in either order: seeing the second covers both. */
-const SAID_TWICE: [Step[], number][] = (
+const REPORTED_TWICE: [Step[], number][] = (
   [
     [
       { kind: 'reports', state: 'failure' },
@@ -374,6 +374,6 @@ it('a session state is never null, never working 30 s after death, and keeps ter
         life.passes(31, () => check(life));
       },
     ),
-    { numRuns: 10_000, examples: SAID_TWICE },
+    { numRuns: 10_000, examples: REPORTED_TWICE },
   );
 });

@@ -57,7 +57,7 @@ const woken = (runId: string, taskIds: string[]): AgUiEvent => ({
   metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds } } },
 });
 /** A task ends again in the turn that reports its first end, which is on a page not yet loaded. */
-const TOLD_TWICE: AgUiEvent[][] = [
+const REPORTED_TWICE: AgUiEvent[][] = [
   [taskEnded],
   [woken('r1', [])],
   [{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' }],
@@ -205,7 +205,7 @@ describe('the transcript', () => {
       {
         numRuns: 3000,
         examples: [
-          [TOLD_TWICE, [], [4, 0, 0, 2], [1, 200]],
+          [REPORTED_TWICE, [], [4, 0, 0, 2], [1, 200]],
           [OLDEST_MOVED_OUT, [0, 0, 0, 30], [2, 0, 0, 0], [1, 1]],
         ],
       },

@@ -132,11 +132,11 @@ export class ScriptedAcpAgent {
     this.#socket = socket;
     this.#prompts = [];
     this.starts += 1;
-    const lines = new JsonLines({ onValue: (value) => this.#heard(fieldsOf(value)), onUnreadable: () => {} });
+    const lines = new JsonLines({ onValue: (value) => this.#receive(fieldsOf(value)), onUnreadable: () => {} });
     socket.on('data', (chunk: Buffer) => lines.write(chunk)).on('error', () => {});
   }
 
-  #heard(frame: Fields): void {
+  #receive(frame: Fields): void {
     this.received.push(frame);
     const { id, method } = frame;
     if (id === undefined || typeof method !== 'string') return;
@@ -147,10 +147,10 @@ export class ScriptedAcpAgent {
     if (given !== undefined) {
       if (given !== null) this.send({ id, ...('error' in given ? given : { result: given }) });
     } else if (method === 'session/prompt') this.#prompts.push(id);
-    else this.#answered(id, method, params);
+    else this.#respond(id, method, params);
   }
 
-  #answered(id: unknown, method: string, params: Fields): void {
+  #respond(id: unknown, method: string, params: Fields): void {
     const { name = 'played', capabilities = {}, authMethods = [], past } = this.#options;
     if (method === 'initialize') {
       const agentCapabilities = { ...(past === undefined ? {} : { loadSession: true }), ...capabilities };

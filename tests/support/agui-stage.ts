@@ -72,7 +72,7 @@ function about<Type extends string>(sessionId: string, type: Type) {
   return { id: 'c', type, sessionId, createdAt: 1, expiresAt: 2 };
 }
 
-/** The content digest and details shown to the person who answers. */
+/** The fields with which the dashboard answers an open request. */
 function answered(around: MemorySourceContext, sessionId: string, requestId: string) {
   const opened = around.events.findLast(
     ({ name, value }) => name === 'request:opened' && (value as { request_id: string }).request_id === requestId,

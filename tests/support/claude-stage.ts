@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ModelScript, type Step, startModel, step } from '@interlude/runner/cli/demo/scripted-model.mjs';
+import {
+  type Context,
+  type ModelScript,
+  type Step,
+  say,
+  startModel,
+  step,
+} from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { markedProcesses } from '@interlude/runner/host/agent-processes';
 import { onTestFinished } from 'vitest';
 import { type CliRun, InTerminal, startCli } from './cli';
@@ -27,6 +34,14 @@ export interface ClaudeStage {
 
 export function quickStep(blocks: Parameters<typeof step>[0], options: Parameters<typeof step>[1] = {}): Step {
   return step(blocks, { wait: 60, pace: 4_000, ...options });
+}
+
+/** Reports each task notification as `Poll 2 exited with code 2`. */
+export function reportExits({ notices }: Context): Step {
+  const lines = notices.map(
+    ({ summary }) => `${/"(.*?)"/.exec(summary)?.[1]} exited with code ${/exit code (\d+)/.exec(summary)?.[1]}`,
+  );
+  return quickStep([say(lines.join(' | '))]);
 }
 
 export async function claudeStage(server: LiveServer, script: ModelScript): Promise<ClaudeStage> {

@@ -347,7 +347,7 @@ const SERVER_MUTANTS: ServerMutant[] = [
     ],
   },
   {
-    title: 'answers strangers',
+    title: 'answers unauthenticated requests',
     only: ['secrets'],
     tamper: async (request, pass) => {
       const isOpen = request.headers.get('authorization') === null && at(request) === 'GET /api/v1/agents';
@@ -415,7 +415,7 @@ export const QUICK = new Set([
   'counts duplicates as new',
   'acknowledges dropped records',
   "uses the producer's value as the request digest",
-  'answers strangers',
+  'answers unauthenticated requests',
 ]);
 
 /** Runs the checks against the chosen mutants. */

@@ -150,10 +150,6 @@ class EmbedFront {
     return front;
   }
 
-  static freePort(): Promise<number> {
-    return reservePort();
-  }
-
   /** Revokes a token. */
   async revoke(token: string): Promise<void> {
     const api = `${this.#target.url}/api/v1`;

@@ -67,7 +67,7 @@ const MOST_NAMES = MAX_RECORD_VALUES - 20;
 const manyNames = (count: number, value: unknown = 1) =>
   Object.fromEntries(times(count, (at) => [`${(at * 7_919) % 4_294_967}`, value]));
 const manyWords = (count: number) => Object.fromEntries(times(count, (at) => [`name ${at}`, 1]));
-const WIDE_INPUTS = { 'as many names': manyWords, 'as many names that are integers': manyNames };
+const WIDE_INPUTS = { 'many names': manyWords, 'many integer names': manyNames };
 const call = (toolCallId: string, delta: string) => [
   event({ type: 'TOOL_CALL_START', toolCallId, toolCallName: 'Bash' }),
   event({ type: 'TOOL_CALL_ARGS', toolCallId, delta }),
@@ -103,7 +103,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   { name: 'sessions', requests: () => [times(MOST, session), times(MOST, session)] },
   { name: 'agents', requests: () => [times(MOST, (at) => ({ ...log({ message: 'm' }), agentId: `a${at}` }))] },
   {
-    name: 'sessions, then an insight and a loss that name none',
+    name: 'sessions, then an insight and a loss without a session',
     requests: () => [
       times(MOST, session),
       [
@@ -113,7 +113,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'sessions, then losses that name none',
+    name: 'sessions, then losses without a session',
     requests: () => [
       times(1_000, session),
       times(10, () => ({ kind: 'lost', ...base, lost: { count: 1, reason: 'outbox-full' } })),
@@ -129,7 +129,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'turns that break in on one another',
+    name: 'turns that interrupt one another',
     requests: () => [times(MOST, (at) => event({ type: 'RUN_STARTED', threadId: 's', runId: `r${at}` }))],
   },
   {
@@ -142,7 +142,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'deltas of messages that interleave',
+    name: 'interleaved deltas of messages',
     requests: () => [
       [run, ...times(200, (at) => textEvent('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
       times(MOST, (at) => textEvent('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
@@ -151,7 +151,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'deltas of one message that never ends',
+    name: 'deltas of an endless message',
     requests: () => [
       [run, textEvent('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
       ...[1, 2, 3].map(() =>
@@ -169,7 +169,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'messages told anew',
+    name: 'repeated messages',
     requests: () => [
       [run, ...times((MOST - 1) / 3, () => message('m', 'assistant')).flat()],
       times(MOST / 4, () => message('u', 'user')).flat(),
@@ -177,7 +177,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'messages of people, then the turn that names them',
+    name: 'user messages, then the turn that names them',
     requests: () => [
       times(MOST / 4, (at) => message(`u${at}`, 'user')).flat(),
       times(MOST / 4, (at) => message(`v${at}`, 'user')).flat(),
@@ -188,7 +188,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'messages of people in a run’s input',
+    name: 'user messages in a run’s input',
     requests: () => [
       [
         event({
@@ -201,7 +201,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'messages of people in an open turn',
+    name: 'user messages in an open turn',
     requests: () => [[run, ...times(MOST / 3 - 1, (at) => message(`u${at}`, 'user')).flat()], [finish]],
   },
   {
@@ -214,7 +214,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'what a subagent says',
+    name: 'subagent text',
     requests: () => [
       [
         started(1),
@@ -224,7 +224,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'ends of tasks, then the turn that folds them',
+    name: 'task ends, then the turn that folds them',
     requests: () => [
       times(MOST, started),
       times(MOST, completed),
@@ -241,7 +241,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   { name: 'turns that all name all messages', requests: () => [turnsNaming('userMessageIds', 'u')] },
   { name: 'turns that all fold all tasks', requests: () => [times(MOST, started), turnsNaming('foldedTaskIds', 't')] },
   {
-    name: 'notices, quarantined records and what stands outside of any turn',
+    name: 'notices, quarantined records and items outside any turn',
     requests: () => [
       times(MOST, () => custom(CUSTOM.notice, { text: 'look' })),
       times(MOST, (at) => ({ kind: 'event', ...base, sessionId: 's', event: { type: at } })),
@@ -249,7 +249,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'snapshots of as many messages as there is room for, told again otherwise',
+    name: 'snapshots with the maximum number of messages, repeated with changes',
     requests: () =>
       ['once', 'again'].map((content) => [
         run,
@@ -257,7 +257,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
       ]),
   },
   {
-    name: 'as many snapshots as a request holds, of the same call, which says more each time',
+    name: 'as many snapshots of a growing call as a request holds',
     requests: () => [
       times(MOST, (at) => snapshot([{ id: 'x', role: 'tool', toolCallId: 'c', content: 'x'.repeat(at % 500) }])),
     ],
@@ -270,7 +270,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'log lines of the largest size, of two letters in no order',
+    name: 'maximum-size log lines of two random letters',
     requests: () => [times(SOME_LINES, (at) => log({ message: twoLetters(MAX_LOG_MESSAGE_BYTES, at + 1) }))],
   },
   {
@@ -301,7 +301,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'JSON as wide as a record and as deep as is allowed',
+    name: 'JSON of maximum record width and depth',
     requests: () => [
       [
         run,
@@ -311,7 +311,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'JSON as wide as is taken of a record',
+    name: 'JSON of maximum width',
     requests: () => [
       [
         run,
@@ -322,7 +322,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   ...Object.entries(WIDE_INPUTS).map(([what, input]) => ({
-    name: `requests for ${what}, and answers with as many`,
+    name: `requests for ${what}, and as many answers`,
     requests: () => [
       [
         run,
@@ -338,7 +338,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
       })),
   })),
   ...Object.entries(WIDE_INPUTS).map(([what, input]) => ({
-    name: `calls of a tool with ${what}`,
+    name: `tool calls with ${what}`,
     requests: () => [
       [run, ...times(LARGE_IN_REQUEST, (at) => call(`c${at}`, JSON.stringify(input(MOST_NAMES)))).flat()],
       times(LARGE_IN_REQUEST, (at) => call(`d${at}`, JSON.stringify(input(49_000)))).flat(),
@@ -346,19 +346,19 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   })),
   {
-    name: 'calls of a tool with JSON that is all brackets',
+    name: 'tool calls with JSON of brackets only',
     requests: () => [
       [run, ...times(LARGE_IN_REQUEST, (at) => call(`c${at}`, '['.repeat(MUCH / 2) + ']'.repeat(MUCH / 2))).flat()],
       times(LARGE_IN_REQUEST, (at) => call(`d${at}`, `[${'[],'.repeat(MUCH / 3 - 2)}1]`)).flat(),
     ],
   },
   {
-    name: 'a question, answered with as many answers as there is room for',
+    name: 'a question with the maximum number of answers',
     requests: () => [[run, custom(CUSTOM.requestOpened, { request_id: 'q', kind: 'question', title: 'Which?' })]],
     asks: () => [{ route: 'requests/q', body: { answers: manyNames(MOST_NAMES, 'yes') } }],
   },
   {
-    name: 'one record as large as a request, all values',
+    name: 'one record as large as a request, of values only',
     requests: () => [
       [custom(CUSTOM.notice, { list: Array.from({ length: MAX_REQUEST_BYTES / 2 - 500 }, () => 1) })],
       [custom(CUSTOM.notice, { list: Array.from({ length: MAX_REQUEST_BYTES / 4 - 500 }, () => []) })],
@@ -369,28 +369,28 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     requests: () => times(3, (request) => times(66, (turn) => largeTurn(`${request}-${turn}`)).flat()) as object[][],
   },
   {
-    name: 'a hundred thousand tasks, of which the oldest runs',
+    name: 'a hundred thousand tasks, the oldest running',
     requests: () =>
       times(10, (request) =>
         times(MOST, (at) => (request + at === 0 ? started(0) : completed(request * MOST + at))),
       ) as object[][],
   },
   {
-    name: 'turns that each name messages and tasks of their own',
+    name: 'turns that each name unique messages and tasks',
     requests: () => [
       times(600, (at) => turnNaming('userMessageIds', at)),
       times(600, (at) => turnNaming('foldedTaskIds', at)),
     ],
   },
   {
-    name: 'fifty thousand tasks that all run when their session ends',
+    name: 'fifty thousand running tasks at the end of their session',
     requests: () => [
       ...times(5, (request) => times(MOST, (at) => started(request * MOST + at))),
       [custom(CUSTOM.sessionEnded, { exitCode: 0 })],
     ],
   },
   {
-    name: 'sessions of many tasks, which all wake and end at once',
+    name: 'sessions with many tasks that all wake and end at once',
     requests: () => [
       ...times(5, (request) => times(MOST, (at) => inSession(at % SOME, started(request * MOST + at)))),
       times(SOME, (at) => inSession(at, event({ type: 'RUN_STARTED', runId: `r${at}`, parentRunId: 'p' }))),
@@ -402,7 +402,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     requests: () => times(2, () => times(MOST, (at) => ({ ...started(at), agentId: `a${at}`, sessionId: `s${at}` }))),
   },
   {
-    name: 'sessions that remember as much as they can, of which one batch speaks',
+    name: 'sessions with maximum memory in one batch',
     requests: () => [
       ...times(5, (request) =>
         times(9 * MAX_PENDING_REQUESTS, (at) => inSession(request * 9 + (at % 9), longTitled(at))),
@@ -411,15 +411,15 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'answers under way that each reply to a thousand messages',
+    name: 'open answers that each reply to a thousand messages',
     requests: () => times(5, (request) => times(25, (at) => answering(`m${request}-${at}`))),
   },
   {
-    name: 'turns that each name a thousand messages by the longest names',
+    name: 'turns that each name a thousand messages by maximum-length ids',
     requests: () => times(8, (request) => times(15, (at) => longNaming(`r${request}-${at}`)).flat()),
   },
   {
-    name: 'agents that each say of themselves as much as a record holds',
+    name: 'agents with maximum-size status records',
     requests: () => times(8, (request) => times(LARGE_IN_REQUEST, (at) => statusOf(`a${request}-${at}`))),
   },
   {
@@ -431,11 +431,11 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'texts that cost more than their length, wherever a record has one',
-    requests: () => [hostileTexts(TEXT_LENGTH).flatMap(({ text }, at) => saidEverywhere(text, at))],
+    name: 'texts costlier than their length, in every field',
+    requests: () => [hostileTexts(TEXT_LENGTH).flatMap(({ text }, at) => inEveryField(text, at))],
   },
   {
-    name: 'records that are too large',
+    name: 'oversized records',
     requests: () => [times(LARGE_IN_REQUEST, () => log({ message: 'é'.repeat(MAX_RECORD_BYTES / 2) }))],
   },
 ];
@@ -502,7 +502,7 @@ function largeTurn(id: string): object[] {
 const TEXT_LENGTH = 2_000;
 
 /** Puts a text into every field: title, preview, name, description, log line. */
-function saidEverywhere(text: string, at: number): object[] {
+function inEveryField(text: string, at: number): object[] {
   return [
     custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: text, task_type: text }),
     custom(CUSTOM.taskCompleted, { task_id: `t${at}`, summary: text, error: text }),

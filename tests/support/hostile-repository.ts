@@ -66,7 +66,7 @@ export async function expectNothingRuns(
 }
 
 /** An SDK that records its environment at load, at query, and for the agent process. */
-const TELLING = `
+const RECORDING_SDK = `
   const { writeFileSync } = require('node:fs');
   const record = (name, environment) =>
     writeFileSync(process.env.TOLD_TO + name, JSON.stringify(Object.entries(environment)));
@@ -89,7 +89,7 @@ export async function expectSdkSeesNoSecret(
   const sdk = place(home);
   await mkdir(join(sdk, SDK), { recursive: true });
   await writeFile(join(sdk, SDK, 'package.json'), '{"main":"index.cjs"}');
-  await writeFile(join(sdk, SDK, 'index.cjs'), TELLING);
+  await writeFile(join(sdk, SDK, 'index.cjs'), RECORDING_SDK);
   const env = {
     INTERLUDE_DATA_DIR: home,
     INTERLUDE_URL: 'http://127.0.0.1:9',

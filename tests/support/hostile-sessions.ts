@@ -15,7 +15,7 @@ const MANY = 10_000;
 /** Sessions with the corpus in every field that a page shows, and turns with thousands of items. */
 export function* hostileSessions(): Generator<HostileSession> {
   for (const [at, texts] of inGroups(hostileTexts(RECORD), 6).entries()) {
-    yield { id: `texts-${at}`, events: texts.flatMap(({ text }, turn) => saidEverywhere(`r${turn}`, text)) };
+    yield { id: `texts-${at}`, events: texts.flatMap(({ text }, turn) => inEveryField(`r${turn}`, text)) };
   }
   // One paragraph alone on the page, so each of its steps is a separate task.
   yield { id: 'one-paragraph', events: userTurn('r', 'Go', message('m', '*~`'.repeat(39_000))) };
@@ -102,7 +102,7 @@ function requestOpened(requestId: string, input: unknown, kind = 'permission', t
   };
 }
 
-function saidEverywhere(id: string, text: string): AgUiEvent[] {
+function inEveryField(id: string, text: string): AgUiEvent[] {
   return userTurn(id, text.slice(0, 20_000), [
     ...message(`${id}/answer`, text),
     ...toolCall(`${id}/call`, 'Bash', { command: text.slice(0, 20_000) }, text),

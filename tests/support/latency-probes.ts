@@ -18,7 +18,7 @@ export class LatencyProbe {
   readonly #took = new Map<string, Latency[]>();
   readonly #pids: readonly number[];
   #seq = 0;
-  readonly #id = 'bystander';
+  readonly #id = 'probe';
 
   /**
    * @param runner token of a runner
@@ -98,7 +98,7 @@ export class LatencyProbe {
 
   #post(): Promise<void> {
     this.#seq += 1;
-    const event = { type: 'CUSTOM', name: 'bystander', value: this.#seq };
+    const event = { type: 'CUSTOM', name: 'probe', value: this.#seq };
     const record = { kind: 'event', agentId: this.#id, sessionId: this.#id, occurredAt: Date.now(), event };
     const body = { producer: { id: this.#id, epoch: 1 }, records: [{ ...record, seq: this.#seq }] };
     return this.#ask('POST', '/api/v1/events', this.#runner, JSON.stringify(body));

@@ -183,7 +183,7 @@ export async function watchLayoutShifts(page: Page): Promise<void> {
       // Content still being parsed has no final place; its end arrives one frame later.
       if (document.readyState === 'loading' || frames++ < 2) return;
       watched.looks += 1;
-      const ticked = clocksThatTicked(clocksNow);
+      const ticked = tickedClocks(clocksNow);
       const now = places();
       for (const [text, to] of now) {
         if (!to) continue;
@@ -211,7 +211,7 @@ export async function watchLayoutShifts(page: Page): Promise<void> {
           .map((text) => [text, { words: text.data, widthPx: placeOf(text).width }]),
       );
     // A clock that ticks from `59s` to `1m` moves the rest of its line.
-    const clocksThatTicked = (clocksNow: Map<Text, ClockText>) => {
+    const tickedClocks = (clocksNow: Map<Text, ClockText>) => {
       const ticked: { place: DOMRect; byPx: number }[] = [];
       for (const [clock, now] of clocksNow) {
         const last = lastClocks.get(clock) ?? now;

@@ -58,9 +58,9 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
 
   async function start(): Promise<ChildProcess> {
     const command = [program, '--port', String(port), ...(options.args ?? [])];
-    const surroundings = { ...withoutInterlude(process.env), ...env };
+    const environment = { ...withoutInterlude(process.env), ...env };
     const child = killOnExit(
-      spawn(process.execPath, command, { env: surroundings, stdio: ['ignore', 'pipe', 'pipe'] }),
+      spawn(process.execPath, command, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] }),
       options.dataDir === undefined ? dataDir : null,
     );
     output = '';

@@ -8,6 +8,7 @@ import type {
   TaskOutputDetail,
   Turn,
 } from '@interlude/protocol/read-models';
+import { expect } from 'vitest';
 import type { LiveServer } from './live-server';
 
 /** A user of the dashboard's API. Reads what a page would show. */
@@ -141,4 +142,23 @@ function lines(turns: readonly Turn[]): string[] {
     `${turn.kind} ${turn.state} ${turn.userMessageIds.join(' ')}`,
     ...turn.items.map((item) => `  ${JSON.stringify(item).slice(0, 300)}`),
   ]);
+}
+
+/** Kind and state of each turn, such as `user finished`. */
+export function turnStates(turns: readonly Turn[]): string[] {
+  return turns.map(({ kind, state }) => `${kind} ${state}`);
+}
+
+/** Assistant texts by turn; reveals texts that are missing, duplicated or one turn late. */
+export function textsByTurn(turns: readonly Turn[]): string[][] {
+  return turns.map((turn) => messages([turn], 'assistant').map(({ text }) => text));
+}
+
+/** Expects the user message once, in the turn that answers it. */
+export function expectAnswered(turns: readonly Turn[], messageId: string, reply: string): void {
+  const homes = turns.filter((one) => messages([one], 'user').some(({ id }) => id === messageId));
+  expect(homes).toHaveLength(1);
+  expect(homes[0]?.userMessageIds).toContain(messageId);
+  expect(assistantText(homes[0])).toContain(reply);
+  expect(messages(turns, 'user').find(({ id }) => id === messageId)?.delivery).toBe('seen');
 }

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
  */
 export interface SampleConsole {
   port: number;
-  /** The session or scope for the next tokens; null refuses. */
+  /** Refuses the page's further token requests. */
   refuses: boolean;
   /** Number of token requests by the page. */
   readonly asked: number;
@@ -43,7 +43,7 @@ export async function startSampleConsole({ port, dashboard, api, key }: Options)
     const rubbish = url.searchParams.get('rubbish');
     if (rubbish !== null) return void response.writeHead(200).end(rubbish === 'none' ? '' : `ile_${'x'.repeat(43)}`);
     const parentOrigin = url.searchParams.get('parentOrigin') ?? `http://${request.headers.host}`;
-    const wish = {
+    const tokenRequest = {
       ...(url.searchParams.has('session') ? { sessionId: url.searchParams.get('session') } : {}),
       ...(url.searchParams.has('agentLogs') ? { agentId: url.searchParams.get('agentLogs') } : {}),
       parentOrigin,
@@ -54,7 +54,7 @@ export async function startSampleConsole({ port, dashboard, api, key }: Options)
     const answer = await fetch(`${api}/api/v1/embed-tokens`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(wish),
+      body: JSON.stringify(tokenRequest),
     });
     const { token } = (await answer.json()) as { token: string };
     response.writeHead(200, { 'content-type': 'text/plain' }).end(token);

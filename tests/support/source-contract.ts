@@ -143,9 +143,9 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     const named = Object.entries(DONE_BY) as [Feature, keyof CommandHandlers][];
     for (const verb of new Set(Object.values(DONE_BY))) {
       const of = named.filter(([, one]) => one === verb).map(([feature]) => features[feature]);
-      const isSaid = of.some((support) => support === true || 'partly' in support);
-      if (sometimes.includes(verb) && isSaid) continue;
-      expect([verb, source()[verb] !== undefined]).toEqual([verb, isSaid]);
+      const isSupported = of.some((support) => support === true || 'partly' in support);
+      if (sometimes.includes(verb) && isSupported) continue;
+      expect([verb, source()[verb] !== undefined]).toEqual([verb, isSupported]);
     }
   });
 
@@ -245,11 +245,7 @@ export class MemorySourceContext implements SourceContext {
   readonly report: SourceContext['report'] = (...reported) => void this.reported.push(reported);
   readonly changed = () => undefined;
   readonly gaveUp = () => undefined;
-  /** Reason of a requested shutdown. */
-  overFor: string | null = null;
-  readonly over = (reason: string) => {
-    this.overFor ??= reason;
-  };
+  readonly over = () => undefined;
   /** Log lines: `warn …`. */
   readonly logged: string[] = [];
   readonly log: SourceContext['log'] = (level, message) => void this.logged.push(`${level} ${message}`);

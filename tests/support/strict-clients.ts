@@ -13,8 +13,7 @@ export interface StrictClient {
   isRunning: boolean;
   addMessage(message: unknown): void;
   setMessages(messages: unknown[]): void;
-  abortRun(): void;
-  runAgent(parameters?: object, subscriber?: object): Promise<{ result: unknown; newMessages: unknown[] }>;
+  runAgent(parameters?: object, subscriber?: object): Promise<unknown>;
 }
 
 export function strictClient(

@@ -58,23 +58,23 @@ test('the server answers malformed requests without an internal error or crash',
     count: REQUESTS,
     connections: CONNECTIONS,
   };
-  const bystander = new LatencyProbe(server, {
-    runner: await token({ role: 'runner', agent: 'bystander' }),
+  const probe = new LatencyProbe(server, {
+    runner: await token({ role: 'runner', agent: 'probe' }),
     viewer: await token({ role: 'viewer' }),
   });
-  await bystander.warmUp();
+  await probe.warmUp();
   const before = memoryMiB();
   let most = before;
   const figuresOf = ({ sent, statuses }: MalformedReport) =>
     [
       `${sent} malformed requests, seed ${seed}: ${JSON.stringify(statuses)}`,
-      ...bystander.figures,
+      ...probe.figures,
       `memory: ${before.toFixed(0)} MiB before, ${memoryMiB().toFixed(0)} MiB now, ${most.toFixed(0)} MiB at most`,
       '',
     ].join('\n');
   const attack = sendMalformed(order, figuresOf);
   let isOver = false;
-  const beside = bystander.live(() => {
+  const beside = probe.live(() => {
     most = Math.max(most, memoryMiB());
     return isOver;
   });
@@ -89,7 +89,7 @@ test('the server answers malformed requests without an internal error or crash',
   expect(server.output).not.toMatch(/unexpected error|\n\s+at /);
   expect(most - before).toBeLessThan(MOST_GROWTH_MIB);
   expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
-  if (scale === 'soak') expectWithin(bystander.worstMs, OTHERS_WAIT_MS);
+  if (scale === 'soak') expectWithin(probe.worstMs, OTHERS_WAIT_MS);
 });
 
 /** @param figuresOf progress figures for a long run */

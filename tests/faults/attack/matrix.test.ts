@@ -28,7 +28,7 @@ import { FrameReader } from '../../support/frames';
 /** A credential's scope. All but `everything` are limited to agent A. */
 type Reach = 'everything' | 'agents' | 'session' | 'log' | 'fleet';
 
-interface Asker {
+interface Requester {
   headers: Headers;
   role: Role;
   reach: Reach;
@@ -39,9 +39,9 @@ let stage: AccessStage;
 let own: BusyAgent;
 let foreign: BusyAgent;
 const none = missingIds();
-const askers: Record<string, Asker> = {};
+const requesters: Record<string, Requester> = {};
 /** Invalid credentials. */
-const strangers: Record<string, Headers> = {};
+const invalidCredentials: Record<string, Headers> = {};
 let crossOrigin: Headers;
 /** Number of executed database statements. */
 let statements = 0;
@@ -72,19 +72,19 @@ beforeAll(async () => {
   const prefix: Scope = { kind: 'agents', ids: [], prefixes: [own.agentId] };
   const made = async (role: Role, scope: Scope, redacts = false) =>
     bearer((await stage.credential({ role, scope, redacts })).secret);
-  const everything = async (role: Role, redacts = false): Promise<Asker> => ({
+  const everything = async (role: Role, redacts = false): Promise<Requester> => ({
     headers: await made(role, { kind: 'everything' }, redacts),
     role,
     reach: 'everything',
     redacts,
   });
   const issuer = await made('issuer', agents);
-  const embed = async (reach: Reach, role: Role, body: object): Promise<Asker> => {
+  const embed = async (reach: Reach, role: Role, body: object): Promise<Requester> => {
     const sent = { method: 'POST', as: issuer, body: { parentOrigin: CONSOLE, role, redact: false, ...body } };
     return { headers: bearer((await stage.ask<NewEmbed>('/embed-tokens', sent)).token), role, reach };
   };
-  const ofA = (role: Role, headers: Headers): Asker => ({ headers, role, reach: 'agents' });
-  Object.assign(askers, {
+  const ofA = (role: Role, headers: Headers): Requester => ({ headers, role, reach: 'agents' });
+  Object.assign(requesters, {
     'the owner': { headers: stage.owner, role: 'owner', reach: 'everything' },
     'somebody signed in': { headers: await stage.browser(), role: 'admin', reach: 'everything' },
     'an admin': await everything('admin'),
@@ -110,7 +110,7 @@ beforeAll(async () => {
     'an embed of that session that may act': await embed('session', 'operator', { sessionId: own.sessionId }),
     'an embed of the log of A': await embed('log', 'viewer', { agentId: own.agentId }),
     'an embed of the list of A': await embed('fleet', 'viewer', { fleet: true }),
-  } satisfies Record<string, Asker>);
+  } satisfies Record<string, Requester>);
 
   const { id: revokedId, ...revoked } = await stage.token({ role: 'admin' });
   await stage.ask(`/credentials/${revokedId}`, { method: 'DELETE' });
@@ -124,7 +124,7 @@ beforeAll(async () => {
     'sec-fetch-site': 'same-origin',
   });
   const unknown = bearer(makeSecret('token'));
-  Object.assign(strangers, {
+  Object.assign(invalidCredentials, {
     'no credential': {},
     'an unknown token': unknown,
     'a revoked token': revoked,
@@ -135,8 +135,8 @@ beforeAll(async () => {
     'a code as a token': bearer(await stage.code()),
     'a code as a cookie': inCookie(bearer(await stage.code())),
     'a cookie as a token': bearer(secretOf(signIn)),
-    'a token as a cookie': inCookie((askers['an admin'] as Asker).headers),
-    'an embed as a cookie': inCookie((askers['an embed of a session of A'] as Asker).headers),
+    'a token as a cookie': inCookie((requesters['an admin'] as Requester).headers),
+    'an embed as a cookie': inCookie((requesters['an embed of a session of A'] as Requester).headers),
     'an unknown token beside a good cookie': { ...signIn, ...unknown },
   } satisfies Record<string, Headers>);
   crossOrigin = { ...signIn, 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' };
@@ -228,7 +228,7 @@ function sorted(role: Role): string[] {
 }
 
 test('answers every invalid credential 401 with the same bytes', async () => {
-  for (const [name, headers] of Object.entries(strangers)) {
+  for (const [name, headers] of Object.entries(invalidCredentials)) {
     const answers = new Set<string>();
     for (const pattern of paths.filter((one) => !isOpen(one))) {
       for (const method of METHODS) {
@@ -258,7 +258,7 @@ test('rejects a cross-origin cookie on every path', async () => {
 test('open routes set no session cookie, never fail and leak no canary', async () => {
   for (const pattern of paths.filter(isOpen)) {
     for (const method of METHODS) {
-      for (const [name, headers] of Object.entries({ ...strangers, 'a foreign site': crossOrigin })) {
+      for (const [name, headers] of Object.entries({ ...invalidCredentials, 'a foreign site': crossOrigin })) {
         const { status, head, text } = await answer(method, pattern, own, headers);
         const about = [name, method, pattern];
         expect([...about, methodsOf(pattern).includes(method) ? status < 500 : status]).toEqual([
@@ -279,7 +279,7 @@ test('answers 405 with Allow', async () => {
     const allow = METHODS.filter((method) => methodsOf(pattern).includes(method)).join(', ');
     for (const method of METHODS.filter((one) => !methodsOf(pattern).includes(one))) {
       for (const name of some) {
-        const { status, head } = await answer(method, pattern, foreign, (askers[name] as Asker).headers);
+        const { status, head } = await answer(method, pattern, foreign, (requesters[name] as Requester).headers);
         const about = [name, method, pattern];
         expect([...about, status, new Headers(head).get('allow')]).toEqual([...about, 405, allow]);
       }
@@ -291,12 +291,12 @@ const api = () => ROUTES.filter(({ pattern }) => !isOpen(pattern));
 
 test('answers foreign ids byte for byte like unknown ids', async () => {
   const differing: string[][] = [];
-  for (const [name, asker] of Object.entries(askers)) {
-    if (asker.reach === 'everything') continue;
+  for (const [name, requester] of Object.entries(requesters)) {
+    if (requester.reach === 'everything') continue;
     for (const { method, pattern } of api()) {
       if (pattern === `${API}/events`) continue;
-      const theirs = plain(await answer(method, pattern, foreign, asker.headers), foreign);
-      const nobodys = plain(await answer(method, pattern, none, asker.headers), none);
+      const theirs = plain(await answer(method, pattern, foreign, requester.headers), foreign);
+      const nobodys = plain(await answer(method, pattern, none, requester.headers), none);
       if (theirs !== nobodys) differing.push([name, method, pattern, theirs, nobodys]);
     }
   }
@@ -305,7 +305,7 @@ test('answers foreign ids byte for byte like unknown ids', async () => {
 
 test('runs as many statements for another agent’s ids as for unknown ids', async () => {
   const different: unknown[][] = [];
-  for (const [name, { headers, reach }] of Object.entries(askers)) {
+  for (const [name, { headers, reach }] of Object.entries(requesters)) {
     if (reach === 'everything') continue;
     for (const { method, pattern } of api().filter((route) => route.pattern.includes('/:'))) {
       const work = async (ids: BusyAgent) => (await answer(method, pattern, ids, headers)).work;
@@ -323,15 +323,15 @@ test('runs as many statements for another agent’s ids as for unknown ids', asy
 
 test('answers a request with one foreign id like one with an unknown id', async () => {
   const differing: string[][] = [];
-  for (const [name, asker] of Object.entries(askers)) {
-    if (asker.reach === 'everything') continue;
+  for (const [name, requester] of Object.entries(requesters)) {
+    if (requester.reach === 'everything') continue;
     for (const { method, pattern } of api()) {
       for (const part of Object.keys(own) as (keyof BusyAgent)[]) {
         if (pattern === `${API}/events` || !names(method, pattern, part)) continue;
         const answers: string[] = [];
         for (const ids of [foreign, none]) {
           const mixed = { ...own, [part]: ids[part] };
-          answers.push(plain(await answer(method, pattern, mixed, asker.headers), mixed));
+          answers.push(plain(await answer(method, pattern, mixed, requester.headers), mixed));
         }
         const [theirs = '', nobodys = ''] = answers;
         if (theirs !== nobodys) differing.push([name, method, pattern, part, theirs, nobodys]);
@@ -351,7 +351,7 @@ function names(method: Method, pattern: string, part: keyof BusyAgent): boolean 
 }
 
 /** Expected status for agent A's ids. `let in`: any success, or a conflict with an earlier request. */
-function expectedFor(name: string, { role, reach, headers, redacts }: Asker, method: Method, pattern: string) {
+function expectedFor(name: string, { role, reach, headers, redacts }: Requester, method: Method, pattern: string) {
   const route = `${method} ${pattern}`;
   const needed = neededFor(method, pattern) ?? '';
   const isSignedIn = 'cookie' in headers;
@@ -372,10 +372,10 @@ function expectedFor(name: string, { role, reach, headers, redacts }: Asker, met
 
 test('permits exactly what role and scope permit', async () => {
   const wrong: unknown[][] = [];
-  for (const [name, asker] of Object.entries(askers)) {
+  for (const [name, requester] of Object.entries(requesters)) {
     for (const { method, pattern } of api()) {
-      const expected = expectedFor(name, asker, method, pattern);
-      const { status, text } = await answer(method, pattern, own, asker.headers);
+      const expected = expectedFor(name, requester, method, pattern);
+      const { status, text } = await answer(method, pattern, own, requester.headers);
       const came = status < 300 || status === 409 ? 'let in' : status;
       const isForbidden = status !== 403 || JSON.parse(text).error.code === 'forbidden';
       if (came !== expected || !isForbidden) wrong.push([name, method, pattern, expected, came, text.slice(0, 200)]);
@@ -405,7 +405,7 @@ const LIST = ['GET /api/v1/sessions', 'GET /api/v1/stream'];
 
 test('leaks no canary from outside the scope', async () => {
   const leaks: string[][] = [];
-  for (const [name, { headers, reach }] of Object.entries(askers)) {
+  for (const [name, { headers, reach }] of Object.entries(requesters)) {
     if (reach === 'everything') continue;
     for (const { method, pattern } of api()) {
       const isBesideList = reach === 'fleet' && !LIST.includes(`${method} ${pattern}`);
@@ -422,7 +422,7 @@ test('leaks no canary from outside the scope', async () => {
 });
 
 test('redacts the secret in every response, for redacted readers only', async () => {
-  const readers = Object.entries(askers).filter(([name]) => /redacted|an operator$/.test(name));
+  const readers = Object.entries(requesters).filter(([name]) => /redacted|an operator$/.test(name));
   for (const [name, { headers, redacts = false }] of readers) {
     const shown: string[] = [];
     for (const { method, pattern } of api()) {
@@ -448,11 +448,11 @@ test.each([
     (ids: BusyAgent) => `/sessions/${own.sessionId}/transcript?before=run-${ids.agentId.at(-1)}`,
   ],
 ])('%s leaks nothing about other agents', async (_, pathOf) => {
-  for (const [name, asker] of Object.entries(askers)) {
-    if (asker.reach === 'everything') continue;
+  for (const [name, requester] of Object.entries(requesters)) {
+    if (requester.reach === 'everything') continue;
     const [theirs, nobodys] = await Promise.all(
       [foreign, none].map(async (ids) => {
-        const response = await stage.send(`${API}${pathOf(ids)}`, { as: asker.headers });
+        const response = await stage.send(`${API}${pathOf(ids)}`, { as: requester.headers });
         if (isStream(response)) throw new Error(`${name} receives other agents' events`);
         const text = (await response.text()).replaceAll(`run-${ids.agentId.at(-1)}`, '<run>');
         return plain({ status: response.status, head: [...response.headers], text }, ids);
@@ -463,12 +463,12 @@ test.each([
 });
 
 test('answers a runner about a foreign session id as about a new one', async () => {
-  const asker = askers['the runner of A'] as Asker;
+  const requester = requesters['the runner of A'] as Requester;
   const send = async (sessionId: string, seq: number) => {
     const event = { type: 'CUSTOM', name: 'marker', value: 1 };
     const record = { seq, kind: 'event', agentId: own.agentId, sessionId, occurredAt: 1_795_170_002_000, event };
     const body = { producer: { id: `${own.agentId}/squatter-${seq}`, epoch: 1 }, records: [{ ...record, seq: 1 }] };
-    const response = await stage.send(`${API}/events`, { method: 'POST', as: asker.headers, body });
+    const response = await stage.send(`${API}/events`, { method: 'POST', as: requester.headers, body });
     const text = (await response.text()).replaceAll(sessionId, '<sessionId>').replace(/"position":"\d+"/g, '');
     return [response.status, text];
   };

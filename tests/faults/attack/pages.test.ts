@@ -33,7 +33,7 @@ let foreign: BusyAgent;
 const none = missingIds();
 /** Live sign-ins with the texts that their pages must not contain. */
 const visitors: Record<string, { headers: Headers; isAdmin?: boolean; hidden: RegExp | null }> = {};
-const strangers: Record<string, Headers> = {};
+const invalidCredentials: Record<string, Headers> = {};
 
 const ask = <Model>(path: string, sent?: RequestOptions) => requestLive<Model>(server, path, sent);
 
@@ -77,7 +77,7 @@ beforeAll(async () => {
   });
   const { token } = await ask<NewToken>('/tokens', { method: 'POST', body: { role: 'admin' } });
   const ended = await made({ role: 'admin', expiresAt: now - 1 });
-  Object.assign(strangers, {
+  Object.assign(invalidCredentials, {
     'no credential': {},
     'an unknown sign-in': inCookie(`ils_${'x'.repeat(43)}`),
     'an expired sign-in': inCookie(ended),
@@ -86,7 +86,7 @@ beforeAll(async () => {
     'a token as a cookie': inCookie(token),
     'an embed as a cookie': inCookie(embed.token),
     'a header of Next’s own': { 'x-middleware-subrequest': 'proxy:proxy:proxy:proxy:proxy' },
-  } satisfies typeof strangers);
+  } satisfies typeof invalidCredentials);
   await database.close();
 });
 afterAll(() => server.stop());
@@ -108,7 +108,7 @@ async function visit(path: string, headers: Headers): Promise<{ status: number; 
 
 describe.each(OWN)('%s', (path) => {
   test('redirects invalid credentials to /signed-out and leaks no canary', async () => {
-    for (const [name, headers] of Object.entries(strangers)) {
+    for (const [name, headers] of Object.entries(invalidCredentials)) {
       for (const way of WAYS) {
         const { status, location, text } = await visit(filled(path, own), { ...way, ...headers });
         expect([name, way, status]).toEqual([name, way, 307]);
@@ -137,7 +137,7 @@ describe.each(OWN)('%s', (path) => {
 
 test.each(SHELLS)('%s is a shell without data for every visitor', async (path) => {
   const all = {
-    ...strangers,
+    ...invalidCredentials,
     ...Object.fromEntries(Object.entries(visitors).map(([name, { headers }]) => [name, headers])),
   };
   for (const [name, headers] of Object.entries(all)) {

@@ -336,8 +336,8 @@ function wrongIn(session: SessionSummary, { runner, isStartedAgain }: SimulatedL
   const isGivenAgain = evidence.note === 'delivering' && isStartedAgain;
   if ((state === 'working' && !isGivenAgain) || state === 'waiting-on-background') found.push(`${id} is ${state}`);
   // never ended: the agent continues unobserved
-  const goOn = away?.agentGoesOn === true;
-  if (runningTaskCount > 0 && !goOn) found.push(`${id} has ${runningTaskCount} running tasks`);
+  const agentContinues = away?.agentGoesOn === true;
+  if (runningTaskCount > 0 && !agentContinues) found.push(`${id} has ${runningTaskCount} running tasks`);
   if (openTurnId !== null && away === null) found.push(`${id} has an open turn`);
   // an answer is kept for the returning runner
   if (pendingRequestCount > 0 && runner !== null && away === null) found.push(`${id} asks for something`);
