@@ -5,11 +5,11 @@ import { LaunchError } from '../lib/launch/launch-error.mjs';
 import { root } from '../lib/launch/paths.mjs';
 
 /**
- * Selects the tests that a change can affect: `vitest related` follows imports, and the tables below name the tests that
- * reach a path in another way: through a browser, in a process of their own, or by reading the file.
+ * Selects the tests that a change can affect: `vitest related` follows imports, and the tables below add tests that
+ * reach a path in other ways: through a browser, in a separate process, or by reading the file.
  */
 
-/** A change of these can break any test. */
+/** A change to these files can break any test. */
 const EVERYTHING = [
   /^package(-lock)?\.json$/,
   /^tsconfig\.json$/,
@@ -18,18 +18,18 @@ const EVERYTHING = [
 ];
 
 /**
- * Browser tests by the beginnings of the paths that they look at.
+ * Browser tests by path prefix.
  *
  * @type {readonly (readonly [paths: string[], tests: string])[]}
  */
 const PARTS = [
   [
     ['layout', 'globals', 'page-nonce', 'not-found', 'global-error', 'icon'].map((name) => `app/${name}`),
-    'layout words hostile keyboard widths-and-themes hover accessible-names',
+    'layout hostile keyboard widths-and-themes hover accessible-names',
   ],
   [
     ['layout', 'shell', 'top-', 'page-frame', 'error', 'read-in-turn', 'when-idle-part'].map(inConsole),
-    'layout words keyboard widths-and-themes',
+    'layout keyboard widths-and-themes',
   ],
   [
     [
@@ -41,7 +41,7 @@ const PARTS = [
       'postcss.config',
       'public/',
     ],
-    'layout words hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover browser-state',
+    'layout hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover browser-state',
   ],
   [
     [...['page.tsx', 'welcome', 'ways-to-begin', 'fleet-summary'].map(inConsole), 'app/provider-name'],
@@ -53,10 +53,10 @@ const PARTS = [
   ],
   [
     ['components/transcript/', 'components/obligations/', inConsole('sessions/')],
-    'live-is-reloaded follow-tail long-session large-transcript words other-kinds head-is-shown ownership',
+    'live-is-reloaded follow-tail long-session large-transcript widths-and-themes other-kinds head-is-shown ownership',
   ],
   [['components/requests/', inConsole('render-request')], 'shown-is-run not-meant head-is-shown other-kinds calls'],
-  [['components/composer/'], 'composer attachments interruption not-meant offline'],
+  [['components/composer/'], 'composer attachments live-is-reloaded not-meant offline'],
   [['components/inbox/', inConsole('inbox')], 'inbox failures'],
   [['components/agents/', inConsole('agents/')], 'board failures ownership accessible-names'],
   [
@@ -74,14 +74,17 @@ const PARTS = [
     ['app/api/', 'app/healthz', 'app/metrics', 'app/readyz', 'lib/protocol/', 'lib/server/', 'db/'],
     'live-is-reloaded session-state inbox one-connection',
   ],
-  [['lib/server/commands/', 'lib/server/log-store/', 'lib/server/webhook/'], 'composer interruption log-level inbox'],
+  [
+    ['lib/server/commands/', 'lib/server/log-store/', 'lib/server/webhook/'],
+    'composer live-is-reloaded log-level inbox',
+  ],
   [['lib/server/retention/', 'lib/server/maintenance/'], 'settings'],
   [['lib/launch/', 'lib/runner/', 'lib/server/agui/'], 'first-commands newcomer'],
   [['README.md', 'docs/'], 'first-commands'],
 ];
 
 /**
- * Other tests, by the programs they start and the files they read.
+ * Other tests by the programs they start and the files they read.
  *
  * @type {readonly (readonly [paths: string[], tests: string])[]}
  */
@@ -93,14 +96,8 @@ const PROGRAMS = [
   [['docs/conformance', 'docs/kinds/'], 'unit/runner/conformance-doc unit/runner/kinds-table'],
   [['docs/', 'SECURITY.md', 'README.md', 'CONTRIBUTING.md', 'lib/'], 'unit/pages-of-docs unit/security-page'],
   [['docs/grafana/'], 'unit/telemetry/metrics'],
-  [
-    ['db/migrations/'],
-    'unit/db/client unit/db/state-migration contract/ingest contract/read-models property/ingest-read-models',
-  ],
-  [
-    ['lib/launch/'],
-    'integration/launch integration/server-file integration/start-database integration/data-folder contract/live',
-  ],
+  [['db/migrations/'], 'unit/db/client unit/db/state-migration contract/in-process property/ingest-read-models'],
+  [['lib/launch/'], 'integration/launch integration/server-file integration/data-folder contract/live'],
   [
     [...['cli', 'hooks', 'logger', 'outbox'].map((room) => `lib/runner/${room}/`), 'lib/conformance/'],
     'integration/command-line integration/hook-script integration/hooks-companion integration/outbox-operations integration/conformance',
@@ -126,8 +123,8 @@ const reaches = (folder, table) =>
 export const REACHES = [...reaches('e2e/', PARTS), ...reaches('', PROGRAMS)];
 
 /**
- * @param {string} [base] a commit; by default HEAD, or the commit before it where nothing has changed since
- * @returns {{ files: string[], since: string }} paths from the root
+ * @param {string} [base] a commit; default: HEAD, or its parent if nothing has changed since
+ * @returns {{ files: string[], since: string }} paths relative to the root
  */
 export function changedFiles(base) {
   const since = base ?? (changedSince('HEAD').length > 0 ? 'HEAD' : 'HEAD~1');
@@ -160,12 +157,12 @@ export function affectedBy(files) {
   const sources = files.filter((file) => /\.(ts|tsx|mjs|css|json)$/.test(file) && existsSync(join(root, file)));
   const isBelow = (/** @type {string[]} */ paths) => files.some((file) => paths.some((path) => file.startsWith(path)));
   const reached = REACHES.flatMap(({ paths, tests }) => (isBelow(paths) ? tests : []));
-  // A test file that has changed runs, too.
+  // A changed test file runs itself.
   const tests = [...reached, ...files.filter((file) => /\.test\.tsx?$/.test(file))];
   return { sources, tests: [...new Set(tests)] };
 }
 
-/** Set-up files of the vitest configurations. No test file imports them. */
+/** Setup files of the vitest configurations. No test file imports them. */
 function setUpFiles() {
   const folder = join(root, 'tests');
   const configs = readdirSync(folder).filter((name) => name.startsWith('vitest.'));

@@ -1,13 +1,13 @@
 import { dirname, join, normalize, relative } from 'node:path';
 
 /**
- * Who may import whom, as an Oxlint plugin: each room names what it may import, other rooms and packages alike, and
- * everything else is refused, by whatever path or kind of import it is reached. What is in a room may import all of it.
+ * Import rules as an Oxlint plugin. Each room lists what it may import; everything else is an error, by any path and
+ * kind of import. Files within a room may import each other.
  *
- * The room of a file is the longest entry that its path begins with, so that a file can be a room of its own; `*` is any
- * one folder. `node:` is all of Node.
+ * A file's room is the longest entry that prefixes its path, so a single file can be a room; `*` matches one folder.
+ * `node:` means all of Node.
  */
-/** A name that only the run tells. */
+/** A specifier known only at run time. */
 const COMPUTED = 'a computed name';
 
 const REACT = ['react', 'react-dom', 'next', 'next-themes', 'clsx', 'lucide', 'radix-ui', '@tanstack'];
@@ -16,7 +16,7 @@ const LIBSQL = ['@libsql/client', 'drizzle-orm'];
 /** @type {Record<string, string[]>} */
 export const MAY_IMPORT = {
   'lib/protocol': ['zod'],
-  // No browser and no pure code loads its hashes.
+  // Its hashes are for servers, not for browsers or pure code.
   'lib/protocol/request-digest': ['lib/protocol', '@noble/hashes'],
   'lib/protocol/redaction': ['lib/protocol'],
   'lib/runner/adapters': ['lib/protocol'],
@@ -32,9 +32,9 @@ export const MAY_IMPORT = {
     ...LIBSQL,
     '@noble/hashes',
   ],
-  // The one place that speaks with identity providers.
+  // The only room that contacts identity providers.
   'lib/server/access/oidc': ['lib/server/access', 'lib/protocol', 'jose', 'openid-client'],
-  // Attachments as stored, for the commands that write them and the queries that read them.
+  // Stored attachments, for the commands that write and the queries that read them.
   'lib/server/attachments': ['lib/protocol', 'lib/server/access', 'db', ...LIBSQL],
   // The only outbound request that carries agent or operator text.
   'lib/server/post-redacted': ['lib/protocol', 'lib/protocol/redaction'],
@@ -79,7 +79,7 @@ export const MAY_IMPORT = {
     ...LIBSQL,
   ],
   'lib/server/webhook/webhook-settings': ['lib/protocol'],
-  // What is told of the server's work, to whoever counts or traces it.
+  // Telemetry of the server's work.
   'lib/server/telemetry': [
     'lib/server/telemetry/telemetry',
     'lib/protocol',
@@ -150,7 +150,7 @@ export const MAY_IMPORT = {
     'zod',
     'node:',
   ],
-  // The checks of other people's servers and runners, and of ours as one of them.
+  // Checks for third-party servers and runners, and for ours.
   'lib/conformance': [
     'lib/runner',
     'lib/runner/adapters',
@@ -170,13 +170,13 @@ export const MAY_IMPORT = {
     '@hono/node-server',
     'node:',
   ],
-  // What is TypeScript, by its path.
+  // TypeScript by path.
   'lib/launch/typescript': ['lib/launch', 'tsx', 'node:', COMPUTED],
-  // Runs where the dashboard is built, with all that is there.
+  // Runs at build time with everything available.
   'lib/launch/pack.mjs': ['lib/launch', 'lib/protocol', 'next', 'esbuild', 'node:'],
   'lib/launch/packages.mjs': ['lib/launch', 'lib/launch/pack.mjs', 'lib/runner', 'node:'],
   'lib/runner/cli/interlude-runner.mjs': ['lib/launch/typescript'],
-  // Commands for whoever runs the dashboard: the command line's, with the database itself at hand.
+  // Operator commands with direct database access.
   'lib/server/maintenance': ['lib/protocol', 'lib/server/access', 'lib/runner', 'db', ...LIBSQL, 'node:'],
   'components/ui': [
     'lib/protocol',
@@ -228,7 +228,7 @@ export const MAY_IMPORT = {
 };
 
 /**
- * What single files and folders may import besides. Server rooms run without Node, but for where a file is opened.
+ * Additional imports of single files and folders. Server rooms run without Node, except where they open files.
  *
  * @type {Record<string, string[]>}
  */
@@ -240,17 +240,17 @@ const MAY_BESIDES = {
   // types only
   'lib/server/access/incoming-headers.mjs': ['node:http', 'next'],
   'lib/server/access/response-headers.mjs': ['node:http'],
-  // Next under Node, where no front door stands before it
+  // Next under Node without the front door
   'lib/server/run-server.ts': ['node:'],
   'lib/server/telemetry/process-metrics.ts': ['prom-client'],
-  // The SDK is where the person has it.
+  // Loads the user's installed SDK.
   'lib/runner/sources/claude/claude-sdk.ts': [COMPUTED],
   'lib/runner/mcp': ['@modelcontextprotocol/sdk'],
-  // Node has no client for WebSockets on Unix sockets.
+  // Node has no WebSocket client for Unix sockets.
   'lib/runner/sources/codex/app-server.ts': ['ws'],
   'components/agents': ['components/sessions', 'components/logs'],
   'components/agents/bar-chart.tsx': ['uplot'],
-  // Loaded when a notification is due: in no page's bundle.
+  // Loaded on demand, outside every page's bundle.
   'components/inbox/notices.ts': ['lib/protocol/redaction'],
   'components/inbox': ['components/sessions', 'components/requests', 'components/obligations', 'components/tasks'],
   'components/tasks': ['components/sessions'],
@@ -258,7 +258,7 @@ const MAY_BESIDES = {
 };
 
 /**
- * What is read of a syntax tree, and of the linter that walks through it.
+ * The parts of the syntax tree and linter API in use.
  *
  * @typedef {object} Node
  * @property {string} [type]
@@ -298,7 +298,7 @@ const rooms = {
         ? room !== null && (room.name === own?.name || may.includes(room.name) || may.includes(room.rule))
         : may.some((one) => name === one || name.startsWith(one === 'node:' ? one : `${one}/`));
       if (!isAllowed) {
-        context.report({ node, message: `${file} may not import ${path}; what it may is in tests/import-rules.mjs` });
+        context.report({ node, message: `${file} may not import ${path}; see tests/import-rules.mjs` });
       }
     }
     const bySource = (/** @type {Node} */ node) => node.source && judge(node, nameIn(node.source));
@@ -311,7 +311,7 @@ const rooms = {
       TSExternalModuleReference: (/** @type {Node} */ node) => judge(node, nameIn(node.expression)),
       CallExpression: (/** @type {Node} */ node) =>
         node.callee?.name === 'require' && judge(node, nameIn(node.arguments?.[0])),
-      // JavaScript imports its types in comments.
+      // JavaScript imports types in comments.
       /** @param {Node} node */
       Program(node) {
         for (const { value } of context.sourceCode.getAllComments()) {
@@ -324,7 +324,7 @@ const rooms = {
 
 /**
  * @param {string} path
- * @returns {{ name: string, rule: string } | null} null for what is in no room
+ * @returns {{ name: string, rule: string } | null} null outside every room
  */
 function roomOf(path) {
   if (!path.includes('/')) return { name: '.', rule: '.' };
@@ -338,7 +338,7 @@ function roomOf(path) {
 
 /**
  * @param {string} path
- * @param {string} place a folder, or a file with or without what its name ends with
+ * @param {string} place a folder, or a file with or without its extension
  */
 function isIn(path, place) {
   const parts = place.split('/');

@@ -1,25 +1,30 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../lib/launch/paths.mjs';
-import { ensureAgentSdk } from './support/agent-sdk.mjs';
-import { chromiumPath, ensureChromium } from './support/chromium-path.mjs';
-import { debianProgram, ensureDebianProgram } from './support/debian-program.mjs';
-import { ensureDocsSite, hasDocsSite } from './support/docs-site.mjs';
 import { ensureLibsqlServer } from './support/libsql-server.mjs';
 import { ensurePrism } from './support/prism.mjs';
+import {
+  chromiumPath,
+  debianProgram,
+  ensureChromium,
+  ensureDebianProgram,
+  ensureDocsSite,
+  hasDocsSite,
+} from './support/programs.mjs';
+import { ensureAgentSdk } from './support/real-agents.mjs';
 import { ensureVercelCli } from './support/vercel-build.mjs';
 import { ensureWorkerd } from './support/workerd.mjs';
 
 /**
- * The programs that some stages need beside the packages of package.json: Debian's, and those that go to a folder below
+ * Programs that some stages need besides the packages of package.json: Debian packages, and packages installed into
  * node_modules/.cache.
  *
  * @typedef {object} Install
  * @property {string} what
- * @property {number} megabytes on the disk
+ * @property {number} megabytes on disk
  * @property {string} [folder] below node_modules/.cache
- * @property {() => boolean} [isThere] for those without a folder
- * @property {() => unknown} ensure installs it unless it is there; names it in `missing`, or is text, where that fails
+ * @property {() => boolean} [isThere] for installs without a folder
+ * @property {() => unknown} ensure installs it if missing; on failure returns `missing` or a text
  */
 
 /** @type {readonly (readonly [program: string, packageName: string])[]} */
@@ -61,7 +66,7 @@ export function isInstalled(name) {
 }
 
 /**
- * Installs what is missing of these.
+ * Installs the missing ones.
  *
  * @param {readonly string[]} names
  * @returns {Promise<Map<string, string>>} why the others can't be installed

@@ -4,10 +4,10 @@ import { createInterface } from 'node:readline';
 import { root } from '../lib/launch/paths.mjs';
 
 /**
- * Node scripts in process groups of their own, with the CPU time of every process they start.
+ * Runs Node scripts in their own process groups and measures the CPU time of all their processes.
  *
- * The shell counts the processes that it and its descendants wait for. It misses browsers, whose processes nobody waits
- * for, and polling /proc misses what starts and ends between two polls. So the greater of both counts.
+ * The shell's `times` covers processes that were waited for, which excludes browsers. Polling /proc misses processes
+ * that start and end between two polls. The larger value counts.
  */
 const POLL_MS = 1_000;
 
@@ -20,11 +20,11 @@ const running = new Map();
 let polling;
 
 /**
- * Runs a Node script. Everything it has started ends with it.
+ * Runs a Node script. Its child processes end with it.
  *
  * @param {readonly string[]} args script and arguments
- * @param {{ env?: Record<string, string>, limitMs: number, onLine: (line: string) => void }} options `limitMs`: it is
- *   killed after that, and `onLine` says so; `onLine`: each line of both outputs
+ * @param {{ env?: Record<string, string>, limitMs: number, onLine: (line: string) => void }} options `limitMs`: kills
+ *   the script after this time and reports it through `onLine`; `onLine`: each line of stdout and stderr
  * @returns {Promise<{ isSuccess: boolean, cpuSeconds: number }>}
  */
 export function runScript(args, { env = {}, limitMs, onLine }) {
@@ -56,14 +56,14 @@ export function runScript(args, { env = {}, limitMs, onLine }) {
       endGroup(child);
       resolve({ isSuccess, cpuSeconds: Math.max(polled, childSeconds(times)) });
     };
-    // Processes that it leaves behind would keep the pipes open.
+    // Orphaned processes would keep the pipes open.
     child.once('exit', () => endGroup(child));
     child.once('close', (code) => settle(code === 0 && !isLate));
     child.once('error', () => settle(false));
   });
 }
 
-/** Kills every program that still runs. */
+/** Kills every running program. */
 export function endAll() {
   for (const child of running.keys()) endGroup(child);
 }
@@ -74,7 +74,7 @@ function endGroup(child) {
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // every process of the group has ended
+    // every process of the group has exited
   }
 }
 
@@ -88,7 +88,7 @@ function childSeconds(times) {
   return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0);
 }
 
-/** Adds what each running program and its descendants have used by now. */
+/** Adds the CPU time of each running program and its descendants. */
 function poll() {
   const processes = readdirSync('/proc').flatMap((entry) => (/^\d+$/.test(entry) ? statOf(entry) : []));
   for (const [child, ticks] of running) {
@@ -101,13 +101,13 @@ function poll() {
 /** @param {string} pid */
 function statOf(pid) {
   try {
-    // The command's name may hold spaces. Behind it are the fields 3 to 52: 4 is the parent, 14 and 15 the CPU ticks.
+    // The command's name may contain spaces. Fields 3 to 52 follow: 4 is the parent, 14 and 15 are CPU ticks.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');
     return [{ pid: Number(pid), parent: Number(fields[1]), used: Number(fields[11]) + Number(fields[12]) }];
   } catch {
-    // it has ended
+    // it has exited
     return [];
   }
 }

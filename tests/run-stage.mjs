@@ -6,27 +6,27 @@ import { root } from '../lib/launch/paths.mjs';
 import { runScript } from './run-script.mjs';
 
 /**
- * Programs and vitest runs of one stage: their output under the stage's name, their result as counts.
+ * Runs a stage's programs and vitest, prefixes their output with the stage's name, and returns counts.
  *
  * @typedef {object} Tally
  * @property {number} passed tests
  * @property {number} failed tests; a run that fails without a failed test counts as one
  * @property {number} [skipped]
  * @property {string[]} notes a paragraph for each failure
- * @property {boolean} [isBuilt] it failed, and the build is there all the same
+ * @property {boolean} [isBuilt] the build exists despite the failure
  *
  * @typedef {object} Job a stage and what it runs
  * @property {string} name
  * @property {import('./stages.mjs').Stage} stage
  * @property {readonly string[]} files paths from the root
- * @property {boolean} isRelated the files are sources, and the tests that import them run
+ * @property {boolean} isRelated the files are sources; runs the tests that import them
  * @property {number} cpuSeconds grows with each process
  * @property {string} lastLine of the output
- * @property {string[]} leftOut a line for each thing that can't run here
+ * @property {string[]} leftOut a line per skipped item
  * @property {Record<string, string>} [env] of its processes
  */
 
-/** A stage that hangs must not hang the run. */
+/** Limit for a hung stage. */
 const STAGE_LIMIT_MS = 3_600_000;
 const SOAK_LIMIT_MS = 24 * STAGE_LIMIT_MS;
 const CONFIG = 'tests/vitest.config.ts';
@@ -42,7 +42,7 @@ const isSoak = () => process.env.INTERLUDE_TEST_SCALE === 'soak';
  * @param {Job} job
  * @param {readonly string[]} args script and arguments
  * @param {Record<string, string>} [env]
- * @returns {Promise<boolean>} whether it exited with 0
+ * @returns {Promise<boolean>} true if it exited with 0
  */
 export async function runFor(job, args, env = {}) {
   const onLine = (/** @type {string} */ line) => {
@@ -56,12 +56,13 @@ export async function runFor(job, args, env = {}) {
 }
 
 /**
- * Runs test files with vitest. Each must run: a file that no configuration includes is a failure, too.
+ * Runs test files with vitest. A file that no configuration includes is a failure.
  *
  * @param {Job} job
  * @param {readonly string[]} files
- * @param {Pick<import('./stages.mjs').Stage, 'config' | 'workers' | 'isolated' | 'tier'> & { isRelated: boolean }} options
- * @returns {Promise<Tally & { broken: string[] }>} `broken`: the files in which something failed
+ * @param {Pick<import('./stages.mjs').Stage, 'config' | 'workers' | 'isolated' | 'tier'> & { isRelated: boolean }}
+ *   options
+ * @returns {Promise<Tally & { broken: string[] }>} `broken`: files with failures
  */
 export async function runVitest(job, files, { config = CONFIG, workers = 2, isolated = false, tier, isRelated }) {
   const output = join(reports, `${job.name}.json`);
@@ -70,7 +71,7 @@ export async function runVitest(job, files, { config = CONFIG, workers = 2, isol
   args.push(...files, '--config', config, '--reporter=default', '--reporter=json', `--outputFile.json=${output}`);
   args.push('--silent=passed-only', '--slowTestThreshold=60000', `--maxWorkers=${workers}`);
   if (isRelated) args.push('--passWithNoTests', '--exclude=**/*.all.test.*');
-  // Files that leave nothing behind in modules take a third less in one realm.
+  // Files without module state run a third faster without isolation.
   if (!isolated) args.push('--no-isolate');
   const scale = isSoak() ? 'soak' : tier === 'first' ? 'quick' : 'full';
   const only = isRelated ? { INTERLUDE_TEST_FOLDER: job.name } : undefined;
@@ -96,10 +97,10 @@ export async function runVitest(job, files, { config = CONFIG, workers = 2, isol
 }
 
 /**
- * The fields of a file in vitest's report that are read here.
+ * The fields read from vitest's report of a file.
  *
  * @typedef {object} FileResult
- * @property {string} name its whole path
+ * @property {string} name absolute path
  * @property {string} status
  * @property {string} message
  * @property {{ fullName: string, status: string, failureMessages: string[] }[]} assertionResults

@@ -1,7 +1,7 @@
 /**
- * `npm test` runs the first tier, `npm run test:all` both, `npm test -- unit e2e` stages by name, and
- * `npm test -- changed [base]` what a change can affect. Every stage runs, whatever became of the others, but those that
- * need a build that failed. Failures are listed again at the end, and the last line is the sum.
+ * `npm test` runs the first tier, `npm run test:all` both, `npm test -- unit e2e` stages by name, and `npm test --
+ * changed [base]` the tests that a change can affect. Every stage runs regardless of other failures, except stages that
+ * need a failed build. Failures are repeated at the end; the last line is the sum.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,9 +13,8 @@ import { INSTALLS, install, isInstalled } from './installs.mjs';
 import { endAll } from './run-script.mjs';
 import { failure, PASSED, runFor, runVitest } from './run-stage.mjs';
 import { filesOf, misplacedHere, STAGES } from './stages.mjs';
-import { sdkFolder } from './support/agent-sdk.mjs';
 import { firstLoad } from './support/first-load.mjs';
-import { agentsFolder, ensureRealAgents, installedAgents, REAL_AGENTS } from './support/real-agents.mjs';
+import { agentsFolder, ensureRealAgents, installedAgents, REAL_AGENTS, sdkFolder } from './support/real-agents.mjs';
 
 /**
  * @typedef {import('./stages.mjs').Stage} Stage
@@ -26,11 +25,11 @@ import { agentsFolder, ensureRealAgents, installedAgents, REAL_AGENTS } from './
 
 const OUR_CODE = ['app', 'components', 'lib', 'db', 'instrumentation.ts', 'next.config.ts', 'proxy.ts'];
 
-/** No agent of its own, and large: only with `npm run test:agents -- all`. */
+/** Large and not an agent: only with `npm run test:agents -- all`. */
 const ON_REQUEST = 'copilotkit';
 
 /**
- * Stages that are more than vitest with a list of files.
+ * Stages other than vitest with a list of files.
  *
  * @type {Record<string, (job: Job) => Promise<Tally>>}
  */
@@ -46,7 +45,7 @@ const OWN_WAY = {
     return results.every(Boolean) ? PASSED : failure('see its output above');
   },
   async types(job) {
-    // Next writes the types of styles and images, which a fresh clone has not.
+    // Next generates the types of styles and images, missing in a fresh clone.
     const hasTypes = existsSync(join(root, 'next-env.d.ts'));
     if (!hasTypes && !(await runFor(job, [bin('next', 'dist/bin/next'), 'typegen']))) {
       return failure('next typegen failed; see its output above');
@@ -55,7 +54,7 @@ const OWN_WAY = {
     return await check(job, [bin('typescript', 'bin/tsc'), '--noEmit', '--tsBuildInfoFile', known]);
   },
   async build(job) {
-    // In a process of its own, so that its CPU time is known.
+    // In its own process, to measure its CPU time.
     const script = "import('./lib/launch/build.mjs').then((it) => it.buildIfStale())";
     const built = await check(job, ['--input-type=module', '--eval', script]);
     if (built.failed > 0) return built;
@@ -84,13 +83,13 @@ const OWN_WAY = {
 
 /** @param {Job} job */
 async function testFiles(job, files = job.files) {
-  // Without a file, vitest would run every test there is.
+  // Without files, vitest would run every test.
   if (files.length === 0) return { ...failure('there is no test file'), broken: [] };
   return await runVitest(job, files, { ...job.stage, isRelated: job.isRelated });
 }
 
 /**
- * A file in which something failed runs once more: what passes then is flaky, which is a failure of another kind.
+ * Reruns failed files once. A test that then passes is flaky, which also fails the run.
  *
  * @param {Job} job
  */
@@ -143,7 +142,7 @@ function stagesNamed(named, more) {
     const stage = STAGES.find((one) => one.name === name);
     if (stage) return stage;
     const names = [...STAGES.map((one) => one.name), 'all', 'rest', 'soak', 'changed'];
-    throw new LaunchError(`there is no stage "${name}"; stages are ${names.join(', ')}`, 2);
+    throw new LaunchError(`unknown stage "${name}"; stages: ${names.join(', ')}`, 2);
   });
 }
 
@@ -165,7 +164,7 @@ function changedJobs(base) {
     // The build runs if another stage needs it.
     if (!stage.files) return files.length > 0 && stage.name !== 'build' ? [jobOf(stage)] : [];
     const named = filesOf(stage).filter((file) => tests.includes(file));
-    // Browser tests import nothing of what they look at, only their own set-up.
+    // Browser tests import only test support, not the pages.
     const related = stage.name === 'e2e' ? sources.filter((file) => file.startsWith('tests/support/')) : sources;
     const chosen = [...new Set([...related, ...named])];
     return chosen.length > 0 ? [jobOf(stage, chosen, related.length > 0)] : [];
@@ -209,7 +208,7 @@ async function runJobs(jobs, asked) {
       if (why === undefined) continue;
       const lack = `without ${INSTALLS[name]?.what}: ${why.split('\n')[0]}`;
       row.job.leftOut.push(`${row.job.name} ${lack}`);
-      // Tests that need it were skipped, which continuous integration must not take for a pass.
+      // Tests that need the missing program were skipped, which must not pass in continuous integration.
       if (!process.env.CI) continue;
       row.failed += 1;
       row.notes.push(lack);
@@ -234,7 +233,7 @@ async function runJob(job) {
 }
 
 /**
- * Says what this run leaves on the machine, before it does.
+ * Announces what this run will install.
  *
  * @param {readonly string[]} installs
  * @param {readonly Job[]} jobs
@@ -250,7 +249,7 @@ function announce(installs, jobs) {
   if (jobs.some(({ stage }) => stage.needsBuild))
     printLine('Builds the dashboard into .next, unless the build there is current.');
   if (jobs.some(({ name }) => name === 'faults' || name === 'e2e-all'))
-    printLine('Builds it once more for a sub-path, into .next-beneath.');
+    printLine('Builds it again for a base path into .next-beneath.');
 }
 
 /** @param {string | undefined} folder */

@@ -3,26 +3,25 @@ import { join, relative } from 'node:path';
 import { root } from '../lib/launch/paths.mjs';
 
 /**
- * Every stage of the tests, in the order of the table they print.
+ * All test stages in the order of the printed table.
  *
- * `npm test` runs the first tier, `npm run test:all` both. The name of a test file says its tier: `x.test.ts` belongs to
- * the first, `x.all.test.ts` and everything in tests/faults and tests/agents to the second, but for tests/faults/attack,
- * which belongs to the first. Stages of one lane run one after the other, lanes beside each other, and `last` runs alone
- * when all others are done.
+ * `npm test` runs the first tier, `npm run test:all` both. The file name determines the tier: `x.test.ts` is in the
+ * first, `x.all.test.ts` and everything in tests/faults and tests/agents in the second, except tests/faults/attack,
+ * which is in the first. Stages of a lane run sequentially, lanes in parallel, and `last` runs alone after all others.
  *
  * @typedef {object} Stage
  * @property {string} name
  * @property {'first' | 'second'} tier
  * @property {'compute' | 'browser' | 'wait' | 'last'} lane
- * @property {RegExp} [files] those that belong to this stage
- * @property {boolean} [again] runs files of other stages once more, in another way
+ * @property {RegExp} [files] files of this stage
+ * @property {boolean} [again] reruns other stages' files under different conditions
  * @property {string} [config]
- * @property {number} [workers] files at a time
- * @property {boolean} [isolated] each file has modules of its own
+ * @property {number} [workers] parallel files
+ * @property {boolean} [isolated] separate modules per file
  * @property {boolean} [needsBuild]
  * @property {readonly string[]} [installs] names in tests/installs.mjs
  * @property {boolean} [soaks] has a long form
- * @property {string} [why] what it is, for the table's list of what was left out
+ * @property {string} [why] description in the list of skipped stages
  */
 
 /** @param {string} folder */
@@ -38,7 +37,7 @@ const E2E = 'tests/vitest.e2e.config.ts';
 const PROCESSES = 'tests/vitest.faults.config.ts';
 const SERVER = 'tests/vitest.server.config.ts';
 
-/** The properties of what ingest and its neighbours keep in the database. */
+/** Property tests with a database. */
 const ON_SERVER = [
   ...['commands', 'ingest-exactly-once', 'ingest-read-models', 'log-level', 'ownership', 'retention', 'stream'].map(
     (name) => `tests/property/${name}.test.ts`,
@@ -90,7 +89,7 @@ export const STAGES = [
     why: 'the real Claude Code, and the other real agents where they are installed',
   },
   {
-    ...{ name: 'properties', tier: 'second', lane: 'compute', again: true, workers: 1, soaks: true },
+    ...{ name: 'properties', tier: 'second', lane: 'compute', again: true, workers: 2, soaks: true },
     why: 'every property with all of its runs and a fresh seed',
   },
   {
@@ -98,7 +97,7 @@ export const STAGES = [
     ...{ workers: 1, soaks: true, installs: ['libsql-server'] },
     why: 'the properties of the database over a libSQL server',
   },
-  // A mutant that makes a test wait too long counts as killed, which a busy machine could do as well.
+  // A timeout counts as killed, so a busy machine could kill a mutant by mistake.
   { name: 'mutants', tier: 'second', lane: 'last', why: 'removes one guard at a time; a test must fail' },
   {
     ...{ name: 'unit-all', tier: 'second', lane: 'last', files: second('unit'), workers: 1 },
@@ -112,7 +111,7 @@ export const STAGES = [
 ];
 
 /**
- * The scripts in these folders, by their paths from the root.
+ * Scripts in these folders, relative to the root.
  *
  * @param {string[]} folders
  */
@@ -125,7 +124,7 @@ export function scripts(...folders) {
 }
 
 /**
- * Test files that no stage runs, or more than one: each with the stages that claim it.
+ * Test files claimed by no stage or by several, with those stages.
  *
  * @param {readonly { path: string, text: string }[]} files
  * @param {readonly Stage[]} [stages]
@@ -139,7 +138,7 @@ export function misplacedTests(files, stages = STAGES) {
 }
 
 /**
- * A test file by its name, or because it defines tests and exports nothing that another file could run.
+ * True for a test file by name, or if it defines tests and exports nothing.
  *
  * @param {string} path
  * @param {string} text
@@ -149,7 +148,7 @@ function isTest(path, text) {
   return /^(describe|test|it)(\.\w+)*\(/m.test(text) && !/^export /m.test(text);
 }
 
-/** Lists what is misplaced in this checkout, one line each. */
+/** Lists misplaced test files of this checkout, one per line. */
 export function misplacedHere() {
   const files = scripts('tests', 'app', 'components', 'db', 'lib').map((path) => ({
     path,
@@ -163,7 +162,7 @@ export function misplacedHere() {
 }
 
 /**
- * The files a stage runs.
+ * The files of a stage.
  *
  * @param {Stage} stage
  * @returns {string[]}

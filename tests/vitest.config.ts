@@ -1,8 +1,21 @@
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { ByEnvironment } from './support/by-environment.ts';
-import { TEST_MS, WAIT_MS } from './support/patience.ts';
-import { scale } from './support/scale.ts';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { scale, TEST_MS, WAIT_MS } from './support/timeouts.ts';
+
+/**
+ * Groups files by environment. A worker serves one environment, so every switch between happy-dom and Node starts a
+ * process.
+ */
+class ByEnvironment extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isPage = ({ moduleId }: TestSpecification) =>
+      readFileSync(moduleId, 'utf8').startsWith('// @vitest-environment happy-dom');
+    return [...sorted.filter(isPage), ...sorted.filter((file) => !isPage(file))];
+  }
+}
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -19,12 +32,11 @@ export default defineConfig({
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
     setupFiles: [
-      'tests/support/patient-waits.ts',
-      'tests/support/no-network.ts',
+      'tests/support/setup.ts',
       'tests/support/property-scale.ts',
-      // Servers of other hosts log what their tests do to them. There, vitest hides what passing tests print.
-      ...(scale === 'quick' ? ['tests/support/quiet-console.ts'] : []),
-      'tests/support/fresh-page.ts',
+      // Servers in the larger scales log expected errors; vitest hides the output of passing tests there.
+      ...(scale === 'quick' ? ['tests/support/fail-on-console.ts'] : []),
+      'tests/support/reset-page.ts',
     ],
     sequence: { sequencer: ByEnvironment },
     maxWorkers: 2,

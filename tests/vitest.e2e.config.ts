@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { TEST_MS, WAIT_MS } from './support/patience.ts';
+import { TEST_MS, WAIT_MS } from './support/timeouts.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Whole processes: a built dashboard, real browsers. Two files at a time: half of it is waiting. */
+/** A built dashboard and real browsers. Two files in parallel, because half of the time is waiting. */
 export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
@@ -15,7 +15,7 @@ export default defineConfig({
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
     globalSetup: 'tests/support/shared-dashboards.ts',
-    setupFiles: ['tests/support/patient-waits.ts'],
+    setupFiles: ['tests/support/setup.ts'],
     maxWorkers: 2,
   },
 });

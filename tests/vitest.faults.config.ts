@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { TEST_MS, WAIT_MS } from './support/patience.ts';
+import { TEST_MS, WAIT_MS } from './support/timeouts.ts';
 
 /** `npm test -- changed` runs one folder at a time. */
 const folder = process.env.INTERLUDE_TEST_FOLDER;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Whole processes that are killed, starved and lied to, or real agents. Two files at a time: most of it is waiting. */
+/** Whole processes under faults, and real agents. Two files in parallel, because most of the time is waiting. */
 export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
@@ -16,7 +16,7 @@ export default defineConfig({
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
-    setupFiles: ['tests/support/patient-waits.ts'],
+    setupFiles: ['tests/support/setup.ts'],
     maxWorkers: 2,
   },
 });

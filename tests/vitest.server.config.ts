@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { TEST_MS, WAIT_MS } from './support/patience.ts';
+import { TEST_MS, WAIT_MS } from './support/timeouts.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** What must hold wherever the database is, once more over a libSQL server. */
+/** Repeats database-independent tests over a libSQL server. */
 export default defineConfig({
   root,
   resolve: { alias: [{ find: /^@\//, replacement: `${root}/` }] },
@@ -14,7 +14,7 @@ export default defineConfig({
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
     globalSetup: 'tests/support/libsql-servers.ts',
-    setupFiles: ['tests/support/patient-waits.ts', 'tests/support/no-network.ts', 'tests/support/property-scale.ts'],
+    setupFiles: ['tests/support/setup.ts', 'tests/support/property-scale.ts'],
     maxWorkers: 2,
   },
 });

@@ -9,9 +9,9 @@ import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ModelContext, type ModelStep, startAcpModel } from '../support/acp-model';
 import { homeOf, missingAgent, REAL_ACP_AGENTS } from '../support/acp-real-agents';
-import { MemorySurroundings } from '../support/source-surroundings';
+import { MemorySourceContext } from '../support/source-contract';
 
-/** The source in front of real ACP agents. Only the model behind them is scripted. */
+/** Runs the source against real ACP agents with a scripted model. */
 const agents = process.env.INTERLUDE_TEST_AGENTS_DIR;
 const ID = 's';
 const LONG = 'A long answer that goes on, word by word, for as long as nobody breaks in on it, and then some more.';
@@ -30,7 +30,7 @@ async function stage(name: Name) {
     return { text: word === undefined ? 'The poll came back.' : `Reply to ${word}.` };
   };
   const { cwd, command, env } = await homeOf(agents ?? '', agent, await startAcpModel(script));
-  const around = new MemorySurroundings();
+  const around = new MemorySourceContext();
   const source = new AcpSource({
     context: around,
     memory: { sessionId: ID, nativeId: null, note: null, cwd, pid: null, running: false },
@@ -98,7 +98,7 @@ describe.each(Object.keys(REAL_ACP_AGENTS) as Name[])('%s over ACP', (name) => {
   if (missing !== null) test.skip(`is not here: ${missing}`, () => {});
 
   real(
-    'asks, is interrupted, fails and is killed, and each reply stands in the turn that caused it',
+    'assigns each reply to its turn through requests, interrupts, failures and kills',
     async () => {
       const { cwd, say, allow, of, interrupt, agentPid, values } = await stage(name);
       const asking = await say('ASK');
@@ -124,7 +124,7 @@ describe.each(Object.keys(REAL_ACP_AGENTS) as Name[])('%s over ACP', (name) => {
       process.kill(agentPid(), 'SIGKILL');
       const after = await say('NEXT-2');
       await until(() => of(after)?.end).toBe('success');
-      // Qwen says that the turn was cancelled before it goes.
+      // Qwen reports the cancelled turn before it exits.
       expect(['failed', 'cancelled']).toContain(of(killed)?.end);
       expect(of(after)?.said).toBe('Reply to NEXT-2.');
       expect(values(CUSTOM.notice).some(({ text }) => /started again in 0\.5 s/.test(String(text)))).toBe(true);
@@ -133,11 +133,11 @@ describe.each(Object.keys(REAL_ACP_AGENTS) as Name[])('%s over ACP', (name) => {
   );
 });
 
-describe.each(['claude', 'qwen'] as const)('%s over ACP, woken by its task', (name) => {
+describe.each(['claude', 'qwen'] as const)('%s over ACP, woken by a task', (name) => {
   const real = test.skipIf(missingAgent(agents, REAL_ACP_AGENTS[name]) !== null);
 
   real(
-    'says so in a turn of its own, and the next reply is not one late',
+    'reports in a between-run turn and assigns the next reply to its own turn',
     async () => {
       const { say, allow, of, turns, values } = await stage(name);
       const start = await say('START');
@@ -159,11 +159,11 @@ describe.each(['claude', 'qwen'] as const)('%s over ACP, woken by its task', (na
   );
 });
 
-describe('claude over ACP, asked to stop a command', () => {
+describe('claude over ACP, told to stop a command', () => {
   const real = test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.claude) !== null);
 
   real(
-    'ends it and nothing else, and says so outside of turns',
+    'stops only that command and reports it outside of turns',
     async () => {
       const { say, allow, of, turns, values, stop, isIdle } = await stage('claude');
       const start = await say('START');
@@ -186,11 +186,11 @@ describe('claude over ACP, asked to stop a command', () => {
   );
 });
 
-describe('claude over ACP, whose inner agent dies', () => {
+describe('claude over ACP, after its inner agent dies', () => {
   const real = test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.claude) !== null);
 
   real(
-    'loses what ran in it, and answers the next message after it has loaded its session',
+    'marks its tasks lost, reloads the session and answers the next message',
     async () => {
       const { say, allow, of, agentPid, values, isIdle } = await stage('claude');
       const start = await say('START');
@@ -224,7 +224,7 @@ describe('a command in the background', () => {
   );
 
   test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.codex) !== null)(
-    'of codex can be ended',
+    'of codex can be stopped',
     async () => {
       const { say, of, values, stop } = await stage('codex');
       const start = await say('START');
@@ -251,7 +251,7 @@ describe('a command in the background', () => {
 });
 
 test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.gemini) !== null)(
-  'a call of gemini that a person denies has failed',
+  'a gemini call fails when a person denies it',
   async () => {
     const { say, of, deny, events } = await stage('gemini');
     const asking = await say('ASK');
@@ -265,7 +265,7 @@ test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.gemini) !== null)(
 );
 
 test.skipIf(missingAgent(agents, REAL_ACP_AGENTS.qwen) !== null)(
-  'a turn of qwen that is interrupted after its last word was interrupted',
+  'a qwen turn counts as interrupted when interrupted after its last word',
   async () => {
     const { say, of, interrupt } = await stage('qwen');
     const said = await say('NEXT-1');

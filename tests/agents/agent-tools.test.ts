@@ -1,12 +1,12 @@
 import type { AgentSummary, Turn } from '@interlude/protocol/read-models';
 import { agent, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claudeStage, quick } from '../support/claude-stage';
+import { claudeStage, quickStep } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, requests } from '../support/operator';
 import { terminalStage } from '../support/terminal-stage';
 
-/** The real Claude Code uses Interlude's tools: no permission is asked, and what it says with them is in the dashboard. */
+/** The real Claude Code uses Interlude's tools without permission requests; the results show in the dashboard. */
 
 let server: LiveServer;
 beforeAll(async () => {
@@ -16,18 +16,18 @@ afterAll(() => server.stop());
 
 const summary = 'The build is green.';
 const link = 'https://example.org/pull/1';
-const report = (state: string) => quick([tool('mcp__interlude__report_status', { state, summary, link })]);
+const report = (state: string) => quickStep([tool('mcp__interlude__report_status', { state, summary, link })]);
 
-/** Looks what it owes until this message is there, answers it with the tool, and ends its turn. */
+/** Polls pending replies until this message is listed, answers it with the tool, and ends the turn. */
 const replyTo =
   (question: string) =>
   ({ results }: Context) => {
     const text = results.at(-1)?.text ?? '';
-    if (text.includes('shown to its sender')) return quick([say('That is all.')]);
+    if (text.includes('shown to its sender')) return quickStep([say('That is all.')]);
     const list = text.includes('[') ? text.slice(text.indexOf('['), text.lastIndexOf(']') + 1) : '[]';
     const owed = (JSON.parse(list) as { messageId: string; text: string }[]).find((one) => one.text === question);
-    if (owed === undefined) return quick([tool('mcp__interlude__list_obligations', {})], { wait: 200 });
-    return quick([tool('mcp__interlude__reply', { messageId: owed.messageId, text: 'Answered with the tool.' })]);
+    if (owed === undefined) return quickStep([tool('mcp__interlude__list_obligations', {})], { wait: 200 });
+    return quickStep([tool('mcp__interlude__reply', { messageId: owed.messageId, text: 'Answered with the tool.' })]);
   };
 const talk = (turns: readonly Turn[]) => messages(turns, 'assistant').map(({ text }) => text);
 const reported = async (agentId: string) => {
@@ -36,8 +36,8 @@ const reported = async (agentId: string) => {
   return ((await response.json()) as { agent: AgentSummary }).agent.status?.report;
 };
 
-describe('a Claude Code with Interlude’s tools', () => {
-  test('that the runner runs reports its status and answers a message, without asking', async () => {
+describe('Claude Code with Interlude’s tools', () => {
+  test('reports its status and answers a message without a permission request', async () => {
     const stage = await claudeStage(server, {
       turns: [turn(/START/, report('complete'))],
       otherwise: replyTo('START'),
@@ -54,20 +54,20 @@ describe('a Claude Code with Interlude’s tools', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('has its subagent refused', async () => {
+  test('has its subagent’s calls rejected', async () => {
     const heard: string[] = [];
     const stage = await claudeStage(server, {
       turns: [
         turn(
           /START/,
-          quick([tool('Agent', { description: 'Look', prompt: 'AGENT-A', subagent_type: 'general-purpose' })]),
-          quick([say('That is all.')]),
+          quickStep([tool('Agent', { description: 'Look', prompt: 'AGENT-A', subagent_type: 'general-purpose' })]),
+          quickStep([say('That is all.')]),
         ),
       ],
       agents: [
         agent(/AGENT-A/, report('complete'), ({ results }: Context) => {
           heard.push(results.at(-1)?.text ?? '');
-          return quick([say('Refused.')]);
+          return quickStep([say('Refused.')]);
         }),
       ],
     });
@@ -79,7 +79,7 @@ describe('a Claude Code with Interlude’s tools', () => {
     expect(await reported(stage.agentId)).toBeUndefined();
   });
 
-  test('in a terminal does the same by `interlude mcp`, in its own session', async () => {
+  test('does the same through `interlude mcp` in a terminal', async () => {
     const question = 'How far are you?';
     const stage = await terminalStage(
       server,

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { listening, settled } from '../support/agui-stage';
+import { settled, startAgUiSource } from '../support/agui-stage';
 import { agentsFolder, installedAgents } from '../support/real-agents.mjs';
 
-/** The source in front of a real AG-UI server: CopilotKit's BuiltInAgent. Only the model behind it is scripted. */
+/** Runs the source against a real AG-UI server: CopilotKit's BuiltInAgent with a scripted model. */
 describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s BuiltInAgent', () => {
   let server: ChildProcess;
   let url = '';
@@ -22,15 +22,15 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
     server.stdin?.end();
     if (server.exitCode === null) await once(server, 'exit');
   });
-  const stage = () => listening({ url, sessionId: `s${++sessions}` });
+  const stage = () => startAgUiSource({ url, sessionId: `s${++sessions}` });
 
-  test('answers with the conversation in mind, and runs its tools', async () => {
+  test('answers with the conversation’s context and runs its tools', async () => {
     const { say, turns, lines } = await stage();
     await say('hello');
     await say('LIST the files');
     await say('again');
     await settled(() => turns()[2]?.end).toBe('success');
-    expect(turns().map(({ asked, said }) => [asked, said.join('')])).toEqual([
+    expect(turns().map(({ asked, ambientText }) => [asked, ambientText.join('')])).toEqual([
       [['m1'], 'You said: hello.'],
       [['m2'], 'I look.The tool said ["/src/a.txt","/src/b.txt"].'],
       [['m3'], 'You said: hello, LIST the files, again.'],
@@ -38,7 +38,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
     expect(lines().filter((line) => line.startsWith('TOOL_CALL_RESULT'))).toHaveLength(1);
   });
 
-  test('asks before it deploys, and goes on with the answer', async () => {
+  test('asks before a deploy and continues with the answer', async () => {
     const { say, turns, requests, allow } = await stage();
     await say('DEPLOY it');
     await settled(requests).toHaveLength(1);
@@ -46,7 +46,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
     expect(await allow(requests()[0] ?? '')).toEqual({ state: 'done' });
     expect(await waiting).toEqual({ state: 'delivered' });
     await settled(() => turns()[2]?.end).toBe('success');
-    expect(turns().map(({ said }) => said.join(''))).toEqual([
+    expect(turns().map(({ ambientText }) => ambientText.join(''))).toEqual([
       '',
       'The tool said {"approved":true}.',
       'You said: DEPLOY it, And then?.',
@@ -54,17 +54,17 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
     expect(requests()).toEqual([]);
   });
 
-  test('is interrupted, and can be written to again at once', async () => {
+  test('accepts a message right after an interrupt', async () => {
     const { say, turns, turn, interrupt } = await stage();
     await say('LONG one');
-    await settled(() => turns()[0]?.said.length).toBeGreaterThan(3);
+    await settled(() => turns()[0]?.ambientText.length).toBeGreaterThan(3);
     expect(await interrupt(turn()?.runId)).toEqual({ state: 'done' });
     await say('still there?');
     await settled(() => turns()[1]?.end).toBe('success');
     expect(turns()[0]?.end).toBe('cancelled');
   });
 
-  test('fails a turn with the words of its model, and says on its page what is not heard', async () => {
+  test('fails a turn with the model’s error and shows unsupported features on its page', async () => {
     const { say, turns, trouble, lines } = await stage();
     await say('FAIL now');
     await settled(() => turns()[0]?.end).toBe('failed');

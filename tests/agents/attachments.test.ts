@@ -7,21 +7,19 @@ import { fieldsOf, listOf, parseJson } from '@interlude/protocol/fields';
 import { say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { bytesOf, PNG } from '../support/attachments';
-import { claudeHome } from '../support/claude-home';
-import { quick } from '../support/claude-stage';
+import { claudeHome, killSession, quickStep } from '../support/claude-stage';
 import { startCli } from '../support/cli';
-import { killMarked } from '../support/kill-marked';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, Operator } from '../support/operator';
 
-/** The real Claude Code, the real runner, the real dashboard. Only the model behind Claude Code is scripted. */
+/** The real Claude Code, runner and dashboard. Only the model is scripted. */
 let server: LiveServer;
 beforeAll(async () => {
   server = await startLiveServer();
 });
 afterAll(() => server.stop());
 
-/** Passes what Claude Code asks its model on, and notes what stands in it beside text. */
+/** Forwards model requests and records their content other than text. */
 async function watched(model: string) {
   const seen: Record<string, unknown>[] = [];
   const proxy = createServer(async (request, response) => {
@@ -45,9 +43,9 @@ async function watched(model: string) {
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, seen };
 }
 
-test('the model behind Claude Code is given the image and the text that a message carries', async () => {
+test('the model receives a message’s image and text', async () => {
   const { cwd, claudeEnv, runnerEnv, problems, remove } = await claudeHome(server, {
-    turns: [turn(/LOOK/, quick([say('I see a dot.')]))],
+    turns: [turn(/LOOK/, quickStep([say('I see a dot.')]))],
   });
   const { url, seen } = await watched(claudeEnv.ANTHROPIC_BASE_URL ?? '');
   const sessionId = randomUUID();
@@ -57,7 +55,7 @@ test('the model behind Claude Code is given the image and the text that a messag
     run.process.kill('SIGINT');
     run.process.kill('SIGINT');
     await run.ended;
-    await killMarked(sessionId);
+    await killSession(sessionId);
     await remove();
   });
   const operator = new Operator(server, sessionId);

@@ -2,17 +2,23 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import type { Turn } from '@interlude/protocol/read-models';
-import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
+import { agent, background, bash, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claudeStage, quick } from '../support/claude-stage';
-import { HOLD, letGo } from '../support/held-task';
+import { claudeStage, quickStep, releaseTask, reportExits, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
-import { expectWithin } from '../support/pace';
+import {
+  answering,
+  assistantText,
+  expectAnswered,
+  messages,
+  notices,
+  requests,
+  taskEnds,
+  turnStates,
+} from '../support/operator';
 
-/** The real Claude Code, the real runner, the real dashboard. Only the model behind Claude Code is scripted. */
+/** The real Claude Code, runner and dashboard. Only the model is scripted. */
 
 let server: LiveServer;
 beforeAll(async () => {
@@ -20,46 +26,24 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** `Poll 2 exited with code 2` for each task the model is told of, as a good agent would report. */
-const report = ({ notices: told }: Context) =>
-  quick([
-    say(
-      told
-        .map(
-          ({ summary }) => `${/"(.*?)"/.exec(summary)?.[1]} exited with code ${/exit code (\d+)/.exec(summary)?.[1]}`,
-        )
-        .join(' | '),
-    ),
-  ]);
-
-const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
 const count = (text: string, part: string) => text.split(part).length - 1;
 
-/** Every message of the person is in the transcript once, and in the turn that answers it. */
-function expectAnswered(turns: readonly Turn[], messageId: string, reply: string): void {
-  const homes = turns.filter((one) => messages([one], 'user').some(({ id }) => id === messageId));
-  expect(homes).toHaveLength(1);
-  expect(homes[0]?.userMessageIds).toContain(messageId);
-  expect(said(homes[0])).toContain(reply);
-  expect(messages(turns, 'user').find(({ id }) => id === messageId)?.delivery).toBe('seen');
-}
-
-/** One that ends before its turn has would be told in that turn. */
+/** Ends the polls after their turn; a poll that ends earlier is reported in that turn. */
 async function endPolls({ operator, cwd }: Awaited<ReturnType<typeof claudeStage>>): Promise<void> {
   await operator.finished(1);
-  await letGo(cwd);
+  await releaseTask(cwd);
 }
 
 describe('a live Claude Code', () => {
-  test('wakes by itself when its background task ends, and says so in a turn of its own', async () => {
+  test('reports in a between-run turn when its background task ends', async () => {
     const stage = await claudeStage(server, {
       turns: [
         turn(
           /START/,
-          quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]),
-          quick([say('Started the poll.')]),
+          quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quickStep([say('Started the poll.')]),
         ),
-        turn(/"Poll" failed/, report),
+        turn(/"Poll" failed/, reportExits),
       ],
     });
     const { operator } = stage;
@@ -68,26 +52,26 @@ describe('a live Claude Code', () => {
     const id = await operator.send('START');
     await endPolls(stage);
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
     expectAnswered(turns, id, 'Started the poll.');
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ description: 'Poll', status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
     expect(turns[1]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
-    expect(said(turns[1])).toBe('Poll exited with code 3');
+    expect(assistantText(turns[1])).toBe('Poll exited with code 3');
     expect(taskEnds(turns).map((one) => one.id)).toEqual([task?.id]);
     expect(await stage.end()).toMatchObject({ exitCode: 0 });
     expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
     expect(stage.problems()).toEqual([]);
   });
 
-  test('ended from the dashboard in a turn, it ends with its runner after 5 seconds at most, and says so', async () => {
+  test('exits with its runner within 5 s when ended from the dashboard in a turn', async () => {
     const talk = 'A long answer that goes on for as long as nobody breaks in on it, and then some more of it';
-    const stage = await claudeStage(server, { turns: [turn(/START/, quick([say(talk)], { pace: 1 }))] });
+    const stage = await claudeStage(server, { turns: [turn(/START/, quickStep([say(talk)], { pace: 1 }))] });
     const { operator } = stage;
     const { ended } = await stage.runner();
     await expect.poll(() => operator.session()).toMatchObject({ state: 'idle', turnCount: 0 });
     await operator.send('START');
-    await operator.until('its first words', (turns) => said(turns[0]) !== '');
+    await operator.until('its first words', (turns) => assistantText(turns[0]) !== '');
     const response = await fetch(`${server.url}/api/v1/sessions/${stage.sessionId}/end`, {
       method: 'POST',
       headers: { authorization: `Bearer ${server.token}` },
@@ -96,16 +80,16 @@ describe('a live Claude Code', () => {
     const { exitCode, stderr } = await ended;
     expect([exitCode, stderr]).toEqual([0, 'interlude: ended from the dashboard\n']);
     expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'ended from the dashboard' });
-    expect(kinds(await operator.turns()).slice(0, 1)).toEqual(['user interrupted']);
+    expect(turnStates(await operator.turns()).slice(0, 1)).toEqual(['user interrupted']);
   });
 
-  test('what its background command writes is on its card while it runs, and all of it afterwards', async () => {
+  test('shows a background command’s output on its card while it runs and in full afterwards', async () => {
     const command =
       'echo first; echo "token=gh""p_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"; read -r _ < ./go; echo last; exit 3';
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background(command, 'Write')]), quick([say('Started it.')])),
-        turn(/"Write" failed/, report),
+        turn(/START/, quickStep([background(command, 'Write')]), quickStep([say('Started it.')])),
+        turn(/"Write" failed/, reportExits),
       ],
     });
     const { operator } = stage;
@@ -127,19 +111,19 @@ describe('a live Claude Code', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('three tasks that end together are each told once, in the turn that speaks of them', async () => {
-    const polls = [1, 2, 3].map((at) => background(`${HOLD}exit ${at}`, `Poll ${at}`));
+  test('reports each of three simultaneous task ends once, in the turn that mentions it', async () => {
+    const polls = [1, 2, 3].map((at) => background(`${WAIT_FOR_RELEASE}exit ${at}`, `Poll ${at}`));
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
-        ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, report)),
+        turn(/START/, quickStep([say('Starting.'), ...polls]), quickStep([say('Started three polls.')])),
+        ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, reportExits)),
       ],
     });
     const { operator } = stage;
     await stage.runner();
     await operator.send('START');
     await endPolls(stage);
-    const told = (turns: readonly Turn[]) => turns.slice(1).map(said).join('\n');
+    const told = (turns: readonly Turn[]) => turns.slice(1).map(assistantText).join('\n');
     const turns = await operator.until('three reports', (all) => {
       const real = all.filter(({ kind }) => kind !== 'none');
       return [1, 2, 3].every((at) => told(real).includes(`Poll ${at} exited with code ${at}`)) && real;
@@ -150,21 +134,25 @@ describe('a live Claude Code', () => {
     expect(tasks.map(({ status, exitCode }) => [status, exitCode])).toEqual([1, 2, 3].map((at) => ['failed', at]));
     for (const task of tasks) {
       const home = turns.find(({ id }) => id === task.answeredInTurnId);
-      expect(said(home)).toContain(`${task.description} exited`);
+      expect(assistantText(home)).toContain(`${task.description} exited`);
       expect(taskEnds(home ? [home] : []).map(({ id }) => id)).toContain(task.id);
     }
   });
 
-  test('a message typed while it reports on a task is answered by the turn after it, not one late', async () => {
+  test('answers a message sent during a task report in the next turn', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(
+          /START/,
+          quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quickStep([say('Started the poll.')]),
+        ),
         turn(
           /"Poll" failed/,
-          quick([say('Poll exited with code 3, and here is what I make of it.')], { wait: 300, pace: 12 }),
+          quickStep([say('Poll exited with code 3, and here is what I make of it.')], { wait: 300, pace: 12 }),
         ),
-        turn(/SECOND/, quick([say('Reply to the second.')])),
-        turn(/THIRD/, quick([say('Reply to the third.')])),
+        turn(/SECOND/, quickStep([say('Reply to the second.')])),
+        turn(/THIRD/, quickStep([say('Reply to the third.')])),
       ],
     });
     const { operator } = stage;
@@ -174,23 +162,23 @@ describe('a live Claude Code', () => {
     await operator.until('the report to begin', (turns) => turns.some(({ kind }) => kind === 'between-run'));
     const second = await operator.send('SECOND');
     await operator.until('the second reply', (turns) =>
-      said(answering(turns, second)).includes('Reply to the second.'),
+      assistantText(answering(turns, second)).includes('Reply to the second.'),
     );
     const third = await operator.send('THIRD');
     const turns = await operator.finished(4);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
-    expect(said(turns[1])).toBe('Poll exited with code 3, and here is what I make of it.');
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
+    expect(assistantText(turns[1])).toBe('Poll exited with code 3, and here is what I make of it.');
     expectAnswered(turns, second, 'Reply to the second.');
     expectAnswered(turns, third, 'Reply to the third.');
     expect(stage.problems()).toEqual([]);
   });
 
-  test('a task that ends while it talks is reported in a turn behind that talk', async () => {
+  test('reports a task that ends during a turn in the following turn', async () => {
     const talk = 'Started the poll, and now I talk for a while without any tool call, slowly and at length.';
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say(talk)], { pace: 9 })),
-        turn(/"Poll" failed/, report),
+        turn(/START/, quickStep([background('sleep 1; exit 3', 'Poll')]), quickStep([say(talk)], { pace: 9 })),
+        turn(/"Poll" failed/, reportExits),
       ],
     });
     const { operator } = stage;
@@ -198,19 +186,23 @@ describe('a live Claude Code', () => {
     const id = await operator.send('START');
     const turns = await operator.finished(2);
     expectAnswered(turns, id, talk);
-    expect(said(turns[1])).toBe('Poll exited with code 3');
+    expect(assistantText(turns[1])).toBe('Poll exited with code 3');
     expect(turns[1]?.trigger?.kind).toBe('task');
   });
 
-  test('asks for permission between turns, is answered from the dashboard, and is told when nobody answers', async () => {
+  test('asks for permission between turns and receives the answer or its expiry', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(
+          /START/,
+          quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quickStep([say('Started the poll.')]),
+        ),
         turn(
           /"Poll" failed/,
-          quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
-          quick([bash('touch other-marker', 'Look again')]),
-          ({ results }) => quick([say(`I may not look again: ${results[0]?.text}`)]),
+          quickStep([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
+          quickStep([bash('touch other-marker', 'Look again')]),
+          ({ results }) => quickStep([say(`I may not look again: ${results[0]?.text}`)]),
         ),
       ],
     });
@@ -222,7 +214,7 @@ describe('a live Claude Code', () => {
       const open = requests(turns).find(
         (one) => one.outcome === null && JSON.stringify(one.input).includes('touch marker'),
       );
-      // the poll itself needs permission as well
+      // the poll itself needs permission too
       const first = requests(turns).find((one) => one.outcome === null);
       if (open === undefined && first !== undefined)
         void operator.answer(first.id, { behavior: 'allow' }).catch(() => {});
@@ -238,16 +230,16 @@ describe('a live Claude Code', () => {
     const [first, second] = requests(turns.slice(1));
     expect(first?.outcome).toBe('allowed');
     expect(second).toMatchObject({ outcome: 'expired', message: 'Nobody answered in time.' });
-    expect(said(turns[1])).toContain('I may not look again: ');
-    expect(said(turns[1])).toContain('Nobody answered in time');
+    expect(assistantText(turns[1])).toContain('I may not look again: ');
+    expect(assistantText(turns[1])).toContain('Nobody answered in time');
     await expect(operator.answer(second?.id ?? '', { behavior: 'allow' })).rejects.toThrow('409');
   });
 
-  test('a task is stopped from the dashboard, and the agent is not woken by that', async () => {
+  test('does not wake the agent when a task is stopped from the dashboard', async () => {
     const stage = await claudeStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 600', 'Long poll')]), quick([say('Started a long poll.')])),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
+        turn(/START/, quickStep([background('sleep 600', 'Long poll')]), quickStep([say('Started a long poll.')])),
+        turn(/NEXT/, quickStep([say('Reply to the next.')])),
       ],
     });
     const { operator } = stage;
@@ -265,7 +257,7 @@ describe('a live Claude Code', () => {
     await expect(operator.stop(task?.id ?? '')).rejects.toThrow('409');
   });
 
-  test('subagents that run in the background report under their cards, and an interrupt spares them', async () => {
+  test('shows background subagents under their cards and spares them on an interrupt', async () => {
     const subagents = ['A', 'B', 'C'].map((name, at) =>
       tool('Agent', {
         description: `Agent ${name}`,
@@ -279,20 +271,20 @@ describe('a live Claude Code', () => {
       turns: [
         turn(
           /START/,
-          quick([say('Starting.'), ...subagents.map(({ at: _, ...block }) => block)] as never),
-          quick([say('Started three agents, and here is a long talk about them.')], { pace: 6 }),
+          quickStep([say('Starting.'), ...subagents.map(({ at: _, ...block }) => block)] as never),
+          quickStep([say('Started three agents, and here is a long talk about them.')], { pace: 6 }),
         ),
         ...['A', 'B', 'C'].map(() =>
           turn(/"Agent \w" (?:completed|finished)|Agent "Agent/, ({ notices: told }) =>
-            quick([say(told.map(({ result }) => `Heard: ${result}`).join(' | '))]),
+            quickStep([say(told.map(({ result }) => `Heard: ${result}`).join(' | '))]),
           ),
         ),
       ],
       agents: ['A', 'B', 'C'].map((name, at) =>
         agent(
           new RegExp(`AGENT-${name}`),
-          quick([say(`Agent ${name} starts.`), bash(`sleep ${at + 2}`, `Agent ${name} sleeps`)]),
-          quick([say(`Agent ${name} is done.`)]),
+          quickStep([say(`Agent ${name} starts.`), bash(`sleep ${at + 2}`, `Agent ${name} sleeps`)]),
+          quickStep([say(`Agent ${name} is done.`)]),
         ),
       ),
     });
@@ -300,174 +292,19 @@ describe('a live Claude Code', () => {
     await stage.runner();
     await operator.send('START');
     await operator.until('the long talk', (turns) =>
-      said(turns.find(({ kind }) => kind === 'user')).includes('Started three'),
+      assistantText(turns.find(({ kind }) => kind === 'user')).includes('Started three'),
     );
     await operator.interrupt();
     await expect
       .poll(async () => (await operator.tasks()).map(({ status }) => status))
       .toEqual(['completed', 'completed', 'completed']);
     const turns = await operator.until('all reports', (all) => {
-      const told = all.slice(1).map(said).join('\n');
+      const told = all.slice(1).map(assistantText).join('\n');
       return ['A', 'B', 'C'].every((name) => told.includes(`Agent ${name} is done.`)) && all;
     });
     expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('interrupted');
     expect(notices(turns).some((text) => /interrupted.*continue: Agent A/.test(text))).toBe(true);
-    // what a subagent says stands under its task, not in a turn
+    // a subagent's text belongs under its task, not in a turn
     expect(messages(turns, 'assistant').some(({ text }) => text === 'Agent A starts.')).toBe(false);
-  });
-});
-
-describe('what breaks off', () => {
-  test('the dashboard, in mid-turn: what the agent says meanwhile is there afterwards, once', async () => {
-    const talk = Array.from({ length: 30 }, (_, at) => `sentence ${at} of a long answer`).join(', ');
-    const stage = await claudeStage(server, {
-      turns: [turn(/START/, quick([say(talk)], { pace: 40 })), turn(/NEXT/, quick([say('Reply to the next.')]))],
-    });
-    const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the talk to begin', (turns) => said(answering(turns, id)) !== '');
-    await server.kill9();
-    await server.restart();
-    const [first] = await operator.finished(1);
-    expect(said(first)).toBe(talk);
-    const next = await operator.send('NEXT');
-    const turns = await operator.finished(2);
-    expectAnswered(turns, id, talk);
-    expectAnswered(turns, next, 'Reply to the next.');
-    expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0 });
-  });
-
-  test('the runner, killed: its successor says what was cut off, resumes, and delivers what was typed meanwhile', async () => {
-    const stage = await claudeStage(server, {
-      turns: [
-        turn(
-          /START/,
-          quick([background('sleep 60', 'Long poll')]),
-          quick([say('A long answer that never comes to its end')], { pace: 3 }),
-        ),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
-      ],
-    });
-    const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => said(answering(turns, id)).includes('A long'));
-    stage.run.process.kill('SIGKILL');
-    await stage.run.ended;
-    const next = await operator.send('NEXT');
-    expect(messages(await operator.turns(), 'user').at(-1)).toMatchObject({ id: next, delivery: 'queued' });
-    await stage.runner();
-    const turns = await operator.finished(2);
-    expect(turns[0]).toMatchObject({ state: 'failed', error: { code: 'runner_exited' } });
-    expectAnswered(turns, next, 'Reply to the next.');
-    // lost with the runner, until the resumed Claude Code says that it stopped
-    await expect.poll(async () => (await operator.tasks()).map(({ status }) => status)).not.toContain('running');
-    expect(notices(await operator.turns())).toContain('The runner was restarted; the session continues.');
-    expect(await operator.session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0, lostCount: 0 });
-  });
-
-  test('the runner and the dashboard, killed at once: within 30 s nothing says working, and it goes on with its successor', async () => {
-    const stage = await claudeStage(server, {
-      turns: [
-        turn(/START/, quick([say('A long answer that never comes to its end')], { pace: 3 })),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
-      ],
-    });
-    const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => said(answering(turns, id)).includes('A long'));
-    expect(await operator.session()).toMatchObject({ state: 'working', away: null });
-    const killedAt = Date.now();
-    stage.run.process.kill('SIGKILL');
-    await Promise.all([stage.run.ended, server.kill9()]);
-    await server.restart();
-    // While it was down it said nothing; the time a slow machine takes to start it counts for neither.
-    const downMs = Math.max(0, Date.now() - killedAt - RUNNER_AWAY_MS);
-    await expect.poll(async () => (await operator.session())?.state).toBe('unknown');
-    expectWithin(Date.now() - killedAt - downMs, 30_000);
-    const missed = await operator.session();
-    expect(missed).toMatchObject({
-      stateReason: 'its runner has gone in the middle of a turn',
-      away: { agentGoesOn: false },
-    });
-    expect(missed?.away?.lastHeardAt).toBeLessThanOrEqual(killedAt + 1_000);
-    await stage.runner();
-    const next = await operator.send('NEXT');
-    const turns = await operator.finished(2);
-    expect(turns[0]).toMatchObject({ state: 'failed', error: { code: 'runner_exited' } });
-    expectAnswered(turns, next, 'Reply to the next.');
-    expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0 });
-  });
-
-  test('the runner, fenced by a newer one of its agent: its session was taken over, not stopped', async () => {
-    const stage = await claudeStage(server, { turns: [] });
-    const { agentId, operator } = stage;
-    const run = await stage.runner();
-    const agent = `${server.url}/api/v1/agents/${agentId}`;
-    const headers = { authorization: `Bearer ${server.token}` };
-    const connection = async () =>
-      ((await (await fetch(agent, { headers })).json()) as { agent: { connection: string } }).agent.connection;
-    await expect.poll(connection).toBe('connected');
-    const query = new URLSearchParams({ runner: 'newer', startedAt: String(Date.now() + 60_000) });
-    const newer = await fetch(`${agent}/commands?${query}`, { headers });
-    expect((await run.ended).exitCode).toBe(1);
-    const stateReason = 'another runner of this agent has taken over';
-    expect(await operator.session()).toMatchObject({ state: 'exited', stateReason });
-    await newer.body?.cancel();
-  });
-
-  test('is told what --prompt says once, though its runner is killed and started again with the same command', async () => {
-    const stage = await claudeStage(server, {
-      turns: [turn(/START/, quick([say('Started.')])), turn(/NEXT/, quick([say('Reply to the next.')]))],
-    });
-    const { operator } = stage;
-    await stage.runner('--prompt', 'START');
-    await operator.finished(1);
-    stage.run.process.kill('SIGKILL');
-    await stage.run.ended;
-    await stage.runner('--prompt', 'START');
-    await operator.send('NEXT');
-    const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'user finished']);
-    expect(turns.map((one) => messages([one], 'user').map(({ text, name }) => [name, text]))).toEqual([
-      [['operator', 'START']],
-      [['operator', 'NEXT']],
-    ]);
-    expect(await operator.session()).toMatchObject({ owedCount: 0 });
-    expect(stage.problems()).toEqual([]);
-  });
-
-  test('Claude Code, killed: it is resumed, and what it had been given and not begun is given to it again', async () => {
-    const stage = await claudeStage(server, {
-      turns: [
-        turn(
-          /START/,
-          quick([background('sleep 60', 'Long poll')]),
-          quick([say('A long answer that never comes to its end')], { pace: 3 }),
-        ),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
-      ],
-    });
-    const { operator } = stage;
-    await stage.runner();
-    const id = await operator.send('START');
-    await operator.until('the answer to begin', (turns) => said(answering(turns, id)).includes('A long'));
-    const next = await operator.send('NEXT');
-    await operator.until('its delivery', (turns) =>
-      messages(turns, 'user').some((one) => one.id === next && one.delivery === 'delivered'),
-    );
-    const agents = `${server.url}/api/v1/agents/${stage.agentId}`;
-    const answer = await fetch(agents, { headers: { authorization: `Bearer ${server.token}` } });
-    const { agent: summary } = (await answer.json()) as { agent: { status: { process: { pid: number } } } };
-    process.kill(summary.status.process.pid, 'SIGKILL');
-    const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user failed', 'user finished']);
-    expectAnswered(turns, next, 'Reply to the next.');
-    const told = notices(await operator.turns()).join('\n');
-    expect(told).toContain('ended by SIGKILL). Restarting in 0.5 s.');
-    // its shell outlives it
-    expect(told).toMatch(/is still running, and how it ends won't be reported: sleep 60 \(process \d+\)/);
   });
 });

@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
-import type { Turn } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CodexAsked, CodexReply } from '../support/codex-model';
+import type { CodexInput, CodexReply } from '../support/acp-model';
+import { releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { CODEX, codexStage } from '../support/codex-stage';
-import { HOLD, letGo } from '../support/held-task';
 import { LocalDashboard } from '../support/local-dashboard';
-import { answering, messages, notices, requests, said, taskEnds } from '../support/operator';
+import { answering, assistantText, messages, notices, requests, taskEnds, turnStates } from '../support/operator';
 
-/** The real Codex, the real runner, the dashboard’s own handlers. Only the model behind Codex is scripted. */
+/** The real Codex and runner, and the dashboard’s handlers. Only the model is scripted. */
 
 let server: LocalDashboard;
 beforeAll(async () => {
@@ -16,23 +15,23 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const OWN = ['--start', '--command', CODEX, '--approval-policy', 'never', '--sandbox', 'danger-full-access'];
-const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
 
-/** Starts a poll in the background, reports what it is woken with, and repeats the rest. */
-function poll({ said: text, results }: CodexAsked): CodexReply {
+/** Starts a background poll, reports its wake-up input, and echoes other input. */
+function poll({ said: text, results }: CodexInput): CodexReply {
   if (text.includes('ended with exit code')) return { text: /ended with exit code \d+/.exec(text)?.[0] ?? '' };
   if (text.includes('there?')) return { text: 'I am.' };
   if (results.length > 0) return { text: 'Started the poll.' };
-  if (text.includes('HOLD')) return { text: 'Starting.', run: { cmd: `${HOLD}echo went; exit 3`, yield_time_ms: 300 } };
+  if (text.includes('HOLD'))
+    return { text: 'Starting.', run: { cmd: `${WAIT_FOR_RELEASE}echo went; exit 3`, yield_time_ms: 300 } };
   const run = { cmd: 'echo begin; sleep 2; echo end; exit 3', yield_time_ms: 300 };
   if (text.includes('START')) return { text: 'Starting.', run };
   if (text.includes('WAIT')) return { text: 'Waiting.', run: { cmd: 'sleep 300', yield_time_ms: 30_000 } };
   return { text: 'OK.' };
 }
 
-// There is no Codex to test where the folder of the real agents was not asked for (npm run test:agents).
+// Skipped unless the real agents are installed (npm run test:agents).
 describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
-  test('is not woken when its background command ends; Wake does it, and the turn says so', async () => {
+  test('wakes after a background command only through Wake, in a turn that names the task', async () => {
     const stage = await codexStage(server, poll);
     const { operator } = stage;
     await stage.runner(...OWN, '--session', stage.sessionId);
@@ -42,9 +41,11 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, kind: 'shell' });
     await expect.poll(() => operator.output(task?.id ?? '')).toBe('begin\nend\n');
-    expect(kinds(await operator.finished(1))).toEqual(['user finished']);
+    expect(turnStates(await operator.finished(1))).toEqual(['user finished']);
     await stage.ask('POST', `tasks/${task?.id}/wake`, {});
-    const woken = await operator.until('its end', (all) => all.find((one) => said(one).includes('exit code 3')));
+    const woken = await operator.until('its end', (all) =>
+      all.find((one) => assistantText(one).includes('exit code 3')),
+    );
     expect(woken).toMatchObject({
       kind: 'between-run',
       trigger: { kind: 'task', taskIds: [task?.id], wokenBy: 'interlude' },
@@ -55,9 +56,9 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     expect(await stage.end()).toMatchObject({ exitCode: 0 });
   });
 
-  test('is told of its workspace with what --prompt says, once, and ends with its runner from the dashboard', async () => {
+  test('receives its workspace and --prompt once, and exits with its runner when ended from the dashboard', async () => {
     const heard: string[] = [];
-    const script = ({ said: text, context }: CodexAsked): CodexReply => {
+    const script = ({ said: text, context }: CodexInput): CodexReply => {
       heard.push([context.includes('symbolic links') ? 'noted' : '', text.split('\n').at(-1)].join(' '));
       return { text: 'OK.' };
     };
@@ -66,7 +67,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const { operator } = stage;
     const started = [...OWN, '--session', stage.sessionId, '--prompt', 'Build it.'];
     const first = await stage.runner(...started);
-    expect(kinds(await operator.finished(1))).toEqual(['user finished']);
+    expect(turnStates(await operator.finished(1))).toEqual(['user finished']);
     first.process.kill('SIGKILL');
     await first.ended;
     const second = await stage.runner(...started);
@@ -80,7 +81,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     expect(await operator.session()).toMatchObject({ state: 'exited', stateReason: 'ended from the dashboard' });
   });
 
-  test('by the rule, it is woken without being asked', async () => {
+  test('wakes without Wake when the rule is set', async () => {
     const stage = await codexStage(server, poll);
     const { operator } = stage;
     await stage.runner(...OWN, '--session', stage.sessionId);
@@ -90,14 +91,14 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const turns = await operator.finished(2);
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
-    // Codex itself began nothing: there is no turn but the one that names the task, and the answer stands in that.
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
+    // Codex started no turn itself: the only new turn names the task and contains the answer.
     expect(turns[1]).toMatchObject({ trigger: { kind: 'task', taskIds: [task?.id], wokenBy: 'interlude' } });
-    expect(said(turns[1])).toBe('ended with exit code 3');
+    expect(assistantText(turns[1])).toBe('ended with exit code 3');
     expect(messages(turns, 'user').map(({ text }) => text)).toEqual(['START']);
   });
 
-  test('a message in a running turn waits for its own, and gets it though the turn is interrupted', async () => {
+  test('answers a message sent during a turn in its own turn, even after an interrupt', async () => {
     const stage = await codexStage(server, poll);
     const { operator } = stage;
     await stage.runner(...OWN, '--session', stage.sessionId);
@@ -110,7 +111,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await expect.poll(async () => messages(await operator.turns(), 'user').at(-1)?.delivery).toBe('delivered');
     await operator.interrupt();
     const turn = await operator.until('its turn', (turns) => answering(turns, id));
-    await operator.until('its answer', (turns) => said(answering(turns, id)).includes('I am.'));
+    await operator.until('its answer', (turns) => assistantText(answering(turns, id)).includes('I am.'));
     expect(turn.kind).toBe('user');
     const [task] = await operator.tasks();
     expect(task?.status).toBe('running');
@@ -118,7 +119,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await expect.poll(async () => (await operator.tasks())[0]?.status).toBe('stopped');
   });
 
-  test('a permission is answered in the dashboard', async () => {
+  test('accepts a permission answer from the dashboard', async () => {
     const stage = await codexStage(server, ({ said: text, results }) =>
       results.length > 0
         ? { text: 'Made it.' }
@@ -139,11 +140,11 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     const { digest } = request;
     await operator.answer(request.id, { behavior: 'allow', optionId: 'accept', digest });
     const [turn] = await operator.finished(1);
-    expect(said(turn)).toContain('Made it.');
+    expect(assistantText(turn)).toContain('Made it.');
     expect(requests(turn === undefined ? [] : [turn])[0]).toMatchObject({ outcome: 'allowed' });
   });
 
-  test('its server is killed in a turn: that fails, and the thread goes on in the next one', async () => {
+  test('fails the turn and continues the thread when its server is killed', async () => {
     const stage = await codexStage(server, poll);
     const { operator } = stage;
     await stage.runner(...OWN, '--session', stage.sessionId);
@@ -155,11 +156,11 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     stage.killServer();
     await operator.until('the failure', (turns) => turns.some(({ state }) => state === 'failed'));
     const id = await operator.send('Are you there?');
-    await operator.until('its answer', (turns) => said(answering(turns, id)).includes('I am.'));
+    await operator.until('its answer', (turns) => assistantText(answering(turns, id)).includes('I am.'));
     expect(notices(await operator.turns()).some((text) => text.includes('started again'))).toBe(true);
   });
 
-  test('attached to a server that is there, the runner is killed and the next one goes on', async () => {
+  test('continues with the next runner when a runner attached to a running server is killed', async () => {
     const stage = await codexStage(server, poll);
     const { socket, begin } = await stage.daemon();
     const first = await stage.runner('--socket', socket);
@@ -167,11 +168,11 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     await expect.poll(() => operator.tasks()).toMatchObject([{ status: 'running' }]);
     first.process.kill('SIGKILL');
     await first.ended;
-    await letGo(stage.cwd);
+    await releaseTask(stage.cwd);
     await stage.runner('--socket', socket);
     await operator.until('the end of the poll', (turns) => taskEnds(turns)[0]);
     const id = await operator.send('Are you there?');
-    await operator.until('its answer', (turns) => said(answering(turns, id)).includes('I am.'));
+    await operator.until('its answer', (turns) => assistantText(answering(turns, id)).includes('I am.'));
     expect(taskEnds(await operator.turns())).toHaveLength(1);
     expect(await operator.tasks()).toMatchObject([{ status: 'failed', exitCode: 3 }]);
   });

@@ -1,13 +1,12 @@
 import { background, type Context, say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claudeStage, quick } from '../support/claude-stage';
-import { HOLD, letGo } from '../support/held-task';
-import { messages, said, taskEnds } from '../support/operator';
+import { claudeStage, quickStep, releaseTask, WAIT_FOR_RELEASE } from '../support/claude-stage';
+import { assistantText, messages, taskEnds } from '../support/operator';
 import { badgeOf, live, shownTurns, transcriptOf } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
 
-/** Somebody at the browser, the real runner, the real Claude Code. Only the model behind Claude Code is scripted. */
+/** A browser, the real runner and the real Claude Code. Only the model is scripted. */
 
 let it: OwnVisit;
 beforeAll(async () => {
@@ -17,19 +16,23 @@ afterAll(() => it.close());
 
 const exitOf = ({ notices }: Context) => /exit code (\d+)/.exec(notices[0]?.summary ?? '')?.[1];
 
-test('what is typed reaches the agent, and what it does by itself is on the page, though the server was killed in between', async () => {
+test('a page delivers messages and shows between-run turns when the server is killed in between', async () => {
   let wake = () => {};
   const woken = new Promise<void>((resolve) => {
     wake = resolve;
   });
   const stage = await claudeStage(it.server, {
     turns: [
-      turn(/START/, quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+      turn(
+        /START/,
+        quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+        quickStep([say('Started the poll.')]),
+      ),
       turn(/"Poll" failed/, (context) => {
         wake();
-        return quick([say(`Poll exited with code ${exitOf(context)}`)]);
+        return quickStep([say(`Poll exited with code ${exitOf(context)}`)]);
       }),
-      turn(/NEXT/, quick([say('Reply to the next.')])),
+      turn(/NEXT/, quickStep([say('Reply to the next.')])),
     ],
   });
   const { operator, agentId, sessionId } = stage;
@@ -50,7 +53,7 @@ test('what is typed reaches the agent, and what it does by itself is on the page
 
   await it.server.kill9();
   await badgeOf(page).getByText('Reconnecting').waitFor();
-  await letGo(stage.cwd);
+  await releaseTask(stage.cwd);
   await woken;
   await it.server.restart();
   await live(page);
@@ -67,7 +70,11 @@ test('what is typed reaches the agent, and what it does by itself is on the page
     ...['user finished', 'between-run finished', 'user finished'],
   ]);
   expect(turns.map((one) => messages([one], 'user').map(({ text }) => text))).toEqual([['START'], [], ['NEXT']]);
-  expect(turns.map(said)).toEqual(['Starting.\nStarted the poll.', 'Poll exited with code 3', 'Reply to the next.']);
+  expect(turns.map(assistantText)).toEqual([
+    'Starting.\nStarted the poll.',
+    'Poll exited with code 3',
+    'Reply to the next.',
+  ]);
   const [task, ...more] = await operator.tasks();
   expect(more).toEqual([]);
   expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
@@ -75,7 +82,7 @@ test('what is typed reaches the agent, and what it does by itself is on the page
   expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0, runningTaskCount: 0 });
   expect(stage.problems()).toEqual([]);
 
-  // The page that stayed open through it all shows what one that comes now does.
+  // The page that stayed open equals a fresh one.
   const fresh = await it.open(`/sessions/${sessionId}`);
   await live(fresh);
   await expect.poll(() => shownTurns(fresh).then((shown) => shown.length)).toBe((await operator.turns()).length);
@@ -95,7 +102,7 @@ test('what is typed reaches the agent, and what it does by itself is on the page
 
 const STEPS = ['Sending…', 'Queued', 'Delivered', 'Seen'];
 
-/** The words about a message’s way, as the page shows them one after the other. */
+/** Collects the delivery labels that the page shows for a message. */
 async function watchDelivery(page: Page): Promise<string[]> {
   const ways: string[] = [];
   await page.exposeFunction('noteWay', (text: string) => {

@@ -6,12 +6,12 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { ownPort } from '../support/own-port.mjs';
 import { agentsFolder, installedAgents } from '../support/real-agents.mjs';
+import { reservePort } from '../support/reserve-port.mjs';
 import { type StrictClient, strictClient } from '../support/strict-clients';
 import { answer, requestOpened, requestResolved, turnOf, WireRunner } from '../support/wire-runner';
 
-/** CopilotKit's runtime itself, with the runner as `docs/agui.md` has it: what stands there is what runs here. */
+/** Runs CopilotKit's runtime with the code of `docs/agui.md`. */
 const modules = join(agentsFolder(), 'copilotkit', 'node_modules');
 
 describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s runtime with the runner of the docs', () => {
@@ -31,7 +31,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s runti
     const program = /```js\n(\/\/ server\.mjs.*?)```/s.exec(page)?.[1] ?? '';
     writeFileSync(join(folder, 'server.mjs'), program);
     symlinkSync(modules, join(folder, 'node_modules'));
-    const port = await ownPort();
+    const port = await reservePort();
     runtime = spawn(process.execPath, ['server.mjs'], {
       cwd: folder,
       stdio: ['ignore', 'ignore', 'inherit'],
@@ -76,7 +76,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s runti
     agent.addMessage({ id: crypto.randomUUID(), role: 'user', content });
   const shown = ({ messages }: StrictClient) => messages.map(({ role, content }) => [role, content]);
 
-  test('runs, is asked, and answers, in a thread of its own making', async () => {
+  test('runs, opens a request and continues with the answer in a new thread', async () => {
     const chat = client('/run');
     ask(chat, 'Build it');
     const running = chat.runAgent();
@@ -101,7 +101,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s runti
     ]);
   });
 
-  test('a browser that comes back has all of it, and what happened between the runs', async () => {
+  test('a returning browser receives the whole thread, including between-run turns', async () => {
     const between = { turn: 'between-run' as const, trigger: { kind: 'timer' as const, taskIds: [] } };
     await send({ type: 'RUN_STARTED', threadId: 's', runId: 'r2', metadata: { interlude: between } });
     await send(...answer('m3', 'Still green.'), turnOf('RUN_FINISHED', 'r2', []));

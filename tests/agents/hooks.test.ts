@@ -1,21 +1,15 @@
-import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentDetail, Turn } from '@interlude/protocol/read-models';
-import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { claudeHome } from '../support/claude-home';
-import { claudeInTerminal, prompt } from '../support/claude-in-terminal';
-import { quick } from '../support/claude-stage';
-import { runCli, startCli } from '../support/cli';
-import { HOLD, letGo } from '../support/held-task';
+import type { Turn } from '@interlude/protocol/read-models';
+import { agent, background, bash, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { quickStep, releaseTask, reportExits, WAIT_FOR_RELEASE } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { messages, Operator, requests, said, taskEnds } from '../support/operator';
-import { expectWithin } from '../support/pace';
-import { type TerminalStage, terminalStage } from '../support/terminal-stage';
+import { assistantText, messages, requests, taskEnds, textsByTurn, turnStates } from '../support/operator';
+import { terminalStage } from '../support/terminal-stage';
+import { expectWithin } from '../support/timing';
 
-/** The real Claude Code, run by somebody else: the dashboard sees what its hooks and its transcript tell. */
+/** The real Claude Code run by a user: the dashboard sees only what hooks and transcript report. */
 
 let server: LiveServer;
 beforeAll(async () => {
@@ -23,43 +17,33 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const report = ({ notices: told }: Context) =>
-  quick([
-    say(
-      told
-        .map(
-          ({ summary }) => `${/"(.*?)"/.exec(summary)?.[1]} exited with code ${/exit code (\d+)/.exec(summary)?.[1]}`,
-        )
-        .join(' | '),
-    ),
-  ]);
-
-const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
-/** All that was said, turn by turn: a text that is missing, doubled or one turn late shows. */
-const talk = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'assistant').map(({ text }) => text));
 const prompts = (turns: readonly Turn[]) => turns.map((one) => messages([one], 'user').map(({ text }) => text));
 
-/** One that ends before its turn has would be told in that turn. */
+/** Ends the polls after their turn; a poll that ends earlier is reported in that turn. */
 async function endPolls(stage: Awaited<ReturnType<typeof terminalStage>>): Promise<void> {
   await stage.turnsEnded(1);
-  await letGo(stage.cwd);
+  await releaseTask(stage.cwd);
 }
 
-describe('a Claude Code with our hooks', () => {
-  test('is seen to wake by itself when its background task ends', async () => {
+describe('Claude Code with Interlude’s hooks', () => {
+  test('shows a between-run turn when its background task ends', async () => {
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started.')])),
-        turn(/"Poll" failed/, report),
+        turn(
+          /START/,
+          quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quickStep([say('Started.')]),
+        ),
+        turn(/"Poll" failed/, reportExits),
       ],
     });
     const { operator } = stage;
     stage.type('START');
     await endPolls(stage);
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
     expect(prompts(turns)).toEqual([['START'], []]);
-    expect(talk(turns)).toEqual([['Starting.', 'Started.'], ['Poll exited with code 3']]);
+    expect(textsByTurn(turns)).toEqual([['Starting.', 'Started.'], ['Poll exited with code 3']]);
     const [task, ...more] = await operator.tasks();
     expect(more).toEqual([]);
     expect(task).toMatchObject({ description: 'Poll', status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
@@ -70,12 +54,12 @@ describe('a Claude Code with our hooks', () => {
     expect(stage.problems()).toEqual([]);
   });
 
-  test('tells each of three tasks that end together once, in the turn that speaks of it', async () => {
-    const polls = [1, 2, 3].map((at) => background(`echo from ${at}; ${HOLD}exit ${at}`, `Poll ${at}`));
+  test('reports each of three simultaneous task ends once, in the turn that mentions it', async () => {
+    const polls = [1, 2, 3].map((at) => background(`echo from ${at}; ${WAIT_FOR_RELEASE}exit ${at}`, `Poll ${at}`));
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), ...polls]), quick([say('Started three polls.')])),
-        ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, report)),
+        turn(/START/, quickStep([say('Starting.'), ...polls]), quickStep([say('Started three polls.')])),
+        ...[1, 2, 3].map(() => turn(/"Poll \d" failed/, reportExits)),
       ],
     });
     const { operator } = stage;
@@ -83,7 +67,7 @@ describe('a Claude Code with our hooks', () => {
     await endPolls(stage);
     const exits = [1, 2, 3].map((at) => `Poll ${at} exited with code ${at}`);
     const told = (turns: readonly Turn[]) =>
-      talk(turns)
+      textsByTurn(turns)
         .flat()
         .flatMap((text) => text.split(' | '));
     await operator.until('three reports', (turns) => exits.every((text) => told(turns).includes(text)));
@@ -93,72 +77,81 @@ describe('a Claude Code with our hooks', () => {
     expect(tasks.map(({ status, exitCode }) => [status, exitCode])).toEqual([1, 2, 3].map((at) => ['failed', at]));
     for (const task of tasks) {
       const home = turns.find(({ id }) => id === task.answeredInTurnId);
-      expect(said(home)).toContain(`${task.description} exited`);
+      expect(assistantText(home)).toContain(`${task.description} exited`);
       expect(taskEnds(home ? [home] : []).map(({ id }) => id)).toContain(task.id);
       await expect.poll(() => operator.output(task.id)).toContain(`from ${task.exitCode}`);
     }
   });
 
-  test('answers what was typed during a report in the turn behind it, not one late', async () => {
+  test('answers a message typed during a task report in the next turn', async () => {
     const long = 'Poll exited with code 3, and here is what I make of it.';
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+        turn(
+          /START/,
+          quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+          quickStep([say('Started the poll.')]),
+        ),
         turn(/"Poll" failed/, () => {
           stage.type('SECOND');
-          return quick([say(long)], { wait: 300, pace: 12 });
+          return quickStep([say(long)], { wait: 300, pace: 12 });
         }),
-        turn(/SECOND/, quick([say('Reply to the second.')])),
-        turn(/THIRD/, quick([say('Reply to the third.')])),
+        turn(/SECOND/, quickStep([say('Reply to the second.')])),
+        turn(/THIRD/, quickStep([say('Reply to the third.')])),
       ],
     });
     const { operator } = stage;
     stage.type('START');
     await endPolls(stage);
-    await operator.until('the second reply', (turns) => talk(turns).flat().includes('Reply to the second.'));
+    await operator.until('the second reply', (turns) => textsByTurn(turns).flat().includes('Reply to the second.'));
     stage.type('THIRD');
-    await operator.until('the third reply', (turns) => talk(turns).flat().includes('Reply to the third.'));
+    await operator.until('the third reply', (turns) => textsByTurn(turns).flat().includes('Reply to the third.'));
     const turns = await operator.finished(4);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished', 'user finished', 'user finished']);
     expect(prompts(turns)).toEqual([['START'], [], ['SECOND'], ['THIRD']]);
-    expect(talk(turns)).toEqual([['Started the poll.'], [long], ['Reply to the second.'], ['Reply to the third.']]);
+    expect(textsByTurn(turns)).toEqual([
+      ['Started the poll.'],
+      [long],
+      ['Reply to the second.'],
+      ['Reply to the third.'],
+    ]);
     expect(stage.problems()).toEqual([]);
   });
 
-  test('reports on a task that ended while it talked in a turn behind that talk', async () => {
+  test('reports a task that ended during a turn in the following turn', async () => {
     const long = 'Started the poll, and now I talk for a while without any tool call, slowly and at length.';
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 1; exit 3', 'Poll')]), quick([say(long)], { pace: 9 })),
-        turn(/"Poll" failed/, report),
+        turn(/START/, quickStep([background('sleep 1; exit 3', 'Poll')]), quickStep([say(long)], { pace: 9 })),
+        turn(/"Poll" failed/, reportExits),
       ],
     });
     const { operator } = stage;
     stage.type('START');
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
     expect(prompts(turns)).toEqual([['START'], []]);
-    expect(talk(turns)).toEqual([[long], ['Poll exited with code 3']]);
+    expect(textsByTurn(turns)).toEqual([[long], ['Poll exited with code 3']]);
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, answeredInTurnId: turns[1]?.id });
     expect(turns[1]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
-    // It ended while the talk went on.
+    // It ended during the turn.
     expect(task?.endedAt).toBeLessThanOrEqual(turns[0]?.endedAt ?? 0);
     expect(stage.problems()).toEqual([]);
   });
 
-  test('shows that it was interrupted where it runs, that its task goes on, and answers what comes next', async () => {
+  test('shows an interrupt at the terminal, the running task and the next answer', async () => {
     let begun = () => {};
     const talking = new Promise<void>((resolve) => {
       begun = resolve;
     });
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), background('sleep 600', 'Long poll')]), () => {
+        turn(/START/, quickStep([say('Starting.'), background('sleep 600', 'Long poll')]), () => {
           begun();
-          return quick([say('A long answer that never comes to its end')], { pace: 3 });
+          return quickStep([say('A long answer that never comes to its end')], { pace: 3 });
         }),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
+        turn(/NEXT/, quickStep([say('Reply to the next.')])),
       ],
     });
     const { operator } = stage;
@@ -171,25 +164,29 @@ describe('a Claude Code with our hooks', () => {
       ['Long poll', 'running'],
     ]);
     stage.type('NEXT');
-    await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));
+    await operator.until('the next reply', (turns) => textsByTurn(turns).flat().includes('Reply to the next.'));
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user interrupted', 'user finished']);
+    expect(turnStates(turns)).toEqual(['user interrupted', 'user finished']);
     expect(prompts(turns)).toEqual([['START'], ['NEXT']]);
-    expect(talk(turns)[1]).toEqual(['Reply to the next.']);
+    expect(textsByTurn(turns)[1]).toEqual(['Reply to the next.']);
     expect(stage.problems()).toEqual([]);
   });
 
-  test('shows what it asks between turns, and how that was answered where it runs', async () => {
+  test('shows a request between turns and its answer at the terminal', async () => {
     const stage = await terminalStage(
       server,
       {
         turns: [
-          turn(/START/, quick([background(`${HOLD}exit 3`, 'Poll')]), quick([say('Started the poll.')])),
+          turn(
+            /START/,
+            quickStep([background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+            quickStep([say('Started the poll.')]),
+          ),
           turn(
             /"Poll" failed/,
-            quick([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
-            quick([bash('touch other-marker', 'Look again')]),
-            quick([say('I may not look again.')]),
+            quickStep([say('Poll failed, I look at it.'), bash('touch marker', 'Look at it')]),
+            quickStep([bash('touch other-marker', 'Look again')]),
+            quickStep([say('I may not look again.')]),
           ),
         ],
       },
@@ -213,8 +210,11 @@ describe('a Claude Code with our hooks', () => {
     expect(await operator.session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
     answer();
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
-    expect(talk(turns)).toEqual([['Started the poll.'], ['Poll failed, I look at it.', 'I may not look again.']]);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(textsByTurn(turns)).toEqual([
+      ['Started the poll.'],
+      ['Poll failed, I look at it.', 'I may not look again.'],
+    ]);
     expect(existsSync(join(stage.cwd, 'marker'))).toBe(true);
     expect(existsSync(join(stage.cwd, 'other-marker'))).toBe(false);
     const [first, second, ...more] = requests(turns.slice(1));
@@ -224,11 +224,11 @@ describe('a Claude Code with our hooks', () => {
     expect(await operator.session()).toMatchObject({ pendingRequestCount: 0 });
   });
 
-  test('shows that its task was stopped where it runs, and is not woken by that', async () => {
+  test('shows a task stopped at the terminal without a wake-up', async () => {
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([background('sleep 600', 'Long poll')]), quick([say('Started a long poll.')])),
-        turn(/NEXT/, quick([say('Reply to the next.')])),
+        turn(/START/, quickStep([background('sleep 600', 'Long poll')]), quickStep([say('Started a long poll.')])),
+        turn(/NEXT/, quickStep([say('Reply to the next.')])),
       ],
     });
     const { operator } = stage;
@@ -238,14 +238,14 @@ describe('a Claude Code with our hooks', () => {
     expect(task).toMatchObject({ description: 'Long poll', status: 'running' });
     await stage.stopTask(task?.id ?? '');
     stage.type('NEXT');
-    await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));
+    await operator.until('the next reply', (turns) => textsByTurn(turns).flat().includes('Reply to the next.'));
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'user finished']);
-    expect(talk(turns)).toEqual([['Started a long poll.'], ['Reply to the next.']]);
+    expect(turnStates(turns)).toEqual(['user finished', 'user finished']);
+    expect(textsByTurn(turns)).toEqual([['Started a long poll.'], ['Reply to the next.']]);
     await expect.poll(async () => (await operator.tasks()).map(({ status }) => status)).toEqual(['stopped']);
   });
 
-  test('has its subagents report under their cards, each told once', async () => {
+  test('shows each subagent’s report once under its card', async () => {
     const names = ['A', 'B', 'C'];
     const subagents = names.map((name) =>
       tool('Agent', {
@@ -257,18 +257,18 @@ describe('a Claude Code with our hooks', () => {
     );
     const stage = await terminalStage(server, {
       turns: [
-        turn(/START/, quick([say('Starting.'), ...subagents]), quick([say('Started three agents.')])),
+        turn(/START/, quickStep([say('Starting.'), ...subagents]), quickStep([say('Started three agents.')])),
         ...names.map(() =>
           turn(/"Agent \w" (?:completed|finished)|Agent "Agent/, ({ notices: told }) =>
-            quick([say(told.map(({ result }) => `Heard: ${result}`).join(' | '))]),
+            quickStep([say(told.map(({ result }) => `Heard: ${result}`).join(' | '))]),
           ),
         ),
       ],
       agents: names.map((name, at) =>
         agent(
           new RegExp(`AGENT-${name}`),
-          quick([say(`Agent ${name} starts.`), bash(`sleep ${at + 1}`, `Agent ${name} sleeps`)]),
-          quick([say(`Agent ${name} is done.`)]),
+          quickStep([say(`Agent ${name} starts.`), bash(`sleep ${at + 1}`, `Agent ${name} sleeps`)]),
+          quickStep([say(`Agent ${name} is done.`)]),
         ),
       ),
     });
@@ -276,7 +276,7 @@ describe('a Claude Code with our hooks', () => {
     stage.type('START');
     const heard = names.map((name) => `Heard: Agent ${name} is done.`);
     const told = (turns: readonly Turn[]) =>
-      talk(turns)
+      textsByTurn(turns)
         .flat()
         .flatMap((text) => text.split(' | '));
     await operator.until('all reports', (turns) => heard.every((text) => told(turns).includes(text)));
@@ -294,224 +294,32 @@ describe('a Claude Code with our hooks', () => {
   });
 });
 
-test('an idle Claude Code that listens is woken by a message, reads it, and answers it in the turn that begins so', async () => {
-  const stage: TerminalStage = await terminalStage(server, {
-    turns: [
-      turn(
-        /START/,
-        () => quick([background(stage.waitCommand, 'Wait for a message')]),
-        quick([say('I rest, and listen.')]),
-      ),
-      turn(
-        /"Wait for a message" completed \(exit code 0\)/,
-        ({ output }) => quick([bash(`cat ${output('Wait for a message')}`, 'Read the message')]),
-        ({ results }) => quick([say(results[0]?.text.includes('Is it warm?') ? 'Quite warm.' : 'I read nothing.')]),
-      ),
-    ],
-  });
-  const { operator } = stage;
-  stage.type('START');
-  await operator.finished(1);
-  await expect.poll(async () => (await operator.session())?.wakeable).toBe(true);
-  const messageId = await operator.send('Is it warm?');
-  const turns = await operator.finished(2);
-  expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
-  expect(talk(turns)[1]).toEqual(['Quite warm.']);
-  expect(turns[1]?.userMessageIds).toEqual([messageId]);
-  expect(messages(turns, 'user').find(({ id }) => id === messageId)).toMatchObject({ delivery: 'seen' });
-  expect((await operator.tasks()).map(({ description, status }) => [description, status])).toEqual([
-    ['Wait for a message', 'completed'],
-  ]);
-  expect(stage.problems()).toEqual([]);
-});
-
-/** A Claude Code in an interactive terminal, whose hooks wait for an answer from the dashboard. */
-async function interactive(script: Parameters<typeof claudeHome>[1], ...flags: string[]) {
-  const home = await claudeHome(server, script);
-  onTestFinished(() => home.remove());
-  const settings = join(home.config, 'settings.json');
-  await runCli(['hooks', 'install', '--settings', settings, '--permissions'], home.runnerEnv);
-  const agentId = `terminal-${randomUUID().slice(0, 8)}`;
-  const companion = startCli(['runner', 'hooks', '--agent', agentId, ...flags], home.runnerEnv);
-  onTestFinished(() => void companion.process.kill('SIGKILL'));
-  await once(companion.process.stderr as NodeJS.ReadableStream, 'data');
-  const terminal = await claudeInTerminal(home);
-  /** Its session begins with the first prompt. */
-  const findOperator = async () => {
-    const headers = { authorization: `Bearer ${server.token}` };
-    const its = async () =>
-      (await (await fetch(`${server.url}/api/v1/agents/${agentId}`, { headers })).json()) as AgentDetail;
-    await expect.poll(async () => (await its()).sessions?.length).toBe(1);
-    return new Operator(server, (await its()).sessions[0]?.id ?? '');
-  };
-  return { terminal, findOperator };
-}
-
-test('a Claude Code in a terminal is told once that it can listen, is allowed to from the dashboard, and is woken', async () => {
-  const { terminal, findOperator } = await interactive({
-    turns: [
-      turn(/START/, quick([say('Nothing to do.')])),
-      turn(
-        /reach you while you are idle only if you listen/,
-        ({ text }) => quick([background(/^ {2}(.+ wait)$/m.exec(text)?.[1] ?? 'false', 'Wait for a message')]),
-        quick([say('I listen.')]),
-      ),
-      turn(
-        /"Wait for a message" completed \(exit code 0\)/,
-        ({ output }) => quick([tool('Read', { file_path: output('Wait for a message') })]),
-        ({ results }) => quick([say(results[0]?.text.includes('Is it warm?') ? 'Quite warm.' : 'I read nothing.')]),
-      ),
-    ],
-    otherwise: quick([say('All right.')]),
-  });
-  await prompt(terminal, 'START');
-  const operator = await findOperator();
-  const open = await operator.until('the question', (turns) => requests(turns).find(({ outcome }) => outcome === null));
-  await operator.answer(open.id, { behavior: 'allow', digest: open.digest, clientId: 'a' });
-  await expect.poll(async () => (await operator.session())?.wakeable).toBe(true);
-  await operator.finished(1);
-  const messageId = await operator.send('Is it warm?');
-  const turns = await operator.finished(2);
-  expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
-  expect(talk(turns)[0]).toEqual(['Nothing to do.', 'I listen.']);
-  // It has not listened again: that was of use, so it is reminded once.
-  expect(talk(turns)[1]).toEqual(['Quite warm.', 'All right.']);
-  expect(turns[1]?.userMessageIds).toEqual([messageId]);
-});
-
-const question = (header: string, multiSelect?: boolean) =>
-  tool('AskUserQuestion', {
-    questions: [
-      {
-        options: ['SQLite', 'Postgres', 'Redis'].map((label) => ({ description: `Take ${label}`, label })),
-        ...{ header, question: `Which ${header}?` },
-        ...(multiSelect ? { multiSelect } : {}),
-      },
-    ],
-  });
-
-test('a Claude Code in a terminal has its questions and plans answered in the dashboard, while it shows them', async () => {
-  const heard = ({ results }: Context) => results.map(({ text }) => text.split('. ')[0]).join(' | ');
-  const plan = '# The plan\n\n1. Build it\n';
-  const script = {
-    turns: [
-      turn(
-        /START/,
-        quick([question('database'), question('caches', true)]),
-        (context) => quick([say(heard(context)), question('queue')]),
-        (context) => quick([say(heard(context))]),
-      ),
-      turn(
-        /PLAN/,
-        ({ text }) => quick([tool('Write', { content: plan, file_path: /at (\S+\.md)/.exec(text)?.[1] })]),
-        quick([tool('ExitPlanMode', {})]),
-        quick([tool('ExitPlanMode', {})]),
-        (context) => quick([say(heard(context))]),
-      ),
-    ],
-  };
-  const { terminal, findOperator } = await interactive(script, '--no-offer');
-  await prompt(terminal, 'START');
-  const operator = await findOperator();
-  const asked = (title: string, isNot = '') =>
-    operator.until(title, (turns) =>
-      requests(turns).find((one) => one.outcome === null && one.title === title && one.id !== isNot),
-    );
-  const outcomes = async () => requests(await operator.turns()).map(({ outcome }) => outcome);
-
-  const database = await asked('Which database?');
-  await terminal.shows('Take Postgres');
-  await operator.answer(database.id, {
-    ...{ answers: { 'Which database?': 'Postgres' }, digest: database.digest, clientId: 'a' },
-  });
-  const caches = await asked('Which caches?');
-  await operator.answer(caches.id, {
-    ...{ answers: { 'Which caches?': ['SQLite', 'none of yours'] }, digest: caches.digest, clientId: 'b' },
-  });
-  await asked('Which queue?');
-  await terminal.shows('queue?');
-  terminal.type('\r');
-  await operator.finished(1);
-  expect(await outcomes()).toEqual(['answered', 'answered', 'answered']);
-
-  for (const mode of ['accept edits on', 'plan mode on']) {
-    terminal.type('\u001b[Z');
-    await terminal.shows(mode);
-  }
-  await prompt(terminal, 'PLAN');
-  const first = await asked('Approve the plan');
-  expect(first.input).toMatchObject({ plan });
-  await operator.answer(first.id, { behavior: 'deny', message: 'Say it again.', clientId: 'c' });
-  const second = await asked('Approve the plan', first.id);
-  await operator.answer(second.id, { behavior: 'allow', digest: second.digest, clientId: 'd' });
-  const turns = await operator.finished(2);
-  expect(requests(turns.slice(1)).map(({ outcome, message }) => [outcome, message])).toEqual([
-    ['denied', 'Say it again.'],
-    ['allowed', null],
-  ]);
-  const said = talk(turns).flat();
-  expect(said).toEqual([
-    expect.stringMatching(/"Which database\?"="Postgres".*"Which caches\?"="SQLite, none of yours"/),
-    expect.stringContaining('"Which queue?"="SQLite"'),
-    expect.stringContaining('User has approved your plan'),
-  ]);
-});
-
-test('a Claude Code that sits in a terminal may be allowed and denied from the dashboard, while it asks there', async () => {
-  const never = new Promise<never>(() => {});
-  const script = {
-    turns: [
-      turn(
-        /START/,
-        quick([bash('touch allowed', 'Allow me')]),
-        quick([bash('touch denied', 'Deny me')]),
-        quick([say('One of two.')]),
-      ),
-    ],
-  };
-  const stage = await terminalStage(server, script, { install: ['--permissions'], permit: () => never });
-  const { operator } = stage;
-  stage.type('START');
-  const asked = (command: string) =>
-    operator.until(command, (turns) =>
-      requests(turns).find((one) => one.outcome === null && JSON.stringify(one.input).includes(command)),
-    );
-  const first = await asked('touch allowed');
-  await operator.answer(first.id, { behavior: 'allow', digest: first.digest, clientId: 'a' });
-  const second = await asked('touch denied');
-  await operator.answer(second.id, { behavior: 'deny', message: 'Rather not.', clientId: 'b' });
-  const turns = await operator.finished(1);
-  expect(talk(turns)).toEqual([['One of two.']]);
-  expect(requests(turns).map(({ outcome }) => outcome)).toEqual(['allowed', 'denied']);
-  expect([existsSync(join(stage.cwd, 'allowed')), existsSync(join(stage.cwd, 'denied'))]).toEqual([true, false]);
-});
-
-test('a companion killed in mid-run goes on where it was: what happened meanwhile is there, and nothing twice', async () => {
+test('a companion killed mid-run resumes without missing or duplicating events', async () => {
   const stage = await terminalStage(server, {
     turns: [
       turn(
         /START/,
-        quick([say('Starting.'), background(`${HOLD}exit 3`, 'Poll')]),
-        quick([say('Looking.'), bash('sleep 1', 'Look')]),
-        quick([say('Started the poll.')]),
+        quickStep([say('Starting.'), background(`${WAIT_FOR_RELEASE}exit 3`, 'Poll')]),
+        quickStep([say('Looking.'), bash('sleep 1', 'Look')]),
+        quickStep([say('Started the poll.')]),
       ),
-      turn(/"Poll" failed/, report),
-      turn(/NEXT/, quick([say('Reply to the next.')])),
+      turn(/"Poll" failed/, reportExits),
+      turn(/NEXT/, quickStep([say('Reply to the next.')])),
     ],
   });
   const { operator } = stage;
   stage.type('START');
-  await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+  await operator.until('the middle of the run', (turns) => textsByTurn(turns).flat().includes('Looking.'));
   await stage.killCompanion();
   await stage.companion();
   await endPolls(stage);
-  await operator.until('the report', (turns) => talk(turns).flat().includes('Poll exited with code 3'));
+  await operator.until('the report', (turns) => textsByTurn(turns).flat().includes('Poll exited with code 3'));
   stage.type('NEXT');
-  await operator.until('the next reply', (turns) => talk(turns).flat().includes('Reply to the next.'));
+  await operator.until('the next reply', (turns) => textsByTurn(turns).flat().includes('Reply to the next.'));
   const turns = await operator.finished(3);
-  expect(kinds(turns)).toEqual(['user finished', 'between-run finished', 'user finished']);
+  expect(turnStates(turns)).toEqual(['user finished', 'between-run finished', 'user finished']);
   expect(prompts(turns)).toEqual([['START'], [], ['NEXT']]);
-  expect(talk(turns)).toEqual([
+  expect(textsByTurn(turns)).toEqual([
     ['Starting.', 'Looking.', 'Started the poll.'],
     ['Poll exited with code 3'],
     ['Reply to the next.'],
@@ -521,16 +329,16 @@ test('a companion killed in mid-run goes on where it was: what happened meanwhil
   expect(await operator.session()).toMatchObject({ lostCount: 0, quarantinedCount: 0, runningTaskCount: 0 });
 });
 
-test('a companion that was dead when the turn ended has its session idle when it is back, nobody typing', async () => {
+test('a companion marks its session idle on restart when the turn ended while it was dead', async () => {
   const stage = await terminalStage(server, {
     turns: [
-      turn(/START/, quick([say('Looking.'), bash('sleep 1', 'Look')]), quick([say('All is well.')])),
-      turn(/NEXT/, quick([say('Reply to the next.')])),
+      turn(/START/, quickStep([say('Looking.'), bash('sleep 1', 'Look')]), quickStep([say('All is well.')])),
+      turn(/NEXT/, quickStep([say('Reply to the next.')])),
     ],
   });
   const { operator } = stage;
   stage.type('START');
-  await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+  await operator.until('the middle of the run', (turns) => textsByTurn(turns).flat().includes('Looking.'));
   await stage.killCompanion();
   await stage.turnsEnded(1);
   await stage.companion();
@@ -539,22 +347,22 @@ test('a companion that was dead when the turn ended has its session idle when it
   expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0, owedCount: 0 });
   stage.type('NEXT');
   const turns = await operator.finished(2);
-  expect(kinds(turns)).toEqual(['user finished', 'user finished']);
-  expect(talk(turns)).toEqual([['Looking.', 'All is well.'], ['Reply to the next.']]);
+  expect(turnStates(turns)).toEqual(['user finished', 'user finished']);
+  expect(textsByTurn(turns)).toEqual([['Looking.', 'All is well.'], ['Reply to the next.']]);
 });
 
 test.each([
   ['finished', 'exited', 'had ended its turn', [say('All is well.')]],
   ['failed', 'exited', 'was in the middle of it', [bash('tail -f /dev/null', 'Look on')]],
 ])(
-  'a turn is %s and its session %s, where the agent %s and was killed while its companion was dead',
+  'a turn is %s and its session %s when the agent %s and was killed while its companion was dead',
   async (turnState, state, _, more) => {
     const stage = await terminalStage(server, {
-      turns: [turn(/START/, quick([say('Looking.'), bash('sleep 1', 'Look')]), quick(more))],
+      turns: [turn(/START/, quickStep([say('Looking.'), bash('sleep 1', 'Look')]), quickStep(more))],
     });
     const { operator } = stage;
     stage.type('START');
-    await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+    await operator.until('the middle of the run', (turns) => textsByTurn(turns).flat().includes('Looking.'));
     await stage.killCompanion();
     if (turnState === 'finished') await stage.turnsEnded(1);
     await stage.killClaude();
@@ -565,15 +373,15 @@ test.each([
   },
 );
 
-test('a companion that is killed leaves its session unseen and not working; watched again, all of it is told', async () => {
+test('a killed companion leaves its session unwatched and not working, and catches up after a restart', async () => {
   const found =
     'What was found takes the agent longer to say than it takes us to miss its companion, so here it goes on.';
   const stage = await terminalStage(server, {
-    turns: [turn(/START/, quick([say('Looking.'), bash('true', 'Look')]), quick([say(found)], { pace: 0.8 }))],
+    turns: [turn(/START/, quickStep([say('Looking.'), bash('true', 'Look')]), quickStep([say(found)], { pace: 0.8 }))],
   });
   const { operator } = stage;
   stage.type('START');
-  await operator.until('the middle of the run', (turns) => talk(turns).flat().includes('Looking.'));
+  await operator.until('the middle of the run', (turns) => textsByTurn(turns).flat().includes('Looking.'));
   const killedAt = Date.now();
   await stage.killCompanion();
   await expect.poll(async () => (await operator.session())?.state).toBe('unknown');
@@ -581,6 +389,6 @@ test('a companion that is killed leaves its session unseen and not working; watc
   expect(await operator.session()).toMatchObject({ away: { agentGoesOn: true }, pendingRequestCount: 0 });
   await stage.companion();
   const turns = await operator.finished(1);
-  expect(talk(turns)).toEqual([['Looking.', found]]);
+  expect(textsByTurn(turns)).toEqual([['Looking.', found]]);
   expect(await operator.session()).toMatchObject({ state: 'idle', away: null, lostCount: 0 });
 });

@@ -1,12 +1,11 @@
 import { RUNNER_AWAY_MS } from '@interlude/protocol/limits';
-import type { Turn } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ModelContext, ModelStep } from '../support/acp-model';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { missingOpencode, opencodeStage } from '../support/opencode-stage';
-import { answering, messages, Operator, requests, said, taskEnds } from '../support/operator';
+import { answering, assistantText, messages, Operator, requests, taskEnds, turnStates } from '../support/operator';
 
-/** The real OpenCode, the real runner, the real dashboard. Only the model behind OpenCode is scripted. */
+/** The real OpenCode, runner and dashboard. Only the model is scripted. */
 const missing = missingOpencode();
 if (missing !== null) process.stderr.write(`the tests of OpenCode are left out: ${missing}\n`);
 
@@ -57,10 +56,8 @@ function script({ said: text, results }: ModelContext): ModelStep {
   }
 }
 
-const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind} ${state}`);
-
 describe.skipIf(missing !== null)('a live OpenCode', () => {
-  test('wakes by itself when its subagent is done, and says so in a turn of its own', async () => {
+  test('reports in a between-run turn when its subagent is done', async () => {
     const { operator, runner } = await opencodeStage(server, script);
     await runner();
     await expect.poll(() => operator.session()).toMatchObject({ turnCount: 0 });
@@ -68,18 +65,18 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     await operator.until('the subagent', (turns) => answering(turns, first)?.state === 'finished');
     const second = await operator.send('NEXT-1');
     const turns = await operator.finished(3);
-    expect(said(answering(turns, first))).toContain('I start it.');
-    expect(said(answering(turns, second))).toBe('Reply to NEXT-1.');
+    expect(assistantText(answering(turns, first))).toContain('I start it.');
+    expect(assistantText(answering(turns, second))).toBe('Reply to NEXT-1.');
     const [task] = await operator.tasks();
     expect(task).toMatchObject({ description: 'Look around', status: 'completed' });
     const woken = turns.filter(({ kind }) => kind === 'between-run');
-    expect(woken.map(said)).toEqual(['The subagent is back.']);
+    expect(woken.map(assistantText)).toEqual(['The subagent is back.']);
     expect(woken[0]?.trigger).toMatchObject({ kind: 'task', taskIds: [task?.id] });
     expect(taskEnds(turns).map(({ id }) => id)).toEqual([task?.id]);
     expect(messages(turns, 'user').map(({ delivery }) => delivery)).toEqual(['seen', 'seen']);
   });
 
-  test('is told of its workspace with what --prompt says to a session that is made for it, once', async () => {
+  test('receives its workspace and --prompt once in a new session', async () => {
     const heard: string[] = [];
     const listens = (context: ModelContext): ModelStep => {
       if (/Build it\.|NEXT-1/.test(context.said)) heard.push(context.said);
@@ -90,7 +87,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     const named = `named-${sessionId}`;
     const operator = new Operator(server, named);
     await runner('--session', named, '--prompt', 'Build it.');
-    expect(kinds(await operator.finished(1))).toEqual(['user finished']);
+    expect(turnStates(await operator.finished(1))).toEqual(['user finished']);
     await killRunner();
     await runner('--session', named, '--prompt', 'Build it.');
     await operator.send('NEXT-1');
@@ -103,7 +100,7 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     ]);
   });
 
-  test('has a permission of its subagent answered in the dashboard, between its turns, by another runner', async () => {
+  test('accepts an answer to its subagent’s permission between turns from another runner', async () => {
     const { operator, runner, killRunner } = await opencodeStage(server, script);
     await runner();
     await expect.poll(() => operator.session()).not.toBeNull();
@@ -117,11 +114,11 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     await runner();
     await operator.answer(asked.id, { behavior: 'allow', optionId: 'once', digest: asked.digest });
     const turns = await operator.finished(2);
-    expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
+    expect(turnStates(turns)).toEqual(['user finished', 'between-run finished']);
     expect(requests(await operator.turns())).toMatchObject([{ outcome: 'allowed' }]);
   });
 
-  test('has a question answered, a permission refused, and a turn interrupted and failed', async () => {
+  test('handles an answered question, a denied permission, an interrupted and a failed turn', async () => {
     const { operator, runner } = await opencodeStage(server, script);
     await runner();
     await expect.poll(() => operator.session()).not.toBeNull();
@@ -132,23 +129,23 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
       const turn = answering(turns, question);
       return turn?.state === 'finished' && turn;
     });
-    expect(said(answered)).toContain('"Which?"="Blue"');
+    expect(assistantText(answered)).toContain('"Which?"="Blue"');
     const refused = await operator.send('ASK');
     const permission = await operator.until('the request', (turns) => requests(turns)[1]);
     await operator.answer(permission.id, { behavior: 'deny', optionId: 'reject', digest: permission.digest });
     await operator.until('its end', (turns) => answering(turns, refused)?.state === 'interrupted');
     const long = await operator.send('LONG');
-    await operator.until('its beginning', (turns) => said(answering(turns, long)).includes('long answer'));
+    await operator.until('its beginning', (turns) => assistantText(answering(turns, long)).includes('long answer'));
     await operator.interrupt();
     await operator.until('its end', (turns) => answering(turns, long)?.state === 'interrupted');
     const failing = await operator.send('FAIL');
     await operator.until('its end', (turns) => answering(turns, failing)?.state === 'failed');
     const next = await operator.send('NEXT-1');
     const turns = await operator.finished(5);
-    expect(said(answering(turns, next))).toBe('Reply to NEXT-1.');
+    expect(assistantText(answering(turns, next))).toBe('Reply to NEXT-1.');
   });
 
-  test('is told of without a gap when the connection was broken, and when the runner was killed in a turn', async () => {
+  test('has no gaps after a broken connection or a killed runner', async () => {
     const { operator, runner, line, terminal, killRunner } = await opencodeStage(server, script);
     await runner();
     await expect.poll(() => operator.session()).not.toBeNull();
@@ -162,15 +159,15 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     line.mend();
     await operator.finished(3);
     await terminal.say('LONG');
-    await operator.until('its beginning', (turns) => said(turns.at(-1)).includes('long answer'));
+    await operator.until('its beginning', (turns) => assistantText(turns.at(-1)).includes('long answer'));
     await killRunner();
     await terminal.idle();
     await terminal.say('NEXT-4');
     await terminal.idle();
     await runner();
     const turns = await operator.finished(5);
-    expect(kinds(turns)).toEqual(Array(5).fill('user finished'));
-    expect(turns.map(said)).toEqual([
+    expect(turnStates(turns)).toEqual(Array(5).fill('user finished'));
+    expect(turns.map(assistantText)).toEqual([
       ...['NEXT-1', 'NEXT-2', 'NEXT-3'].map((word) => `Reply to ${word}.`),
       LONG,
       'Reply to NEXT-4.',
@@ -178,12 +175,12 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
     expect(messages(turns, 'user').map(({ text }) => text)).toEqual(['NEXT-1', 'NEXT-2', 'NEXT-3', 'LONG', 'NEXT-4']);
   });
 
-  test('that is killed in a turn does not look at work, and goes on when it is started again', async () => {
+  test('shows no work after being killed in a turn, and continues after a restart', async () => {
     const { operator, runner, killServer, startServer } = await opencodeStage(server, script);
     await runner();
     await expect.poll(() => operator.session()).not.toBeNull();
     const long = await operator.send('LONG');
-    await operator.until('its beginning', (turns) => said(answering(turns, long)).includes('long answer'));
+    await operator.until('its beginning', (turns) => assistantText(answering(turns, long)).includes('long answer'));
     await killServer();
     await operator.until('its end', (turns) => answering(turns, long)?.state === 'failed');
     await startServer();
@@ -192,6 +189,6 @@ describe.skipIf(missing !== null)('a live OpenCode', () => {
       .not.toBe('unknown');
     const next = await operator.send('NEXT-1');
     const turns = await operator.finished(2);
-    expect(said(answering(turns, next))).toBe('Reply to NEXT-1.');
+    expect(assistantText(answering(turns, next))).toBe('Reply to NEXT-1.');
   });
 });

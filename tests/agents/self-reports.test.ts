@@ -9,10 +9,10 @@ import { startCli } from '../support/cli';
 import { CODEX, codexStage } from '../support/codex-stage';
 import { LocalDashboard } from '../support/local-dashboard';
 import { missingOpencode, opencodeStage } from '../support/opencode-stage';
-import { answering, messages, Operator, requests, said } from '../support/operator';
+import { answering, assistantText, messages, Operator, requests } from '../support/operator';
 
 /**
- * The real Codex, OpenCode, Gemini CLI and Qwen Code use Interlude's tools, each in its own session. Claude Code is in
+ * The real Codex, OpenCode, Gemini CLI and Qwen Code use Interlude's tools in their own sessions. Claude Code:
  * agent-tools.test.ts.
  */
 
@@ -25,24 +25,24 @@ afterAll(() => dashboard.close());
 const REPORT = { state: 'complete', summary: 'The build is green.' };
 const SUBAGENTS = 'these tools are for the session’s own agent';
 
-/** A tool as the model of one of the agents calls it. */
+/** A tool call in one agent's model format. */
 type Call<Reply> = (tool: string, args: object) => Reply;
 
-/** Reports, answers its messages, and has a subagent report; what its tools gave, it says. */
+/** Reports, answers messages and lets a subagent report. Echoes the tool results. */
 function brain<Reply extends { text?: string }>(call: Call<Reply>, spawn: Reply | null = null, heard?: string[]) {
   return ({ said: asked, results }: { said: string; results: string[] }): Reply => {
     const result = plain(results.at(-1) ?? '');
     heard?.push(result);
     if (result.includes('Waiting for a reply')) {
       const owed = JSON.parse(result.slice(result.indexOf('['), result.lastIndexOf(']') + 1)) as Owed[];
-      // What a turn has answered may still be listed for a moment.
+      // A message answered in this turn may still be listed briefly.
       const asked = owed.find(({ text }) => text.startsWith('ANSWER'));
       return asked === undefined
         ? call('list_obligations', {})
         : call('reply', { messageId: asked.messageId, text: `Answer to ${asked.text}` });
     }
     if (result.includes('No message waits')) return call('list_obligations', {});
-    // Qwen Code looks for the tools of its servers behind its start.
+    // Qwen Code discovers MCP tools after its start.
     if (result.includes('is not registered')) return call('report_status', REPORT);
     if (result !== '') return { text: `It said: ${result}` } as Reply;
     const [word] = [...asked.matchAll(/ANSWER|REPORT|SPAWN/g)].at(-1) ?? [];
@@ -57,7 +57,7 @@ interface Owed {
   text: string;
 }
 
-/** Gemini CLI's model reads a result as JSON. */
+/** Gemini CLI passes results to its model as JSON. */
 function plain(result: string): string {
   return result.startsWith('{"') ? Object.values(JSON.parse(result) as Record<string, string>).join('\n') : result;
 }
@@ -65,19 +65,19 @@ function plain(result: string): string {
 const reportOf = async (agentId: string) =>
   (await dashboard.request<{ agent: AgentSummary }>(`/agents/${encodeURIComponent(agentId)}`)).agent.status?.report;
 
-/** Has it report, which its turn and the agent's status show. */
+/** Requests a report and expects it in the turn and in the agent's status. */
 async function reports(operator: Operator) {
   await expect.poll(() => operator.session()).not.toBeNull();
   const id = await operator.send('REPORT');
   const turn = await operator.until('its report', (turns) => {
     const found = answering(turns, id);
-    return found?.state === 'finished' && said(found).includes('Reported: complete.') && found;
+    return found?.state === 'finished' && assistantText(found).includes('Reported: complete.') && found;
   });
   const { agentId = '' } = (await operator.session()) ?? {};
   expect(await reportOf(agentId)).toMatchObject({ ...REPORT, turnId: turn.id });
 }
 
-/** Answers messages in all sessions at once, and finds each answer where it was asked. */
+/** Sends messages to all sessions at once and expects each answer in its own session. */
 async function eachAnswersItsOwn(operators: Operator[]) {
   const asked = await Promise.all(operators.map(async (one, at) => ({ one, id: await one.send(`ANSWER ${at}`) })));
   for (const [at, { one, id }] of asked.entries()) {
@@ -85,12 +85,12 @@ async function eachAnswersItsOwn(operators: Operator[]) {
       const found = answering(turns, id);
       return found?.state === 'finished' && found;
     });
-    expect(said(turn)).toContain(`Answer to ANSWER ${at}`);
+    expect(assistantText(turn)).toContain(`Answer to ANSWER ${at}`);
     await expect.poll(async () => (await one.session())?.owedCount).toBe(0);
   }
 }
 
-describe.skipIf(!existsSync(CODEX))('Codex with the line of its own', () => {
+describe.skipIf(!existsSync(CODEX))('Codex with its MCP configuration', () => {
   const call: Call<{ text: string; call?: { name: string; namespace: string; args: object } }> = (name, args) => ({
     text: 'I call.',
     call: { name, namespace: 'mcp__interlude', args },
@@ -106,7 +106,7 @@ describe.skipIf(!existsSync(CODEX))('Codex with the line of its own', () => {
     return { ...stage, heard };
   };
 
-  test('that the runner starts reports and answers without asking; its subagent is refused', async () => {
+  test('reports and answers without a permission request under a runner; its subagent is rejected', async () => {
     const stage = await tooled();
     const { operator } = stage;
     const policy = ['--approval-policy', 'untrusted', '--sandbox', 'read-only'];
@@ -118,7 +118,7 @@ describe.skipIf(!existsSync(CODEX))('Codex with the line of its own', () => {
     expect(requests(await operator.turns())).toEqual([]);
   });
 
-  test('in a terminal does so in each of its threads', async () => {
+  test('does the same in each thread of a terminal', async () => {
     const stage = await tooled();
     const { socket, begin } = await stage.daemon();
     await stage.runner('--socket', socket);
@@ -128,8 +128,8 @@ describe.skipIf(!existsSync(CODEX))('Codex with the line of its own', () => {
   });
 });
 
-describe.skipIf(missingOpencode() !== null)('OpenCode with the line of its own', () => {
-  test('reports and answers in each session of one server; its subagent is refused', async () => {
+describe.skipIf(missingOpencode() !== null)('OpenCode with its MCP configuration', () => {
+  test('reports and answers in each session of one server; its subagent is rejected', async () => {
     const call = (tool: string, args: object) => ({ text: 'I call.', call: { name: `interlude_${tool}`, args } });
     const about = { description: 'Look', prompt: 'REPORT', subagent_type: 'general' };
     const spawn = { text: 'I spawn.', call: { name: 'task', args: about } };
@@ -152,12 +152,12 @@ describe.each(['gemini', 'qwen', 'opencode'] as const)('%s over ACP', (name) => 
   const missing = missingAgent(agents, REAL_ACP_AGENTS[name]);
 
   test.skipIf(missing !== null)(
-    'has the tools without a line',
+    'has the tools without configuration',
     async () => {
       const toolOf = { gemini: 'mcp_interlude_', qwen: 'mcp__interlude__', opencode: 'interlude_' }[name];
       const call = (tool: string, args: object) => {
         const named = `${toolOf}${tool}`;
-        // Qwen Code has its model call what it was not told of at first by a tool for that.
+        // Qwen Code's model calls later-discovered tools through a separate tool.
         const made =
           name === 'qwen' ? { name: 'tool_call', args: { name: named, arguments: args } } : { name: named, args };
         return { text: 'I call.', call: made };
@@ -168,7 +168,7 @@ describe.each(['gemini', 'qwen', 'opencode'] as const)('%s over ACP', (name) => 
       const dataDir = join(dirname(cwd), 'data');
       const flags = ['--agent', agentId, '--session', sessionId, '--cwd', cwd];
       const runner = startCli(['runner', 'acp', ...flags, '--', ...command], {
-        // Gemini CLI starts no MCP server in a folder that it does not trust.
+        // Gemini CLI starts MCP servers only in trusted folders.
         ...{ ...env, ...of, INTERLUDE_DATA_DIR: dataDir, GEMINI_CLI_TRUST_WORKSPACE: 'true' },
       });
       onTestFinished(async () => {
@@ -187,7 +187,7 @@ describe.each(['gemini', 'qwen', 'opencode'] as const)('%s over ACP', (name) => 
   );
 });
 
-/** As a person who allows each tool of a server that asks for it. @returns to stop it */
+/** Allows every tool request. @returns stops it */
 function allowAll(operator: Operator): () => Promise<void> {
   let isOver = false;
   const answered = new Set<string>();

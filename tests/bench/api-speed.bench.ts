@@ -1,14 +1,13 @@
 import { connect, type Socket } from 'node:net';
-import { startLiveServer } from '../support/live-server';
-import { startNextServer } from '../support/next-server';
-import { startBareServer } from './bare-server';
+import { startLiveServer, startNextServer } from '../support/live-server';
+import { startBareServer } from './baseline-servers';
 import { note, report } from './report';
 
 /**
- * How many small requests a second are answered: an empty GET, and records posted one at a time by 64 producers, each of
- * which waits for its answer. By `npm start`, whose front door answers the API itself; by `next start`, where each
- * request goes through a route of Next; and by node:http with nothing behind it. They take turns, so that whatever else
- * the machine does meets all of them. The client writes whole requests into plain sockets: it is to cost little.
+ * Small requests per second: an empty GET, and records posted one at a time by 64 producers that each wait for the
+ * response. Compares `npm start`, whose front door serves the API itself; `next start`, where each request goes through
+ * a Next route; and an empty node:http server. The servers alternate, so that other load affects all of them. The
+ * client writes prepared requests to plain sockets to keep its own cost low.
  */
 const CONNECTIONS = 64;
 const ROUNDS = 3;
@@ -32,7 +31,7 @@ const NAMES = Object.keys(servers) as Name[];
 let epoch = 1;
 
 try {
-  for (const [what, requestOf] of Object.entries({ 'an empty GET': healthz, 'POST of one record': events })) {
+  for (const [what, requestOf] of Object.entries({ 'empty GET': healthz, 'POST one record': events })) {
     const rates: Record<Name, number[]> = { door: [], next: [], bare: [] };
     for (let round = 0; round < ROUNDS; round += 1) {
       for (const name of NAMES) rates[name].push(await rateOf(servers[name], requestOf));
@@ -40,9 +39,11 @@ try {
     const median = (name: Name) => rates[name].sort((a, b) => a - b)[ROUNDS >> 1] ?? 0;
     note(`api-speed: ${what}, front door`, median('door'), 'requests/s');
     note(`api-speed: ${what}, Next's route`, median('next'), 'requests/s');
-    note(`api-speed: ${what}, node:http with nothing behind it`, median('bare'), 'requests/s');
-    note(`api-speed: ${what}, front door to node:http`, median('door') / median('bare'), '×');
-    report(`api-speed: ${what}, front door to Next's route`, median('door') / median('next'), '×', { atLeast: 5 });
+    note(`api-speed: ${what}, bare node:http`, median('bare'), 'requests/s');
+    note(`api-speed: ${what}, front door, relative to node:http`, median('door') / median('bare'), '×');
+    report(`api-speed: ${what}, front door, relative to Next's route`, median('door') / median('next'), '×', {
+      atLeast: 5,
+    });
   }
 } finally {
   for (const name of NAMES) await servers[name].stop();
@@ -75,7 +76,7 @@ function events({ url, token }: Server, producer: number) {
   };
 }
 
-/** @returns requests a second, behind the warm-up */
+/** @returns requests per second after the warm-up */
 async function rateOf(server: Server, requestOf: RequestOf): Promise<number> {
   epoch += 1;
   let count = 0;
@@ -97,7 +98,7 @@ async function rateOf(server: Server, requestOf: RequestOf): Promise<number> {
   return rate;
 }
 
-/** @param goesOn is asked at each answer whether there is to be another request */
+/** @param goesOn checked after each response; true sends another request */
 function keepAsking(url: string, requestOf: (seq: number) => string, goesOn: () => boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
@@ -120,7 +121,7 @@ function keepAsking(url: string, requestOf: (seq: number) => string, goesOn: () 
   });
 }
 
-/** One answer at a time: there is nothing behind it. */
+/** True if the text is one complete response. */
 function isWhole(text: string): boolean {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) return false;

@@ -8,8 +8,8 @@ import { TOKEN } from './bench-context';
 import { note, report } from './report';
 
 /**
- * What it costs to know who sends a request, of each kind of credential, while 10,000 others are in use. None of them
- * may ask the database.
+ * Cost of authenticating a request with each kind of credential while 10,000 others are in use. None may query the
+ * database.
  */
 const OTHERS = 10_000;
 const REQUESTS = 40_000;
@@ -54,7 +54,7 @@ try {
       const beganAt = performance.now();
       await authenticate(sent, door);
       times.push((performance.now() - beganAt) * 1_000);
-      // the look whether any has changed has its turn in between
+      // lets the check for changed credentials run
       if (count % 2_000 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     }
     times.sort((a, b) => a - b);
@@ -62,7 +62,7 @@ try {
     report(`authentication: ${kind}, p99`, times[Math.floor(REQUESTS * 0.99)] ?? 0, 'µs', {
       atMost: LIMIT_MICROSECONDS,
     });
-    // twice a second it is looked whether any credential has changed, however many ask
+    // credentials are checked for changes twice a second, regardless of the request rate
     const looks = Math.ceil((performance.now() - since) / 500) + 1;
     report(`authentication: ${kind}, queries for ${REQUESTS} requests`, queries - before, '', { atMost: looks });
   }

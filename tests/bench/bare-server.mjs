@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 
 /**
- * What node:http takes by itself, for comparison: answers like ours and does nothing for them. It reads and parses what
- * is posted and passes it on to every open stream, stores nothing, and asks nobody who they are. Prints its port.
+ * A bare node:http baseline with the same responses and no work: parses what is posted and forwards it to every open
+ * stream, without storage or authentication. Prints its port.
  */
 const readers = new Set();
 let position = 0;

@@ -4,7 +4,7 @@ import { GapTally } from '@/lib/server/ingest/post-events';
 
 export const TOKEN = 'bench-token-of-enough-characters';
 
-/** What the handlers of a server with this database are given, for benches that call them without HTTP. */
+/** Handler dependencies for benches that call handlers without HTTP. */
 export function benchContext<Given extends Database>(database: Given) {
   const access = { token: TOKEN, localName: null, allowedHosts: [], allowAddresses: false, now: Date.now };
   return {

@@ -2,12 +2,11 @@ import type { Page } from 'playwright-core';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
-import { firstPaint } from './first-paint';
-import { longSession } from './long-session';
-import { type MainThread, traceMainThread } from './main-thread';
-import { note, report } from './report';
+import { firstPaint, type MainThread, traceMainThread } from './page-timing';
+import { median, note, report } from './report';
+import { longSession } from './workload';
 
-/** A session of 10,000 turns in Chromium, against a dashboard as a user starts it. Each figure is a median of runs. */
+/** A session of 10,000 turns in Chromium with `npm start`. Each figure is a median of runs. */
 const TURNS = 10_000;
 const RUNS = 3;
 const PAINT_RUNS = 5;
@@ -17,7 +16,7 @@ const STREAMED_MS = 8_000;
 
 const it: OwnVisit = await visitOwn();
 try {
-  // tsx marks functions with a helper that pages do not have
+  // tsx injects a helper into functions that pages lack
   await it.context.addInitScript('globalThis.__name ??= (value) => value');
   const agent = new EventWriter(it.server, 'long-runner');
   await agent.write('long', [...longSession(TURNS)], { stepMs: 20 });
@@ -48,7 +47,7 @@ try {
 
 interface Stream extends MainThread {
   rate: number;
-  /** From each key or click to the paint that answers it, in ms. */
+  /** Milliseconds from each key press or click to the next paint. */
   inputs: number[];
 }
 
@@ -64,7 +63,7 @@ function scrollUp(): Promise<MainThread> {
   });
 }
 
-/** In the frame after the next. Asked in the plainest way: the page's own work is what is measured. */
+/** The topmost turn two frames later. A minimal query, because only the page's own work should be measured. */
 function topmostTurn(page: Page): Promise<number> {
   return page.evaluate(async () => {
     await new Promise((resolve) => requestAnimationFrame(resolve));
@@ -92,7 +91,7 @@ function streamInto(agent: EventWriter, run: number): Promise<Stream> {
   });
 }
 
-/** @returns deltas per second that were sent */
+/** @returns deltas sent per second */
 async function stream(agent: EventWriter, runId: string): Promise<number> {
   const startedAt = performance.now();
   const elapsed = () => performance.now() - startedAt;
@@ -100,7 +99,7 @@ async function stream(agent: EventWriter, runId: string): Promise<number> {
   for (let part = 0; elapsed() < STREAMED_MS; part += 1) {
     const messageId = `${runId}/m${part}`;
     await agent.write('long', [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' }]);
-    // a thousand deltas make a long message; then the next begins
+    // a new message after a thousand deltas
     for (let delta = 0; delta < 1_000 && elapsed() < STREAMED_MS; ) {
       const due = Math.ceil((elapsed() * DELTAS_PER_SECOND) / 1_000) - sent;
       const batch = Array.from({ length: Math.max(0, due) }, () => ({
@@ -117,7 +116,7 @@ async function stream(agent: EventWriter, runId: string): Promise<number> {
   return (sent * 1_000) / elapsed();
 }
 
-/** Opens and closes the list of shortcuts by key and clicks into the search, as long as the stream runs. */
+/** Toggles the shortcut list by key and clicks the search field while the stream runs. */
 async function pressKeys(page: Page, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     await page.keyboard.press('?');
@@ -134,14 +133,14 @@ async function withOpenPage<Result>(measure: (page: Page) => Promise<Result>): P
   const page = await it.context.newPage();
   await page.goto(`${it.server.url}/sessions/long`);
   await live(page);
-  // what belongs to the start of the page is not what is measured
+  // excludes the page's start
   await page.evaluate(() => new Promise<void>((resolve) => requestIdleCallback(() => resolve())));
   const result = await measure(page);
   await page.close();
   return result;
 }
 
-/** Event Timing: how long after each key and click the browser had painted what came of it, to 8 ms. */
+/** Event Timing: time from each key press or click to the next paint, in steps of 8 ms. */
 async function observeInputs(page: Page): Promise<void> {
   await page.evaluate(() => {
     const inputs: number[] = [];
@@ -154,10 +153,6 @@ async function observeInputs(page: Page): Promise<void> {
 
 function reportTasks(when: string, runs: MainThread[]): void {
   note(`browser: tasks over 50 ms ${when}`, median(runs.map(({ longTasks }) => longTasks)), '');
-  note(`browser: longest task ${when}, of the processor`, median(runs.map((run) => run.longestCpuMs)), 'ms');
+  note(`browser: longest task ${when}, CPU`, median(runs.map((run) => run.longestCpuMs)), 'ms');
   report(`browser: longest task ${when}`, median(runs.map(({ longestMs }) => longestMs)), 'ms', { atMost: 50 });
-}
-
-function median(values: number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

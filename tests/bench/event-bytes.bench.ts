@@ -7,11 +7,11 @@ import { benchContext, TOKEN } from './bench-context';
 import { note, report } from './report';
 
 /**
- * What an event takes in the database, once its deltas are folded: real runs, many times over, each as a session of its
- * own. Everything counts that ingest writes of events: their rows and indexes, and what the pages and lists are read from.
+ * Database bytes per event after folding: real runs replayed many times as separate sessions. Counts everything ingest
+ * writes for events: rows, indexes and read models.
  *
- * `its JSON` is the record as its runner sent it: what an operator plans a disk by. How much the rows themselves have beside
- * what is in them is told below it, against what is kept: the same event's AG-UI JSON, and the frame that a reader is sent.
+ * `its JSON` is the record as sent by the runner, which operators use for sizing. The rows' overhead is printed below
+ * it, relative to the event's AG-UI JSON and to its frame.
  */
 const RECORDINGS = [
   'research',
@@ -70,23 +70,23 @@ const sizes = await database.reader.execute(
     JOIN sqlite_master AS s ON s.name = d.name WHERE d.aggregate = TRUE ORDER BY d.pgsize DESC LIMIT 24`,
 );
 for (const row of sizes.rows) {
-  note(`  of ${row.name} (${row.of}), an event`, Number(row.bytes) / kept, 'bytes');
+  note(`  ${row.name} (${row.of}) per event`, Number(row.bytes) / kept, 'bytes');
 }
 const [ofEvents = 0, unused = 0] = await one(
   `SELECT sum(d.pgsize), sum(d.unused) FROM dbstat AS d JOIN sqlite_master AS s ON s.name = d.name WHERE d.aggregate = TRUE AND s.tbl_name = 'events'`,
 );
 note('events sent', sent.events, '');
-note('events kept, with their deltas folded', kept, '');
-note('an event as it was sent', sent.bytes / sent.events, 'bytes');
-note('an event that is kept: its AG-UI JSON alone', payload / kept, 'bytes');
-note('an event that is kept: its frame', frames / kept, 'bytes');
-note('the event log, an event', ofEvents / kept, 'bytes');
-note('  of which nothing is in', unused / kept, 'bytes');
-note('all of the database, an event', bytes / kept, 'bytes');
-note('all of the database, for the AG-UI JSON alone of what was sent', bytes / bareBytes, '× it');
-note('the event log, for the frame of an event that is kept', ofEvents / frames, '× it');
-note('all of the database, for the frame of an event that is kept', bytes / frames, '× it');
-report('all of the database, for an event that was sent', bytes / sent.bytes, '× its JSON', { atMost: 1.5 });
+note('events stored, deltas folded', kept, '');
+note('bytes per sent event', sent.bytes / sent.events, 'bytes');
+note('AG-UI JSON per stored event', payload / kept, 'bytes');
+note('frame per stored event', frames / kept, 'bytes');
+note('event log per event', ofEvents / kept, 'bytes');
+note('  of which unused', unused / kept, 'bytes');
+note('database per event', bytes / kept, 'bytes');
+note('database, relative to the sent AG-UI JSON', bytes / bareBytes, '×');
+note('event log, relative to the frames of stored events', ofEvents / frames, '×');
+note('database, relative to the frames of stored events', bytes / frames, '×');
+report('database, relative to the sent records', bytes / sent.bytes, '×', { atMost: 1.5 });
 await database.dispose();
 
 async function post(body: string): Promise<void> {

@@ -1,14 +1,12 @@
 import { get } from 'node:http';
 import { startLiveServer } from '../support/live-server';
-import { startBareServer } from './bare-server';
-import { startNchanServer } from './nchan-server';
+import { startBareServer, startNchanServer } from './baseline-servers';
 import { note, report } from './report';
 
 /**
- * From POST to the frame in a subscriber, over loopback HTTP against `npm start`: each event carries the time at which
- * its request began, each subscriber looks at it when its frame arrives. Events come one to a request, from ten agents.
- * Beside it, in turns, a bare node:http server and, where it is installed, nginx with nchan, which store nothing on a disk
- * and ask nothing, with the same subscribers.
+ * Latency from POST to a subscriber's frame over loopback HTTP with `npm start`. Each event carries its request's start
+ * time, read when the frame arrives. Ten agents send one event per request. A bare node:http server and, if installed,
+ * nginx with nchan alternate with it under the same load; both store nothing and authenticate nothing.
  */
 const AGENTS = 10;
 const WARM_UP_MS = 3_000;
@@ -25,8 +23,8 @@ const bare = await startBareServer();
 const nchan = await startNchanServer();
 try {
   const few = await run(ours, 'few', 100, 100);
-  // What the disk is asked for before anybody may see an event; the rest is ours.
-  note('fan-out: 100 subscribers, 100 events/s: acknowledged, p99', few.ackPercentile(0.99), 'ms');
+  // Time of the disk write that precedes publication; the rest is processing.
+  note('fan-out: 100 subscribers, 100 events/s: response, p99', few.ackPercentile(0.99), 'ms');
   note('fan-out: 100 subscribers, 100 events/s: p50', few.percentile(0.5), 'ms');
   report('fan-out: 100 subscribers, 100 events/s: p99', few.percentile(0.99), 'ms', { atMost: 25 });
   for (const eventsPerSecond of [20, 50, 100]) {
@@ -38,17 +36,17 @@ try {
     note(`${name}: p99`, many.percentile(0.99), 'ms');
     note(`${name}: p50, bare server`, least.percentile(0.5), 'ms');
     note(`${name}: p99, bare server`, least.percentile(0.99), 'ms');
-    report(`${name}: p99 to that of the bare server`, many.percentile(0.99) / least.percentile(0.99), '×', {
+    report(`${name}: p99, relative to the bare server`, many.percentile(0.99) / least.percentile(0.99), '×', {
       atMost: 2,
     });
     if (inC !== null) {
       note(`${name}: p50, nchan`, inC.percentile(0.5), 'ms');
       note(`${name}: p99, nchan`, inC.percentile(0.99), 'ms');
-      note(`${name}: p50 to that of nchan`, many.percentile(0.5) / inC.percentile(0.5), '×');
-      note(`${name}: p99 to that of nchan`, many.percentile(0.99) / inC.percentile(0.99), '×');
-      note(`${name}: frames received of those sent, nchan`, inC.share, '');
+      note(`${name}: p50, relative to nchan`, many.percentile(0.5) / inC.percentile(0.5), '×');
+      note(`${name}: p99, relative to nchan`, many.percentile(0.99) / inC.percentile(0.99), '×');
+      note(`${name}: share of frames received, nchan`, inC.share, '');
     }
-    report(`${name}: frames received of those sent`, many.share, '', { atLeast: 1 });
+    report(`${name}: share of frames received`, many.share, '', { atLeast: 1 });
   }
 } finally {
   await ours.stop();
@@ -74,7 +72,7 @@ async function run(server: Server, name: string, subscriberCount: number, events
   measuredFrom = startAt + WARM_UP_MS;
   const sent = await Promise.all(
     Array.from({ length: AGENTS }, (_, agent) =>
-      // a session has one agent, so the ten producers are ten outboxes of it
+      // a session has one agent, so the ten producers are its outboxes
       produce(
         server,
         sessionId,
@@ -124,14 +122,14 @@ function subscribe(server: Server, sessionId: string, onFrame: (sentAt: number) 
   const url = `${server.url}/api/v1/stream?topic=session:${sessionId}`;
   const headers = { authorization: `Bearer ${server.token}`, accept: 'text/event-stream' };
   const request = get(url, { headers, agent: false }, (response) => {
-    // whoever waits for it must not wait for ever
+    // so that its waiters don't hang
     response.on('error', reject).on('close', () => reject(new Error(`${url} ended`)));
     response.setEncoding('utf8').on('data', (chunk: string) => {
       const text = tail + chunk;
       const end = text.lastIndexOf('\n\n') + 2;
       tail = text.slice(end);
       const whole = text.slice(0, end);
-      // nchan greets by a comment
+      // nchan starts with a comment
       if (/^(event: up-to-date|: hi)$/m.test(whole)) resolve(subscriber);
       for (const [, id, sub = '0', sentAt] of whole.matchAll(
         /id: (\d+)(?::(\d+))?\n(?:event.*\n)?data.*"sentAt":([\d.]+)/g,
@@ -149,7 +147,7 @@ function subscribe(server: Server, sessionId: string, onFrame: (sentAt: number) 
 }
 
 interface Subscriber {
-  /** Resolves with the nth frame that came in its order. */
+  /** Resolves when the nth frame arrives in order. */
   received(wanted: number): Promise<void>;
   inOrder(): number;
   close(): void;

@@ -3,11 +3,10 @@ import type { Page } from 'playwright-core';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
-import { firstPaint } from './first-paint';
-import { traceMainThread } from './main-thread';
+import { firstPaint, traceMainThread } from './page-timing';
 import { note, report } from './report';
 
-/** The board and the inbox of a fleet of 1,000 agents with 10,000 sessions, in Chromium, while the fleet changes. */
+/** Board and inbox of 1,000 agents with 10,000 sessions in Chromium while the fleet changes. */
 const AGENTS = 1_000;
 const SESSIONS_EACH = 10;
 const CHANGES_PER_SECOND = 200;
@@ -16,7 +15,7 @@ const PAINT_RUNS = 5;
 
 const it: OwnVisit = await visitOwn();
 try {
-  // tsx marks functions with a helper that pages do not have
+  // tsx injects a helper into functions that pages lack
   await it.context.addInitScript('globalThis.__name ??= (value) => value');
   const agents = Array.from({ length: AGENTS }, (_, at) => new EventWriter(it.server, `runner-${at}`));
   for (const [at, agent] of agents.entries()) {
@@ -39,8 +38,8 @@ try {
     const thread = await traceMainThread(page, async () => {
       rate = await change(agents);
     });
-    report(`${path}: changes that came`, rate, '/s', { atLeast: CHANGES_PER_SECOND * 0.9 });
-    note(`${path}: longest task by the clock, other programs' included`, thread.longestMs, 'ms');
+    report(`${path}: changes received`, rate, '/s', { atLeast: CHANGES_PER_SECOND * 0.9 });
+    note(`${path}: longest task, wall clock`, thread.longestMs, 'ms');
     report(`${path}: longest task at ${CHANGES_PER_SECOND} changes/s`, thread.longestCpuMs, 'ms', { atMost: 50 });
     await page.close();
   }
@@ -49,7 +48,7 @@ try {
   await it.close();
 }
 
-/** Of ten sessions one waits for a permission, one has failed, and the others are at rest. */
+/** Of ten sessions, one waits for a permission, one has failed, and the others are idle. */
 function sessionOf(agent: number, of: number): { sessionId: string; events: AgUiEvent[] } {
   const sessionId = `s-${agent}-${of}`;
   const starts: AgUiEvent = { type: 'RUN_STARTED', threadId: sessionId, runId: 'r' };
@@ -69,13 +68,13 @@ function sessionOf(agent: number, of: number): { sessionId: string; events: AgUi
   return { sessionId, events: [starts, { type: 'RUN_FINISHED', threadId: sessionId, runId: 'r' }] };
 }
 
-/** What a page loads behind its first rows has come. */
+/** Resolves once the page has loaded the rows after the first ones. */
 async function settled(page: Page): Promise<void> {
   await page.waitForLoadState('networkidle').catch(() => {});
   await page.getByText(/^Loading the other agents/).waitFor({ state: 'detached' });
 }
 
-/** Turns begin and end all over the fleet, and permissions are asked and answered. @returns changes per second */
+/** Starts and ends turns and requests across the fleet. @returns changes per second */
 async function change(agents: readonly EventWriter[]): Promise<number> {
   const startedAt = performance.now();
   const elapsed = () => performance.now() - startedAt;

@@ -1,11 +1,11 @@
 import { EventWriter } from '../support/event-writer';
-import { probeHealth } from '../support/health-probe';
 import { hostileSessions } from '../support/hostile-sessions';
+import { probeHealth } from '../support/latency-probes';
 import { type OwnVisit, visitOwn } from '../support/visit';
-import { traceMainThread } from './main-thread';
+import { traceMainThread } from './page-timing';
 import { note, report } from './report';
 
-/** Pages of sessions that were made to hold up whoever renders them, and what they cost the server and the browser. */
+/** Server and browser cost of session pages designed to block rendering. */
 const it: OwnVisit = await visitOwn();
 try {
   const agent = new EventWriter(it.server, 'hostile');
@@ -22,7 +22,7 @@ try {
       const response = await fetch(`${it.server.url}/sessions/${id}`, { headers });
       bytes = Math.max(bytes, (await response.arrayBuffer()).byteLength);
     });
-    note(`hostile pages: the server, ${id}`, longestMs, 'ms');
+    note(`hostile pages: server, ${id}`, longestMs, 'ms');
     if (longestMs > onServer.ms) onServer = { ms: longestMs, id };
     const page = await it.context.newPage();
     const { longestCpuMs } = await traceMainThread(page, async () => {
@@ -30,12 +30,12 @@ try {
       await page.waitForTimeout(3_000);
     });
     await page.close();
-    note(`hostile pages: the browser, ${id}`, longestCpuMs, 'ms');
+    note(`hostile pages: browser, ${id}`, longestCpuMs, 'ms');
     if (longestCpuMs > inPage.ms) inPage = { ms: longestCpuMs, id };
   }
-  note('hostile pages: the largest page', bytes / 1024, 'KiB');
-  report(`hostile pages: longest block of the server (${onServer.id})`, onServer.ms, 'ms', { atMost: 100 });
-  report(`hostile pages: longest task in the page (${inPage.id})`, inPage.ms, 'ms', { atMost: 100 });
+  note('hostile pages: largest page', bytes / 1024, 'KiB');
+  report(`hostile pages: longest server block (${onServer.id})`, onServer.ms, 'ms', { atMost: 100 });
+  report(`hostile pages: longest page task (${inPage.id})`, inPage.ms, 'ms', { atMost: 100 });
 } finally {
   await it.close();
 }

@@ -2,15 +2,14 @@ import { createClient } from '@libsql/client';
 import { OWNER } from '@/lib/server/access/principal';
 import { postEvents } from '@/lib/server/ingest/post-events';
 import { temporaryDatabase } from '../support/database';
-import { BARE_INSERT, BareRows } from './bare-insert';
 import { benchContext, TOKEN } from './bench-context';
 import { note, report } from './report';
-import { type WorkRecord, workload } from './workload';
+import { BARE_INSERT, BareRows, type WorkRecord, workload } from './workload';
 
 /**
- * Ingest at 500 records a request, through the handler, fsynced and projected, beside a bare libSQL insert of the same
- * rows: one json_each a transaction into the same table with synchronous=FULL, its JSON ready made. The two take turns,
- * so that whatever else the machine does meets both.
+ * Ingest of 500 records per request through the handler, fsynced and projected, compared with a bare libSQL insert of
+ * the same rows: one json_each per transaction into the same table with synchronous=FULL and prepared JSON. Both
+ * alternate, so that other load affects both.
  */
 const RECORDS_PER_REQUEST = 500;
 const WARM_UP_REQUESTS = 40;

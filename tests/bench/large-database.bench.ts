@@ -5,13 +5,13 @@ import { SESSION_STATES } from '@interlude/protocol/session-states';
 import { LocalConnection } from '@/db/local-connection';
 import { chunkId } from '@/db/log-rows';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { note, report } from './report';
+import { median, note, report } from './report';
 import { type WorkRecord, workload } from './workload';
 
 /**
- * 5 million events of 20,000 sessions and 500 agents: how long a dashboard takes to start on them, and what the first page
- * of each page costs beside the same with one in a hundred of them. That hundredth is sent by runners; the rest are copies
- * of its rows under other ids, as sending them all would take an hour.
+ * 5 million events of 20,000 sessions and 500 agents: start time, and the first page of each list compared with a
+ * database of 1 % of the rows. Runners send that 1 %; the rest are copies of its rows with other ids, because sending
+ * all would take an hour.
  */
 const AGENTS = 5;
 const SESSIONS_PER_AGENT = 40;
@@ -20,12 +20,12 @@ const COPIES = 100;
 const LOADS = 15;
 const PER_REQUEST = 500;
 
-/** A page of the inbox at least, so that it shows as much of the few as of the many. */
+/** At least one inbox page, so that both databases show a full page. */
 const FAILED_SESSIONS = 120;
-/** Of each agent, in whole chunks, so that no start has any to index. */
+/** Lines per agent, in whole chunks, so that a start has nothing to index. */
 const LOG_LINES = 1_024;
 
-/** Tables with rows of agents or sessions, and by what those are told from the dashboard's own. */
+/** Tables with rows of agents or sessions, and the conditions that exclude the dashboard's own rows. */
 const MULTIPLIED = {
   producers: 'id',
   agents: 'id',
@@ -41,7 +41,7 @@ const MULTIPLIED = {
   agent_logs: 'agent_id',
   log_components: 'agent_id',
   log_lines: 'agent_id',
-  // by the agent's number in its id. What a search reads besides, no page does
+  // by the agent number in the id; pages don't read the search tables
   log_chunks: null,
 };
 
@@ -53,7 +53,7 @@ const PAGES = [
   '/agents/bench-0',
   '/agents/bench-0/logs',
   '/settings',
-  // a page of them: without a filter, all that have not exited are listed, up to 1,000
+  // one page; without a filter, up to 1,000 sessions that have not exited are listed
   `/api/v1/sessions?limit=50&${SESSION_STATES.map((state) => `state=${state}`).join('&')}`,
   '/api/v1/agents?limit=50',
   '/api/v1/inbox?limit=50',
@@ -62,7 +62,7 @@ const PAGES = [
 ];
 
 const TOKEN = 'a-token-for-benches-0123456789';
-/** Of pages, which a token alone does not open: what each server's sign-in gave. */
+/** Sign-in cookies by server, because a token doesn't open pages. */
 const cookies = new Map<LiveServer, string>();
 const folder = await mkdtemp(join(tmpdir(), 'interlude-large-'));
 const [small, large] = [join(folder, 'small'), join(folder, 'large')];
@@ -82,7 +82,7 @@ try {
   const few = await startLiveServer({ dataDir: small, token: TOKEN });
   servers.push(few);
   const begunAt = performance.now();
-  note('1 % of them: start', begunAt - startedAt, 'ms');
+  note('1 % of 5 M events: start', begunAt - startedAt, 'ms');
   const many = await startLiveServer({ dataDir: large, token: TOKEN });
   servers.push(many);
   report('5 M events: start', performance.now() - begunAt, 'ms', { atMost: 3_000 });
@@ -92,7 +92,7 @@ try {
   report('5 M events: start after a kill', performance.now() - againAt, 'ms', { atMost: 3_000 });
   for (const server of [few, many]) cookies.set(server, await signIn(server));
   for (const path of PAGES) {
-    // in turns: whatever else the machine does meets both
+    // alternate, so that other load affects both
     const times = { few: [] as number[], many: [] as number[] };
     for (let load = 0; load < LOADS + 3; load += 1) {
       const [one, other] = [await get(few, path), await get(many, path)];
@@ -102,14 +102,14 @@ try {
     }
     const [least, most] = [median(times.few), median(times.many)];
     note(`5 M events: ${path}`, most, 'ms');
-    report(`5 M events: ${path}, to that with 1 %`, most / least, '×', { atMost: 1.5 });
+    report(`5 M events: ${path}, relative to 1 %`, most / least, '×', { atMost: 1.5 });
   }
 } finally {
   for (const server of servers) await server.stop();
   await rm(folder, { recursive: true, force: true });
 }
 
-/** As runners send them. */
+/** Writes rows as runners do. */
 async function fill(server: LiveServer): Promise<void> {
   const sources = Array.from({ length: AGENTS }, (_, agent) => workload(`bench-${agent}`, SESSIONS_PER_AGENT));
   const count = async () => {
@@ -145,7 +145,7 @@ async function fill(server: LiveServer): Promise<void> {
   await untilIndexed();
 }
 
-/** Some of an agent's sessions break off: they need a person. */
+/** Fails some of an agent's sessions, which adds inbox items. */
 function failures(agentId: string) {
   return Array.from({ length: FAILED_SESSIONS / AGENTS }, (_, at) => {
     const sessionId = `${agentId}-s${SESSIONS_PER_AGENT - 1 - at}`;
@@ -158,7 +158,7 @@ function failures(agentId: string) {
   }).flat();
 }
 
-/** What an agent logs, with a hook that dies now and then. */
+/** An agent's log with occasional hook failures. */
 function logLines(agentId: string) {
   return Array.from({ length: LOG_LINES }, (_, at) => {
     const fails = at % 16 === 0;
@@ -187,11 +187,11 @@ async function signIn(server: LiveServer): Promise<string> {
     redirect: 'manual',
   });
   const [cookie = ''] = response.headers.getSetCookie();
-  if (response.status !== 303 || cookie === '') throw new Error(`the sign-in is answered with ${response.status}`);
+  if (response.status !== 303 || cookie === '') throw new Error(`sign-in returned ${response.status}`);
   return cookie.split(';')[0] ?? '';
 }
 
-/** Copies every row under other ids, at other positions. */
+/** Copies every row with other ids and positions. */
 async function multiply(path: string): Promise<void> {
   const connection = new LocalConnection(path, 5_000);
   const run = (sql: string) => connection.execute(sql, 'thread');
@@ -201,7 +201,7 @@ async function multiply(path: string): Promise<void> {
   const shift = Number(counter?.position) + 1;
   const begunAt = performance.now();
   await run('BEGIN IMMEDIATE');
-  // by table, so that each index grows in one go
+  // by table, so that each index is built in one pass
   for (const [table, owner] of Object.entries(MULTIPLIED)) {
     const columns = (await run(`SELECT name, type FROM pragma_table_info('${table}')`)).rows.filter(
       ({ name }) => !(table === 'sessions' && name === 'number'),
@@ -225,15 +225,15 @@ async function multiply(path: string): Promise<void> {
       (SELECT count(*) FROM inbox WHERE done_at IS NULL) AS items, (SELECT count(*) FROM log_lines) AS lines`)
   ).rows;
   connection.close();
-  // no start waits for what the disk has still to write of this
+  // flush to disk before a start is measured
   const file = await open(path, 'r+');
   await file.sync();
   await file.close();
   note('5 M events: events', Number(sum?.events), '');
   note('5 M events: sessions', Number(sum?.sessions), '');
-  note('5 M events: open items of the inbox', Number(sum?.items), '');
+  note('5 M events: open inbox items', Number(sum?.items), '');
   note('5 M events: log lines', Number(sum?.lines), '');
-  note('5 M events: to copy them', (performance.now() - begunAt) / 1_000, 's');
+  note('5 M events: copying', (performance.now() - begunAt) / 1_000, 's');
 }
 
 async function get(server: LiveServer, path: string): Promise<number> {
@@ -244,8 +244,4 @@ async function get(server: LiveServer, path: string): Promise<number> {
   if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   await response.arrayBuffer();
   return performance.now() - begunAt;
-}
-
-function median(times: number[]): number {
-  return times.sort((a, b) => a - b)[times.length >> 1] ?? Number.NaN;
 }

@@ -2,11 +2,10 @@ import type { Page } from 'playwright-core';
 import { LogWriter } from '../support/log-writer';
 import { live } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
-import { firstPaint } from './first-paint';
-import { type MainThread, traceMainThread } from './main-thread';
-import { note, report } from './report';
+import { firstPaint, type MainThread, traceMainThread } from './page-timing';
+import { median, note, report } from './report';
 
-/** A log of a million lines in Chromium, against a dashboard as a user starts it. Each figure is a median of runs. */
+/** A log of a million lines in Chromium with `npm start`. Each figure is a median of runs. */
 const LINES = 1_000_000;
 const RUNS = 3;
 const OPEN_RUNS = 5;
@@ -15,22 +14,22 @@ const TAILED_MS = 8_000;
 
 const it: OwnVisit = await visitOwn();
 try {
-  // tsx marks functions with a helper that pages do not have
+  // tsx injects a helper into functions that pages lack
   await it.context.addInitScript('globalThis.__name ??= (value) => value');
   const agent = new LogWriter(it.server, 'writer');
   await agent.arrive();
-  // all that is written comes into this page with the stream, as in a day of tailing
+  // this page receives all lines by stream, as in a day of tailing
   const full = await openLog();
   await agent.numbered(LINES);
   await lastLineIn(full, `line ${LINES}`);
 
   const fullTails: Tail[] = [];
   for (let run = 0; run < RUNS; run += 1) fullTails.push(await tail(agent, full));
-  note('log viewer: heap of the page that all lines came into', await heapOf(full), 'MiB');
+  note('log viewer: heap of a page that received all lines', await heapOf(full), 'MiB');
   reportTails(' after all lines', fullTails);
   const [toFirst, toEnd] = [await keyTo(full, 'g', 'first'), await keyTo(full, 'G', 'last')];
-  note('log viewer: after all lines, from key g to the oldest line', toFirst, 'ms');
-  note('log viewer: after all lines, from key G to the newest line', toEnd, 'ms');
+  note('log viewer: after all lines, key g to oldest line', toFirst, 'ms');
+  note('log viewer: after all lines, key G to newest line', toEnd, 'ms');
   await full.close();
 
   await agent.numbered(1, LINES);
@@ -39,7 +38,7 @@ try {
     openings.push(
       await firstPaint(it.context, `${it.server.url}/agents/writer/logs`, '[role=log] [data-line]', `line ${LINES}`),
     );
-  report(`log viewer: a log of ${LINES} lines: from the click to its newest lines painted`, median(openings), 'ms', {
+  report(`log viewer: ${LINES} lines: click to newest lines painted`, median(openings), 'ms', {
     atMost: 1_000,
   });
 
@@ -62,10 +61,10 @@ interface Tail extends MainThread {
 
 function reportTails(how: string, tails: readonly Tail[]): void {
   const name = (what: string) => `log viewer: ${what} at ${LINES_PER_SECOND} lines/s${how}`;
-  note(name('lines that came into the open page'), median(tails.map(({ rate }) => rate)), 'lines/s');
-  note(name('rows laid out, at most'), median(tails.map(({ rows }) => rows)), '');
+  note(name('lines received by the open page'), median(tails.map(({ rate }) => rate)), 'lines/s');
+  note(name('maximum rendered rows'), median(tails.map(({ rows }) => rows)), '');
   note(name('tasks over 50 ms'), median(tails.map(({ longTasks }) => longTasks)), '');
-  note(name('longest task, of the processor'), median(tails.map(({ longestCpuMs }) => longestCpuMs)), 'ms');
+  note(name('longest task, CPU'), median(tails.map(({ longestCpuMs }) => longestCpuMs)), 'ms');
   report(name('longest task'), median(tails.map(({ longestMs }) => longestMs)), 'ms', { atMost: 50 });
 }
 
@@ -88,7 +87,7 @@ async function heapOf(page: Page): Promise<number> {
   return usedSize / 1024 / 1024;
 }
 
-/** @returns ms from the key until the line of that end is laid out in view */
+/** @returns ms from the key press until that end's line is visible */
 function keyTo(page: Page, key: string, end: 'first' | 'last'): Promise<number> {
   return page.evaluate(
     async ([key, end]) => {
@@ -113,7 +112,7 @@ function keyTo(page: Page, key: string, end: 'first' | 'last'): Promise<number> 
 
 async function tail(agent: LogWriter, page: Page): Promise<Tail> {
   await page.bringToFront();
-  // what belongs to the start of the page is not what is measured
+  // excludes the page's start
   await page.evaluate(() => new Promise<void>((resolve) => requestIdleCallback(() => resolve())));
   let [rate, rows] = [0, 0];
   const thread = await traceMainThread(page, async () => {
@@ -124,7 +123,7 @@ async function tail(agent: LogWriter, page: Page): Promise<Tail> {
   return { ...thread, rate, rows };
 }
 
-/** @returns lines per second that were written */
+/** @returns lines written per second */
 async function write(agent: LogWriter, look: () => Promise<void>): Promise<number> {
   const startedAt = performance.now();
   const elapsed = () => performance.now() - startedAt;
@@ -145,8 +144,4 @@ async function write(agent: LogWriter, look: () => Promise<void>): Promise<numbe
 
 function rowsOf(page: Page): Promise<number> {
   return page.evaluate(() => document.querySelectorAll('[role=log] [data-line]').length);
-}
-
-function median(values: number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -3,14 +3,12 @@ import { postEvents } from '@/lib/server/ingest/post-events';
 import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { temporaryDatabase } from '../support/database';
 import { benchContext, TOKEN } from './bench-context';
-import { workLine } from './log-lines';
-import { note, report } from './report';
-import { workload } from './workload';
+import { note, percentile, report } from './report';
+import { workLine, workload } from './workload';
 
 /**
- * What 100,000 log lines a minute from ten agents cost the session events of an eleventh: its requests, fsynced and
- * projected, while the lines are taken and indexed beside them, and while they are not. The two take turns, so that
- * whatever else the machine does meets both.
+ * Effect of 100,000 log lines per minute from ten agents on an eleventh agent's session events: its requests, fsynced
+ * and projected, with and without concurrent log ingest and indexing. Both alternate, so that other load affects both.
  */
 const AGENTS = 10;
 const LINES_PER_MINUTE = 100_000;
@@ -50,18 +48,18 @@ const { rows } = await database.reader.execute(
 );
 keeper.close();
 
-const [quiet, busy] = [p99(times.quiet), p99(times.busy)];
-report('log ingest: lines a minute from ten agents', (lines * 60_000) / busyMs, '', {
+const [quiet, busy] = [percentile(times.quiet, 0.99), percentile(times.busy, 0.99)];
+report('log ingest: lines per minute from ten agents', (lines * 60_000) / busyMs, '', {
   atLeast: LINES_PER_MINUTE * 0.95,
 });
 if (Number(rows[0]?.written) !== lines) throw new Error(`${rows[0]?.written} lines of ${lines} are in the log`);
-note('log ingest: lines that are not yet in a chunk', Number(rows[0]?.waiting), 'lines');
+note('log ingest: lines not yet in a chunk', Number(rows[0]?.waiting), 'lines');
 note('session events, p99 without log lines', quiet, 'ms');
-note('session events, p99 with them', busy, 'ms');
+note('session events, p99 with log lines', busy, 'ms');
 report('session events, p99 delayed by log lines', Math.max(0, busy - quiet), 'ms', { atMost: 20 });
 await database.dispose();
 
-/** Requests at their time, whether the ones before are answered or not: what waits is measured, too. */
+/** Sends requests on schedule regardless of earlier responses, so that queueing is measured. */
 async function measure(kind: keyof typeof times, forMs: number): Promise<void> {
   const answers: Promise<void>[] = [];
   let last = Promise.resolve();
@@ -69,7 +67,7 @@ async function measure(kind: keyof typeof times, forMs: number): Promise<void> {
     await until(at);
     const records = Array.from({ length: EVENTS_PER_REQUEST }, () => events.next().value);
     const sentAt = performance.now();
-    // a producer's requests go one after the other
+    // one producer's requests are sequential
     last = last
       .then(() => post('session-agent', records))
       .then(() => void times[kind].push(performance.now() - sentAt));
@@ -81,7 +79,7 @@ async function measure(kind: keyof typeof times, forMs: number): Promise<void> {
 async function writeLogs(writer: { id: string; seq: number }, index: number, over: AbortSignal): Promise<void> {
   const everyMs = 1000 / REQUESTS_PER_SECOND_AND_AGENT;
   const count = Math.ceil(LINES_PER_MINUTE / 60 / AGENTS / REQUESTS_PER_SECOND_AND_AGENT);
-  // not all at the same moment
+  // staggered
   for (let at = performance.now() + (everyMs * index) / AGENTS; !over.aborted; at += everyMs) {
     await until(at);
     const records = Array.from({ length: count }, () => {
@@ -106,9 +104,4 @@ async function post(producerId: string, records: unknown[]): Promise<void> {
 
 function until(at: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, Math.max(0, at - performance.now())));
-}
-
-function p99(list: readonly number[]): number {
-  const sorted = [...list].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
 }

@@ -10,9 +10,8 @@ import { LocalDashboard } from '../support/local-dashboard';
 import { note, report } from './report';
 
 /**
- * From a message typed in the dashboard to the agent's input, on loopback: the request, the command's commit, the
- * stream, the note in the runner's file, the SDK's input. Everything is the real thing but the SDK's query, which says
- * when it was given the message.
+ * Latency from a dashboard message to the agent's input on loopback: request, command commit, stream, the runner's
+ * persistence, SDK input. Only the SDK's query is fake; it reports when it receives the message.
  */
 const WARM_UP = 20;
 const MESSAGES = 200;
@@ -83,7 +82,7 @@ for (let at = 0; at < WARM_UP + MESSAGES; at += 1) {
   await dashboard.request(`/sessions/${sessionId}/messages`, { text: `message ${at}`, clientId: String(at) });
   const ms = (await arrival) - typedAt;
   if (at >= WARM_UP) times.push(ms);
-  // People type one after the other: what the last message set going has come to rest when the next one comes.
+  // Messages are sequential: effects of the previous one have settled before the next.
   await new Promise((resolve) => setTimeout(resolve, REST_MS));
   await outbox.idle();
 }

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { Outbox, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
-import { note, report } from './report';
+import { note, percentile, report } from './report';
 
 /**
- * The outbox on this machine's disk, towards a server that takes everything and does nothing.
+ * The outbox on this machine's disk with a server that discards everything.
  *
- * `enqueue` is measured as an agent's turn gives records: one at a time, each awaited, so each is a transaction of its
- * own that is on the disk when it returns.
+ * `enqueue` is measured as in an agent's turn: one awaited record at a time, each its own transaction that is durable
+ * when the call resolves.
  */
 const SINGLES = 3_000;
 const BACKLOG = 100_000;
@@ -59,25 +59,25 @@ async function enqueueing(): Promise<void> {
     await stored;
     const storedAt = performance.now();
     durable.push(storedAt - startedAt);
-    // What the disk takes for the like of it, in the same moment: no durable queue is quicker.
+    // The disk's own time for an equivalent write at the same moment: the lower bound of any durable queue.
     writeSync(file, page);
     fdatasyncSync(file);
     disk.push(performance.now() - storedAt);
   }
   closeSync(file);
   await outbox.stop();
-  report('outbox enqueue, the call, p99', percentile(blocked, 0.99), 'ms', { atMost: 1 });
+  report('outbox enqueue, call, p99', percentile(blocked, 0.99), 'ms', { atMost: 1 });
   const beyond = percentile(durable, 0.5) - percentile(disk, 0.5);
-  report('outbox enqueue, until it is durable, p50 beyond one sync of this disk', beyond, 'ms', { atMost: 1 });
-  note('outbox enqueue, until it is durable, p50', percentile(durable, 0.5), 'ms');
-  note('outbox enqueue, until it is durable, p99', percentile(durable, 0.99), 'ms');
-  note('one write and sync of this disk, p50', percentile(disk, 0.5), 'ms');
-  note('one write and sync of this disk, p99', percentile(disk, 0.99), 'ms');
+  report('outbox enqueue, until durable, p50 beyond one disk sync', beyond, 'ms', { atMost: 1 });
+  note('outbox enqueue, until durable, p50', percentile(durable, 0.5), 'ms');
+  note('outbox enqueue, until durable, p99', percentile(durable, 0.99), 'ms');
+  note('one disk write and sync, p50', percentile(disk, 0.5), 'ms');
+  note('one disk write and sync, p99', percentile(disk, 0.99), 'ms');
 }
 
 async function draining(): Promise<void> {
   const outbox = await Outbox.open(join(folder, 'drain.db'), { ...options, sendAtOpen: false, maxBatchRows: 2_000 });
-  // One tick is one transaction; the drain is kept from beginning by there being nothing to wake it.
+  // One tick is one transaction. The drain doesn't start because nothing wakes it.
   const filled: OutgoingRecord[] = Array.from({ length: BACKLOG }, (_, at) => record(at));
   const startedAt = performance.now();
   await outbox.enqueue(filled);
@@ -85,17 +85,12 @@ async function draining(): Promise<void> {
   const { waiting } = await outbox.idle();
   const seconds = (performance.now() - storedAt) / 1_000;
   await outbox.stop();
-  if (waiting > 0 || (await server.records()) < BACKLOG) throw new Error(`${waiting} records were not drained`);
+  if (waiting > 0 || (await server.records()) < BACKLOG) throw new Error(`${waiting} records left in the outbox`);
   report('outbox drain', BACKLOG / seconds, 'records/s', { atLeast: 20_000 });
   note('outbox store, one group', BACKLOG / ((storedAt - startedAt) / 1_000), 'records/s');
 }
 
-function percentile(figures: number[], share: number): number {
-  const sorted = [...figures].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-}
-
-/** In a thread of its own: what it does may not count against the outbox. */
+/** Runs in its own thread, so that its work isn't counted. */
 async function nullServer() {
   const code = `
     const { parentPort } = require('node:worker_threads');

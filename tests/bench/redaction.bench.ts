@@ -1,7 +1,7 @@
 import { Redactor } from '@interlude/runner/logger/redactor';
 import { note, report } from './report';
 
-/** What taking the secrets out costs a line: ordinary ones of 200 characters, such with a secret, and the longest. */
+/** Redaction cost per line: ordinary lines of 200 characters, lines with a secret, and the longest lines. */
 const LINES = 20_000;
 const PLAIN = [
   'POST /api/v1/events 200 in 12 ms, 41 records acknowledged at position 123456, 3 topics, 2 subscribers behind',
@@ -29,10 +29,10 @@ measure(PLAIN, 5_000);
 measure(SECRET, 5_000);
 const plain = measure(PLAIN, LINES);
 const secret = measure(SECRET, LINES);
-report('redaction of a line of 200 characters, p99', plain.p99 * 1_000, 'µs', { atMost: 100 });
-note('redaction of a line of 200 characters, median', plain.median * 1_000, 'µs');
-report('redaction of a line with a secret, p99', secret.p99 * 1_000, 'µs', { atMost: 100 });
-note('redaction of a line with a secret, median', secret.median * 1_000, 'µs');
+report('redaction: line of 200 characters, p99', plain.p99 * 1_000, 'µs', { atMost: 100 });
+note('redaction: line of 200 characters, median', plain.median * 1_000, 'µs');
+report('redaction: line with a secret, p99', secret.p99 * 1_000, 'µs', { atMost: 100 });
+note('redaction: line with a secret, median', secret.median * 1_000, 'µs');
 const long = measure(
   [
     PLAIN.join(' ')
@@ -41,9 +41,9 @@ const long = measure(
   ],
   200,
 );
-// a few long ones among many: their worst tells more of the machine than of them
-report('redaction of a line of 64 KiB, median', long.median, 'ms', { atMost: 25 });
-note('redaction of a line of 64 KiB, p99', long.p99, 'ms');
+// few samples: the maximum reflects the machine
+report('redaction: line of 64 KiB, median', long.median, 'ms', { atMost: 25 });
+note('redaction: line of 64 KiB, p99', long.p99, 'ms');
 
 function measure(lines: readonly string[], count: number) {
   const took: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Prints one figure as `name: figure unit (limit …, ratio …)` and marks the process failed when it misses its limit.
- * `ratio` is figure ÷ limit for what should be large, limit ÷ figure for what should be small: ≥ 1 is within it.
+ * Prints `name: figure unit (limit …, ratio …)` and marks the process as failed if the limit is missed. `ratio` is
+ * figure ÷ limit for minimums and limit ÷ figure for maximums: ≥ 1 is within the limit.
  */
 export function report(
   name: string,
@@ -15,9 +15,18 @@ export function report(
   if (ratio < 1) process.exitCode = 1;
 }
 
-/** Prints a figure that has no limit of its own. */
+/** Prints a figure without a limit. */
 export function note(name: string, figure: number, unit: string): void {
   print(`${name}: ${round(figure)} ${unit}`);
+}
+
+/** The value below which `share` of the values lie; NaN if there are none. */
+export function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN;
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
 }
 
 function round(value: number): string {

@@ -1,9 +1,7 @@
 import { startLiveServer } from '../support/live-server';
 import { note, report } from './report';
 
-/**
- * Resuming over 10,000 missed events: from the request to `up-to-date`, over loopback HTTP against `next start`.
- */
+/** Resume over 10,000 missed events: from the request to `up-to-date`, over loopback HTTP with `npm start`. */
 const MISSED = 10_000;
 const ROUNDS = 7;
 const headersOf = (token: string) => ({ authorization: `Bearer ${token}` });
@@ -28,7 +26,7 @@ try {
   await server.stop();
 }
 
-/** Events that stay one row each: deltas would have folded. */
+/** Writes events that remain one row each; deltas would fold. */
 async function write(): Promise<void> {
   for (let from = 0; from < MISSED; from += 500) {
     const batch = Array.from({ length: 500 }, (_, index) => {

@@ -1,8 +1,8 @@
 import { pathToFileURL } from 'node:url';
 
 /**
- * Runs one bench and then ends the process: the browser that its pages share would keep it alive. Interrupted, or left by
- * who has started it, it ends as it would have, so that its servers end with it.
+ * Runs one bench and exits, because the shared browser would keep the process alive. Exits normally when interrupted or
+ * when its parent exits, so that its servers stop.
  */
 process.once('SIGINT', () => process.exit(130));
 process.once('SIGTERM', () => process.exit(143));

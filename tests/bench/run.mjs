@@ -3,8 +3,8 @@ import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 /**
- * `npm run bench [name…]`: runs every tests/bench/*.bench.ts, or those whose name begins with a given one, one after
- * the other, each in a process of its own. A bench prints one line per figure and exits non-zero past its limit.
+ * `npm run bench [name…]`: runs every tests/bench/*.bench.ts, or those whose names start with an argument, sequentially
+ * in separate processes. A bench prints one line per figure and exits non-zero if a limit is missed.
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const wanted = process.argv.slice(2);
@@ -18,7 +18,7 @@ if (chosen.length === 0) {
 let failed = 0;
 for (const file of chosen) {
   const args = ['--import', 'tsx', `${folder}run-one.mjs`, `${folder}${file}`];
-  // the channel tells it when this process is gone, however it ends
+  // the channel's end tells the bench that this process has exited
   const child = spawn(process.execPath, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   const code = await new Promise((resolve, reject) => child.on('exit', resolve).on('error', reject));
   if (code !== 0) failed += 1;

@@ -1,18 +1,18 @@
 import { ingest, record } from '../support/ingest-target';
 import { startLibsqlServer } from '../support/libsql-server.mjs';
-import { longLine } from '../support/long-line';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
+import { unreliableProxy } from '../support/test-proxies';
 import { note, report } from './report';
 
 /**
- * Commits on a libSQL server that is 30 ms away, by two instances at once: small requests of many runners, each of which
- * waits for its answer before it sends the next.
+ * Commits on a libSQL server 30 ms away by two instances: small requests of many runners that each wait for the
+ * response.
  */
 const ONE_WAY_MS = 15;
 const SECONDS = 10;
 
 const libsql = await startLibsqlServer();
-const line = await longLine(libsql.url, ONE_WAY_MS);
+const line = await unreliableProxy(libsql.url, ONE_WAY_MS);
 const servers = [await inProcessServer(libsql.url), await inProcessServer(line.origin)];
 await servers.shift()?.close();
 servers.push(await inProcessServer(line.origin));
@@ -27,7 +27,7 @@ for (const writers of [1, 8, 24]) {
   note(`commits 30 ms away: ${writers}, p50`, sorted[sorted.length >> 1] ?? 0, 'ms');
   note(`commits 30 ms away: ${writers}, p99`, sorted[Math.floor(sorted.length * 0.99)] ?? 0, 'ms');
 }
-note('commits 30 ms away: requests to the database per commit', line.requests / runs, '');
+note('commits 30 ms away: database requests per commit', line.requests / runs, '');
 
 for (const server of servers) await server.close();
 await line.close();

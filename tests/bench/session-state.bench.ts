@@ -1,9 +1,9 @@
 import { resolveState, type StateFacts } from '@interlude/protocol/projections/resolve-state';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { ingest, inProcessTarget, record } from '../support/ingest-target';
-import { note, report } from './report';
+import { note, percentile, report } from './report';
 
-/** The rules of a session's state, each of its kinds, and the sweep that looks for what time has changed. */
+/** Session state resolution, for each state, and the sweep for time-dependent changes. */
 const SESSIONS = 10_000;
 const DUE = 100;
 const SWEEPS = 200;
@@ -33,8 +33,8 @@ const resolveAll = (rounds: number) => {
 resolveAll(ROUNDS);
 const began = performance.now();
 resolveAll(ROUNDS);
-report('states: one resolved', ((performance.now() - began) * 1_000) / ROUNDS, 'µs', { atMost: 5 });
-if (states === 0) throw new Error('nothing was resolved');
+report('states: resolve one', ((performance.now() - began) * 1_000) / ROUNDS, 'µs', { atMost: 5 });
+if (states === 0) throw new Error('no state was resolved');
 
 let now = NOW;
 const target = await inProcessTarget(() => now);
@@ -53,8 +53,8 @@ for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
   await hub.sweep();
   times.push(performance.now() - startedAt);
 }
-report(`states: p99 of a sweep over ${SESSIONS} sessions`, p99(times), 'ms', { atMost: 50 });
-// A hundred of them become due at once: their turns have told nothing for ten minutes.
+report(`states: sweep of ${SESSIONS} sessions, p99`, percentile(times, 0.99), 'ms', { atMost: 50 });
+// A hundred become due at once: their turns have been silent for ten minutes.
 await target.database.writes.run((transaction) =>
   transaction.execute({
     sql: `UPDATE sessions SET state_due_at = ? WHERE number % ${SESSIONS / DUE} = 0`,
@@ -63,13 +63,9 @@ await target.database.writes.run((transaction) =>
 );
 const dueAt = performance.now();
 await hub.sweep();
-report(`states: a sweep that resolves ${DUE} of them`, performance.now() - dueAt, 'ms', { atMost: 50 });
+report(`states: sweep that changes ${DUE} sessions`, performance.now() - dueAt, 'ms', { atMost: 50 });
 now += 200_000;
 const silentAt = performance.now();
 await hub.sweep();
-note(`states: ${SESSIONS} sessions of an agent that falls silent`, performance.now() - silentAt, 'ms');
+note(`states: ${SESSIONS} sessions of a silent agent`, performance.now() - silentAt, 'ms');
 await target.close();
-
-function p99(values: number[]): number {
-  return values.sort((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? 0;
-}

@@ -12,7 +12,7 @@ import { Redactor } from '@interlude/runner/logger/redactor';
 import { findInOutput, outputRows } from '@/components/tasks/output-rows';
 import { note, report } from './report';
 
-/** What it takes to follow tasks that write a lot, and to show what one has written. */
+/** Cost of following tasks with much output, and of showing it. */
 const TASKS = 20;
 const RUN_MS = 10_000;
 const STEP_MS = 100;
@@ -55,9 +55,9 @@ const perTask = new Map<string, number>();
 for (const { task } of told) perTask.set(task, (perTask.get(task) ?? 0) + 1);
 const bytes = told.reduce((sum, one) => sum + one.bytes, 0);
 note(`task output: written by ${TASKS} tasks`, written / seconds / 1e6, 'MB/s');
-report('task output: told of it, by all of them', bytes / seconds / 1024, 'KiB/s', { atMost: 160 });
+report('task output: sent in total', bytes / seconds / 1024, 'KiB/s', { atMost: 160 });
 report('task output: records of the busiest task', Math.max(...perTask.values()) / seconds, '/s', { atMost: 3 });
-report('task output: processor of the runner, writing included', (user + system) / 1e4 / seconds, '% of a core', {
+report('task output: runner CPU, including writing', (user + system) / 1e4 / seconds, '% of a core', {
   atMost: 25,
 });
 rmSync(folder, { recursive: true });
@@ -73,19 +73,19 @@ const full = (): TaskOutput => ({
 });
 const piece = { type: 'CUSTOM', name: CUSTOM.taskOutput, value: { task_id: 't', text: line(1) } };
 report(
-  'task output: a piece folded into 256 KiB',
+  'task output: append a piece to 256 KiB',
   fastest(() => appendOutputs(full(), [[piece, 0]])),
   'ms',
   { atMost: 8 },
 );
 report(
-  'task output: 256 KiB laid out in lines',
+  'task output: lay out 256 KiB in lines',
   fastest(() => outputRows(full())),
   'ms',
   { atMost: 16 },
 );
 report(
-  'task output: 256 KiB searched for the first time',
+  'task output: search 256 KiB for the first time',
   fastest(() => findInOutput(outputRows(full()), 'reload')),
   'ms',
   {
@@ -93,7 +93,7 @@ report(
   },
 );
 
-/** The machine does other things, too: the best of many. */
+/** The fastest of many runs, to exclude other load. */
 function fastest(work: () => unknown): number {
   let best = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 30; round += 1) {

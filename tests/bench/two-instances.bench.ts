@@ -4,14 +4,13 @@ import { createClient } from '@libsql/client';
 import { openDatabase } from '@/db/client';
 import { startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { BARE_INSERT, BareRows } from './bare-insert';
 import { note, report } from './report';
-import { type WorkRecord, workload } from './workload';
+import { BARE_INSERT, BareRows, type WorkRecord, workload } from './workload';
 
 /**
- * Two instances (`npm start`) on one libSQL server. What they take in together, beside bare json_each batches of the same
- * rows over the same HTTP, one after the other: where several meet, a libSQL server may wedge, and takes none any more. And how long an event takes from its POST at one instance to the
- * frame at the other, with the server's feed of changes and without.
+ * Two instances (`npm start`) on one libSQL server. Their combined ingest compared with bare json_each batches of the
+ * same rows over the same HTTP, sequential because a libSQL server may hang on concurrent batches. And the latency from
+ * a POST at one instance to the frame at the other, with and without the server's change feed.
  */
 const RECORDS_PER_REQUEST = 500;
 const WRITERS = 4;
@@ -79,7 +78,7 @@ async function ingest(instances: readonly LiveServer[]): Promise<void> {
   const rate = (ms: number) => (ROUNDS * WRITERS * REQUESTS_PER_ROUND * RECORDS_PER_REQUEST * 1000) / ms;
   note('two instances: ingest', rate(times.ours), 'records/s');
   note('two instances: bare json_each batches', rate(times.bare), 'rows/s');
-  report('two instances: ingest to the bare batches', rate(times.ours) / rate(times.bare), '', { atLeast: 0.5 });
+  report('two instances: ingest, relative to bare batches', rate(times.ours) / rate(times.bare), '', { atLeast: 0.5 });
 }
 
 async function sendInTurn(server: LiveServer, bodies: readonly string[]): Promise<void> {
@@ -96,7 +95,7 @@ async function post(server: LiveServer, body: string): Promise<void> {
   await response.arrayBuffer();
 }
 
-/** One event at a time, from one instance to the other. */
+/** Sends one event at a time from one instance to the other. */
 async function frames(how: string, from: LiveServer, to: LiveServer, atMost: number): Promise<void> {
   const id = `frames ${how}`;
   const took: number[] = [];
@@ -131,13 +130,13 @@ async function frames(how: string, from: LiveServer, to: LiveServer, atMost: num
   over.abort();
   await reading;
   took.sort((a, b) => a - b);
-  report(`two instances, ${how}: frames received of those sent`, took.length / FRAMES, '', { atLeast: 1 });
-  note(`two instances, ${how}: POST to frame at the other, p50`, took[took.length >> 1] ?? Number.NaN, 'ms');
+  report(`two instances, ${how}: share of frames received`, took.length / FRAMES, '', { atLeast: 1 });
+  note(`two instances, ${how}: POST to frame at the other instance, p50`, took[took.length >> 1] ?? Number.NaN, 'ms');
   const p99 = took[Math.floor(took.length * 0.99)] ?? Number.NaN;
-  report(`two instances, ${how}: POST to frame at the other, p99`, p99, 'ms', { atMost });
+  report(`two instances, ${how}: POST to frame at the other instance, p99`, p99, 'ms', { atMost });
 }
 
-/** The same server, as one that has no feed. */
+/** A proxy to the same server that hides its change feed. */
 async function withoutFeed(url: string): Promise<{ url: string; close(): Promise<void> }> {
   const proxy = createServer((request, response) => {
     if (request.url?.startsWith('/beta/listen')) return void response.writeHead(404).end();

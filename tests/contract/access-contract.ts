@@ -5,7 +5,7 @@ import { apiPaths, type ServerTarget } from '../support/server-target';
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const OPEN = ['/api/v1/healthz', '/api/v1/readyz'];
 
-/** Who comes in and who does not. */
+/** Which requests each credential admits. */
 export function describeAccessContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`access, ${name}`, () => {
     let target: ServerTarget;
@@ -23,7 +23,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
       return (await signIn()).headers.get('set-cookie')?.split(';')[0] ?? '';
     }
 
-    test('refuses every route and method without a sign-in, and says what to do', async () => {
+    test('refuses every route and method without a sign-in, and names the header to send', async () => {
       for (const path of apiPaths().filter((path) => !OPEN.includes(path))) {
         for (const method of METHODS) {
           const response = await target.send(path, { method });
@@ -37,13 +37,13 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
       }
     });
 
-    test('answers health checks to everybody', async () => {
+    test('answers health checks without a credential', async () => {
       for (const path of ['/healthz', '/readyz', ...OPEN]) {
         expect([path, (await target.send(path)).status]).toEqual([path, 200]);
       }
     });
 
-    test('takes the bearer token, whatever the case of the scheme', async () => {
+    test('accepts the bearer token with the scheme in any case', async () => {
       for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
         const response = await target.send('/api/v1/sessions', {
           headers: { authorization: `${scheme} ${target.token}` },
@@ -53,7 +53,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
     });
 
     test('refuses any other credential', async () => {
-      // Of one letter the other case: a token may have no small letters at all.
+      // The case of one letter is swapped: a token may have no lowercase letter.
       const otherCase = target.token.replace(/[a-z]/i, (letter) =>
         letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
       );
@@ -73,12 +73,12 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
       }
     });
 
-    test('does not let a good cookie save a wrong token', async () => {
+    test('refuses a wrong token beside a valid cookie', async () => {
       const headers = { cookie: await cookie(), authorization: 'Bearer not-the-token-of-this-server' };
       expect((await target.send('/api/v1/sessions', { headers })).status).toBe(401);
     });
 
-    test('tells a caller with the token which method to use, and what is not there', async () => {
+    test('answers 405 with the allowed methods and 404 for unknown paths', async () => {
       const headers = { authorization: `Bearer ${target.token}` };
       for (const method of ['HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE']) {
         const response = await target.send('/api/v1/sessions', { method, headers });
@@ -94,7 +94,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
     });
 
     describe('the sign-in link', () => {
-      test('sets a cookie that scripts can’t read and goes on, to the start or to a path of this server', async () => {
+      test('sets an HttpOnly cookie and redirects to the start page or a path of this server', async () => {
         const response = await signIn();
         expect(response.status).toBe(303);
         expect(response.headers.get('location')).toBe('/');
@@ -104,12 +104,12 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         expect(deep.headers.get('location')).toBe('/sessions/a%2Fb?turn=1#t');
       });
 
-      test('marks the cookie Secure when the browser came over TLS', async () => {
+      test('marks the cookie Secure over TLS', async () => {
         const response = await signIn({ 'x-forwarded-proto': 'https' });
         expect(response.headers.get('set-cookie')).toContain('; Secure');
       });
 
-      test('never goes on to another host', async () => {
+      test('never redirects to another host', async () => {
         const evil = [
           '//evil.example',
           '/\\evil.example',
@@ -132,20 +132,20 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         }
       });
 
-      test('with a wrong token sets nothing and goes to the page that says how to sign in', async () => {
+      test('sets no cookie for a wrong token and redirects to the sign-in page', async () => {
         const response = await target.send('/sign-in?token=wrong-token-of-some-length&next=/inbox');
         expect(response.status).toBe(303);
         expect(response.headers.get('location')).toBe('/signed-out?reason=wrong-token&next=%2Finbox');
         expect(response.headers.get('set-cookie')).toBeNull();
       });
 
-      test('without a token goes to that page too, unless the visitor is signed in already', async () => {
+      test('redirects to the sign-in page without a token, unless the visitor is signed in', async () => {
         expect((await target.send('/sign-in')).headers.get('location')).toBe('/signed-out');
         const again = await target.send('/sign-in?next=/inbox', { headers: { cookie: await cookie() } });
         expect(again.headers.get('location')).toBe('/inbox');
       });
 
-      test('takes the token from a form, and no endless one', async () => {
+      test('accepts the token from a form, and refuses an oversized form', async () => {
         const headers = { 'content-type': 'application/x-www-form-urlencoded' };
         const body = new URLSearchParams({ token: ` ${target.token} `, next: '/inbox' }).toString();
         const response = await target.send('/sign-in', { method: 'POST', headers, body });
@@ -161,7 +161,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
     });
 
     describe('the cookie', () => {
-      test('opens what the token opens, from the dashboard’s own pages', async () => {
+      test('opens every route that the token opens to the dashboard’s own pages', async () => {
         const own = { 'sec-fetch-site': 'same-origin' };
         const among = `theme=dark; ${await cookie()}; other=1`;
         for (const value of [await cookie(), among]) {
@@ -170,7 +170,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         }
       });
 
-      test('opens nothing that only a runner does, and says what does', async () => {
+      test('opens no route reserved for runners, and names the credential that does', async () => {
         const headers = { cookie: await cookie(), 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' };
         const runners: [string, string][] = [
           ['POST', '/api/v1/events'],
@@ -187,14 +187,14 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         }
       });
 
-      test('is not the token and gives no bearer token away', async () => {
+      test('differs from the token and is no bearer token', async () => {
         const value = (await cookie()).replace('interlude=', '');
         expect(value).not.toContain(target.token);
         const response = await target.send('/api/v1/sessions', { headers: { authorization: `Bearer ${value}` } });
         expect(response.status).toBe(401);
       });
 
-      test('that is made up, changed or empty opens nothing', async () => {
+      test('opens nothing when forged, altered or empty', async () => {
         const [expires = '', digest = ''] = (await cookie()).replace('interlude=', '').split('.');
         const values = [
           '',
@@ -211,7 +211,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         }
       });
 
-      test('does something only for the dashboard’s own pages, whatever the method', async () => {
+      test('permits writes from the dashboard’s own pages only, with any method', async () => {
         const ask = async (method: string, path: string, headers: Record<string, string>) => {
           const body = method === 'GET' ? undefined : '{}';
           const all = { cookie: await cookie(), 'content-type': 'application/json', ...headers };
@@ -230,15 +230,15 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         ];
         const page = { 'x-interlude-page': '1' };
         for (const [method, path] of requests) {
-          const isLetIn = (headers: Record<string, string>) => ask(method, path, headers);
+          const isAdmitted = (headers: Record<string, string>) => ask(method, path, headers);
           const isRead = method === 'GET';
           const table: [Record<string, string>, boolean][] = [
             [{ 'sec-fetch-site': 'same-origin' }, true],
             [{ origin: target.origin }, true],
-            // plain http to another host than localhost, where browsers do not say where a request comes from
+            // Over plain HTTP to a host other than localhost, browsers don't send Sec-Fetch-Site.
             [page, true],
             [{ referer: `${target.origin}/agents/a/logs` }, isRead],
-            // typed by the person
+            // Entered in the address bar.
             [{ 'sec-fetch-site': 'none' }, isRead],
             [{}, false],
             [{ origin: 'null' }, false],
@@ -254,12 +254,12 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
             [{ referer: `http://evil.example/${target.origin}` }, false],
           ];
           for (const [headers, expected] of table) {
-            expect([method, path, headers, await isLetIn(headers)]).toEqual([method, path, headers, expected]);
+            expect([method, path, headers, await isAdmitted(headers)]).toEqual([method, path, headers, expected]);
           }
         }
       });
 
-      test('is taken back on sign-out, which another site can’t ask for', async () => {
+      test('is revoked by a sign-out, which another site can’t request', async () => {
         const headers = { cookie: await cookie() };
         const foreign = { ...headers, origin: 'http://evil.example' };
         expect((await target.send('/sign-out', { method: 'POST', headers: foreign })).status).toBe(403);
@@ -276,7 +276,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
       });
     });
 
-    describe('the Host', () => {
+    describe('the Host header', () => {
       const hosts = [
         'evil.example',
         'localhost.evil.example',
@@ -286,7 +286,7 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         'evil.example:80',
       ];
 
-      test('of another name is misdirected, before any credential counts', async () => {
+      test('a request for an unknown host is refused with 421 before credentials are checked', async () => {
         for (const wrong of hosts) {
           for (const path of ['/api/v1/sessions', '/api/v1/stream?topic=fleet', `/sign-in?token=${target.token}`]) {
             const response = await target.get(path, { host: wrong });
@@ -297,9 +297,12 @@ export function describeAccessContract(name: string, makeTarget: () => Promise<S
         }
       });
 
-      test('may be any name of loopback, on any port', async () => {
-        for (const good of ['localhost', 'LOCALHOST:1', '127.0.0.1:9', '[::1]:4319', 'localhost.']) {
-          expect([good, (await target.get('/api/v1/sessions', { host: good })).status]).toEqual([good, 200]);
+      test('may be any loopback name with any port', async () => {
+        for (const hostName of ['localhost', 'LOCALHOST:1', '127.0.0.1:9', '[::1]:4319', 'localhost.']) {
+          expect([hostName, (await target.get('/api/v1/sessions', { host: hostName })).status]).toEqual([
+            hostName,
+            200,
+          ]);
         }
       });
     });

@@ -3,16 +3,15 @@ import type { Command } from '@interlude/protocol/commands';
 import type { CommandFrame } from '@interlude/protocol/sse';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ClientEvent, Dialect } from '@/lib/server/agui/client-events';
-import { refusalOf } from '../support/agui-verifier';
+import { rejectionOf, undeclaredFieldIn } from '../support/agui-verifier';
 import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 import { type StrictClient, strictClient } from '../support/strict-clients';
-import { undeclaredIn } from '../support/undeclared';
 
 const DIALECTS: Dialect[] = ['1.0', '0.0.59'];
 
-/** What `POST /agui/:agentId` must be to the clients themselves: each test has an agent and a session of its own. */
+/** `POST /agui/:agentId` as AG-UI clients use it. Each test has its own agent and session. */
 export function describeAgUiContract(
   name: string,
   makeTarget: () => Promise<ServerTarget>,
@@ -63,9 +62,13 @@ export function describeAgUiContract(
       ...more,
     });
     const opens = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' });
-    const says = (messageId: string, delta: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta });
+    const writes = (messageId: string, delta: string): AgUiEvent => ({
+      type: 'TEXT_MESSAGE_CONTENT',
+      messageId,
+      delta,
+    });
     const closes = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_END', messageId });
-    const text = (messageId: string, whole: string) => [opens(messageId), says(messageId, whole), closes(messageId)];
+    const text = (messageId: string, whole: string) => [opens(messageId), writes(messageId, whole), closes(messageId)];
     const calls = (toolCallId: string): AgUiEvent[] => [
       { type: 'TOOL_CALL_START', toolCallId, toolCallName: 'Bash' },
       { type: 'TOOL_CALL_ARGS', toolCallId, delta: '{"command":"make"}' },
@@ -84,24 +87,25 @@ export function describeAgUiContract(
     const resolved = (requestId: string, outcome: string) =>
       custom('request:resolved', { request_id: requestId, outcome });
 
-    /** A runner that listens: the server then counts its agent as connected. */
+    /** A connected runner: the server counts its agent as connected. */
     async function runner() {
       const response = await target.get(`/api/v1/agents/${id}/commands?runner=r-${id}&startedAt=1`);
       if (response.status !== 200 || response.body === null) throw new Error(await response.text());
       const reader = new FrameReader(response.body);
       readers.push(reader);
-      const taken = new Set<string>();
+      const handled = new Set<string>();
       const all = () =>
         (reader.frames as unknown as CommandFrame[]).flatMap((frame) =>
           frame.event === 'command' ? [frame.data] : [],
         );
-      const fresh = (type: Command['type']) => all().find((command) => command.type === type && !taken.has(command.id));
+      const fresh = (type: Command['type']) =>
+        all().find((command) => command.type === type && !handled.has(command.id));
       return {
         all,
         async next<Type extends Command['type']>(type: Type): Promise<Extract<Command, { type: Type }>> {
           await reader.until(() => fresh(type) !== undefined);
           const command = fresh(type) as Extract<Command, { type: Type }>;
-          taken.add(command.id);
+          handled.add(command.id);
           await target.send(`/api/v1/agents/${id}/commands/${command.id}/ack`, {
             method: 'POST',
             headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
@@ -112,13 +116,13 @@ export function describeAgUiContract(
       };
     }
 
-    const begun = async () => {
+    const startSession = async () => {
       await send(custom('session:started', {}));
       return runner();
     };
 
-    /** Through this target, or over the network as anybody would. */
-    const fetches: typeof fetch = (url, init) => {
+    /** Sends through this target, or over the network like any client. */
+    const fetchFromTarget: typeof fetch = (url, init) => {
       const { pathname, search } = new URL(String(url));
       return target.send(
         `${pathname}${search}`,
@@ -130,11 +134,11 @@ export function describeAgUiContract(
         url: `${target.origin}${path}`,
         token: target.token,
         threadId,
-        ...(isLive ? {} : { fetch: fetches }),
+        ...(isLive ? {} : { fetch: fetchFromTarget }),
       });
 
-    /** The events of a client's runs, which neither verifier may refuse. */
-    function heard(dialect: Dialect) {
+    /** Events of a client's runs, accepted by both verifiers. */
+    function recordEvents(dialect: Dialect) {
       const events: ClientEvent[] = [];
       const subscriber = { onEvent: ({ event }: { event: ClientEvent }) => void events.push(event) };
       return {
@@ -143,10 +147,10 @@ export function describeAgUiContract(
         types: () => events.map(({ type }) => type),
         customs: (customName: string) => events.filter((event) => event.name === customName).map(({ value }) => value),
         runs: () => events.filter(({ type }) => type === 'RUN_STARTED').map(({ runId }) => runId),
-        expectStrict: () => expect([refusalOf(events, dialect), undeclaredIn(events)]).toEqual([null, null]),
+        expectStrict: () => expect([rejectionOf(events, dialect), undeclaredFieldIn(events)]).toEqual([null, null]),
       };
     }
-    const shown = ({ messages }: StrictClient) =>
+    const historyOf = ({ messages }: StrictClient) =>
       messages.map(({ role, content, toolCalls }) => [
         role,
         content ?? (toolCalls as { id: string }[]).map((one) => one.id),
@@ -170,8 +174,8 @@ export function describeAgUiContract(
       forwardedProps: {},
       ...more,
     });
-    /** What a stream says in all, once it has ended. */
-    async function streamed(response: Response): Promise<ClientEvent[]> {
+    /** All text of a stream, once it has ended. */
+    async function eventsOf(response: Response): Promise<ClientEvent[]> {
       expect([response.status, response.headers.get('content-type')]).toEqual([
         200,
         'text/event-stream; charset=utf-8',
@@ -184,16 +188,16 @@ export function describeAgUiContract(
     }
 
     describe.each(DIALECTS)('a client of %s', (dialect) => {
-      test('has its message brought to the agent, and the run that it asked for is the answer', async () => {
-        const agent = await begun();
+      test('delivers its message to the agent, and gets the run that answers it', async () => {
+        const agent = await startSession();
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Deploy it');
         const running = one.runAgent({ runId: 'asked' }, its.subscriber);
         const { body } = await agent.next('message');
         expect(body).toMatchObject({ text: 'Deploy it', from: { kind: 'person', id: 'operator' } });
-        await send(starts('r1', [body.messageId]), opens('m1'), says('m1', 'On '));
-        await send(says('m1', 'it.'), closes('m1'), ...calls('c1'));
+        await send(starts('r1', [body.messageId]), opens('m1'), writes('m1', 'On '));
+        await send(writes('m1', 'it.'), closes('m1'), ...calls('c1'));
         await send(
           { type: 'TOOL_CALL_RESULT', messageId: 'x', toolCallId: 'c1', content: 'ok' },
           ends('r1', [body.messageId]),
@@ -201,7 +205,7 @@ export function describeAgUiContract(
         await running;
         its.expectStrict();
         expect(its.runs()).toEqual(['asked']);
-        expect(shown(one)).toEqual([
+        expect(historyOf(one)).toEqual([
           ['user', 'Deploy it'],
           ['assistant', 'On it.'],
           ['assistant', ['c1']],
@@ -209,8 +213,8 @@ export function describeAgUiContract(
         ]);
       });
 
-      test('that sends the same again has it done once, and is told the answer again', async () => {
-        const agent = await begun();
+      test('has a repeated message delivered once, and gets its answer again', async () => {
+        const agent = await startSession();
         const first = client(dialect);
         ask(first, 'Once', 'u1');
         const running = first.runAgent({ runId: 'first' });
@@ -220,60 +224,66 @@ export function describeAgUiContract(
         const again = client(dialect);
         ask(again, 'Once', 'u1');
         await again.runAgent({ runId: 'again' });
-        expect(shown(again)).toEqual([
+        expect(historyOf(again)).toEqual([
           ['user', 'Once'],
           ['assistant', 'Done.'],
         ]);
         expect(agent.all().filter(({ type }) => type === 'message')).toHaveLength(1);
       });
 
-      test('that writes while a turn is under way is told the turn that answers, and not that one', async () => {
-        const agent = await begun();
-        await send(starts('r1', ['other']), opens('m1'), says('m1', 'not '));
+      test('gets only the answering turn when it writes during another turn', async () => {
+        const agent = await startSession();
+        await send(starts('r1', ['other']), opens('m1'), writes('m1', 'not '));
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'And mine?');
         const running = one.runAgent({ runId: 'asked' }, its.subscriber);
         const { body } = await agent.next('message');
-        await send(says('m1', 'yours'), closes('m1'), ends('r1', ['other']));
+        await send(writes('m1', 'yours'), closes('m1'), ends('r1', ['other']));
         await send(starts('r2', [body.messageId]), ...text('m2', 'Yours.'), ends('r2', [body.messageId]));
         await running;
         its.expectStrict();
         expect(its.runs()).toEqual(['asked']);
-        expect(shown(one)).toEqual([
+        expect(historyOf(one)).toEqual([
           ['user', 'And mine?'],
           ['assistant', 'Yours.'],
         ]);
       });
 
-      test('that writes into a turn which takes it in is told all of that turn, once it says so', async () => {
-        const agent = await begun();
-        await send(starts('r1', ['other']), opens('m1'), says('m1', 'First '));
+      test('gets the whole current turn when that turn accepts its message', async () => {
+        const agent = await startSession();
+        await send(starts('r1', ['other']), opens('m1'), writes('m1', 'First '));
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Faster');
         const running = one.runAgent({ runId: 'asked' }, its.subscriber);
         const { body } = await agent.next('message');
-        await send(says('m1', 'this.'), closes('m1'), ...text('m2', 'Then faster.'));
+        await send(writes('m1', 'this.'), closes('m1'), ...text('m2', 'Then faster.'));
         await send(ends('r1', ['other', body.messageId]));
         await running;
         its.expectStrict();
         expect(its.runs()).toEqual(['asked']);
-        expect(shown(one)).toEqual([
+        expect(historyOf(one)).toEqual([
           ['user', 'Faster'],
           ['assistant', 'First this.'],
           ['assistant', 'Then faster.'],
         ]);
       });
 
-      test('is told that the agent waits for it, answers, and is told how the turn goes on', async () => {
-        const agent = await begun();
+      test('gets the agent’s request, answers it, and gets the rest of the turn', async () => {
+        const agent = await startSession();
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Build');
         const running = one.runAgent({ runId: 'first' }, its.subscriber);
         const { body } = await agent.next('message');
-        await send(starts('r1', [body.messageId]), opens('m1'), says('m1', 'I need'), ...calls('c1'), permission('q1'));
+        await send(
+          starts('r1', [body.messageId]),
+          opens('m1'),
+          writes('m1', 'I need'),
+          ...calls('c1'),
+          permission('q1'),
+        );
         await running;
         its.expectStrict();
         const [interrupt] = one.pendingInterrupts;
@@ -281,13 +291,13 @@ export function describeAgUiContract(
           expect.objectContaining({ reason: 'tool_call', message: 'Run make?', toolCallId: 'c1' }),
         ]);
         expect(interrupt?.id).toMatch(/^q1@[0-9a-f]{16}$/);
-        // what happens while the person thinks
-        await send(says('m1', ' make'));
+        // The agent goes on while the person thinks.
+        await send(writes('m1', ' make'));
         const resume = [{ interruptId: interrupt?.id, status: 'resolved', payload: { approved: true } }];
         const resuming = one.runAgent({ runId: 'second', resume }, its.subscriber);
         const decision = await agent.next('permission.decision');
         expect(decision.body).toMatchObject({ requestId: 'q1', behavior: 'allow', digest: expect.any(String) });
-        await send(resolved('q1', 'allowed'), says('m1', ', and have it.'), closes('m1'), {
+        await send(resolved('q1', 'allowed'), writes('m1', ', and have it.'), closes('m1'), {
           type: 'TOOL_CALL_RESULT',
           messageId: 'x',
           toolCallId: 'c1',
@@ -300,7 +310,7 @@ export function describeAgUiContract(
         expect(its.customs('interlude:resumed')).toEqual([
           { interruptId: interrupt?.id, requestId: 'q1', state: 'given', outcome: null },
         ]);
-        expect(shown(one)).toEqual([
+        expect(historyOf(one)).toEqual([
           ['user', 'Build'],
           ['assistant', 'I need make, and have it.'],
           ['assistant', ['c1']],
@@ -309,10 +319,10 @@ export function describeAgUiContract(
         expect(one.pendingInterrupts).toEqual([]);
       });
 
-      test('that answers what somebody else has answered does nothing, and is told so', async () => {
-        const agent = await begun();
+      test('gets a notice and changes nothing when someone else has answered the request', async () => {
+        const agent = await startSession();
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Build');
         const running = one.runAgent({ runId: 'first' }, its.subscriber);
         const { body } = await agent.next('message');
@@ -329,10 +339,10 @@ export function describeAgUiContract(
         expect(one.pendingInterrupts).toEqual([]);
       });
 
-      test('that follows hears of tasks, and the turns that they start, each as a run of its own', async () => {
-        const agent = await begun();
+      test('gets tasks and the turns they start as runs of their own when it follows the session', async () => {
+        const agent = await startSession();
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Poll');
         const forwardedProps = { interlude: { follow: { seconds: 60 } } };
         const running = one.runAgent({ runId: 'asked', forwardedProps }, its.subscriber);
@@ -362,35 +372,35 @@ export function describeAgUiContract(
           }),
         ]);
         expect(its.customs('task:completed')).toHaveLength(1);
-        expect(shown(one).filter(([role]) => role === 'assistant')).toEqual([
+        expect(historyOf(one).filter(([role]) => role === 'assistant')).toEqual([
           ['assistant', 'Polling.'],
           ['assistant', 'It ended with 3.'],
         ]);
       });
 
-      test('that comes back has its history in place of what it had, then what is under way, and what follows', async () => {
-        await begun();
+      test('gets a history that replaces its own, then the current turn and later events, when it reconnects', async () => {
+        await startSession();
         await send(...text('u1', 'Hello').map((event) => ({ ...event, ...(event.role ? { role: 'user' } : {}) })));
         await send(starts('r1', ['u1']), ...text('m1', 'Hi.'), ...calls('c1'), ends('r1', ['u1']));
-        await send(starts('r2', []), opens('m2'), says('m2', 'Half'));
+        await send(starts('r2', []), opens('m2'), writes('m2', 'Half'));
         const one = client(dialect, `/api/v1/agui/${id}/connect`);
         one.setMessages([
           { id: 'u1', role: 'user', content: 'Hello' },
           { id: 'm1', role: 'assistant', content: 'H' },
         ]);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         const running = one.runAgent(
           { runId: 'back', forwardedProps: { interlude: { follow: { seconds: 3 } } } },
           its.subscriber,
         );
         await expect.poll(() => its.types()).toContain('MESSAGES_SNAPSHOT');
-        await send(says('m2', ' and half'), closes('m2'), ends('r2'));
+        await send(writes('m2', ' and half'), closes('m2'), ends('r2'));
         await expect.poll(() => its.types().filter((type) => type === 'RUN_FINISHED')).toHaveLength(2);
         await send(betweenRun('r3', 't'), ...text('m3', 'Later.'), ends('r3'));
         await running;
         its.expectStrict();
         expect(its.runs()).toEqual(['back', 'r2', 'r3']);
-        expect(shown(one)).toEqual([
+        expect(historyOf(one)).toEqual([
           ['user', 'Hello'],
           ['assistant', 'Hi.'],
           ['assistant', ['c1']],
@@ -399,10 +409,10 @@ export function describeAgUiContract(
         ]);
       });
 
-      test('is told of a turn that failed, and of one that was broken off', async () => {
-        const agent = await begun();
+      test('gets the error of a failed and of an aborted turn', async () => {
+        const agent = await startSession();
         const one = client(dialect);
-        const its = heard(dialect);
+        const its = recordEvents(dialect);
         ask(one, 'Fail');
         const failing = one.runAgent({ runId: 'first' }, its.subscriber);
         const first = await agent.next('message');
@@ -416,7 +426,7 @@ export function describeAgUiContract(
         ask(one, 'Stop');
         const stopping = one.runAgent({ runId: 'second' }, its.subscriber);
         const second = await agent.next('message');
-        await send(starts('r2', [second.body.messageId]), opens('m2'), says('m2', 'x'));
+        await send(starts('r2', [second.body.messageId]), opens('m2'), writes('m2', 'x'));
         await send(ends('r2', [second.body.messageId], { outcome: { type: 'cancelled' } }));
         await stopping;
         its.expectStrict();
@@ -426,10 +436,10 @@ export function describeAgUiContract(
       });
     });
 
-    test('a message of somebody else stands before its answer', async () => {
-      await begun();
+    test('places another person’s message before its answer', async () => {
+      await startSession();
       const one = client('1.0', `/api/v1/agui/${id}/connect`);
-      const its = heard('1.0');
+      const its = recordEvents('1.0');
       const running = one.runAgent({ forwardedProps: { interlude: { follow: { seconds: 2 } } } }, its.subscriber);
       await expect.poll(() => its.types()).toContain('MESSAGES_SNAPSHOT');
       const sent = await post(`/api/v1/sessions/${id}/messages`, { text: 'From the dashboard', clientId: 'd1' });
@@ -437,21 +447,21 @@ export function describeAgUiContract(
       await send(starts('r1', [messageId]), ...text('m1', 'To the dashboard.'), ends('r1', [messageId]));
       await running;
       its.expectStrict();
-      expect(shown(one)).toEqual([
+      expect(historyOf(one)).toEqual([
         ['user', 'From the dashboard'],
         ['assistant', 'To the dashboard.'],
       ]);
     });
 
-    test('a message of somebody else that nobody has answered is not sent again by the client that was told it', async () => {
-      const agent = await begun();
+    test('does not send another person’s unanswered message again', async () => {
+      const agent = await startSession();
       const sent = await post(`/api/v1/sessions/${id}/messages`, { text: 'From the dashboard', clientId: 'd1' });
       const { messageId } = await sent.json();
       const messages = [
         { id: messageId, role: 'user', content: 'From the dashboard' },
         { id: 'u1', role: 'user', content: 'From the client' },
       ];
-      const answer = streamed(await post(`/api/v1/agui/${id}`, input({ messages })));
+      const answer = eventsOf(await post(`/api/v1/agui/${id}`, input({ messages })));
       const first = await agent.next('message');
       const { body } = await agent.next('message');
       expect([first.body.text, body.text]).toEqual(['From the dashboard', 'From the client']);
@@ -461,8 +471,8 @@ export function describeAgUiContract(
       expect(agent.all().filter(({ type }) => type === 'message')).toHaveLength(2);
     });
 
-    test('a client whose message waits behind a question of the agent is asked it', async () => {
-      const agent = await begun();
+    test('sends the agent’s open question to a client whose message waits behind it', async () => {
+      const agent = await startSession();
       await send(
         starts('r1', ['other']),
         permission('q1', { kind: 'question', input: { questions: [{ question: 'Which?' }] } }),
@@ -479,7 +489,7 @@ export function describeAgUiContract(
       await send(resolved('q1', 'answered'), ...text('m1', 'Red.'), ends('r1', ['other']));
       await send(starts('r2', [message.body.messageId]), ...text('m2', 'Next.'), ends('r2', [message.body.messageId]));
       await running;
-      expect(shown(one)).toEqual([
+      expect(historyOf(one)).toEqual([
         ['user', 'Next'],
         ['assistant', 'Red.'],
         ['assistant', 'Next.'],
@@ -487,15 +497,15 @@ export function describeAgUiContract(
       expect(agent.all().filter(({ type }) => type === 'message')).toHaveLength(1);
     });
 
-    test('an answer to what was asked before under the same id reaches nobody, and what is asked now is asked', async () => {
-      const agent = await begun();
+    test('refuses an answer to an earlier request with the same id, and sends the current one', async () => {
+      const agent = await startSession();
       await send(starts('r1'), permission('q1'));
       const one = client('1.0');
       await one.runAgent({ runId: 'first' });
       const [before] = one.pendingInterrupts;
       await send(permission('q1', { input: { command: 'rm -rf /' } }));
       const resume = [{ interruptId: before?.id, status: 'resolved', payload: { approved: true } }];
-      const its = heard('1.0');
+      const its = recordEvents('1.0');
       await one.runAgent({ runId: 'second', resume }, its.subscriber);
       its.expectStrict();
       expect(its.customs('interlude:resumed')).toEqual([expect.objectContaining({ state: 'too-late' })]);
@@ -508,8 +518,8 @@ export function describeAgUiContract(
       expect(one.pendingInterrupts[0]?.id).not.toBe(before?.id);
     });
 
-    test('a run that ends in order to ask is an interrupt', async () => {
-      const agent = await begun();
+    test('ends a run that ends with a request as an interrupt', async () => {
+      const agent = await startSession();
       const one = client('1.0');
       ask(one, 'Go');
       const running = one.runAgent({ runId: 'first' });
@@ -524,8 +534,8 @@ export function describeAgUiContract(
       expect(one.pendingInterrupts).toEqual([expect.objectContaining({ message: 'May I?', toolCallId: 'c1' })]);
     });
 
-    test('a client that hangs up interrupts nothing', async () => {
-      const agent = await begun();
+    test('interrupts nothing when a client disconnects', async () => {
+      const agent = await startSession();
       const messages = [{ id: 'u1', role: 'user', content: 'Go on' }];
       const response = await post(`/api/v1/agui/${id}`, input({ messages }));
       const { body } = await agent.next('message');
@@ -534,18 +544,18 @@ export function describeAgUiContract(
       expect(agent.all().map(({ type }) => type)).toEqual(['message']);
     });
 
-    test('without anything new, what is there is all: a run that is over at once', async () => {
-      await begun();
+    test('finishes the run at once when there is no new message', async () => {
+      await startSession();
       await send(...text('m1', 'Hi.'));
-      const events = await streamed(await post(`/api/v1/agui/${id}`, input()));
+      const events = await eventsOf(await post(`/api/v1/agui/${id}`, input()));
       expect(events.map(({ type, runId }) => [type, runId])).toEqual([
         ['RUN_STARTED', 'asked'],
         ['RUN_FINISHED', 'asked'],
       ]);
     });
 
-    test('a message that can’t be delivered ends the run with the reason', async () => {
-      const agent = await begun();
+    test('ends the run with the reason when a message can’t be delivered', async () => {
+      const agent = await startSession();
       const messages = [{ id: 'u1', role: 'user', content: 'Go on' }];
       const response = await post(`/api/v1/agui/${id}`, input({ messages }));
       const command = await agent.next('message');
@@ -554,40 +564,40 @@ export function describeAgUiContract(
         headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
         body: JSON.stringify({ state: 'failed', reason: 'it is full' }),
       });
-      expect(await streamed(response)).toMatchObject([
+      expect(await eventsOf(response)).toMatchObject([
         { type: 'RUN_ERROR', code: 'message_failed', message: expect.stringContaining('it is full') },
       ]);
     });
 
-    test('the end of the process ends the run with words', async () => {
-      const agent = await begun();
+    test('ends the run with an explanation when the process ends', async () => {
+      const agent = await startSession();
       const messages = [{ id: 'u1', role: 'user', content: 'Go on' }];
       const response = await post(`/api/v1/agui/${id}`, input({ messages }));
       const { body } = await agent.next('message');
       await send(
         starts('r1', [body.messageId]),
         opens('m1'),
-        says('m1', 'x'),
+        writes('m1', 'x'),
         custom('session:ended', { reason: 'killed' }),
       );
-      const events = await streamed(response);
-      expect([refusalOf(events, '0.0.59'), undeclaredIn(events)]).toEqual([null, null]);
+      const events = await eventsOf(response);
+      expect([rejectionOf(events, '0.0.59'), undeclaredFieldIn(events)]).toEqual([null, null]);
       expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'session_ended' });
     });
 
     describe('a thread', () => {
-      test('of another name is bound by the address, or by what the client forwards', async () => {
-        await begun();
+      test('is named by the address or by the client’s forwarded properties', async () => {
+        await startSession();
         await send(...text('m1', 'Hi.'));
         const threadId = 'random';
-        const byAddress = await streamed(await post(`/api/v1/agui/${id}?session=${id}`, input({ threadId })));
+        const byAddress = await eventsOf(await post(`/api/v1/agui/${id}?session=${id}`, input({ threadId })));
         const forwardedProps = { interlude: { sessionId: id } };
-        const byProps = await streamed(await post(`/api/v1/agui/${id}`, input({ threadId, forwardedProps })));
+        const byProps = await eventsOf(await post(`/api/v1/agui/${id}`, input({ threadId, forwardedProps })));
         for (const [first] of [byAddress, byProps]) expect(first).toMatchObject({ type: 'RUN_STARTED', threadId });
       });
 
-      test('that is no session of the agent is refused, with how to find those that are', async () => {
-        await begun();
+      test('is refused when it is no session of the agent, with the way to list them', async () => {
+        await startSession();
         const unknown = await post(`/api/v1/agui/${id}`, input({ threadId: 'random' }));
         expect([unknown.status, (await errorOf(unknown)).message]).toEqual([
           404,
@@ -613,15 +623,15 @@ export function describeAgUiContract(
       ['no runId', { threadId: 't' }],
       ['a message without text', { threadId: 't', runId: 'r', messages: [{ id: 'u', role: 'user', content: [] }] }],
       ['a resume without a status', { threadId: 't', runId: 'r', resume: [{ interruptId: 'i' }] }],
-      ['a bad follow', { threadId: 't', runId: 'r', forwardedProps: { interlude: { follow: 'yes' } } }],
-    ])('an input with %s is refused before any stream', async (_, body) => {
+      ['an invalid follow', { threadId: 't', runId: 'r', forwardedProps: { interlude: { follow: 'yes' } } }],
+    ])('refuses an input with %s before it opens a stream', async (_, body) => {
       const response = await post('/api/v1/agui/anybody', body);
       expect([response.status, response.headers.get('content-type')]).toEqual([400, 'application/json']);
       expect((await errorOf(response)).message).not.toBe('');
     });
 
-    test('an answer that decides nothing is refused, and the agent still waits', async () => {
-      await begun();
+    test('refuses an answer without a decision, and keeps the request open', async () => {
+      await startSession();
       await send(starts('r1'), permission('q1'));
       const resume = [{ interruptId: 'q1', status: 'resolved', payload: { text: 'well' } }];
       const response = await post(`/api/v1/agui/${id}`, input({ resume }));

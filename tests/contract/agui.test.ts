@@ -17,7 +17,7 @@ test('ends the run of a waiting client with RUN_ERROR when the server stops', as
     url: `${origin}/api/v1/agui/a`,
     token,
     threadId: 's',
-    // The message is stored before the answer begins: only a client that has the answer's head waits for events.
+    // The server stores the message before it responds: only a client with response headers waits for events.
     fetch: async (...request) => {
       const response = await fetch(...request);
       isAnswered = true;
@@ -25,9 +25,9 @@ test('ends the run of a waiting client with RUN_ERROR when the server stops', as
     },
   });
   client.addMessage({ id: 'u1', role: 'user', content: 'Are you there?' });
-  const heard: unknown[] = [];
-  const running = client.runAgent({}, { onEvent: ({ event: told }: { event: object }) => void heard.push(told) });
+  const events: unknown[] = [];
+  const running = client.runAgent({}, { onEvent: ({ event: told }: { event: object }) => void events.push(told) });
   await expect.poll(() => isAnswered).toBe(true);
   await Promise.all([server.close({ keepStreams: true }), running]);
-  expect(heard).toEqual([expect.objectContaining({ type: 'RUN_ERROR', code: 'stream_shutdown' })]);
+  expect(events).toEqual([expect.objectContaining({ type: 'RUN_ERROR', code: 'stream_shutdown' })]);
 });

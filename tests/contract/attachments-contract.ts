@@ -6,7 +6,7 @@ import type { ServerTarget } from '../support/server-target';
 
 const MIB = 1024 * 1024;
 
-/** Images and files on messages: kept by what they are, read only through the session that has them. */
+/** Images and files on messages, stored by content hash and readable only through a session that uses them. */
 export function describeAttachmentsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`attachments, ${name}`, () => {
     let target: ServerTarget;
@@ -55,7 +55,7 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
     const hash = hashOf(PNG);
     const image = { hash, name: 'a.png', mediaType: 'image/png', bytes: PNG.byteLength };
 
-    test('are kept by what they are: the same bytes again are the same attachment', async () => {
+    test('stores equal bytes once', async () => {
       expect(await attached(PNG, 'image/png')).toEqual([201, image]);
       expect(await attached(PNG, 'image/png', 'other.png')).toEqual([201, image]);
       const notes = bytesOf('# Grüße');
@@ -65,7 +65,7 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
       ]);
     });
 
-    test('are judged by their first bytes, whatever they are sent as', async () => {
+    test('derives the type from the first bytes, ignoring the declared one', async () => {
       for (const type of ['text/plain', 'application/octet-stream', 'image/gif', null]) {
         expect(await attached(PNG, type)).toEqual([201, image]);
       }
@@ -87,7 +87,7 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
       }
     });
 
-    test('of more than 5 MiB, of nothing, without a name or for nobody are refused', async () => {
+    test('refuses a file over 5 MiB, an empty one, one without a name and one for an unknown session', async () => {
       expect((await attach(new Uint8Array(5 * MIB).fill(65), 'text/plain')).status).toBe(201);
       const large = await attach(new Uint8Array(5 * MIB + 1).fill(65), 'text/plain');
       expect((await refusal(large)).slice(0, 2)).toEqual([413, 'too_large']);
@@ -99,7 +99,7 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
       expect((await refusal(await attach(PNG, 'image/png', 'a', 'nobody'))).slice(0, 2)).toEqual([404, 'not_found']);
     });
 
-    test('come back byte for byte, as what a browser may show, and only through a session that has them', async () => {
+    test('returns the stored bytes with a safe content type, only through a session that has them', async () => {
       const other = await anew();
       const large = new Uint8Array(3 * MIB).map((_, at) => 32 + ((at * 7) % 90));
       const html = bytesOf('<script>alert(1)</script>');
@@ -133,7 +133,7 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
       expect((await target.send(path)).status).toBe(401);
     });
 
-    test('stand on the message that names them, in the transcript, and in the command', async () => {
+    test('lists attachments on their message in the transcript and in the command', async () => {
       await attach(PNG, 'image/png');
       const attachments = [
         { hash, name: 'shot.png' },
@@ -149,14 +149,15 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
       ]);
       const commands = await target.get(`/api/v1/agents/${session}/commands?runner=r&startedAt=1`);
       const reader = commands.body?.getReader();
-      let told = '';
-      while (!told.includes('up-to-date')) told += new TextDecoder().decode((await reader?.read())?.value);
+      let commandText = '';
+      while (!commandText.includes('up-to-date'))
+        commandText += new TextDecoder().decode((await reader?.read())?.value);
       await reader?.cancel();
-      const data = told.split('\n').find((line) => line.includes(messageId)) ?? '';
+      const data = commandText.split('\n').find((line) => line.includes(messageId)) ?? '';
       expect(JSON.parse(data.replace('data:', '')).body.attachments).toEqual(named);
     });
 
-    test('count in whether a message is the same again', async () => {
+    test('compares attachments when a clientId is repeated', async () => {
       await attach(PNG, 'image/png');
       const one = { text: 'Look', clientId: 'c1', attachments: [{ hash, name: 'a.png' }] };
       const first = await (await send(one)).json();
@@ -170,7 +171,7 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
       expect(await (await send({ ...none, attachments: [] })).json()).toEqual(without);
     });
 
-    test('that the session does not have, or more than 8 or 10 MiB of them, refuse their message', async () => {
+    test('refuses a message with an attachment of another session, more than 8, or more than 10 MiB', async () => {
       const other = await anew();
       await attach(PNG, 'image/png', 'a', other);
       const missing = await send({ text: 'x', clientId: 'c1', attachments: [{ hash, name: 'a' }] });

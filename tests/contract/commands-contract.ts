@@ -8,7 +8,7 @@ import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What commands must do, end to end: asked over HTTP, read off a runner's stream, acknowledged, shown. */
+/** Commands end to end: posted over HTTP, read from a runner's stream, acknowledged and shown. */
 export function describeCommandsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`commands, ${name}`, () => {
     let target: ServerTarget;
@@ -40,18 +40,18 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       const own = events.map((event) => record(++seq, { agentId: id, sessionId: id, event }));
       await ingest(target, own, 1, id);
     }
-    const begun = () => send({ type: 'CUSTOM', name: 'marker', value: 0 });
+    const startSession = () => send({ type: 'CUSTOM', name: 'marker', value: 0 });
     const custom = (eventName: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name: eventName, value });
     const path = (rest: string) => `/api/v1/sessions/${id}${rest}`;
 
-    function call(method: string, where: string, body?: unknown): Promise<Response> {
-      return target.send(where, {
+    function call(method: string, at: string, body?: unknown): Promise<Response> {
+      return target.send(at, {
         method,
         headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
         body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
       });
     }
-    const post = (where: string, body?: unknown) => call('POST', where, body);
+    const post = (at: string, body?: unknown) => call('POST', at, body);
     async function say(text: string, clientId: string = crypto.randomUUID()): Promise<string> {
       const response = await post(path('/messages'), { text, clientId });
       expect(response.status).toBe(202);
@@ -85,8 +85,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       (await items()).find((item) => item.kind === 'message' && item.id === messageId) as MessageItem;
     const agent = async () => (await (await target.get(`/api/v1/agents/${id}`)).json()).agent;
 
-    test('brings a message to the runner that listens, and shows how far it has come', async () => {
-      await begun();
+    test('delivers a message to the connected runner, and shows its progress', async () => {
+      await startSession();
       const reader = await runner('?runner=r1&startedAt=1');
       await upToDate(reader);
       const messageId = await say('Hello 🌍');
@@ -114,14 +114,14 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         metadata: { interlude: { turn: 'user', userMessageIds: [messageId] } },
       });
       expect(await message(messageId)).toMatchObject({ delivery: 'seen' });
-      // what the agent has read needs no delivery
+      // A message that the agent has read needs no delivery.
       const again = await runner('?runner=r2&startedAt=2');
       await upToDate(again);
       expect(commandsOf(again)).toEqual([]);
     });
 
-    test('answers the same clientId the same, and sends the message once', async () => {
-      await begun();
+    test('returns the same response for a repeated clientId, and sends the message once', async () => {
+      await startSession();
       const first = await say('once', 'c1');
       expect(await say('once', 'c1')).toBe(first);
       const [a, b] = await Promise.all([say('two', 'c2'), say('two', 'c2')]);
@@ -132,7 +132,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await items()).filter((item) => item.kind === 'message')).toHaveLength(2);
     });
 
-    test('refuses a clientId that stands for something else already, whatever that was, and does nothing', async () => {
+    test('refuses a clientId that another command used, and changes nothing', async () => {
       await send(
         { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'user' },
         { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'Owed' },
@@ -148,8 +148,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         custom('request:opened', { request_id: 'q1', kind: 'question', title: 'Which?' }),
       );
       const { digest } = (await items()).find((item) => item.id === 'p1') as RequestItem;
-      /** Everything that can be asked, with what differs from it in one field. */
-      const asks: { where: string; body: object; others: [string, object][] }[] = [
+      /** One command of each kind, with variants that differ in one field. */
+      const commands: { where: string; body: object; others: [string, object][] }[] = [
         {
           where: '/messages',
           body: { text: 'once' },
@@ -201,21 +201,23 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
             ['/obligations/m2/waive', { reason: 'done' }],
           ],
         },
-        // last, because nobody waits for long to interrupt
+        // Last: an interrupt does not stay pending for long.
         { where: '/interrupt', body: { turnId: 'r' }, others: [['/interrupt', {}]] },
         { where: '/interrupt', body: {}, others: [['/interrupt', { turnId: 'r' }]] },
       ];
-      const asked = async (where: string, body: object, clientId: string) => {
-        const response = await post(path(where), { ...body, clientId });
+      const submit = async (at: string, body: object, clientId: string) => {
+        const response = await post(path(at), { ...body, clientId });
         return [response.status, await response.json()];
       };
-      for (const [at, { where, body, others }] of asks.entries()) {
-        const answer = await asked(where, body, `c${at}`);
+      for (const [at, { where, body, others }] of commands.entries()) {
+        const answer = await submit(where, body, `c${at}`);
         expect([where, answer[0]]).toEqual([where, where.startsWith('/obl') ? 200 : 202]);
         const before = JSON.stringify(await items());
-        const elsewhere = asks.filter((_, other) => other !== at).map((other) => [other.where, other.body] as const);
+        const elsewhere = commands
+          .filter((_, other) => other !== at)
+          .map((other) => [other.where, other.body] as const);
         for (const [otherWhere, otherBody] of [...others, ...elsewhere]) {
-          const [status, refusal] = await asked(otherWhere, otherBody, `c${at}`);
+          const [status, refusal] = await submit(otherWhere, otherBody, `c${at}`);
           expect([at, otherWhere, otherBody, status, refusal.error?.reason]).toEqual([
             at,
             otherWhere,
@@ -224,9 +226,9 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
             'client_id_reused',
           ]);
         }
-        // Its fields in another order are the same.
+        // The order of fields does not matter.
         const turned = Object.fromEntries(Object.entries(body).reverse());
-        expect(await asked(where, turned, `c${at}`)).toEqual(answer);
+        expect(await submit(where, turned, `c${at}`)).toEqual(answer);
         expect(JSON.stringify(await items())).toBe(before);
       }
       const reader = await runner();
@@ -241,7 +243,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       ]);
     });
 
-    test('answers the same name the same, also where another ask was the answer to it', async () => {
+    test('returns the same response for a repeated clientId that joined an earlier command', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
         custom('request:opened', { request_id: 'p1', kind: 'permission', tool_name: 'Bash' }),
@@ -254,9 +256,13 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await (await post(path('/interrupt'), { clientId: 'c2' })).json()).toEqual(first);
     });
 
-    test('takes a reply to what was said in the session, and to nothing else', async () => {
-      const said = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' });
-      await send(said('m1'), { type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Bash' });
+    test('accepts a reply to an item of the session only', async () => {
+      const assistantMessage = (messageId: string): AgUiEvent => ({
+        type: 'TEXT_MESSAGE_START',
+        messageId,
+        role: 'assistant',
+      });
+      await send(assistantMessage('m1'), { type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Bash' });
       const earlier = await say('Hello');
       for (const replyTo of ['m1', earlier]) {
         const response = await post(path('/messages'), { text: 'To that', clientId: `to-${replyTo}`, replyTo });
@@ -266,7 +272,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       const there = id;
       id = `${there}-other`;
       seq = 0;
-      await begun();
+      await startSession();
       for (const replyTo of ['m1', earlier, 'nowhere']) {
         const response = await post(path('/messages'), { text: 'To what?', clientId: `to-${replyTo}`, replyTo });
         expect([response.status, await errorOf(response)]).toMatchObject([404, { code: 'not_found' }]);
@@ -275,8 +281,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await post(path('/messages'), { text: 'To what?', clientId: 'to-t1', replyTo: 't1' })).status).toBe(404);
     });
 
-    test('keeps what is asked while the runner is away, and sends it in order when it comes', async () => {
-      await begun();
+    test('keeps commands while the runner is away, and sends them in order when it connects', async () => {
+      await startSession();
       expect(await agent()).toMatchObject({ connection: 'away', runnerId: null });
       const sent = [await say('one'), await say('two'), await say('three')];
       const reader = await runner('?runner=r1&startedAt=1');
@@ -284,7 +290,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await agent()).toMatchObject({ connection: 'connected', runnerId: 'r1' });
     });
 
-    test('delivers what is asked in a turn that has said nothing yet', async () => {
+    test('delivers commands to a turn without output', async () => {
       await send({ type: 'RUN_STARTED', threadId: id, runId: 'r' });
       const sent = [await say('one'), await say('two'), await say('three')];
       expect(await message(sent[0] as string)).toMatchObject({ delivery: 'queued' });
@@ -293,8 +299,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(commandsOf(reader).map((command) => command.id)).toEqual(sent);
     });
 
-    test('resumes behind the last command the runner has, and holds nothing back for a new runner', async () => {
-      await begun();
+    test('resumes after the runner’s last command, and sends everything to a new runner', async () => {
+      await startSession();
       await say('one');
       const reader = await runner('?runner=r1&startedAt=1');
       await commands(reader, 1);
@@ -309,8 +315,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await commands(fresh, 2)).toHaveLength(2);
     });
 
-    test('tells the older of two runners that it is fenced, and takes no acknowledgement of it', async () => {
-      await begun();
+    test('fences the older of two runners, and refuses its acknowledgement', async () => {
+      await startSession();
       const messageId = await say('whose?');
       const older = await runner('?runner=old&startedAt=1000');
       await commands(older, 1);
@@ -326,8 +332,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await ack(messageId, { state: 'delivered', runner: 'new', startedAt: 2000 })).status).toBe(200);
     });
 
-    test('says that a runner has gone', async () => {
-      await begun();
+    test('shows that a runner has disconnected', async () => {
+      await startSession();
       const reader = await runner('?runner=r1&startedAt=1');
       await upToDate(reader);
       const fleet = await target.stream(
@@ -341,8 +347,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await agent()).toMatchObject({ connection: 'away', runnerId: 'r1' });
     });
 
-    test('shows a message that failed with its reason, and owes no reply to it', async () => {
-      await begun();
+    test('shows the reason of a failed message, and expects no reply to it', async () => {
+      await startSession();
       const messageId = await say('too late');
       expect(await agent()).toMatchObject({ owedCount: 1 });
       await ack(messageId, { state: 'failed', reason: 'the agent refused it' });
@@ -352,7 +358,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(await again.json()).toEqual({ commandId: messageId, state: 'failed' });
     });
 
-    test('interrupts, once while it is on its way, and says how it went where it was asked', async () => {
+    test('sends one pending interrupt at a time, and shows its result in its turn', async () => {
       await send({ type: 'RUN_STARTED', threadId: id, runId: 'r' });
       const first = await (await post(path('/interrupt'))).json();
       expect(first).toMatchObject({ state: 'queued' });
@@ -374,12 +380,12 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect(next.commandId).not.toBe(first.commandId);
     });
 
-    test('interrupts the turn that was meant, and no other that has begun since', async () => {
+    test('interrupts the named turn only', async () => {
       const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: id, runId });
       await send(starts('r1'));
       const reader = await runner();
       const first = await (await post(path('/interrupt'), { turnId: 'r1' })).json();
-      // Who does not say which means the one that is open.
+      // Without a turn id, the open turn is meant.
       expect(await (await post(path('/interrupt'))).json()).toEqual(first);
       await send({ type: 'RUN_FINISHED', threadId: id, runId: 'r1' });
       const idle = await post(path('/interrupt'), { turnId: 'r1' });
@@ -387,7 +393,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       await send(starts('r2'));
       const late = await post(path('/interrupt'), { turnId: 'r1' });
       expect([late.status, await errorOf(late)]).toMatchObject([409, { reason: 'turn_ended', openTurnId: 'r2' }]);
-      // What is still on its way for the turn before does not answer for this one.
+      // A pending interrupt of the previous turn does not stand in for this one.
       const second = await (await post(path('/interrupt'), { turnId: 'r2' })).json();
       expect(second.commandId).not.toBe(first.commandId);
       expect(await commands(reader, 2)).toMatchObject([
@@ -399,7 +405,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await post(path('/interrupt'), { turnId: '' })).status).toBe(400);
     });
 
-    test('stops a task that runs, and says why it can’t stop one that does not', async () => {
+    test('stops a running task, and says why it can’t stop another', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
         custom('task:started', { task_id: 'runs', run_id: 'run-1', description: 'sleep 9' }),
@@ -407,8 +413,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         custom('task:completed', { task_id: 'over', status: 'completed' }),
       );
       const reader = await runner();
-      const asked = await post(path('/tasks/runs/stop'));
-      expect(asked.status).toBe(202);
+      const response = await post(path('/tasks/runs/stop'));
+      expect(response.status).toBe(202);
       expect((await commands(reader, 1))[0]).toMatchObject({
         type: 'task.stop',
         body: { taskId: 'runs', runId: 'run-1' },
@@ -416,23 +422,23 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       const refused = await post(path('/tasks/over/stop'));
       expect([refused.status, await errorOf(refused)]).toMatchObject([409, { code: 'conflict', status: 'completed' }]);
       expect((await post(path('/tasks/nowhere/stop'))).status).toBe(404);
-      const { commandId } = await asked.json();
+      const { commandId } = await response.json();
       const notices = async () => (await items()).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
       expect(await notices()).toEqual(['A task was asked to stop: sleep 9.']);
       await ack(commandId, { state: 'failed', reason: 'no such process' });
       expect(await notices()).toEqual(['A task could not be stopped: sleep 9 (no such process).']);
     });
 
-    test('ends a session once, however often it is asked, and says so', async () => {
-      await begun();
+    test('ends a session once for repeated requests, and shows it', async () => {
+      await startSession();
       const reader = await runner();
-      const asked = await post(path('/end'), { clientId: 'e' });
-      expect(asked.status).toBe(202);
-      const answer = await asked.json();
+      const response = await post(path('/end'), { clientId: 'e' });
+      expect(response.status).toBe(202);
+      const answer = await response.json();
       expect(answer).toEqual({ commandId: expect.any(String), state: 'queued' });
       const [command] = await commands(reader, 1);
       expect(command).toMatchObject({ id: answer.commandId, type: 'session.end', sessionId: id, body: {} });
-      // meant for the runner that is there
+      // Meant for the connected runner.
       expect((command?.expiresAt ?? 0) - (command?.createdAt ?? 0)).toBe(INTERRUPT_EXPIRY_MS);
       for (const again of [{ clientId: 'e' }, { clientId: 'f' }, undefined]) {
         expect((await (await post(path('/end'), again)).json()).commandId).toBe(answer.commandId);
@@ -449,7 +455,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await (await post(path('/end'), { clientId: 'e' })).json()).commandId).toBe(answer.commandId);
     });
 
-    test('wakes an agent for a task that has ended, and says why it can’t for one that runs', async () => {
+    test('wakes an agent for an ended task, and says why it can’t for a running one', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
         custom('task:started', { task_id: 'runs' }),
@@ -457,9 +463,9 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         custom('task:completed', { task_id: 'over', run_id: 'run-1', status: 'completed' }),
       );
       const reader = await runner();
-      const asked = await post(path('/tasks/over/wake'), { clientId: 'w' });
-      expect(asked.status).toBe(202);
-      const answer = await asked.json();
+      const response = await post(path('/tasks/over/wake'), { clientId: 'w' });
+      expect(response.status).toBe(202);
+      const answer = await response.json();
       expect(answer).toMatchObject({ state: 'queued' });
       expect((await commands(reader, 1))[0]).toMatchObject({
         id: answer.commandId,
@@ -467,7 +473,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
         body: { taskId: 'over', runId: 'run-1', description: 'npm test' },
       });
       expect(await (await post(path('/tasks/over/wake'), { clientId: 'w' })).json()).toMatchObject(answer);
-      // the same run once more is on its way already
+      // A wake for the same run is pending already.
       expect(await (await post(path('/tasks/over/wake'), { runId: 'run-1' })).json()).toMatchObject(answer);
       const refused = await post(path('/tasks/runs/wake'));
       expect([refused.status, await errorOf(refused)]).toMatchObject([
@@ -484,15 +490,15 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect([late.status, (await errorOf(late)).reason]).toEqual([409, 'session_ended']);
     });
 
-    test('keeps with a session when its agent is to be woken, and tells its runner', async () => {
-      await begun();
+    test('stores a session’s wake rule, and sends it to the runner', async () => {
+      await startSession();
       const ruleOf = async () => (await (await target.get(path(''))).json()).session.wakeRule;
       expect(await ruleOf()).toBeNull();
       const reader = await runner();
       const put = (body: object) => call('PUT', path('/wake-rule'), body);
-      const asked = await put({ when: 'command-ended', clientId: 'w' });
-      expect(asked.status).toBe(202);
-      const answer = await asked.json();
+      const response = await put({ when: 'command-ended', clientId: 'w' });
+      expect(response.status).toBe(202);
+      const answer = await response.json();
       expect(answer).toEqual({ commandId: expect.any(String), state: 'queued', when: 'command-ended' });
       expect((await commands(reader, 1))[0]).toMatchObject({
         id: answer.commandId,
@@ -512,16 +518,16 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await call('PUT', `/api/v1/sessions/nowhere-${id}/wake-rule`, { when: 'never' })).status).toBe(404);
     });
 
-    test('stops a task whose description was cut inside of a character, and lives', async () => {
+    test('stops a task whose description was truncated within a surrogate pair', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
         custom('task:started', { task_id: 'cut', description: 'deploy the thing \ud83d' }),
       );
       const reader = await runner();
-      const asked = await post(path('/tasks/cut/stop'));
-      expect(asked.status).toBe(202);
+      const response = await post(path('/tasks/cut/stop'));
+      expect(response.status).toBe(202);
       expect((await commands(reader, 1))[0]).toMatchObject({ body: { description: 'deploy the thing \ufffd' } });
-      const { commandId } = await asked.json();
+      const { commandId } = await response.json();
       expect(
         (await ack(commandId, { state: 'failed', reason: 'half \ude00', result: { 'a\ud83d': '\ud83d' } })).status,
       ).toBe(200);
@@ -530,16 +536,16 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('answers a permission on its card, once', async () => {
+    test('decides a permission once, and shows the decision', async () => {
       await send(
         { type: 'RUN_STARTED', threadId: id, runId: 'r' },
         custom('request:opened', { request_id: 'q1', kind: 'permission', tool_name: 'Bash' }),
       );
       const request = async () => (await items()).find((item) => item.kind === 'request') as RequestItem;
       const reader = await runner();
-      const asked = await post(path('/requests/q1'), { behavior: 'deny', message: 'not now' });
-      expect(asked.status).toBe(202);
-      const { commandId } = await asked.json();
+      const response = await post(path('/requests/q1'), { behavior: 'deny', message: 'not now' });
+      expect(response.status).toBe(202);
+      const { commandId } = await response.json();
       expect((await commands(reader, 1))[0]).toMatchObject({
         type: 'permission.decision',
         body: { requestId: 'q1', behavior: 'deny', message: 'not now' },
@@ -559,7 +565,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await items()).filter((item) => item.kind === 'notice')).toEqual([]);
     });
 
-    test('answers a question with answers only', async () => {
+    test('accepts only answers for a question', async () => {
       await send(custom('request:opened', { request_id: 'q1', kind: 'question', title: 'Which?' }));
       expect((await post(path('/requests/q1'), { behavior: 'allow' })).status).toBe(400);
       const reader = await runner();
@@ -570,8 +576,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('refuses what asks nothing of anybody, and says what is allowed', async () => {
-      await begun();
+    test('refuses a malformed command, and lists the valid values', async () => {
+      await startSession();
       const bad: unknown[] = [
         '',
         'not json',
@@ -603,8 +609,8 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await items()).filter((item) => item.kind === 'message')).toEqual([]);
     });
 
-    test('takes a message of the greatest size, and text no column could hold', async () => {
-      await begun();
+    test('accepts a message of maximum size, and text that no column could hold', async () => {
+      await startSession();
       const reader = await runner();
       const texts = ['x'.repeat(MAX_MESSAGE_BYTES), `half \ud83c a pair, and a \0 NUL`];
       for (const text of texts) await say(text);
@@ -616,20 +622,20 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       ).toEqual([true, true]);
     });
 
-    test('refuses what no database would hold', async () => {
-      await begun();
+    test('refuses text that no database stores', async () => {
+      await startSession();
       await send(custom('request:opened', { request_id: 'q1', kind: 'permission', tool_name: 'Bash' }));
       const large = { behavior: 'allow', updatedInput: { text: 'x'.repeat(2 * MAX_RECORD_BYTES) } };
       const refused = await post(`/api/v1/sessions/${id}/requests/q1`, large);
       expect([refused.status, (await errorOf(refused)).maxBytes]).toEqual([413, MAX_RECORD_BYTES]);
-      const runnerSays = { state: 'done', result: 'x'.repeat(2 * MAX_RECORD_BYTES) };
+      const result = { state: 'done', result: 'x'.repeat(2 * MAX_RECORD_BYTES) };
       const command = (await (await post(`/api/v1/sessions/${id}/requests/q1`, { behavior: 'allow' })).json())
         .commandId;
-      expect((await ack(command, runnerSays)).status).toBe(200);
+      expect((await ack(command, result)).status).toBe(200);
     });
 
-    test('finds nothing where there is nothing', async () => {
-      await begun();
+    test('answers 404 for unknown sessions, tasks and requests', async () => {
+      await startSession();
       for (const where of ['/messages', '/interrupt', '/tasks/t/stop', '/requests/q']) {
         const body =
           where === '/messages' ? { text: 'hi', clientId: 'c' } : where.startsWith('/req') ? { behavior: 'deny' } : {};
@@ -639,7 +645,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await ack('nothing', { state: 'done' })).status).toBe(404);
     });
 
-    test('takes nothing for a session whose agent has ended, until it runs again', async () => {
+    test('refuses commands for an ended session until it runs again', async () => {
       await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
       const refused = await post(path('/messages'), { text: 'hi', clientId: 'c' });
       expect([refused.status, await errorOf(refused)]).toMatchObject([
@@ -650,7 +656,7 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       await say('hi');
     });
 
-    test('takes messages for a session that ended when a runner has come since, which may have taken it up', async () => {
+    test('accepts messages for an ended session when a later runner may have resumed it', async () => {
       await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
       const reader = await runner('?runner=r1&startedAt=1');
       await upToDate(reader);
@@ -658,16 +664,16 @@ export function describeCommandsContract(name: string, makeTarget: () => Promise
       expect((await commands(reader, 1))[0]?.id).toBe(messageId);
     });
 
-    test('keeps another agent’s runner away from a command', async () => {
-      await begun();
+    test('refuses acknowledgements by another agent’s runner', async () => {
+      await startSession();
       const messageId = await say('mine');
       const other = await post(`/api/v1/agents/other-${id}/commands/${messageId}/ack`, { state: 'failed' });
       expect(other.status).toBe(404);
       expect(await message(messageId)).toMatchObject({ delivery: 'queued' });
     });
 
-    test('brings each message to the runner before the next is typed, in their order, each once', async () => {
-      await begun();
+    test('delivers messages in order, each once, while more are sent', async () => {
+      await startSession();
       const reader = await runner();
       await upToDate(reader);
       const typed: string[] = [];

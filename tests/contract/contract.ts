@@ -18,16 +18,16 @@ import { describeStreamContract } from './stream-contract';
 import { describeTaskOutputContract } from './task-output-contract';
 import { describeTurnAtContract } from './turn-at-contract';
 
-/** Every suite of what is written and read, at one server: each keeps to sessions of its own. */
-export function describeContract(name: string, shared: () => Promise<ServerTarget>): void {
-  // first, because it looks at all rows there are
+/** Every suite of reads and writes, against one server. Each suite uses its own sessions. */
+export function describeContract(name: string, shared: () => Promise<ServerTarget>, { isBulk = false } = {}): void {
+  // First, because it looks at all rows.
   describeIngestContract(name, shared);
   describeStreamContract(name, shared);
   describeReadModelsContract(name, shared);
   describeCommandsContract(name, shared);
   describeRequestsContract(name, shared);
   describeLogLevelContract(name, shared);
-  describeInsightsContract(name, shared);
+  describeInsightsContract(name, shared, { isBulk });
   describeMessagesContract(name, shared);
   describeAttachmentsContract(name, shared);
   describeObligationsContract(name, shared);
@@ -39,11 +39,11 @@ export function describeContract(name: string, shared: () => Promise<ServerTarge
   describeInboxContract(name, shared);
 }
 
-/** One server for all suites of a file, opened by the first that asks and closed behind the last, whoever closes it. */
+/** One server for all suites of a file: opened on first use, closed after the last suite. */
 export function sharedServer<Target extends ServerTarget>(open: () => Promise<Target>): () => Promise<Target> {
   let server: Promise<Target> | null = null;
   afterAll(async () => (await server)?.close());
-  // what a test has left open would be told of all that those behind it do
+  // An open reader would receive the events of every later test.
   afterEach(() => FrameReader.leaveAll());
   return async () => {
     server ??= open();

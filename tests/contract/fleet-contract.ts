@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What the board of the fleet shows, and what it can do with an agent. */
+/** The rows and metrics of the agent board, and its actions. */
 export function describeFleetContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`the fleet, ${name}`, () => {
     let target: ServerTarget;
@@ -25,7 +25,7 @@ export function describeFleetContract(name: string, makeTarget: () => Promise<Se
         await run();
       });
 
-    const says = (sessionId: string, ...events: AgUiEvent[]) =>
+    const write = (sessionId: string, ...events: AgUiEvent[]) =>
       ingest(
         target,
         events.map((event) => record(++seq, { agentId: id, sessionId, event })),
@@ -46,43 +46,43 @@ export function describeFleetContract(name: string, makeTarget: () => Promise<Se
         body: JSON.stringify({ retired }),
       });
 
-    test('counts the tasks that run, over all sessions of an agent', async () => {
-      await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't1'), task('started', 't2'));
-      await says(`${id}/2`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't3'));
+    test('counts running tasks over all sessions of an agent', async () => {
+      await write(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't1'), task('started', 't2'));
+      await write(`${id}/2`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't3'));
       expect((await agent()).runningTaskCount).toBe(3);
-      await says(`${id}/1`, task('completed', 't1'));
+      await write(`${id}/1`, task('completed', 't1'));
       expect((await agent()).runningTaskCount).toBe(2);
     });
 
-    test('retires an agent that is at rest, once, until its next sign of life', async () => {
-      await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' });
+    test('retires an idle agent once, until its next record', async () => {
+      await write(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' });
       const busy = await retire(true);
       expect([busy.status, await errorOf(busy)]).toMatchObject([409, { reason: 'agent_at_work', sessions: 1 }]);
-      await says(`${id}/1`, { type: 'RUN_FINISHED', runId: 'r' });
+      await write(`${id}/1`, { type: 'RUN_FINISHED', runId: 'r' });
       const first = await (await retire(true)).json();
       expect(first).toMatchObject({ retiredAt: expect.any(Number) });
       expect(await (await retire(true)).json()).toEqual(first);
       expect((await agent()).retiredAt).toBe(first.retiredAt);
       expect(await (await retire(false)).json()).toMatchObject({ retiredAt: null });
       await retire(true);
-      await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r2' });
+      await write(`${id}/1`, { type: 'RUN_STARTED', runId: 'r2' });
       expect((await agent()).retiredAt).toBe(null);
     });
 
-    test('retires nobody who is unknown, for nobody who is not signed in, and only in so many words', async () => {
+    test('refuses to retire an unknown agent, without a sign-in, or without the exact body', async () => {
       expect((await retire(true, 'nobody')).status).toBe(404);
-      await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, { type: 'RUN_FINISHED', runId: 'r' });
+      await write(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, { type: 'RUN_FINISHED', runId: 'r' });
       expect((await retire(true, id, {})).status).toBe(401);
       expect((await retire('yes')).status).toBe(400);
     });
 
-    test('tells what came in each minute, and how long tasks and answers took, each by its own clock', async () => {
+    test('counts events per minute, and measures tasks and replies by their own clocks', async () => {
       const before = await activity();
       expect(before.events).toHaveLength(5);
       expect(before.since % 60_000).toBe(0);
       const sum = ({ events }: Activity) => events.reduce((total, count) => total + count, 0);
       const ended = ({ tasks }: Activity) => tasks.reduce((total, { count }) => total + count, 0);
-      await says(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't1'), task('completed', 't1'), {
+      await write(`${id}/1`, { type: 'RUN_STARTED', runId: 'r' }, task('started', 't1'), task('completed', 't1'), {
         type: 'RUN_FINISHED',
         runId: 'r',
       });
@@ -95,14 +95,14 @@ export function describeFleetContract(name: string, makeTarget: () => Promise<Se
       expect((await target.send('/api/v1/activity', {})).status).toBe(401);
     });
 
-    test('says that no webhook is set, and what to do, to those who are signed in', async () => {
+    test('reports a missing webhook, with the setting to use, to signed-in users', async () => {
       const status = await (await target.get('/api/v1/webhook')).json();
       expect(status).toMatchObject({ webhook: null, problem: null, waiting: 0, last: null });
       const log = await (await target.get('/api/v1/webhook/deliveries?limit=5')).json();
       expect(log).toMatchObject({ deliveries: [], next: null });
       const headers = { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' };
-      const tried = await target.send('/api/v1/webhook/test', { method: 'POST', headers, body: '{}' });
-      expect([tried.status, await errorOf(tried)]).toMatchObject([409, { reason: 'no_webhook' }]);
+      const response = await target.send('/api/v1/webhook/test', { method: 'POST', headers, body: '{}' });
+      expect([response.status, await errorOf(response)]).toMatchObject([409, { reason: 'no_webhook' }]);
       for (const [method, path] of [
         ['GET', ''],
         ['GET', '/deliveries'],

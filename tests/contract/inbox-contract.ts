@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What needs a person comes up with what it is about, and is done with it. */
+/** Inbox items for everything that needs a person, until it is settled. */
 export function describeInboxContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`the inbox, ${name}`, () => {
     let target: ServerTarget;
@@ -25,9 +25,9 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       seq = 0;
     });
 
-    const tell = (fields: object) => ingest(target, [record(++seq, { agentId: id, sessionId: id, ...fields })], 1, id);
+    const write = (fields: object) => ingest(target, [record(++seq, { agentId: id, sessionId: id, ...fields })], 1, id);
     const send = async (...events: AgUiEvent[]) => {
-      for (const event of events) await tell({ event });
+      for (const event of events) await write({ event });
     };
     const custom = (eventName: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name: eventName, value });
     const starts = (runId = 'r'): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's', runId });
@@ -38,7 +38,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
     const hookDies = (source: string) => {
       const insight = { signal: 'hook_fatal', source };
       const log = { level: 'fatal', component: `hook:${source}`, message: 'exit 3', insight };
-      return tell({ kind: 'log', sessionId: undefined, log });
+      return write({ kind: 'log', sessionId: undefined, log });
     };
 
     const read = async <Model>(path: string) => (await (await target.get(`/api/v1${path}`)).json()) as Model;
@@ -58,7 +58,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
     const mark = async (body: object) => (await (await post('/inbox/marks', body)).json()) as InboxMarked;
     const session = async () => (await read<SessionDetail>(`/sessions/${id}`)).session;
 
-    test('has every open request, the oldest first, until it is resolved', async () => {
+    test('lists every open request, oldest first, until it is resolved', async () => {
       await send(starts(), opens('q', 'ls'), opens('p', 'rm'));
       const items = await inbox();
       expect(items.map(({ kind, title, request }) => [kind, title, request?.id])).toEqual([
@@ -69,7 +69,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect((await inbox()).map(({ request }) => request?.id)).toEqual(['p']);
     });
 
-    test('tells what a request asks, and what became of it, without the rest of its turn', async () => {
+    test('returns what a request asks and its outcome, without the rest of its turn', async () => {
       await send(starts(), opens('q', 'ls'));
       const { request } = await only();
       const detail = await read<RequestDetail>(`/sessions/${id}/requests/q`);
@@ -89,7 +89,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect((await target.get(`/api/v1/sessions/${id}/requests/never`)).status).toBe(404);
     });
 
-    test('has a new item for a request that asks something else under its id', async () => {
+    test('adds an item when a request asks something else under the same id', async () => {
       await send(starts(), opens('q', 'ls'));
       const first = await only();
       await mark({ ids: [first.id], mark: 'seen' });
@@ -101,7 +101,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect(second.seenAt).toBeNull();
     });
 
-    test('has a failure until somebody has seen it, wherever they did, and again when it fails anew', async () => {
+    test('lists a failure until any person has seen it, and again when it recurs', async () => {
       await send(starts(), fails());
       const item = await only();
       expect(item).toMatchObject({ kind: 'failure', title: 'No credit', sessionId: id });
@@ -117,7 +117,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect(await inbox()).toEqual([]);
     });
 
-    test('has a process that broke off, but not one that ended', async () => {
+    test('lists a crashed process, but not one that ended', async () => {
       await send(starts(), custom('session:ended', { exit_code: 0 }));
       expect(await inbox()).toEqual([]);
       await send(custom('session:started', {}), starts('r2'), custom('session:ended', { signal: 'SIGKILL' }));
@@ -126,7 +126,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect(await inbox()).toEqual([]);
     });
 
-    test('counts failures around an agent, and keeps what the newest one said', async () => {
+    test('counts failures around an agent, and shows the newest', async () => {
       await hookDies('Stop');
       const first = await only();
       expect(first).toMatchObject({ kind: 'hook-failure', sessionId: null, count: 1, title: 'Stop: exit 3' });
@@ -141,21 +141,21 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect(await only()).toMatchObject({ id: first.id, count: 1, seenAt: null });
     });
 
-    test('counts what is missing of a session: seen, it is done until more is missing', async () => {
+    test('counts a session’s missing records, and returns when more are missing after it was seen', async () => {
       await send(starts());
-      await tell({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
       const item = await only();
       expect(item).toMatchObject({ kind: 'delivery-gap', count: 3, sessionId: id });
       await mark({ ids: [item.id], mark: 'seen' });
       expect(await inbox()).toEqual([]);
-      await tell({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
       expect(await only()).toMatchObject({ id: item.id, count: 4, seenAt: null });
     });
 
-    test('has a gap that was seen no more, nor as news one that was not, when its session comes back from the archive', async () => {
+    test('hides a seen gap and does not announce an unseen one when its session leaves the archive', async () => {
       const archives = (archived: boolean) => post(`/sessions/${id}/arrangement`, { archived }, 'PUT');
       await send(starts());
-      await tell({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 3, reason: 'outbox-full' } });
       const { id: item, since } = await only();
       await mark({ ids: [item], mark: 'claimed' });
       await archives(true);
@@ -167,18 +167,18 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       await send(starts('r2'));
       expect(await inbox()).toEqual([]);
       await archives(true);
-      await tell({ kind: 'lost', lost: { count: 2, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 2, reason: 'outbox-full' } });
       expect(await inbox()).toEqual([]);
       await archives(false);
       expect(await only()).toMatchObject({ id: item, count: 5, seenAt: null, claim: null });
     });
 
-    test('has what is parked until it is settled, and whoever takes care of it keeps it while it gets less', async () => {
+    test('lists parked records until they are settled, and keeps their claim while their number shrinks', async () => {
       await send(starts());
       for (const task of ['t', 'u']) {
         const began = custom('task:started', { task_id: task, description: task });
-        for (const sessionId of [`${id}/b`, `${id}/c`]) await tell({ event: began, sessionId });
-        await tell({ event: custom('task:completed', { task_id: task }) });
+        for (const sessionId of [`${id}/b`, `${id}/c`]) await write({ event: began, sessionId });
+        await write({ event: custom('task:completed', { task_id: task }) });
       }
       const item = (await inbox()).find(({ kind }) => kind === 'parked') as InboxItem;
       expect(item).toMatchObject({ sessionId: null, count: 2 });
@@ -192,21 +192,21 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       await post(`/agents/${id}/parked/${parked[1]?.position}/discard`, {});
       expect((await kinds()).filter(([kind]) => kind === 'parked')).toEqual([]);
       for (const sessionId of [`${id}/b`, `${id}/c`]) {
-        await tell({ event: custom('task:started', { task_id: 'v', description: 'v' }), sessionId });
+        await write({ event: custom('task:started', { task_id: 'v', description: 'v' }), sessionId });
       }
-      await tell({ event: custom('task:completed', { task_id: 'v' }) });
+      await write({ event: custom('task:completed', { task_id: 'v' }) });
       expect((await inbox()).find(({ kind }) => kind === 'parked')).toMatchObject({ count: 1, claim: null });
     });
 
-    test('marks nothing that came up again since it was shown, and says so', async () => {
+    test('keeps an item unseen when it changed after it was shown', async () => {
       const shownOf = async (kind: InboxKind) => {
         const { id: item, updatedPosition } = (await inbox()).find((one) => one.kind === kind) as InboxItem;
         return { id: item, updatedPosition };
       };
       await send(starts('a'), fails('a', 'one'));
-      await tell({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 1, reason: 'outbox-full' } });
       const [failure, gap] = [await shownOf('failure'), await shownOf('delivery-gap')];
-      await tell({ kind: 'lost', lost: { count: 5, reason: 'outbox-full' } });
+      await write({ kind: 'lost', lost: { count: 5, reason: 'outbox-full' } });
       const marked = await mark({ items: [failure, gap], mark: 'seen' });
       expect(marked.changed).toEqual([gap.id]);
       expect(await inbox()).toMatchObject([{ kind: 'delivery-gap', count: 6, seenAt: null, doneAt: null }]);
@@ -221,12 +221,12 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       });
       const newer = await shownOf('failure');
       await mark({ items: [newer], mark: 'claimed' });
-      // somebody else's mark is no news
+      // A mark by another person does not notify.
       expect(await mark({ items: [newer], mark: 'seen' })).toMatchObject({ changed: [] });
       expect((await kinds()).map(([kind]) => kind)).toEqual(['delivery-gap']);
     });
 
-    test('counts as seen those failures of hooks that were shown, and no later ones', async () => {
+    test('marks the shown hook failures as seen, and no later ones', async () => {
       await hookDies('Stop');
       await hookDies('Stop');
       const { id: item, updatedPosition } = await only();
@@ -249,7 +249,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect(await inbox()).toEqual([]);
     });
 
-    test('leaves an item to whoever has claimed it, unless it is taken over', async () => {
+    test('refuses to claim a claimed item unless it is taken over', async () => {
       await send(starts(), opens('q', 'ls'));
       const { id: item } = await only();
       const { token, credential } = (await (
@@ -263,7 +263,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
         const answer = await post('/inbox/marks', { ids: [item], ...body }, 'POST', sender);
         return ((await answer.json()) as InboxMarked).items[0]?.claim?.by ?? null;
       };
-      // whatever the body says, the sender is who claims
+      // The claimant is the sender, regardless of the body.
       const named = { by: { id: 'member-1', name: 'Somebody else' } };
       expect(await who({ mark: 'claimed', ...named }, token)).toEqual(ada);
       expect(await who({ mark: 'claimed', by: ada })).toEqual(ada);
@@ -271,21 +271,21 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect(await who({ mark: 'released' })).toBeNull();
     });
 
-    test('is told live, each change once, and replayed without what came and went meanwhile', async () => {
+    test('streams each change once, and replays only the current items', async () => {
       const stream = await target.stream('topic=fleet');
       await stream.frame('up-to-date');
-      const told = () => stream.frames.flatMap((frame) => (frame.event === 'inbox' ? [frame.data] : []));
-      const mine = () => (told() as unknown as InboxItem[]).filter(({ agentId }) => agentId === id);
-      // a reader that is slow is told of a row only how it is by then
-      const untilTold = (count: number) => stream.until(() => mine().length >= count);
+      const updates = () => stream.frames.flatMap((frame) => (frame.event === 'inbox' ? [frame.data] : []));
+      const mine = () => (updates() as unknown as InboxItem[]).filter(({ agentId }) => agentId === id);
+      // A slow reader gets only the latest version of a row.
+      const untilUpdates = (count: number) => stream.until(() => mine().length >= count);
       await send(starts(), opens('q', 'ls'));
-      await untilTold(1);
+      await untilUpdates(1);
       const { updatedPosition, id: item } = await only();
       await mark({ ids: [item], mark: 'seen' });
       await mark({ ids: [item], mark: 'seen' });
-      await untilTold(2);
+      await untilUpdates(2);
       await send(resolves('q'), opens('p', 'rm'));
-      await untilTold(4);
+      await untilUpdates(4);
       expect(mine().map(({ request, seenAt, doneAt }) => [request?.id, seenAt !== null, doneAt !== null])).toEqual([
         ['q', false, false],
         ['q', true, false],
@@ -304,7 +304,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect(await replayed(0)).toEqual(['p']);
     });
 
-    test('is read page by page, filtered by kind, session and words, with counts of all that match', async () => {
+    test('returns pages filtered by kind, session and text, with counts of all matches', async () => {
       await send(starts(), opens('q', 'ls'), opens('p', 'rm'));
       await hookDies('Stop');
       const seen: string[] = [];
@@ -324,7 +324,7 @@ export function describeInboxContract(name: string, makeTarget: () => Promise<Se
       expect(await errorOf(await target.get('/api/v1/inbox?after=x'))).toMatchObject({ code: 'invalid_argument' });
     });
 
-    test('refuses marks that do not say what they need', async () => {
+    test('refuses incomplete marks', async () => {
       for (const body of [
         { ids: [], mark: 'seen' },
         { ids: ['x'], mark: 'snoozed' },

@@ -4,7 +4,7 @@ import { MAX_JSON_DEPTH, MAX_RECORD_BYTES, MAX_REQUEST_BYTES } from '@interlude/
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, type IngestTarget, ingest, marker, record, sendEvents } from '../support/ingest-target';
 
-/** What every server that takes `POST /events` must do. Each test writes as a producer of its own. */
+/** `POST /events`, as every server must implement it. Each test writes as its own producer. */
 export function describeIngestContract(name: string, makeTarget: () => Promise<IngestTarget>): void {
   describe(`POST /events, ${name}`, () => {
     let target: IngestTarget;
@@ -34,8 +34,8 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
         await run();
       });
 
-    describe('takes', () => {
-      test('records of every kind and answers when they are stored', async () => {
+    describe('accepted records', () => {
+      test('are stored before the response, for every kind', async () => {
         const answer = await ingest(
           target,
           [
@@ -61,13 +61,13 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
         expect(await rows('producers', 'id')).toMatchObject([{ last_seq: 4, accepted: 4, lost: 12 }]);
       });
 
-      test('events of unknown types with unknown fields, whole', async () => {
+      test('keep unknown types and fields', async () => {
         const event = { type: 'X_FROM_THE_FUTURE', deep: { er: [1, null, 'ü\u0000😀'] }, __proto__x: 1 };
         await ingest(target, [record(1, own({ event, alsoUnknown: true }))], 1, id);
         expect(await stored()).toEqual([event]);
       });
 
-      test('fields with the name of a prototype, in what it is about and beside it', async () => {
+      test('keep fields named `__proto__`', async () => {
         const parsed = (text: string): Record<string, unknown> => JSON.parse(text);
         const event = parsed('{"type":"X","__proto__":{"x":1},"value":{"__proto__":2}}');
         const status = parsed('{"kind":"x","__proto__":{"x":1}}');
@@ -78,57 +78,57 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
         expect(agents.find((agent) => agent.id === `agent-${id}`)?.body).toContain('"__proto__":{"x":1}');
       });
 
-      test('half a character as U+FFFD, wherever it stands, in quarantine too', async () => {
+      test('have lone surrogates replaced by U+FFFD, also in quarantine', async () => {
         const deep = { 'k\ud83d': ['a\ud83d', { b: '\ude00c' }] };
         const novelty = record(2, own({ kind: 'novelty\ud83d', deep }));
         await ingest(target, [record(1, own({ event: { type: 'X\udfff', deep } })), novelty], 1, id);
-        const mended = { 'k\ufffd': ['a\ufffd', { b: '\ufffdc' }] };
-        expect(await stored()).toMatchObject([{ type: 'X\ufffd', deep: mended }, { name: 'interlude:quarantined' }]);
+        const repaired = { 'k\ufffd': ['a\ufffd', { b: '\ufffdc' }] };
+        expect(await stored()).toMatchObject([{ type: 'X\ufffd', deep: repaired }, { name: 'interlude:quarantined' }]);
         const [kept] = await rows('quarantine', 'producer_id');
-        expect(JSON.parse(String(kept?.record))).toMatchObject({ kind: 'novelty\ufffd', deep: mended });
+        expect(JSON.parse(String(kept?.record))).toMatchObject({ kind: 'novelty\ufffd', deep: repaired });
       });
 
-      test('a repeated request again, and stores nothing twice', async () => {
+      test('are acknowledged again when repeated, and stored once', async () => {
         await ingest(target, [mark(1), mark(2)], 1, id);
         const again = await ingest(target, [mark(1), mark(2)], 1, id);
         expect(again).toMatchObject({ ackedSeq: 2, accepted: 0, duplicates: 2, rejected: [] });
         expect(await stored()).toHaveLength(2);
       });
 
-      test('what is new of a request that overlaps an earlier one', async () => {
+      test('are only the new ones of an overlapping request', async () => {
         await ingest(target, [mark(1), mark(2), mark(3)], 1, id);
         const answer = await ingest(target, [mark(2), mark(3), mark(4), mark(5)], 1, id);
         expect(answer).toMatchObject({ ackedSeq: 5, accepted: 2, duplicates: 2 });
         expect((await stored()).map((event) => event.value)).toEqual([1, 2, 3, 4, 5]);
       });
 
-      test('a record that is repeated within one request once', async () => {
+      test('are stored once when repeated within a request', async () => {
         const answer = await ingest(target, [mark(1), mark(2), mark(2), mark(1), mark(3)], 1, id);
         expect(answer).toMatchObject({ ackedSeq: 3, accepted: 3, duplicates: 2 });
         expect((await stored()).map((event) => event.value)).toEqual([1, 2, 3]);
       });
 
-      test('the first content of a record that comes again with another', async () => {
+      test('keep their first content when a seq is repeated with another', async () => {
         await ingest(target, [mark(1)], 1, id);
         const other = record(1, own({ event: { type: 'CUSTOM', name: 'other' } }));
         expect(await ingest(target, [other], 1, id)).toMatchObject({ accepted: 0, duplicates: 1 });
         expect(await stored()).toEqual([{ type: 'CUSTOM', name: 'marker', value: 1 }]);
       });
 
-      test('a newer epoch, from 1 on', async () => {
+      test('restart at seq 1 in a newer epoch', async () => {
         await ingest(target, [mark(1), mark(2)], 10, id);
         expect(await ingest(target, [mark(1)], 11, id)).toMatchObject({ ackedSeq: 1, accepted: 1, duplicates: 0 });
         expect(await stored()).toHaveLength(3);
       });
 
-      test('gzip', async () => {
+      test('may be sent with gzip', async () => {
         const body = gzipSync(JSON.stringify({ producer: producer(), records: [mark(1)] }));
         const response = await sendEvents(target, body, { 'content-encoding': 'gzip' });
         expect(response.status).toBe(200);
         expect(await response.json()).toMatchObject({ ackedSeq: 1, accepted: 1 });
       });
 
-      test('any time as it was given, and counts a far one as clock skew', async () => {
+      test('keep any timestamp, and count a distant one as clock skew', async () => {
         await ingest(target, [mark(1, { occurredAt: 86_400_000 })], 1, id);
         expect(await rows('events')).toMatchObject([{ occurred_at: 86_400_000 }]);
         const [row] = (await rows('producers', 'id')) as { clock_skew_ms: number }[];
@@ -136,7 +136,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
       });
     });
 
-    describe('keeps in quarantine, acknowledges, and takes what follows', () => {
+    describe('quarantined and acknowledged, with later records stored:', () => {
       const cases: [string, string, () => Record<string, unknown>][] = [
         ['a record of an unknown kind', 'unknown_kind', () => mark(2, { kind: 'telepathy' })],
         ['a record without a kind', 'unknown_kind', () => mark(2, { kind: undefined })],
@@ -180,7 +180,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
         });
       }
 
-      test('a record for a session that another agent owns', async () => {
+      test('a record for another agent’s session is quarantined', async () => {
         await ingest(target, [mark(1)], 1, id);
         const stranger = await ingest(target, [mark(1, { agentId: 'stranger' })], 1, `${id}-stranger`);
         expect(stranger.rejected).toMatchObject([{ seq: 1, code: 'session_of_another_agent' }]);
@@ -190,7 +190,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
         expect(await rows('quarantine')).toEqual([]);
       });
 
-      test('and says so in the session, at that place', async () => {
+      test('an invalid record, marked at its place in the session', async () => {
         await ingest(target, [mark(1), mark(2, { event: {} }), mark(3)], 1, id);
         expect(await stored()).toEqual([
           { type: 'CUSTOM', name: 'marker', value: 1 },
@@ -204,7 +204,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
       });
     });
 
-    describe('refuses and stores nothing of', () => {
+    describe('rejected without storing anything:', () => {
       const refuses = (
         what: string,
         expected: { status: number; code: string; [detail: string]: unknown },
@@ -304,7 +304,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
       );
     });
 
-    test('a probe says what is expected next, stores nothing and is no gap', async () => {
+    test('answers a probe with the expected seq, storing nothing and counting no gap', async () => {
       await ingest(target, [record(1, own({ event: { type: 'CUSTOM', name: 'first' } }))], 1, id);
       const probe = { seq: Number.MAX_SAFE_INTEGER, kind: 'probe' };
       const answer = await sendEvents(target, { producer: { id, epoch: 1 }, records: [probe] });
@@ -314,8 +314,8 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
       expect(producers?.find((row) => (row as { id: string }).id === id)).toMatchObject({ last_seq: 2, gaps: 0 });
     });
 
-    test('a body nested as deeply as allowed is taken', async () => {
-      // body, records, record, event, then the value's own levels
+    test('accepts a body of the maximum depth', async () => {
+      // Body, records, record and event, then the levels of the value.
       const levels = MAX_JSON_DEPTH - 4;
       const value = JSON.parse('['.repeat(levels) + ']'.repeat(levels));
       const event = { type: 'CUSTOM', name: 'deep', value };
@@ -323,7 +323,7 @@ export function describeIngestContract(name: string, makeTarget: () => Promise<I
       expect(await stored()).toEqual([event]);
     });
 
-    test('brackets inside strings are no depth', async () => {
+    test('does not count brackets inside strings as depth', async () => {
       const event = { type: 'CUSTOM', name: 'text', value: `"\\"${'[{'.repeat(500)}\\` };
       await ingest(target, [record(1, own({ event }))], 1, id);
       expect(await stored()).toEqual([event]);

@@ -3,8 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, marker, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** Failures around an agent: told in its log, marked on its sessions, and gone from there once somebody has looked. */
-export function describeInsightsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
+/**
+ * Failures around an agent: listed with it and marked on its sessions until a person has seen them. `isBulk` adds a test
+ * with 10,000 of them, which only the database makes slow.
+ */
+export function describeInsightsContract(
+  name: string,
+  makeTarget: () => Promise<ServerTarget>,
+  { isBulk = false } = {},
+): void {
   describe(`failures around an agent, ${name}`, () => {
     let target: ServerTarget;
     let serial = 0;
@@ -23,7 +30,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         await run();
       });
 
-    const says = (sessionId: string) => ingest(target, [marker(++seq, { agentId: id, sessionId })], 1, id);
+    const write = (sessionId: string) => ingest(target, [marker(++seq, { agentId: id, sessionId })], 1, id);
     const ends = (sessionId: string) => {
       const event = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'left' } };
       return ingest(target, [record(++seq, { agentId: id, sessionId, event })], 1, id);
@@ -42,15 +49,15 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
     const marks = async (sessionId: string) =>
       ((await (await target.get(`/api/v1/sessions/${encodeURIComponent(sessionId)}`)).json()) as SessionDetail).session
         .insightCount;
-    const see = (body: unknown, agentId = id) =>
+    const markSeen = (body: unknown, agentId = id) =>
       target.send(`/api/v1/agents/${agentId}/insights/seen`, {
         method: 'POST',
         headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
         body: JSON.stringify(body),
       });
 
-    test('are also those of a runner that only writes that its hook died', async () => {
-      await says(`${id}/1`);
+    test('are detected in the log of a runner that reports only the death of its hook', async () => {
+      await write(`${id}/1`);
       await fails({}, { insight: undefined });
       await fails({}, { insight: undefined, level: 'error' });
       const { insights } = await agent();
@@ -58,9 +65,9 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(await marks(`${id}/1`)).toBe(1);
     });
 
-    test('are listed with the agent, and mark the session they say', async () => {
-      await says(`${id}/1`);
-      await says(`${id}/2`);
+    test('are listed with the agent, and mark the session they name', async () => {
+      await write(`${id}/1`);
+      await write(`${id}/2`);
       await fails({ sessionId: `${id}/1` });
       const { agent: row, insights } = await agent();
       expect(row.insightCount).toBe(1);
@@ -84,11 +91,11 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect([await marks(`${id}/1`), await marks(`${id}/2`)]).toEqual([1, 0]);
     });
 
-    test('that say no session mark each of the agent’s that is not done, and nobody else’s', async () => {
+    test('failures mark every open session of the agent when they name none', async () => {
       const other = `${id}-other`;
-      await says(`${id}/1`);
-      await says(`${id}/2`);
-      await says(`${id}/3`);
+      await write(`${id}/1`);
+      await write(`${id}/2`);
+      await write(`${id}/3`);
       await ends(`${id}/3`);
       await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
       await fails();
@@ -97,9 +104,9 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(all).toEqual([1, 1, 0, 0]);
     });
 
-    test('that say a session of another agent, or one nobody knows, mark the agent only', async () => {
+    test('mark only the agent when they name an unknown session or another agent’s', async () => {
       const other = `${id}-other`;
-      await says(`${id}/1`);
+      await write(`${id}/1`);
       await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
       await fails({ sessionId: `${other}/1` });
       await fails({ sessionId: 'nobody knows' });
@@ -109,68 +116,68 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect([await marks(`${id}/1`), await marks(`${other}/1`)]).toEqual([0, 0]);
     });
 
-    /** One failure of the session, then what else is failed around, which nobody has seen; the first is seen. */
-    const seesTheFirst = async (others: () => Promise<unknown>) => {
-      await says(`${id}/1`);
+    /** Marks the session's only failure as seen after `others` caused more that nobody has seen. */
+    const leftAfterFirstSeen = async (others: () => Promise<unknown>) => {
+      await write(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
       const upTo = (await agent()).insights[0]?.position;
       await others();
-      const { seen } = await (await see({ upTo })).json();
+      const { seen } = await (await markSeen({ upTo })).json();
       expect(seen).toBe(1);
       return [(await agent()).agent.insightCount, await marks(`${id}/1`)];
     };
 
-    test('leave no mark on a session once its own are seen, whatever unknown sessions later ones name', async () => {
-      const left = await seesTheFirst(async () => {
+    test('failures leave no mark on a session whose own are seen when later ones name unknown sessions', async () => {
+      const left = await leftAfterFirstSeen(async () => {
         await fails({ sessionId: 'nobody knows' });
         await fails({ sessionId: 7 });
       });
       expect(left).toEqual([2, 0]);
     });
 
-    test('nor whatever sessions of other agents they name', async () => {
+    test('leave no mark on a session whose own are seen when later ones name other agents’ sessions', async () => {
       const other = `${id}-other`;
       await ingest(target, [marker(1, { agentId: other, sessionId: `${other}/1` })], 1, other);
-      const left = await seesTheFirst(() => fails({ sessionId: `${other}/1` }));
+      const left = await leftAfterFirstSeen(() => fails({ sessionId: `${other}/1` }));
       expect(left).toEqual([1, 0]);
       expect(await marks(`${other}/1`)).toBe(0);
     });
 
-    test('nor what failed while the session was done', async () => {
-      const left = await seesTheFirst(async () => {
+    test('leave no mark on a session that had ended when they occurred', async () => {
+      const left = await leftAfterFirstSeen(async () => {
         await ends(`${id}/1`);
         await fails();
-        await says(`${id}/1`);
+        await write(`${id}/1`);
         const event = { type: 'CUSTOM', name: 'session:started', value: {} };
         await ingest(target, [record(++seq, { agentId: id, sessionId: `${id}/1`, event })], 1, id);
       });
       expect(left).toEqual([1, 0]);
     });
 
-    test('nor what names a session that is refused, or begins only then: that one is marked by what follows', async () => {
-      const left = await seesTheFirst(async () => {
+    test('mark a session only from its first accepted record on', async () => {
+      const left = await leftAfterFirstSeen(async () => {
         await fails({ sessionId: `${id}/2` });
         await ingest(target, [record(++seq, { kind: 'event', agentId: id, sessionId: `${id}/2`, event: 7 })], 1, id);
         await fails({ sessionId: `${id}/2` });
-        await says(`${id}/2`);
+        await write(`${id}/2`);
         await fails({ sessionId: `${id}/2` });
       });
       expect(left).toEqual([3, 0]);
       expect(await marks(`${id}/2`)).toBe(1);
-      await see({ upTo: (await agent()).insights[0]?.position });
+      await markSeen({ upTo: (await agent()).insights[0]?.position });
       expect([(await agent()).agent.insightCount, await marks(`${id}/2`)]).toEqual([0, 0]);
     });
 
-    /** What becomes of an insight on a line of its own. */
-    const tells = async (insight: unknown, more: Record<string, unknown> = {}) => {
+    /** Sends a log line with this insight. */
+    const storeInsight = async (insight: unknown, more: Record<string, unknown> = {}) => {
       await fails({}, { level: 'info', component: 'context', message: 'as it is', insight, ...more });
       const { agent: row, insights, quarantine } = await agent();
       return { row, insight: insights[0], quarantined: quarantine.length };
     };
 
-    test('are told by any signal of an outcome that failed, or of a line that is an error', async () => {
-      await says(`${id}/1`);
-      const failed = await tells({
+    test('failures come from any signal with a failed outcome or on an error line', async () => {
+      await write(`${id}/1`);
+      const failed = await storeInsight({
         signal: 'delivery',
         outcome: 'failed',
         source: 'outbox',
@@ -180,29 +187,29 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(failed.insight).toMatchObject({
         ...{ signal: 'delivery', outcome: 'failed', source: 'outbox', value: 3, detail: 'No room', isFailure: true },
       });
-      const grave = await tells({ signal: 'disk', source: 'disk' }, { level: 'error' });
+      const grave = await storeInsight({ signal: 'disk', source: 'disk' }, { level: 'error' });
       expect(grave.insight).toMatchObject({ signal: 'disk', value: null, outcome: null, isFailure: true });
       await fails({ sessionId: `${id}/1` });
       const { session } = (await (await target.get(`/api/v1/sessions/${id}%2F1`)).json()) as SessionDetail;
       expect(session).toMatchObject({ insightCount: 3, otherFailureCount: 2 });
       expect((await agent()).agent).toMatchObject({ insightCount: 3, otherFailureCount: 2 });
-      await see({ upTo: failed.insight?.position });
+      await markSeen({ upTo: failed.insight?.position });
       expect((await agent()).agent).toMatchObject({ insightCount: 2, otherFailureCount: 1 });
-      await see({ upTo: (await agent()).insights[0]?.position });
+      await markSeen({ upTo: (await agent()).insights[0]?.position });
       expect((await agent()).agent).toMatchObject({ insightCount: 0, otherFailureCount: 0 });
       expect(await marks(`${id}/1`)).toBe(0);
     });
 
-    test('are not other signals, which are kept and mark nothing', async () => {
-      await says(`${id}/1`);
-      const { row, insight } = await tells({ signal: 'context_ratio', value: 0.4, source: 'context' });
+    test('exclude other signals, which are stored and mark nothing', async () => {
+      await write(`${id}/1`);
+      const { row, insight } = await storeInsight({ signal: 'context_ratio', value: 0.4, source: 'context' });
       expect(insight).toMatchObject({ signal: 'context_ratio', value: 0.4, detail: 'as it is', isFailure: false });
       expect(row.insightCount).toBe(0);
       expect(await marks(`${id}/1`)).toBe(0);
-      expect(await (await see({ upTo: insight?.position })).json()).toMatchObject({ seen: 0, unseen: 0 });
+      expect(await (await markSeen({ upTo: insight?.position })).json()).toMatchObject({ seen: 0, unseen: 0 });
     });
 
-    test('are not crowded out by other signals, of which the newest are kept', async () => {
+    test('are not displaced by other signals, of which the newest are kept', async () => {
       await fails();
       const signal = (value: number) => ({
         ...{ kind: 'log', agentId: id, sessionId: undefined },
@@ -219,7 +226,8 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       );
     });
 
-    test('hold up nobody while they are looked at, however many there are, around however many sessions', async () => {
+    const bulkTest = isBulk ? test : () => {};
+    bulkTest('don’t block ingest while they are marked as seen, for any number of failures and sessions', async () => {
       const many = (count: number, fields: (at: number) => object) =>
         Array.from({ length: count }, (_, at) => record(++seq, { agentId: id, ...fields(at) }));
       const event = { type: 'CUSTOM', name: 'x' };
@@ -230,7 +238,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         id,
       );
       const log = { level: 'error', component: 'c', message: 'it failed', insight: { signal: 'x' } };
-      const { insight: oldest } = await tells(log.insight, { level: 'error' });
+      const { insight: oldest } = await storeInsight(log.insight, { level: 'error' });
       for (let times = 0; times < 2; times += 1) {
         await ingest(
           target,
@@ -240,7 +248,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         );
       }
       const ended: string[] = [];
-      const looked = see({ upTo: oldest?.position }).then(async (response) => {
+      const marking = markSeen({ upTo: oldest?.position }).then(async (response) => {
         ended.push('looked');
         return await response.json();
       });
@@ -251,13 +259,13 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         id,
       );
       ended.push('written');
-      const seen = await looked;
+      const seen = await marking;
       expect(ended).toEqual(['written', 'looked']);
       expect(await marks(`${id}/7`)).toBe(seen.unseen);
     });
 
-    test('are read from whatever is sent as one, and never have their line quarantined', async () => {
-      await says(`${id}/1`);
+    test('insights are parsed from any value without quarantining their line', async () => {
+      await write(`${id}/1`);
       const some = { signal: 'x', source: 'context', value: null, outcome: null, detail: 'as it is' };
       const cases: [unknown, object][] = [
         [
@@ -291,25 +299,25 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         ],
       ];
       for (const [sent, kept] of cases) {
-        const { insight, quarantined } = await tells(sent);
+        const { insight, quarantined } = await storeInsight(sent);
         expect([sent, insight, quarantined]).toMatchObject([sent, kept, 0]);
       }
       const before = (await agent()).insights.length;
-      await tells(null);
+      await storeInsight(null);
       expect((await agent()).insights).toHaveLength(before);
-      // it names a session that can be nobody's
+      // No session can have a number as its id.
       await fails({ sessionId: 7 });
       expect((await agent()).insights[0]).toMatchObject({ sessionId: null });
       expect(await marks(`${id}/1`)).toBe(1);
     });
 
-    test('of a hook that has neither name nor words say so', async () => {
+    test('have a placeholder for a hook without name and message', async () => {
       await fails({}, { insight: undefined, component: 'hook:', message: ' ' });
       expect((await agent()).insights).toMatchObject([{ source: 'unknown', detail: '(no detail)' }]);
     });
 
-    test('are counted once, however often their record comes', async () => {
-      await says(`${id}/1`);
+    test('are counted once when their record is repeated', async () => {
+      await write(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
       seq -= 1;
       await fails({ sessionId: `${id}/1` });
@@ -317,9 +325,9 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       expect(await marks(`${id}/1`)).toBe(1);
     });
 
-    test('are told to the fleet in the request that brings them, and when they were seen', async () => {
-      await says(`${id}/1`);
-      const { position: before } = await says(`${id}/1`);
+    test('update the fleet when they arrive and when they are seen', async () => {
+      await write(`${id}/1`);
+      const { position: before } = await write(`${id}/1`);
       const reader = await target.stream(`topic=fleet&after=${before}`);
       const counts = () =>
         reader.frames.flatMap((frame) =>
@@ -330,23 +338,23 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         );
       await fails({ sessionId: `${id}/1` });
       await reader.until(() => counts().includes('agent 1') && counts().includes('session 1'));
-      await see({ upTo: (await agent()).insights[0]?.position });
+      await markSeen({ upTo: (await agent()).insights[0]?.position });
       await reader.until(() => counts().at(-1) === 'agent 0' && counts().includes('session 0'));
       await reader.cancel();
     });
 
-    test('are seen up to the one that was looked at, once', async () => {
-      await says(`${id}/1`);
+    test('are marked as seen up to a position, once', async () => {
+      await write(`${id}/1`);
       await fails({ sessionId: `${id}/1` });
       await fails();
       await fails({ source: 'SessionEnd' });
       const { insights } = await agent();
       const upTo = insights[1]?.position;
-      const answer = await see({ upTo });
+      const answer = await markSeen({ upTo });
       expect(answer.status).toBe(200);
       expect(answer.headers.get('cache-control')).toBe('no-store');
       expect(await answer.json()).toEqual({ seen: 2, unseen: 1, position: expect.any(String) });
-      expect(await (await see({ upTo })).json()).toMatchObject({ seen: 0, unseen: 1 });
+      expect(await (await markSeen({ upTo })).json()).toMatchObject({ seen: 0, unseen: 1 });
       expect((await agent()).insights.map(({ source, seenAt }) => [source, seenAt !== null])).toEqual([
         ['SessionEnd', false],
         ['Stop', true],
@@ -354,18 +362,18 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
       ]);
       expect((await agent()).agent.insightCount).toBe(1);
       expect(await marks(`${id}/1`)).toBe(1);
-      expect(await (await see({ upTo: insights[0]?.position })).json()).toMatchObject({ seen: 1, unseen: 0 });
+      expect(await (await markSeen({ upTo: insights[0]?.position })).json()).toMatchObject({ seen: 1, unseen: 0 });
       expect(await marks(`${id}/1`)).toBe(0);
     });
 
-    test('quote no more of their line than they need, and no half of a character', async () => {
+    test('quote a bounded part of their line, without a lone surrogate', async () => {
       await fails({}, { message: `x${'😀'.repeat(3_000)}` });
       const detail = (await agent()).insights[0]?.detail ?? '';
       expect(detail).toBe(`x${'😀'.repeat(999)}`);
     });
 
-    test('are marked seen only where there is such an agent, and up to a position', async () => {
-      await says(`${id}/1`);
+    test('are marked as seen only for a known agent and a valid position', async () => {
+      await write(`${id}/1`);
       const refusals = [];
       for (const [body, agentId] of [
         [{ upTo: '5' }, 'nobody'],
@@ -373,7 +381,7 @@ export function describeInsightsContract(name: string, makeTarget: () => Promise
         [{ upTo: -1 }, id],
         [{ upTo: '1', all: 1 }, id],
       ]) {
-        const response = await see(body, agentId as string);
+        const response = await markSeen(body, agentId as string);
         refusals.push([response.status, (await errorOf(response)).code]);
       }
       expect(refusals).toEqual([[404, 'not_found'], ...Array(3).fill([400, 'invalid_argument'])]);

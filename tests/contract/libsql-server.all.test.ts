@@ -7,11 +7,11 @@ import { type InProcessServer, inProcessServer } from '../support/server-target'
 import { describeContract, sharedServer } from './contract';
 import { describeRunnerAwayContract } from './runner-away-contract';
 
-/** The same suites over a libSQL server: its parser and its limits are not those of the library that reads files. */
-// where there is none for this platform, the stage says so
+/** The contract over a libSQL server, whose parser and limits differ from those of the library that reads files. */
+// Platforms without a binary skip the suites; the stage reports it.
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 let libsql: ReturnType<typeof startLibsqlServer> | undefined;
-// behind the server that reads from it: hooks run last to first
+// Stops after the server that reads from it: hooks run last to first.
 afterAll(async () => (await libsql)?.stop());
 
 const shared = sharedServer(async (): Promise<InProcessServer> => {
@@ -20,11 +20,11 @@ const shared = sharedServer(async (): Promise<InProcessServer> => {
 });
 
 suites('over a libSQL server', () => {
-  describeContract('libSQL server', shared);
+  describeContract('libSQL server', shared, { isBulk: true });
   describeRunnerAwayContract('libSQL server', shared);
 });
 
-/** What no other database refuses, or does. Last, because it holds more then than one answer may. */
+/** Limits that only this database has. Last, because the suites leave more rows than one response may hold. */
 suites('a libSQL server', () => {
   let target: InProcessServer;
   const own = (id: string, seq: number, event: object) => record(seq, { agentId: id, sessionId: id, event });
@@ -35,7 +35,7 @@ suites('a libSQL server', () => {
     target = await shared();
   });
 
-  test('is given a full request in pieces', async () => {
+  test('receives a full request in parts', async () => {
     const records = Array.from({ length: 8 }, (_, index) =>
       own('pieces', index + 1, { type: 'CUSTOM', name: 'large', value: 'ü'.repeat(500_000) }),
     );
@@ -44,7 +44,7 @@ suites('a libSQL server', () => {
     expect(sizes.map(({ size }) => Number(size) > 1_000_000)).toEqual(Array(8).fill(true));
   });
 
-  test('holds a message that no row could hold in its deltas, and what came with it', async () => {
+  test('stores a message whose deltas exceed a row, and the rest of its request', async () => {
     const delta = { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: 'x'.repeat(900_000) };
     const start = { type: 'TEXT_MESSAGE_START', messageId: 'm', role: 'assistant' };
     await ingest(target, [own('long', 1, start), ...[2, 3, 4, 5, 6].map((seq) => own('long', seq, delta))], 1, 'long');
@@ -61,18 +61,18 @@ suites('a libSQL server', () => {
     expect(kept).toEqual([{ units: 6 * 900_000 }]);
   });
 
-  test('keeps the beginning of a record that it can’t hold, and takes the others', async () => {
-    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+  test('stores the beginning of a record that exceeds its limit, and the other records', async () => {
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
     const large = own('large', 1, { type: 'X', value: 'x'.repeat(6 * 1024 * 1024) });
     const answer = await ingest(target, [large, own('large', 2, { type: 'X' })], 1, 'large');
     expect(answer).toMatchObject({ ackedSeq: 2, accepted: 1, rejected: [{ seq: 1, code: 'record_too_large' }] });
     const [kept] = await rows('SELECT record FROM quarantine WHERE producer_id = ?', 'large');
     expect(JSON.parse(String(kept?.record)).beginning).toMatch(/^\{"seq":1,.*x{1000}$/s);
-    expect(said.mock.calls.flat().join()).toContain('string or blob too big');
-    said.mockRestore();
+    expect(logged.mock.calls.flat().join()).toContain('string or blob too big');
+    logged.mockRestore();
   });
 
-  test('has its logs indexed and cut', async () => {
+  test('indexes and truncates logs', async () => {
     const lines = Array.from({ length: 300 }, (_, index) =>
       record(index + 1, {
         kind: 'log',
@@ -91,10 +91,10 @@ suites('a libSQL server', () => {
     const page = await (await target.get('/api/v1/agents/logs/logs?q=line&limit=1000')).json();
     expect(page.lines.length).toBeLessThan(100);
     expect(page.log).toMatchObject({ lastLine: 300, lines: page.log.lastLine - page.log.firstLine + 1 });
-    // with the lines of every suite before it
+    // Includes the lines of every earlier suite.
   });
 
-  test('that is away is unavailable, whatever is asked, and back as soon as it is there', async () => {
+  test('answers 503 to every request while it is away, and recovers when it returns', async () => {
     vi.spyOn(console, 'error').mockImplementation(() => {});
     await ingest(target, [own('away', 1, { type: 'X' })], 1, 'away');
     const paths = [
@@ -114,7 +114,7 @@ suites('a libSQL server', () => {
     expect((await sendEvents(target, later)).status).toBe(503);
     await (await libsql)?.restart();
     for (const path of paths) {
-      // one look at whether it is ready serves for a moment
+      // One readiness check serves for a moment.
       await vi.waitFor(async () => expect([path, (await target.get(`/api/v1${path}`)).status]).toEqual([path, 200]));
     }
     expect(await (await sendEvents(target, later)).json()).toMatchObject({ ackedSeq: 2, accepted: 1 });

@@ -4,15 +4,15 @@ import { describeAccessContract } from './access-contract';
 import { describeContract, sharedServer } from './contract';
 import { describeReadsContract } from './reads-contract';
 
-/** The same suites against `npm start`: what they find here and not in the process is the front door's part of it. */
+/** The contract against `npm start`: failures here only are failures of the front door. */
 const shared = sharedServer(liveServer);
 
 describeContract('npm start', shared);
 describeAccessContract('npm start', shared);
-// A server of its own: what other suites leave behind goes on by itself.
+// On its own server: the records of other suites keep changing state over time.
 describeReadsContract('npm start', liveServer);
 
-describe('pages, npm start', () => {
+describe('pages of npm start', () => {
   let target: ServerTarget;
   let cookie = '';
 
@@ -22,7 +22,7 @@ describe('pages, npm start', () => {
     cookie = signIn.headers.get('set-cookie')?.split(';')[0] ?? '';
   });
 
-  test('send a visitor without a sign-in to the page that says how, on the host he came to', async () => {
+  test('redirect a visitor without a sign-in to the sign-in page on the requested host', async () => {
     for (const host of [new URL(target.origin).host, `localhost:${new URL(target.origin).port}`]) {
       const response = await target.send('/sessions/a%2Fb?turn=1', { headers: { host } });
       expect(response.status).toBe(307);
@@ -32,7 +32,7 @@ describe('pages, npm start', () => {
     }
   });
 
-  test('open to a signed-in visitor, and run only scripts that carry their nonce', async () => {
+  test('open for a signed-in visitor, and run only scripts with their nonce', async () => {
     const response = await target.send('/', { headers: { cookie } });
     expect(response.status).toBe(200);
     const nonce = /'nonce-([^']+)'/.exec(response.headers.get('content-security-policy') ?? '')?.[1];
@@ -41,7 +41,7 @@ describe('pages, npm start', () => {
     for (const tag of scripts) expect(tag).toContain(`nonce="${nonce}"`);
   });
 
-  test('and data carry headers that keep them from being framed, sniffed or told on', async () => {
+  test('send headers against framing, sniffing and referrers, like API responses', async () => {
     for (const path of ['/', '/signed-out', '/api/v1/sessions', '/healthz', '/no-such-page']) {
       const { headers } = await target.send(path, { headers: { cookie } });
       expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
@@ -53,20 +53,20 @@ describe('pages, npm start', () => {
     }
   });
 
-  test('have no image service beside them, least of all for strangers', async () => {
+  test('have no image optimizer', async () => {
     const image = '/_next/image?url=%2Freadme%2Fsession.png&w=640&q=75';
     expect((await target.send(image)).status).toBe(404);
     expect((await target.send(image, { headers: { cookie } })).status).toBe(404);
   });
 
-  test('are not served under another name', async () => {
+  test('are not served under another host name', async () => {
     const response = await target.send('/', { headers: { cookie, host: 'evil.example' } });
     expect(response.status).toBe(421);
   });
 });
 
-describe('a server that stops', () => {
-  test('says bye to its streams and ends', async () => {
+describe('npm start', () => {
+  test('sends bye to its streams and exits when it is stopped', async () => {
     const own = await liveServer();
     const reader = await own.stream('topic=fleet');
     await reader.frame('up-to-date');

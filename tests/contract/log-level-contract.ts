@@ -8,7 +8,7 @@ import type { ServerTarget } from '../support/server-target';
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'];
 
-/** The log level that is asked of a runner: set over HTTP, read off its stream, confirmed, shown. */
+/** A runner's requested log level: set over HTTP, read from its stream, confirmed and shown. */
 export function describeLogLevelContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`the log level of a runner, ${name}`, () => {
     let target: ServerTarget;
@@ -32,7 +32,7 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
         await run();
       });
 
-    const says = (status: object) =>
+    const reportStatus = (status: object) =>
       ingest(target, [record(++seq, { kind: 'status', agentId: id, sessionId: id, status })], 1, id);
     const send = (method: string, path: string, body: unknown) =>
       target.send(path, {
@@ -58,18 +58,18 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       return sent();
     }
 
-    test('is unknown until its runner says what it writes', async () => {
+    test('is unknown until the runner reports it', async () => {
       expect((await target.get(`/api/v1/agents/${id}/log-level`)).status).toBe(404);
-      await says({});
+      await reportStatus({});
       expect(await get()).toMatchObject({ level: null, since: null, by: null, desired: null, levels: LEVELS });
-      await says({ logLevel: 'warn', logSwitch: { by: 'control-port', until: 5, base: 'info' } });
-      const heard = await get();
-      expect(heard).toMatchObject({ level: 'warn', by: 'control-port', until: 5, base: 'info', desired: null });
-      expect(heard.since).toBeGreaterThan(0);
+      await reportStatus({ logLevel: 'warn', logSwitch: { by: 'control-port', until: 5, base: 'info' } });
+      const reported = await get();
+      expect(reported).toMatchObject({ level: 'warn', by: 'control-port', until: 5, base: 'info', desired: null });
+      expect(reported.since).toBeGreaterThan(0);
     });
 
-    test('is asked of it, confirmed by it, and told to the fleet', async () => {
-      await says({ logLevel: 'info' });
+    test('is sent to the runner, confirmed by it, and shown in the fleet', async () => {
+      await reportStatus({ logLevel: 'info' });
       const stream = await target.stream('topic=fleet');
       const reader = await runner('?runner=r1&startedAt=1');
       const answer = await put({ level: 'debug', ttlSeconds: 60 });
@@ -84,7 +84,7 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect(await get()).toMatchObject({ level: 'info', desired });
       await ack(commandId, { state: 'done' });
       expect(await get()).toMatchObject({ level: 'info', desired: { ...desired, state: 'confirmed' } });
-      await says({ logLevel: 'debug', logSwitch: { by: 'operator', until: null, base: 'info' } });
+      await reportStatus({ logLevel: 'debug', logSwitch: { by: 'operator', until: null, base: 'info' } });
       const frames = await stream.until((all) =>
         all.some((frame) => frame.event === 'agent' && frame.data.id === id && frame.data.logLevel.level === 'debug'),
       );
@@ -94,8 +94,8 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect([...new Set(states)].slice(-2)).toEqual(['requested', 'confirmed']);
     });
 
-    test('goes back from debug after 15 minutes, from the others when it is told to, unless otherwise said', async () => {
-      await says({});
+    test('reverts after 15 minutes for debug and on demand for others, unless a duration is given', async () => {
+      await reportStatus({});
       const limit = async (body: object) => {
         const { desired } = await (await put(body)).json();
         return desired.expiresAt === null ? null : (desired.expiresAt - desired.requestedAt) / 1_000;
@@ -107,8 +107,8 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect(await limit({ level: 'warn', ttlSeconds: 5 })).toBe(5);
     });
 
-    test('can be given back to the runner, and then nothing is asked any more', async () => {
-      await says({});
+    test('is no longer requested after it is reset', async () => {
+      await reportStatus({});
       await put({ level: 'error' });
       const { commandId, desired } = await (await put({ level: null })).json();
       expect(desired).toMatchObject({ level: null, expiresAt: null, state: 'requested' });
@@ -119,8 +119,8 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect(await get()).toMatchObject({ desired: null });
     });
 
-    test('that is asked anew replaces what was asked before, which is not sent any more', async () => {
-      await says({});
+    test('replaces an earlier request, which is not sent again', async () => {
+      await reportStatus({});
       const first = await (await put({ level: 'debug' })).json();
       const second = await (await put({ level: 'warn' })).json();
       const [command] = await commands(await runner('?runner=r1&startedAt=1'), 1);
@@ -130,8 +130,8 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect(await get()).toMatchObject({ desired: { level: 'warn', state: 'requested' } });
     });
 
-    test('that the runner refuses says why', async () => {
-      await says({});
+    test('shows the reason when the runner refuses it', async () => {
+      await reportStatus({});
       const { commandId } = await (await put({ level: 'debug' })).json();
       await ack(commandId, { state: 'failed', reason: 'the log is somebody else’s' });
       expect(await get()).toMatchObject({
@@ -139,8 +139,8 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('is not confirmed by a runner that has been taken over from', async () => {
-      await says({});
+    test('is not confirmed by a fenced runner', async () => {
+      await reportStatus({});
       const reader = await runner('?runner=old&startedAt=1');
       const { commandId } = await (await put({ level: 'debug' })).json();
       await commands(reader, 1);
@@ -150,8 +150,8 @@ export function describeLogLevelContract(name: string, makeTarget: () => Promise
       expect(await get()).toMatchObject({ desired: { state: 'requested' } });
     });
 
-    test('is one that there is: everything else is refused, and the levels are listed', async () => {
-      await says({});
+    test('is refused when unknown, with the list of levels', async () => {
+      await reportStatus({});
       for (const body of [{ level: 'loud' }, { level: 'DEBUG' }, { level: 5 }, {}, [], 'debug', { ttlSeconds: 5 }]) {
         const answer = await put(body);
         const error = await errorOf(answer);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What the routes of an agent's log must do. Each test has an agent and an outbox of its own. */
+/** The routes of an agent's log. Each test has its own agent and producer. */
 export function describeLogsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`an agent’s log, ${name}`, () => {
     let target: ServerTarget;
@@ -51,7 +51,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
     }
 
     describe('a page', () => {
-      test('is the newest one, and leads on from any line, both ways', async () => {
+      test('is the newest by default, and leads on from any line in both directions', async () => {
         await send(...numbered(10));
         const newest = await read('limit=3');
         expect([texts(newest), newest.hasMore, newest.hasNewer]).toEqual([['line 7', 'line 8', 'line 9'], true, false]);
@@ -65,7 +65,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         expect([texts(first), first.hasMore]).toEqual([['line 0', 'line 1', 'line 2', 'line 3'], false]);
       });
 
-      test('tells how far the log goes, whatever it was asked to hold', async () => {
+      test('returns the bounds of the log for any filter', async () => {
         await send(...numbered(10));
         const { log, lines } = await read('limit=2&q=4');
         expect(log).toEqual({ firstLine: 1, lastLine: 10, lines: 10, bytes: 60 });
@@ -74,7 +74,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         expect((await read()).position > lines.map((one) => one.position).join()).toBe(true);
       });
 
-      test('of an agent that wrote nothing is empty', async () => {
+      test('is empty for an agent without lines', async () => {
         await send({ kind: 'status', status: {} });
         const page = await read();
         expect([page.lines, page.hasMore, page.hasNewer]).toEqual([[], false, false]);
@@ -84,7 +84,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
           expect(await found(place)).toEqual([]);
       });
 
-      test('around a line has it in the middle, or the next one there is', async () => {
+      test('centers on a line, or on the next one that exists', async () => {
         await send(...numbered(10));
         await send({ kind: 'status', status: {} });
         const { lines } = await read();
@@ -94,8 +94,8 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
           true,
           true,
         ]);
-        const beginning = await read('limit=4&around=0');
-        expect([texts(beginning), beginning.hasMore, beginning.hasNewer]).toEqual([['line 0', 'line 1'], false, true]);
+        const first = await read('limit=4&around=0');
+        expect([texts(first), first.hasMore, first.hasNewer]).toEqual([['line 0', 'line 1'], false, true]);
         expect(await found(`limit=4&around=${lines[9]?.position}`)).toEqual(['line 6', 'line 7', 'line 8', 'line 9']);
         expect(await found('limit=2&around=9007199254740991')).toEqual(['line 8', 'line 9']);
         const even = await read(`limit=4&q=e&around=${lines[5]?.position}&regex=[02468]$`);
@@ -106,7 +106,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         ]);
       });
 
-      test('around a number has its line in the middle, or the next one that passes', async () => {
+      test('centers on a line number, or on the next line that passes', async () => {
         await send(...numbered(10));
         expect(await found('limit=4&line=6')).toEqual(['line 3', 'line 4', 'line 5', 'line 6']);
         expect(await found('limit=4&line=1')).toEqual(['line 0', 'line 1']);
@@ -114,7 +114,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         expect(await found('limit=2&line=4&regex=[02468]$')).toEqual(['line 2', 'line 4']);
       });
 
-      test('around a time has the first line that is not older', async () => {
+      test('centers on a time with the first line not older', async () => {
         await send(...[10, 20, 40, 30, 50, 60].map((at) => line(`at ${at}`, { at })));
         expect(await found(`limit=2&at=${T0 + 35}`)).toEqual(['at 20', 'at 40']);
         expect(await found(`limit=2&at=${T0 + 50}`)).toEqual(['at 30', 'at 50']);
@@ -124,13 +124,13 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
     });
 
     describe('a filter', () => {
-      test('lets a level and those above it pass', async () => {
+      test('passes a level and those above it', async () => {
         await send(...LOG_LEVELS.map((level) => line(level, { level })));
         for (const [index, level] of LOG_LEVELS.entries())
           expect(await found(`level=${level}`)).toEqual(LOG_LEVELS.slice(index));
       });
 
-      test('lets any of its components pass', async () => {
+      test('passes any of its components', async () => {
         await send(
           line('1', { component: 'hook' }),
           line('2', { component: 'outbox' }),
@@ -147,14 +147,14 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         ]);
       });
 
-      test('lets a span of time pass, both ends included', async () => {
+      test('passes a time range, including both ends', async () => {
         await send(...[10, 20, 30, 40].map((at) => line(`at ${at}`, { at })));
         expect(await found(`from=${T0 + 20}&to=${T0 + 30}`)).toEqual(['at 20', 'at 30']);
         expect(await found(`from=${T0 + 31}`)).toEqual(['at 40']);
         expect(await found(`to=${T0 + 9}`)).toEqual([]);
       });
 
-      test('lets markers of a level pass whatever their own, unless text is looked for', async () => {
+      test('passes markers of any level, unless it searches text', async () => {
         const marker = { kind: 'level', level: 'debug', previous: 'info', by: 'operator' };
         await send(line('one', { level: 'error' }), line('now debug', { marker }), line('two', { level: 'debug' }));
         expect(await found('level=error&component=c')).toEqual(['one', 'now debug']);
@@ -163,7 +163,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         expect((await read('level=fatal')).lines[0]?.marker).toEqual(marker);
       });
 
-      test('finds all of its words, in any order, anywhere in the message, whatever their case', async () => {
+      test('finds all words in any order, anywhere in the message and in any case', async () => {
         await send(
           line('Request FAILED with code 500'),
           line('request sent'),
@@ -187,7 +187,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         expect(await found('q=%00')).toEqual([]);
       });
 
-      test('finds a regular expression in the syntax of RE2, with words and without', async () => {
+      test('finds an RE2 regular expression, with words and without', async () => {
         await send(line('took 9 ms'), line('took 950 ms'), line('first\ntook 999 ms'), line('Took 951 ms'));
         expect(await found(`regex=${encodeURIComponent('^took 9\\d\\d ms$')}`)).toEqual([
           'took 950 ms',
@@ -198,7 +198,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         expect(await found('regex=')).toHaveLength(4);
       });
 
-      test('that is combined of all kinds lets pass what passes each', async () => {
+      test('passes only lines that pass each of its conditions', async () => {
         const levels = ['debug', 'error'];
         await send(
           ...Array.from({ length: 24 }, (_, n) =>
@@ -211,7 +211,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
     });
 
     describe('refuses', () => {
-      test('an unknown level, and lists those there are', async () => {
+      test('an unknown level, with the list of levels', async () => {
         await send(line('x'));
         const refused = await refusal('level=loud');
         expect(refused).toMatchObject({
@@ -223,7 +223,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         expect(refused.message).toContain('debug, info, warn, error, fatal');
       });
 
-      test('a regex that is invalid or could explode, and says why', async () => {
+      test('an invalid or unbounded regex, with the reason', async () => {
         await send(line('x'));
         const reasons: Record<string, RegExp> = {
           '(': /^missing closing \): `\(`$/,
@@ -241,7 +241,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         }
       });
 
-      test('what can’t be a page', async () => {
+      test('an impossible page', async () => {
         await send(line('x'));
         const queries = [
           'before=x',
@@ -260,22 +260,22 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         }
       });
 
-      test('a parameter it does not know, rather than to answer as if it had been applied', async () => {
+      test('an unknown parameter', async () => {
         await send(line('x'));
         const refused = await refusal('search=x');
         expect(refused).toMatchObject({ status: 400, code: 'invalid_argument', search: 'x' });
         expect(refused.message).toContain('level, component, q, regex, from, to');
       });
 
-      test('an agent nobody has heard of', async () => {
+      test('an unknown agent', async () => {
         for (const path of ['logs', 'logs/components']) {
           expect((await target.get(`/api/v1/agents/${id}/${path}`)).status).toBe(404);
         }
       });
     });
 
-    describe('as a file', () => {
-      test('has every line that passes the filter, one line each, as the runner writes it', async () => {
+    describe('the download', () => {
+      test('has every line that passes the filter in the runner’s format, one each', async () => {
         await send(
           ...Array.from({ length: 1500 }, (_, n) => line(`line ${n}`, { at: n, level: n % 2 ? 'warn' : 'info' })),
           line('first\r\n  second\tx \u001b[31mred\u001b[0m \u001b]0;title\u0007', {
@@ -294,7 +294,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
         expect(rows.at(-1)).toMatch(/ FATAL \[hook\] first ⏎ second x red$/);
       });
 
-      test('of a filter that can’t be used, or of nobody, is an error and no file', async () => {
+      test('is an error instead of a file for an unusable filter or an unknown agent', async () => {
         await send(line('x'));
         const path = `/api/v1/agents/${id}/logs/download`;
         expect((await target.get(`${path}?level=loud`)).status).toBe(400);
@@ -303,7 +303,7 @@ export function describeLogsContract(name: string, makeTarget: () => Promise<Ser
       });
     });
 
-    test('has long lines cut, with a mark and the count of what was cut', async () => {
+    test('truncates long lines with a mark and the count of omitted characters', async () => {
       await send(line('ä'.repeat(60_000)), line('x'.repeat(64 * 1024)));
       const { lines, log } = await read();
       const [cut, whole] = texts({ lines } as LogPage);

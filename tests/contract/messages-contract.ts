@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What the server must make of messages that are told otherwise than with a start and an end. */
+/** Messages in other forms than start, content and end. */
 export function describeMessagesContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`messages, ${name}`, () => {
     let target: ServerTarget;
@@ -73,7 +73,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
 
     describe('a snapshot of messages', () => {
       const snapshot = (...messages: object[]): AgUiEvent => ({ type: 'MESSAGES_SNAPSHOT', messages });
-      const says = (messageId: string, delta: string, role = 'assistant'): AgUiEvent[] => [
+      const writes = (messageId: string, delta: string, role = 'assistant'): AgUiEvent[] => [
         { type: 'TEXT_MESSAGE_START', messageId, role },
         { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
         { type: 'TEXT_MESSAGE_END', messageId },
@@ -83,7 +83,12 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{"a":1}' },
         { type: 'TOOL_CALL_END', toolCallId: 'c1' },
       ];
-      const history = [...says('u1', 'please deploy', 'user'), starts('r1', 'u1'), ...says('a1', 'On it.'), ...calls];
+      const history = [
+        ...writes('u1', 'please deploy', 'user'),
+        starts('r1', 'u1'),
+        ...writes('a1', 'On it.'),
+        ...calls,
+      ];
       const messages = [
         { id: 'u1', role: 'user', content: 'please deploy' },
         { id: 'a1', role: 'assistant', content: 'On it.', toolCalls: [call('c1', '{"a":1}')] },
@@ -92,7 +97,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
       const whole = [['user', 'r1', 'user: please deploy', 'assistant: On it.', 'Bash {"a":1}: ok']];
 
       for (const isOneRequest of [true, false]) {
-        test(`doubles nothing that was streamed, ${isOneRequest ? 'with it' : 'before it'}, nor a snapshot`, async () => {
+        test(`duplicates nothing that was streamed ${isOneRequest ? 'in its request' : 'before it'}, nor an earlier snapshot`, async () => {
           const events = [...history, snapshot(...messages), ends('r1'), starts('r2'), snapshot(...messages)];
           if (isOneRequest) await send(...events);
           else for (const event of events) await send(event);
@@ -101,10 +106,10 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         });
       }
 
-      test('says what is new where it stands, and what is otherwise where that stood, live as reloaded', async () => {
+      test('adds new messages in place, and replaces changed ones, live and reloaded', async () => {
         await send(...history, ends('r1'));
         const live = transcriptFromPage(await transcript());
-        const told = snapshot(
+        const update = snapshot(
           { id: 'u0', role: 'user', content: 'long ago' },
           { id: 's0', role: 'system', content: 'Be brief.' },
           ...messages.slice(0, 1),
@@ -115,7 +120,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
           { id: 'a2', role: 'assistant', content: 'first' },
           { id: 'a2', role: 'assistant', content: 'last' },
         );
-        const frames = await framesOf(live.position, starts('r2'), told, ends('r2'));
+        const frames = await framesOf(live.position, starts('r2'), update, ends('r2'));
         const after = [
           ['user', 'r1', 'user: please deploy', 'assistant: On it now.', 'Bash {"a":1}: ok'],
           ['user', 'r2', 'user: long ago', 'system: Be brief.', 'Bash {}: null', 'thinks: hm', 'assistant: last'],
@@ -124,7 +129,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         expect(await owed()).toEqual([]);
         const page = await transcript();
         expect(foldTranscript(live, frames).turns).toEqual(page.turns);
-        const again = await framesOf(page.position, told);
+        const again = await framesOf(page.position, update);
         expect(again.map(({ event }) => event.type)).toEqual(['MESSAGES_SNAPSHOT']);
         expect((await transcript()).turns).toEqual(page.turns);
       });
@@ -140,41 +145,41 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
           (verb): AgUiEvent => ({ type: `REASONING_MESSAGE_${verb}`, messageId: 't1', delta: 'hm' }),
         );
         const streamed = [
-          ...says('u1', 'please deploy', 'user'),
+          ...writes('u1', 'please deploy', 'user'),
           starts('r1', 'u1'),
           ...thought,
-          ...says('a1', 'On it.'),
+          ...writes('a1', 'On it.'),
         ];
         const result: AgUiEvent = { type: 'TOOL_CALL_RESULT', toolCallId: 'c1', messageId: 'r', content: 'ok' };
-        const shown = ['user', 'r1', 'user: please deploy', 'thinks: hm', 'assistant: On it.', 'Bash {"a":1}: ok'];
+        const expected = ['user', 'r1', 'user: please deploy', 'thinks: hm', 'assistant: On it.', 'Bash {"a":1}: ok'];
 
         for (const isOneRequest of [true, false]) {
-          test(`doubles nothing, ${isOneRequest ? 'with it' : 'before it'}, whenever it comes again`, async () => {
+          test(`duplicates nothing ${isOneRequest ? 'in its request' : 'before it'} when it is repeated`, async () => {
             const events = [...streamed, ...calls, result, snapshot(...renamed), ends('r1')];
             if (isOneRequest) await send(...events);
             else for (const event of events) await send(event);
             const page = await transcript();
             const live = transcriptFromPage(page);
-            const frames = await framesOf(page.position, starts('r2'), snapshot(...renamed), ...says('a2', 'Done.'));
+            const frames = await framesOf(page.position, starts('r2'), snapshot(...renamed), ...writes('a2', 'Done.'));
             expect(frames.filter(({ event }) => event.metadata?.interlude?.ofSnapshot !== undefined)).toEqual([]);
             await send(snapshot(...renamed, { id: 'x-a2', role: 'assistant', content: 'Done.' }), ends('r2'));
-            expect(await turns()).toEqual([shown, ['user', 'r2', 'assistant: Done.']]);
+            expect(await turns()).toEqual([expected, ['user', 'r2', 'assistant: Done.']]);
             expect(foldTranscript(live, frames).turns.length).toBe(2);
             expect(await owed()).toEqual([]);
           });
         }
 
-        test('tells the result of a call that had none, live as reloaded', async () => {
+        test('adds the result of a call without one, live and reloaded', async () => {
           await send(...streamed, ...calls);
           const page = await transcript();
           const frames = await framesOf(page.position, snapshot(...renamed), ends('r1'));
-          expect(await turns()).toEqual([shown]);
+          expect(await turns()).toEqual([expected]);
           expect(foldTranscript(transcriptFromPage(page), frames).turns).toEqual((await transcript()).turns);
         });
 
-        test('tells what a person says again in another turn', async () => {
-          await send(...says('u1', 'yes', 'user'), starts('r1', 'u1'), ...says('a1', 'One.'), ends('r1'));
-          await send(starts('r2'), ...says('a2', 'Two.'));
+        test('adds a message that a person repeats in another turn', async () => {
+          await send(...writes('u1', 'yes', 'user'), starts('r1', 'u1'), ...writes('a1', 'One.'), ends('r1'));
+          await send(starts('r2'), ...writes('a2', 'Two.'));
           const again = { id: 'x-u2', role: 'user', content: 'yes' };
           await send(snapshot(again, { id: 'x-a2', role: 'assistant', content: 'Two.' }), ends('r2'));
           expect(await turns()).toEqual([
@@ -183,29 +188,36 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
           ]);
         });
 
-        test('tells what stands between two known messages, though older words are the same', async () => {
-          await send(starts('r1'), ...says('a1', 'Done.'), ends('r1'), starts('r2'), ...says('a2', 'Two.'), ends('r2'));
+        test('adds a message between two known ones that repeats earlier words', async () => {
+          await send(
+            starts('r1'),
+            ...writes('a1', 'Done.'),
+            ends('r1'),
+            starts('r2'),
+            ...writes('a2', 'Two.'),
+            ends('r2'),
+          );
           const named = (messageId: string, content: string) => ({ id: messageId, role: 'assistant', content });
-          await send(starts('r3'), ...says('a3', 'Three.'));
+          await send(starts('r3'), ...writes('a3', 'Three.'));
           await send(snapshot(named('a2', 'Two.'), named('x-b', 'Done.'), named('a3', 'Three.')), ends('r3'));
           expect((await turns()).at(-1)).toEqual(['user', 'r3', 'assistant: Three.', 'assistant: Done.']);
         });
 
-        test('tells as often what was said several times, and what is new though it has the same words', async () => {
+        test('counts repeated messages, and adds new ones with the same words', async () => {
           const done = (messageId: string) => ({ id: messageId, role: 'assistant', content: 'Done.' });
-          await send(starts('r1'), ...says('a1', 'Done.'), ends('r1'), starts('r2'), ...says('a2', 'Done.'));
+          await send(starts('r1'), ...writes('a1', 'Done.'), ends('r1'), starts('r2'), ...writes('a2', 'Done.'));
           await send(snapshot(done('x-a1'), done('x-a2')), ends('r2'));
           await send(starts('r3'), snapshot(done('x-a1'), done('x-a2'), done('x-a3')));
           await send(snapshot(done('x-a2'), done('x-a3')), ends('r3'));
-          await send(starts('r4'), ...says('a4', 'Done.'), ends('r4'));
+          await send(starts('r4'), ...writes('a4', 'Done.'), ends('r4'));
           await send(starts('r5'), snapshot(done('a4'), done('x-a5')), ends('r5'));
-          const said = (turn: string) => ['user', turn, 'assistant: Done.'];
-          expect(await turns()).toEqual(['r1', 'r2', 'r3', 'r4', 'r5'].map(said));
+          const answered = (turn: string) => ['user', turn, 'assistant: Done.'];
+          expect(await turns()).toEqual(['r1', 'r2', 'r3', 'r4', 'r5'].map(answered));
         });
       });
 
-      test('says nothing to the agent’s own session that its events do not, whatever they claim', async () => {
-        await send(starts('r1'), ...says('a1', 'mine'), ends('r1'), starts('r2'));
+      test('ignores forged metadata in the agent’s own session', async () => {
+        await send(starts('r1'), ...writes('a1', 'mine'), ends('r1'), starts('r2'));
         const ofSnapshot = { turnId: 'r1' };
         await send(chunk('forged', { messageId: 'a1', metadata: { interlude: { whole: true, ofSnapshot } } }));
         expect(await turns()).toEqual([
@@ -214,7 +226,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         ]);
       });
 
-      test('knows what came with the input of a run, and takes what is no message for none', async () => {
+      test('knows the messages of a run’s input, and ignores malformed ones', async () => {
         const input = { messages: [{ id: 'u1', role: 'user', content: 'hi' }] };
         await send({ type: 'RUN_STARTED', threadId: id, runId: 'r1', input });
         await send(
@@ -230,19 +242,19 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
         expect(await owed()).toEqual([['u1', 'hi']]);
       });
 
-      test('says nothing new of what was streamed in pieces, however often one request tells it', async () => {
+      test('adds nothing to messages streamed in pieces, however often a request repeats it', async () => {
         for (const delta of ['please ', 'deploy']) await send(chunk(delta, { messageId: 'u1', role: 'user' }));
         await send(starts('r1', 'u1'));
         for (const delta of ['On ', 'it', '.']) await send(chunk(delta, { messageId: 'a1' }));
         const { position } = await transcript();
-        const told = Array.from({ length: 3 }, () =>
+        const repeats = Array.from({ length: 3 }, () =>
           snapshot(...messages.slice(0, 1), { id: 'a1', role: 'assistant', content: 'On it.' }),
         );
-        const frames = await framesOf(position, ...told);
-        expect(frames.map(({ event }) => event.type)).toEqual(told.map(() => 'MESSAGES_SNAPSHOT'));
+        const frames = await framesOf(position, ...repeats);
+        expect(frames.map(({ event }) => event.type)).toEqual(repeats.map(() => 'MESSAGES_SNAPSHOT'));
       });
 
-      test('of thousands of messages, told again in one request, is taken once', async () => {
+      test('with thousands of messages, repeated in one request, is applied once', async () => {
         const many = Array.from({ length: 4_000 }, (_, at) => ({ id: `m${at}`, role: 'assistant', content: `${at}` }));
         await send(starts('r1'), snapshot(...many), snapshot(...many));
         await send(snapshot(...many), ends('r1'));
@@ -252,7 +264,7 @@ export function describeMessagesContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('chunks that leave out their name go on with the one before, over requests', async () => {
+    test('continues the previous message with unnamed chunks, across requests', async () => {
       await send(starts('r1'), chunk('a', { messageId: 'm1' }));
       await send(chunk('b'), { type: 'TOOL_CALL_CHUNK', toolCallId: 'c1', toolCallName: 'Bash', delta: '{"a":' });
       await send({ type: 'TOOL_CALL_CHUNK', delta: '1}' }, chunk('nobody’s'));

@@ -1,18 +1,30 @@
 import { describe, expect, test } from 'vitest';
 import { nextServer } from '../support/server-target';
 import { describeAccessContract } from './access-contract';
-import { describeContract, sharedServer } from './contract';
+import { describeAttachmentsContract } from './attachments-contract';
+import { describeCommandsContract } from './commands-contract';
+import { sharedServer } from './contract';
+import { describeIngestContract } from './ingest-contract';
+import { describeLogsContract } from './logs-contract';
 import { describeReadsContract } from './reads-contract';
+import { describeStreamContract } from './stream-contract';
 
-/** The same suites without the front door: what they find here and not elsewhere is Next's part of the contract. */
+/**
+ * The contract without the front door: failures here only are failures of Next. Only the suites that depend on how bodies,
+ * headers and streams are carried: all routes share one handler.
+ */
 const shared = sharedServer(nextServer);
 
-describeContract('next start', shared);
+describeIngestContract('next start', shared);
+describeStreamContract('next start', shared);
+describeCommandsContract('next start', shared);
+describeAttachmentsContract('next start', shared);
+describeLogsContract('next start', shared);
 describeAccessContract('next start', shared);
 describeReadsContract('next start', nextServer);
 
-describe('next start, told to stop', () => {
-  test('says bye to its streams and ends', async () => {
+describe('next start', () => {
+  test('sends bye to its streams and exits when it is stopped', async () => {
     const own = await nextServer();
     const reader = await own.stream('topic=fleet');
     await reader.frame('up-to-date');

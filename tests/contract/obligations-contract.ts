@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What the server must know of the replies its agents owe, and of whose a record is. */
+/** Pending replies of agents, and the ownership of records. */
 export function describeObligationsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`obligations and ownership, ${name}`, () => {
     let target: ServerTarget;
@@ -32,7 +32,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
         id,
       );
     const send = (...events: AgUiEvent[]) => sendTo(id, ...events);
-    const asks = (messageId: string, delta: string): AgUiEvent[] => [
+    const prompts = (messageId: string, delta: string): AgUiEvent[] => [
       { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
       { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
       { type: 'TEXT_MESSAGE_END', messageId },
@@ -50,8 +50,8 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       (await read(`/agents/${id}`)).agent.owedCount,
     ];
 
-    test('lists what is owed, the oldest first, until it is answered', async () => {
-      await send(...asks('u1', 'First?'), ...asks('u2', 'Second?'));
+    test('lists pending replies oldest first until they are answered', async () => {
+      await send(...prompts('u1', 'First?'), ...prompts('u2', 'Second?'));
       const { position, obligations } = await owed();
       expect(obligations).toMatchObject([
         { messageId: 'u1', sessionId: id, from: { kind: 'person', id: 'Ada' }, text: 'First?' },
@@ -73,10 +73,10 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
         body: body === undefined ? undefined : JSON.stringify(body),
       });
 
-    test('drops what a person says needs no reply, once, and tells it in the transcript', async () => {
-      await send(...asks('u1', 'First?\nAnd more'), ...asks('u2', 'Second?'), ...turn('r0'));
-      const taken = await waive('u1', { reason: 'settled in person', clientId: 'c1' });
-      expect([taken.status, await taken.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
+    test('waives a reply once, and shows it in the transcript', async () => {
+      await send(...prompts('u1', 'First?\nAnd more'), ...prompts('u2', 'Second?'), ...turn('r0'));
+      const waived = await waive('u1', { reason: 'settled in person', clientId: 'c1' });
+      expect([waived.status, await waived.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
       const again = await waive('u1', { reason: 'settled in person', clientId: 'c1' });
       expect([again.status, await again.json()]).toEqual([200, { messageId: 'u1', state: 'waived' }]);
       expect(await idsOwed()).toEqual(['u2']);
@@ -95,33 +95,33 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       }
     });
 
-    test('drops it also where a turn that failed left it owed, and where the agent has ended', async () => {
+    test('waives a reply owed by a failed turn or an ended agent', async () => {
       const failed = { type: 'RUN_ERROR', message: 'No credit' };
-      await send(...asks('u1', 'Well?'), ...turn('r1', 'u1').slice(0, 1), failed);
+      await send(...prompts('u1', 'Well?'), ...turn('r1', 'u1').slice(0, 1), failed);
       await send(custom('session:ended', { reason: 'exit', exitCode: 0 }));
       expect(await idsOwed()).toEqual(['u1']);
       expect((await waive('u1')).status).toBe(200);
       expect(await idsOwed()).toEqual([]);
     });
 
-    test('drops no reply that was given or never owed, and for nobody who is not signed in', async () => {
-      await send(...asks('u1', 'Well?'), ...turn('r1', 'u1'));
+    test('refuses to waive an answered or unknown reply, or without a sign-in', async () => {
+      await send(...prompts('u1', 'Well?'), ...turn('r1', 'u1'));
       expect(await errorOf(await waive('u1'))).toMatchObject({ code: 'conflict', state: 'answered' });
       expect((await waive('u9')).status).toBe(404);
       expect((await waive('u1', { because: 'x' })).status).toBe(400);
       expect((await waive('u1', {}, {})).status).toBe(401);
     });
 
-    const says = (messageId: string, delta: string): AgUiEvent[] => [
+    const writes = (messageId: string, delta: string): AgUiEvent[] => [
       { type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' },
       { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
       { type: 'TEXT_MESSAGE_END', messageId },
     ];
-    const woken = (runId: string, ...said: AgUiEvent[]): AgUiEvent[] => {
+    const betweenRun = (runId: string, ...events: AgUiEvent[]): AgUiEvent[] => {
       const interlude = { turn: 'between-run' as const, trigger: { kind: 'task' as const, taskIds: ['t1'] } };
       return [
         { type: 'RUN_STARTED', threadId: id, runId, metadata: { interlude } },
-        ...said,
+        ...events,
         { type: 'RUN_FINISHED', threadId: id, runId },
       ];
     };
@@ -132,25 +132,25 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
         body: JSON.stringify(body),
       });
 
-    test('takes a text for the reply when a person says so, and only the text that they were shown', async () => {
+    test('settles a reply with a text that the person was shown, and with no other', async () => {
       await send(
-        ...asks('u1', 'Which port?'),
-        ...asks('u2', 'And which host?'),
-        ...woken('r1', ...says('m1', 'Port 80.')),
+        ...prompts('u1', 'Which port?'),
+        ...prompts('u2', 'And which host?'),
+        ...betweenRun('r1', ...writes('m1', 'Port 80.')),
       );
       expect((await owed()).obligations).toMatchObject([
         { messageId: 'u1', candidate: { messageId: 'm1', turnId: 'r1', text: 'Port 80.' }, isOverdue: false },
         { messageId: 'u2', candidate: { messageId: 'm1' } },
       ]);
-      await send(...woken('r2', ...says('m2', 'Port 8080.')));
+      await send(...betweenRun('r2', ...writes('m2', 'Port 8080.')));
       const late = await accept('u1', { candidateId: 'm1' });
       expect([late.status, await errorOf(late)]).toMatchObject([
         409,
         { code: 'conflict', reason: 'candidate_changed', candidate: { messageId: 'm2' } },
       ]);
       for (let again = 0; again < 2; again++) {
-        const taken = await accept('u1', { candidateId: 'm2', clientId: 'c1' });
-        expect([taken.status, await taken.json()]).toEqual([200, { messageId: 'u1', state: 'answered' }]);
+        const accepted = await accept('u1', { candidateId: 'm2', clientId: 'c1' });
+        expect([accepted.status, await accepted.json()]).toEqual([200, { messageId: 'u1', state: 'answered' }]);
       }
       expect(await errorOf(await accept('u1', { candidateId: 'm2' }))).toMatchObject({ reason: 'obligation_settled' });
       expect(await idsOwed()).toEqual(['u2']);
@@ -165,23 +165,28 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect((await accept('u2', {})).status).toBe(400);
     });
 
-    test('takes no text that was told under the id of the one that was shown', async () => {
-      await send(...asks('u1', 'May I?'), ...woken('r1', ...says('m1', 'No.')));
-      const [shown] = (await owed()).obligations;
-      const candidatePosition = shown?.candidate?.position;
-      await send(...woken('r2', ...says('m1', 'Yes.')));
+    test('refuses a text that was replaced under the shown text’s id', async () => {
+      await send(...prompts('u1', 'May I?'), ...betweenRun('r1', ...writes('m1', 'No.')));
+      const [candidateOwner] = (await owed()).obligations;
+      const candidatePosition = candidateOwner?.candidate?.position;
+      await send(...betweenRun('r2', ...writes('m1', 'Yes.')));
       const late = await accept('u1', { candidateId: 'm1', candidatePosition });
       expect([late.status, await errorOf(late)]).toMatchObject([
         409,
         { reason: 'candidate_changed', candidate: { messageId: 'm1', text: 'Yes.' } },
       ]);
       const [now] = (await owed()).obligations;
-      const taken = await accept('u1', { candidateId: 'm1', candidatePosition: now?.candidate?.position });
-      expect(taken.status).toBe(200);
+      const accepted = await accept('u1', { candidateId: 'm1', candidatePosition: now?.candidate?.position });
+      expect(accepted.status).toBe(200);
     });
 
-    test('tells what settled the replies of a session, the newest first', async () => {
-      await send(...asks('u1', 'First?'), ...asks('u2', 'Second?'), ...asks('u3', 'Third?'), ...turn('r1', 'u1'));
+    test('lists what settled the replies of a session, newest first', async () => {
+      await send(
+        ...prompts('u1', 'First?'),
+        ...prompts('u2', 'Second?'),
+        ...prompts('u3', 'Third?'),
+        ...turn('r1', 'u1'),
+      );
       await waive('u2', { reason: 'settled in person' });
       const all = (await read(`/sessions/${id}/obligations`)) as SessionObligations;
       expect(all.owed.map(({ messageId }) => messageId)).toEqual(['u3']);
@@ -192,36 +197,36 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect((await target.send(`/api/v1/sessions/${id}/obligations`, {})).status).toBe(401);
     });
 
-    test('is empty for an agent nobody has heard of: its runner asks before its first word', async () => {
+    test('returns an empty list for an unknown agent, because its runner asks before its first record', async () => {
       expect((await owed()).obligations).toEqual([]);
     });
 
-    test('tells the fleet of each obligation as it is owed and as it is answered', async () => {
+    test('updates the fleet when a reply becomes pending and when it is settled', async () => {
       const { position } = await owed();
       const reader = await target.stream(`topic=fleet&after=${position}`);
-      const told = () =>
+      const updates = () =>
         reader.frames.flatMap((frame) =>
           frame.event === 'obligation' && frame.data.agentId === id ? [[frame.data.messageId, frame.data.state]] : [],
         );
-      await send(...asks('u1', 'Well?'));
-      await reader.until(() => told().length === 1);
+      await send(...prompts('u1', 'Well?'));
+      await reader.until(() => updates().length === 1);
       await send(...turn('r1', 'u1'));
-      await reader.until(() => told().length === 2);
-      expect(told()).toEqual([
+      await reader.until(() => updates().length === 2);
+      expect(updates()).toEqual([
         ['u1', 'owed'],
         ['u1', 'answered'],
       ]);
     });
 
-    test('counts a message that is told again, over many requests, once', async () => {
-      for (const event of [...asks('u1', 'Well?'), ...asks('u1', 'Well?')]) await send(event);
+    test('counts a message repeated over many requests once', async () => {
+      for (const event of [...prompts('u1', 'Well?'), ...prompts('u1', 'Well?')]) await send(event);
       expect([await idsOwed(), await counts()]).toEqual([['u1'], [1, 1]]);
       await send(...turn('r1', 'u1'));
-      await send(...asks('u1', 'Well?'));
+      await send(...prompts('u1', 'Well?'));
       expect([await idsOwed(), await counts()]).toEqual([[], [0, 0]]);
     });
 
-    test('parks what an outbox says into the session of another agent, whoever else it writes for', async () => {
+    test('parks a producer’s records for another agent’s session, whichever agents it writes for', async () => {
       await send(custom('marker', {}));
       const own = { agentId: `${id}-b`, sessionId: `${id}-new`, event: custom('marker', {}) };
       const foreign = { ...own, sessionId: id };
@@ -230,7 +235,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       expect((await read(`/agents/${id}-b`)).agent).toMatchObject({ quarantinedCount: 1 });
     });
 
-    test('lets no outbox write under the server’s own name', async () => {
+    test('refuses a producer with the server’s own name', async () => {
       await expect(ingest(target, [record(1, { event: custom('marker', {}) })], 1, 'interlude')).rejects.toThrow(
         'malformed',
       );

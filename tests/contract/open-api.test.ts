@@ -5,10 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GROUPS } from '@/lib/server/open-api/route-docs';
 import { ROUTES, type Route } from '@/lib/server/routes';
 import { AccessStage } from '../support/access-stage';
-import { asked, CONSOLE, filled } from '../support/ask-route';
-import { type BusyAgent, busyAgent } from '../support/busy-agent';
+import { type BusyAgent, busyAgent, CONSOLE, pathFor, validRequest } from '../support/busy-agent';
 
-/** The OpenAPI document, and whether the server behaves as documented. */
+/** The OpenAPI document, and the server's conformance to it. */
 
 let stage: AccessStage;
 let ids: BusyAgent;
@@ -32,14 +31,14 @@ describe('the OpenAPI document', () => {
     const validator = new Validator();
     expect(await validator.validate(JSON.parse(JSON.stringify(document)))).toMatchObject({ valid: true });
     expect(validator.version).toBe('3.1');
-    // every reference resolves
+    // Every reference resolves.
     expect(() => validator.resolveRefs()).not.toThrow();
     for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
       expect(Object.keys(document.components.schemas)).toContain(name);
     }
   });
 
-  test('lists exactly the routes of the table', () => {
+  test('lists exactly the routes of the route table', () => {
     const listed = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
@@ -51,11 +50,11 @@ describe('the OpenAPI document', () => {
     expect(described.sort()).toEqual([...there].sort());
   });
 
-  test('gives the permission and parameters of each route', () => {
+  test('documents the permission and parameters of each route', () => {
     for (const route of ROUTES) {
-      const { security, parameters, requestBody, ...said } = operationOf(route);
+      const { security, parameters, requestBody, ...documented } = operationOf(route);
       const about = [route.method, route.pattern];
-      expect([...about, said['x-permission'] ?? 'open']).toEqual([...about, route.access]);
+      expect([...about, documented['x-permission'] ?? 'open']).toEqual([...about, route.access]);
       expect([...about, security.length]).toEqual([...about, { open: 0, speak: 1 }[route.access as string] ?? 2]);
       const [query, bodies] = route.access === 'open' ? [] : [route.takes.query, route.takes.bodies];
       const inQuery = parameters.filter((one) => one.in === 'query').map(({ name }) => name);
@@ -67,7 +66,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('gives the schema of each parameter', () => {
+  test('documents the schema of each parameter', () => {
     const { parameters } = operationOf(ROUTES.find(({ pattern }) => pattern.endsWith('/logs')) as Route);
     const named = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]));
     expect(named).toMatchObject({
@@ -83,19 +82,19 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the server', () => {
-  test('accepts documented requests and gives documented answers', async () => {
+  test('accepts documented requests and returns documented responses', async () => {
     const answered: string[] = [];
-    // reads before writes
+    // Reads before writes.
     const order = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'];
     const routes = ROUTES.toSorted((a, b) => order.indexOf(a.method) - order.indexOf(b.method));
     for (const route of routes.filter(({ access }) => access !== 'open')) {
-      const { query, body } = asked(route.method, route.pattern, ids);
+      const { query, body } = validRequest(route.method, route.pattern, ids);
       const { requestBody, responses } = operationOf(route);
       const content = requestBody?.content['application/json'];
       const name = `${route.method} ${route.pattern}`;
       if (content !== undefined) expect([name, errorsOf(content.schema, body)]).toEqual([name, null]);
       const type = body instanceof Uint8Array ? { 'content-type': 'text/plain' } : undefined;
-      const path = `${filled(route.pattern, ids)}${query}`;
+      const path = `${pathFor(route.pattern, ids)}${query}`;
       const response = await stage.send(path, { method: route.method, body, headers: type });
       const described = responses[response.status];
       expect([name, response.status, described !== undefined]).toEqual([name, response.status, true]);
@@ -122,7 +121,7 @@ describe('the server', () => {
     expect(refused).toEqual(REFUSED_HERE);
   });
 
-  test('gives documented lists within the requested limit', async () => {
+  test('returns documented lists within the requested limit', async () => {
     const agent = encodeURIComponent(ids.agentId);
     const session = encodeURIComponent(ids.sessionId);
     const lists: Record<string, string[]> = {
@@ -137,7 +136,9 @@ describe('the server', () => {
       [`/sessions/${session}/transcript`]: ['limit=1'],
     };
     for (const [path, queries] of Object.entries(lists)) {
-      const route = ROUTES.find(({ method, pattern }) => method === 'GET' && filled(pattern, ids) === `/api/v1${path}`);
+      const route = ROUTES.find(
+        ({ method, pattern }) => method === 'GET' && pathFor(pattern, ids) === `/api/v1${path}`,
+      );
       const schema = operationOf(route as Route).responses[200]?.content?.['application/json']?.schema as JsonSchema;
       for (const query of queries) {
         const model = await stage.ask<Record<string, unknown>>(`${path}?${query}`);
@@ -149,27 +150,27 @@ describe('the server', () => {
     }
   });
 
-  test('gives documented answers to sign-in and sign-out', async () => {
+  test('returns documented responses to sign-in and sign-out', async () => {
     const { cookie = '' } = await stage.browser();
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     const inBrowser = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', accept: 'text/html' };
     const ours = { cookie, 'sec-fetch-site': 'same-origin', origin: 'http://127.0.0.1:4319' };
-    const words = (text: string) => new TextEncoder().encode(text);
-    const asks: [string, string, Record<string, string>, Uint8Array?][] = [
+    const bytes = (text: string) => new TextEncoder().encode(text);
+    const requests: [string, string, Record<string, string>, Uint8Array?][] = [
       ['GET', '/sign-in', {}],
       ['GET', `/sign-in?token=${await stage.code()}`, { ...inBrowser, 'sec-fetch-site': 'cross-site' }],
       ['GET', `/sign-in?token=${await stage.code()}`, { ...inBrowser, purpose: 'prefetch', 'sec-purpose': 'prefetch' }],
-      ['POST', '/sign-in', { ...form, ...ours }, words('token=wrong')],
-      ['POST', '/sign-in', { ...form, 'sec-fetch-site': 'cross-site' }, words('token=wrong')],
-      ['POST', '/sign-in', { ...form, ...ours }, words(`token=${'x'.repeat(20_000)}`)],
+      ['POST', '/sign-in', { ...form, ...ours }, bytes('token=wrong')],
+      ['POST', '/sign-in', { ...form, 'sec-fetch-site': 'cross-site' }, bytes('token=wrong')],
+      ['POST', '/sign-in', { ...form, ...ours }, bytes(`token=${'x'.repeat(20_000)}`)],
       ['GET', '/sign-in/provider', inBrowser],
       ['GET', '/sign-in/callback?state=x&code=y', inBrowser],
-      ['POST', '/sign-in/back-channel-logout', form, words('logout_token=x')],
+      ['POST', '/sign-in/back-channel-logout', form, bytes('logout_token=x')],
       ['POST', '/sign-out', {}],
       ['POST', '/sign-out', stage.owner],
       ['POST', '/sign-out', ours],
     ];
-    for (const [method, path, headers, body] of asks) {
+    for (const [method, path, headers, body] of requests) {
       const response = await stage.send(path, { method, as: {}, headers, body });
       const described = document.paths[path.replace(/\?.*/, '')]?.[method.toLowerCase()]?.responses[response.status];
       const ref = described?.$ref?.split('/').at(-1) ?? '';
@@ -184,13 +185,13 @@ describe('the server', () => {
     }
   });
 
-  test.each(['/api/v1/healthz', '/api/v1/readyz'])('gives the documented answer at %s', async (path) => {
+  test.each(['/api/v1/healthz', '/api/v1/readyz'])('returns the documented response at %s', async (path) => {
     const { content } = document.paths[path]?.get?.responses[200] ?? {};
     const model = await (await stage.send(path)).json();
     expect(errorsOf(content?.['application/json']?.schema as JsonSchema, model)).toBeNull();
   });
 
-  test('sends the documented frames', async () => {
+  test('sends documented frames', async () => {
     const frames =
       document.paths['/api/v1/stream']?.get?.responses[200]?.content?.['text/event-stream']?.schema['x-frames'];
     const topics = `topic=fleet&topic=session:${ids.sessionId}&topic=logs:${ids.agentId}`;
@@ -202,12 +203,12 @@ describe('the server', () => {
       expect([event, schema === undefined ? 'is not named' : errorsOf(schema, data)]).toEqual([event, null]);
       seen.add(event);
     }
-    // all frames except `bye`
+    // All frames except `bye`.
     expect([...seen, 'bye'].sort()).toEqual(Object.keys(frames as object).sort());
   });
 });
 
-/** Refused on this stage, which has no member, other credential or webhook, and nothing left to settle. */
+/** Refused here: the server has no member, other credential or webhook, and nothing left to settle. */
 const REFUSED_HERE = [
   'POST /api/v1/sessions/:sessionId/tasks/:taskId/wake',
   'POST /api/v1/sessions/:sessionId/obligations/:messageId/accept',
@@ -218,14 +219,14 @@ const REFUSED_HERE = [
   'PUT /api/v1/members/:memberId',
 ];
 
-/** The first errors of a value against a schema of the document; null if valid. */
+/** The first errors of a value against a schema of the document. Null if valid. */
 function errorsOf(schema: JsonSchema, value: unknown): string | null {
   const text = JSON.stringify(closed(schema)).replaceAll('"#/components/', '"document#/components/');
   const check = schemas.compile(JSON.parse(text));
   return check(value) ? null : JSON.stringify(check.errors?.slice(0, 4));
 }
 
-/** Forbids additional properties, so that undocumented fields are found. */
+/** Forbids additional properties to find undocumented fields. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;

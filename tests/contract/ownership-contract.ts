@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** To which session the server gives what is told of a task, and what people do with what it can't give to any. */
+/** The session that owns a task's records, and how people settle records without an owner. */
 export function describeOwnershipContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`whose a task is, ${name}`, () => {
     let target: ServerTarget;
@@ -26,11 +26,11 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         await run();
       });
 
-    const told = (sessionId: string, event: AgUiEvent) => record(++seq, { agentId, sessionId, event });
+    const eventRecord = (sessionId: string, event: AgUiEvent) => record(++seq, { agentId, sessionId, event });
     const send = (sessionId: string, ...events: AgUiEvent[]) =>
       ingest(
         target,
-        events.map((event) => told(sessionId, event)),
+        events.map((event) => eventRecord(sessionId, event)),
         1,
         agentId,
       );
@@ -68,7 +68,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         body: JSON.stringify(body),
       });
 
-    test('an end that another session reports goes to the task’s own, which says who reported it', async () => {
+    test('moves an end reported by another session to the owner, with the reporter’s name', async () => {
       await send(a, started('t1'));
       const answer = await send(b, ended('t1', { status: 'failed', exit_code: 3 }), marker);
       expect(answer).toMatchObject({ accepted: 2, rejected: [] });
@@ -84,7 +84,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       expect((await agent()).agent).toMatchObject({ quarantinedCount: 0, parkedCount: 0 });
     });
 
-    test('the turn that was told of it says whose it is, was not woken by a task of its own, and is linked', async () => {
+    test('links the reporting turn to the owner, without counting the task as its cause', async () => {
       await send(a, started('t1'));
       await send(b, ended('t1'), run('RUN_STARTED', 'r1', wokenBy('t1')), run('RUN_FINISHED', 'r1', wokenBy('t1')));
       const [turn, ...others] = await turns(b);
@@ -98,20 +98,20 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       expect(await tasks(a)).toMatchObject([
         { answeredInTurnId: null, toldElsewhere: { sessionId: b, turnId: 'r1' }, reportedBy: b },
       ]);
-      // a turn of the owner's own that says nothing of it was woken by something else
+      // A turn of the owner that names no cause was woken by something else.
       await send(a, { type: 'RUN_STARTED', runId: 'r2', parentRunId: 'r0' }, run('RUN_FINISHED', 'r2'));
       expect((await turns(a)).find(({ id }) => id === 'r2')).toMatchObject({
         trigger: { kind: 'unknown', taskIds: [] },
       });
     });
 
-    test('a turn that does not say why it began was told of what its session reported last', async () => {
+    test('attributes a turn without a cause to the last end that its session reported', async () => {
       await send(a, started('t1'));
       await send(b, ended('t1'), { type: 'RUN_STARTED', runId: 'r1', parentRunId: 'r0' });
       expect((await turns(b))[0]).toMatchObject({ trigger: { taskIds: ['t1'], ofSessionIds: [a] } });
     });
 
-    test('a turn that says so only at its end has it told then, and the owner hears of each turn once', async () => {
+    test('attributes a turn that names its cause only at its end, and notifies the owner once', async () => {
       await send(a, started('t1'), started('t2'));
       await send(b, run('RUN_STARTED', 'r1', { turn: 'user' }), ended('t1'), ended('t2'));
       await send(b, run('RUN_FINISHED', 'r1', { foldedTaskIds: ['t1', 't2'] }));
@@ -121,19 +121,19 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       ]);
     });
 
-    test('what a producer says of whose the tasks are does not count', async () => {
+    test('ignores a producer’s claims about owners', async () => {
       const trigger = { kind: 'task' as const, taskIds: ['t1', 't2'], ofSessionIds: ['x', null] };
       await send(a, started('t1'));
       await send(b, started('t2'), run('RUN_STARTED', 'r1', { turn: 'between-run', trigger }));
-      const woken = async (sessionId: string) => (await turns(sessionId)).find(({ id }) => id === 'r1')?.trigger;
-      expect(await woken(b)).toMatchObject({ ofSessionIds: [a, null] });
+      const triggerIn = async (sessionId: string) => (await turns(sessionId)).find(({ id }) => id === 'r1')?.trigger;
+      expect(await triggerIn(b)).toMatchObject({ ofSessionIds: [a, null] });
       await send(a, run('RUN_STARTED', 'r1', { turn: 'between-run', trigger: { ...trigger, taskIds: ['t1'] } }));
-      expect(await woken(a)).toEqual({ kind: 'task', taskIds: ['t1'] });
+      expect(await triggerIn(a)).toEqual({ kind: 'task', taskIds: ['t1'] });
     });
 
-    test('how it goes on and what its subagent says go there too, and leave no line where they were told', async () => {
+    test('moves progress and subagent output to the owner, leaving no line in the reporting session', async () => {
       await send(a, started('t1', { task_type: 'local_agent' }));
-      const says = (type: string, more: object = {}): AgUiEvent => ({
+      const subagentEvent = (type: string, more: object = {}): AgUiEvent => ({
         type,
         messageId: 'm1',
         subagentRunId: 't1',
@@ -143,9 +143,9 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         b,
         custom('task:progress', { task_id: 't1', summary: 'Half way', last_tool_name: 'Read' }),
         custom('task:updated', { task_id: 't1', error: 'One failed' }),
-        says('TEXT_MESSAGE_START', { role: 'assistant' }),
-        says('TEXT_MESSAGE_CONTENT', { delta: 'I found it' }),
-        says('TEXT_MESSAGE_END'),
+        subagentEvent('TEXT_MESSAGE_START', { role: 'assistant' }),
+        subagentEvent('TEXT_MESSAGE_CONTENT', { delta: 'I found it' }),
+        subagentEvent('TEXT_MESSAGE_END'),
       );
       expect(await tasks(a)).toMatchObject([{ summary: 'Half way', lastToolName: 'Read', error: 'One failed' }]);
       const detail = await read(`/sessions/${a}/tasks/t1`);
@@ -153,14 +153,14 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       expect(await items(b)).toEqual([]);
     });
 
-    test('a subagent nobody was told of may speak, in its own session', async () => {
+    test('keeps the output of an unknown subagent in its own session', async () => {
       await send(a, marker);
       const chunk = { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm1', subagentRunId: 'toolu_1', delta: 'Looking' };
       const { rejected } = await send(b, chunk);
       expect(rejected).toEqual([]);
     });
 
-    test('an end that is known already is told once, by whomever', async () => {
+    test('records a known end once, from any reporter', async () => {
       await send(a, started('t1'), ended('t1', { status: 'failed' }));
       await send(b, ended('t1', { status: 'completed', summary: 'Again' }), ended('t1'));
       expect(await tasks(a)).toMatchObject([{ status: 'failed', reportedBy: null }]);
@@ -169,13 +169,13 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         'failed',
       ]);
       expect(await items(b)).toHaveLength(2);
-      // lost was a guess
+      // A lost task was a guess.
       await send(a, started('t2'), custom('session:ended', { reason: 'killed' }));
       await send(b, ended('t2'));
       expect((await tasks(a)).at(-1)).toMatchObject({ id: 't2', status: 'completed', reportedBy: b });
     });
 
-    test('an end that another session reported gives way to the owner’s own, which nobody’s later word changes', async () => {
+    test('replaces a reported end with the owner’s own, which later reports don’t change', async () => {
       await send(a, run('RUN_STARTED', 'r1', { turn: 'user' }), started('t1'), run('RUN_FINISHED', 'r1'));
       const { position } = await send(b, marker);
       const reader = await target.stream(`topic=fleet&after=${position}`);
@@ -185,9 +185,9 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       const own = { id: 't1', status: 'failed', exitCode: 3, error: null, reportedBy: null };
       expect(await tasks(a)).toMatchObject([own]);
       expect((await read(`/sessions/${a}`)).session).toMatchObject({ runningTaskCount: 0 });
-      const told = () => reader.frames.flatMap((frame) => (frame.event === 'task' ? [frame.data] : []));
-      await reader.until(() => told().some(({ status }) => status === 'failed'));
-      expect(told().at(-1)).toMatchObject(own);
+      const updates = () => reader.frames.flatMap((frame) => (frame.event === 'task' ? [frame.data] : []));
+      await reader.until(() => updates().some(({ status }) => status === 'failed'));
+      expect(updates().at(-1)).toMatchObject(own);
       await reader.cancel();
       await send(c, ended('t1', { status: 'completed', exit_code: 0 }));
       await send(c, custom('task:updated', { task_id: 't1', status: 'completed', error: 'Late' }));
@@ -197,7 +197,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         custom('task:updated', { task_id: 't1', error: 'Late' }),
       );
       expect(await tasks(a)).toMatchObject([{ ...own, summary: null }]);
-      // it is its own end that a turn without a cause of its own was woken by
+      // The task's own end woke the turn that names no cause.
       await send(a, { type: 'RUN_STARTED', runId: 'r2', parentRunId: 'r1' });
       expect((await turns(a)).find(({ id }) => id === 'r2')).toMatchObject({
         trigger: { kind: 'task', taskIds: ['t1'] },
@@ -206,7 +206,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       expect(await tasks(a)).toMatchObject([{ ...own, answeredInTurnId: 'r2' }]);
     });
 
-    test('who reports an end has one line of it, by whatever event it is told, and however often', async () => {
+    test('keeps one line of an end per reporter, for any event and any number of repeats', async () => {
       await send(a, started('t1'));
       const killed = custom('task:updated', { task_id: 't1', status: 'killed' });
       await send(b, killed);
@@ -221,7 +221,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       ]);
     });
 
-    test('a guess of another session is no end that is known, in one request as in several', async () => {
+    test('does not treat another session’s guess as an end, in one request or in several', async () => {
       const lost = ended('t1', { status: 'lost' });
       await send(a, started('t1'));
       await send(b, lost, ended('t1', { status: 'failed' }));
@@ -234,13 +234,13 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       ]);
     });
 
-    test('what a producer says of who reported or assigned it does not count', async () => {
-      const says = (event: AgUiEvent): AgUiEvent => ({
+    test('ignores a producer’s claims about reporters and assignments', async () => {
+      const claiming = (event: AgUiEvent): AgUiEvent => ({
         ...event,
         metadata: { interlude: { reportedBy: 'x', assignedBy: 'operator' } },
       });
-      await send(a, started('t1'), started('t2'), says(ended('t1')));
-      await send(b, says(ended('t2')), says(ended('t3')));
+      await send(a, started('t1'), started('t2'), claiming(ended('t1')));
+      await send(b, claiming(ended('t2')), claiming(ended('t3')));
       expect(await tasks(a)).toMatchObject([
         { id: 't1', reportedBy: null, assignedBy: null },
         { id: 't2', reportedBy: b, assignedBy: null },
@@ -250,7 +250,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       expect(await tasks(b)).toMatchObject([{ id: 't3', reportedBy: null, assignedBy: 'operator' }]);
     });
 
-    test('the same task id in two sessions is two tasks, each with its own end', async () => {
+    test('keeps tasks with the same id in two sessions apart, each with its own end', async () => {
       await send(a, started('t1'));
       const { rejected } = await send(b, started('t1'), ended('t1'));
       expect(rejected).toEqual([]);
@@ -258,7 +258,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       expect(await tasks(b)).toMatchObject([{ status: 'completed', reportedBy: null }]);
     });
 
-    test('of a task two others started, the run says whose it is; without one it is parked', async () => {
+    test('resolves a task id of two other sessions by its run, and parks it without one', async () => {
       await send(a, started('t1', { run_id: 'x' }));
       await send(b, started('t1', { run_id: 'y' }));
       await send(c, ended('t1', { run_id: 'y' }));
@@ -266,12 +266,12 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       const { rejected } = await send(c, ended('t1'));
       expect(rejected).toMatchObject([{ code: 'task_of_several_sessions' }]);
       expect(await tasks(a)).toMatchObject([{ status: 'running' }]);
-      // who started one of its runs is told of another session's by that run
+      // A session that started one run resolves reports about the other session's run by the run id.
       await send(a, ended('t1', { run_id: 'y', summary: 'late' }));
       expect(await tasks(a)).toMatchObject([{ status: 'running' }]);
     });
 
-    test('a task no session started is that of the only session there is, and parked where there are several', async () => {
+    test('assigns an unknown task to the agent’s only session, and parks it when there are several', async () => {
       await send(a, ended('t1'));
       expect(await tasks(a)).toMatchObject([{ id: 't1', status: 'completed' }]);
       const { rejected } = await send(b, ended('t2'), custom('task:progress', { task_id: 't3' }), marker);
@@ -283,17 +283,22 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         [b, 't3', 'parked'],
       ]);
       expect(await items(b)).toMatchObject([{ code: 'quarantined', text: expect.stringContaining('parked') }, {}]);
-      // sent again it is known
+      // A repeat finds it known.
       seq -= 3;
       const again = await send(b, ended('t2'), custom('task:progress', { task_id: 't3' }), marker);
       expect(again).toMatchObject({ duplicates: 3, accepted: 0 });
       expect((await agent()).agent.parkedCount).toBe(2);
     });
 
-    test('in one batch goes by the order of its records', async () => {
+    test('resolves the records of a batch in their order', async () => {
       const answer = await ingest(
         target,
-        [told(a, marker), told(b, ended('t1')), told(a, started('t1')), told(b, ended('t1'))],
+        [
+          eventRecord(a, marker),
+          eventRecord(b, ended('t1')),
+          eventRecord(a, started('t1')),
+          eventRecord(b, ended('t1')),
+        ],
         1,
         agentId,
       );
@@ -301,13 +306,13 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       expect(await tasks(a)).toMatchObject([{ status: 'completed', reportedBy: b }]);
     });
 
-    test('another agent’s task of that name is nobody’s proof', async () => {
+    test('does not count another agent’s task with the same id as proof', async () => {
       await send(a, started('t1'));
       const other = `${agentId}-other`;
       const own = (sessionId: string, event: AgUiEvent) => record(++seq, { agentId: other, sessionId, event });
       const { rejected } = await ingest(
         target,
-        [own(`${other}-1`, marker), own(`${other}-2`, ended('t1')), told(b, ended('t1'))],
+        [own(`${other}-1`, marker), own(`${other}-2`, ended('t1')), eventRecord(b, ended('t1'))],
         1,
         agentId,
       );
@@ -315,14 +320,14 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       expect(await tasks(a)).toMatchObject([{ status: 'completed', reportedBy: b }]);
     });
 
-    test('live is reloaded, in the session that told and in the one it belongs to', async () => {
+    test('returns the same live and reloaded, in the reporting session and in the owner', async () => {
       await send(a, started('t1'));
       const { position } = await send(b, marker);
       const reader = await target.stream(`topic=fleet&topic=session:${a}&topic=session:${b}&after=${position}`);
       await send(b, ended('t1'), run('RUN_STARTED', 'r1', wokenBy('t1')));
-      const heard = () => reader.frames.flatMap((frame) => (frame.event === 'session-event' ? [frame.data] : []));
-      await reader.until(() => heard().length === 4);
-      expect(heard().map((data) => [data.sessionId, data.event.name ?? data.event.type])).toEqual([
+      const frames = () => reader.frames.flatMap((frame) => (frame.event === 'session-event' ? [frame.data] : []));
+      await reader.until(() => frames().length === 4);
+      expect(frames().map((data) => [data.sessionId, data.event.name ?? data.event.type])).toEqual([
         [a, 'task:completed'],
         [b, 'interlude:task-elsewhere'],
         [b, 'RUN_STARTED'],
@@ -334,7 +339,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
       await reader.cancel();
     });
 
-    describe('what is parked', () => {
+    describe('settling', () => {
       const park = async () => {
         await send(a, marker);
         await send(
@@ -346,7 +351,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         return listed();
       };
 
-      test('is assigned to a session with all that was told of that task, and appears there', async () => {
+      test('parked records are assigned to a session with everything known of their task, and appear there', async () => {
         const { records } = await park();
         const before = (await agent()).agent.updatedPosition;
         const answer = await post(`${records[1]?.position}/assign`, { sessionId: a, clientId: 'k1' });
@@ -361,7 +366,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
           { kind: 'notice', code: 'parked-assigned', ofSessionId: b },
           { kind: 'task', id: 't9', phase: 'failed', reportedBy: b },
         ]);
-        // where it was told is said, too, that it is parked no more
+        // The reporting session shows that the records are no longer parked.
         const [, , , notice, ...more] = await items(b);
         const text = 'What was told here of the task “t9” was assigned by operator to the';
         expect([notice, more]).toMatchObject([{ kind: 'notice', code: 'parked-assigned', ofSessionId: a, text }, []]);
@@ -373,25 +378,25 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         const { agent: now } = await agent();
         expect(now.parkedCount).toBe(1);
         expect(Number(now.updatedPosition)).toBeGreaterThan(Number(before));
-        // from now on it is that session's
+        // Later records go to the assigned session.
         await send(b, custom('task:updated', { task_id: 't9', error: 'Late' }));
         expect(await tasks(a)).toMatchObject([{ error: 'Late' }]);
       });
 
-      test('can be assigned to the session that told of it', async () => {
+      test('parked records can be assigned to the session that reported them', async () => {
         const { records } = await park();
         expect((await post(`${records[0]?.position}/assign`, { sessionId: b })).status).toBe(200);
         expect(await tasks(b)).toMatchObject([{ status: 'failed', reportedBy: null, assignedBy: 'operator' }]);
-        const said = (await items(b)).flatMap((item) =>
+        const assigned = (await items(b)).flatMap((item) =>
           item.kind === 'notice' && item.code === 'parked-assigned' ? [item] : [],
         );
-        expect(said.map(({ text, ofSessionId }) => [text, ofSessionId])).toEqual([
+        expect(assigned.map(({ text, ofSessionId }) => [text, ofSessionId])).toEqual([
           ['What was told here of the task “t9” was assigned to this session by operator.', undefined],
         ]);
         expect((await agent()).agent.parkedCount).toBe(1);
       });
 
-      test('is discarded, which is said and can be looked up', async () => {
+      test('parked records are discarded with a line in the session, and can be looked up', async () => {
         const { records } = await park();
         const answer = await post(`${records[2]?.position}/discard`, { reason: 'of an old run', clientId: 'k1' });
         expect(await answer.json()).toEqual({ taskId: 't8', state: 'discarded', sessionId: null, settled: 1, left: 0 });
@@ -405,7 +410,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect((await agent()).agent).toMatchObject({ parkedCount: 2, quarantinedCount: 2 });
       });
 
-      test('is settled once: the same request is answered the same, another one is refused', async () => {
+      test('parked records are settled once: a repeated request gets the same response, another one is refused', async () => {
         const { records } = await park();
         const path = `${records[0]?.position}/assign`;
         const first = await (await post(path, { sessionId: a, clientId: 'k1' })).json();
@@ -424,15 +429,15 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect((await items(a)).filter(({ kind }) => kind === 'task')).toHaveLength(1);
       });
 
-      test('is not settled under a clientId that stands for anything else', async () => {
+      test('parked records are not settled under a clientId that another command used', async () => {
         const { records } = await park();
-        const [of9, , of8] = records.map(({ position }) => position);
-        expect((await post(`${of9}/discard`, { reason: 'of an old run', clientId: 'k1' })).status).toBe(200);
+        const [newest, , third] = records.map(({ position }) => position);
+        expect((await post(`${newest}/discard`, { reason: 'of an old run', clientId: 'k1' })).status).toBe(200);
         for (const [path, body] of [
-          [`${of9}/discard`, { reason: 'another', clientId: 'k1' }],
-          [`${of9}/assign`, { sessionId: a, clientId: 'k1' }],
-          [`${of8}/discard`, { reason: 'of an old run', clientId: 'k1' }],
-          [`${of8}/assign`, { sessionId: a, clientId: 'k1' }],
+          [`${newest}/discard`, { reason: 'another', clientId: 'k1' }],
+          [`${newest}/assign`, { sessionId: a, clientId: 'k1' }],
+          [`${third}/discard`, { reason: 'of an old run', clientId: 'k1' }],
+          [`${third}/assign`, { sessionId: a, clientId: 'k1' }],
         ] as const) {
           const refused = await post(path, body);
           expect([refused.status, (await errorOf(refused)).reason]).toEqual([409, 'client_id_reused']);
@@ -440,7 +445,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect((await listed()).records).toMatchObject([{ parked: { taskId: 't8' } }]);
       });
 
-      test('goes to no session of another agent, to none that is not there, and for nobody who is not signed in', async () => {
+      test('parked records are not assigned to another agent’s session or an unknown one, nor without a sign-in', async () => {
         const { records } = await park();
         const path = `${records[0]?.position}/assign`;
         const other = `${agentId}-other`;
@@ -460,7 +465,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         expect((await listed()).records).toHaveLength(3);
       });
 
-      test('is listed page by page', async () => {
+      test('parked records are listed in pages', async () => {
         const { records } = await park();
         const first = await listed('?limit=2');
         expect([first.hasMore, first.records]).toEqual([true, records.slice(0, 2)]);

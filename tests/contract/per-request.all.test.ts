@@ -4,10 +4,10 @@ import { type InProcessServer, inProcessServer } from '../support/server-target'
 import { describeContract, sharedServer } from './contract';
 import { describeRunnerAwayContract } from './runner-away-contract';
 
-/** The same suites where each request has a server of its own, which ends with it. */
+/** The contract where each request has its own server, which ends with the request. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 let libsql: ReturnType<typeof startLibsqlServer> | undefined;
-// behind the server that reads from it: hooks run last to first
+// Stops after the server that reads from it: hooks run last to first.
 afterAll(async () => (await libsql)?.stop());
 
 const shared = sharedServer(async (): Promise<InProcessServer> => {
@@ -19,7 +19,7 @@ suites('where requests share nothing', () => {
   describeContract('a server for each request', shared);
   describeRunnerAwayContract('a server for each request', shared);
 
-  test('whether it is ready is looked at once for all who ask within a moment', async () => {
+  test('checks readiness once for all requests of a moment', async () => {
     const target = await shared();
     const commits = async () => {
       const { rows } = await target.database.reader.execute('SELECT count(*) AS count FROM commits');

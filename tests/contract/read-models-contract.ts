@@ -18,7 +18,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What the GET routes of the read models must do. Each test has a session, an agent and an outbox of its own. */
+/** The GET routes of the read models. Each test has its own session, agent and producer. */
 export function describeReadModelsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`read models, ${name}`, () => {
     let target: ServerTarget;
@@ -68,7 +68,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
     const started = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'the build' } };
 
     describe('sessions', () => {
-      test('are listed with the newest event first', async () => {
+      test('are listed by newest event first', async () => {
         await send(event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }));
         const other = `${id}-later`;
         await send({ ...event({ type: 'RUN_STARTED', threadId: other, runId: 'r1' }), sessionId: other });
@@ -78,11 +78,11 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(own.every((session) => Number(session.updatedPosition) <= Number(position))).toBe(true);
       });
 
-      test('are listed up to the limit, those that have exited last', async () => {
+      test('are listed up to the limit, exited ones last', async () => {
         const ended = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'done' } };
         await send(event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }));
         for (const name of ['old', 'older-than-new', 'new']) {
-          // the list goes by when the server hears of them, to the millisecond
+          // The list is ordered by the server's time of receipt, in milliseconds.
           await nextMillisecond();
           await send({ ...event(ended), sessionId: `${id}-${name}` });
         }
@@ -97,7 +97,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(await refusal('/sessions?limit=1001')).toMatchObject({ status: 400, code: 'invalid_argument' });
       });
 
-      test('are read in pages, those that need a person most first, each once', async () => {
+      test('are returned in pages by urgency, each once', async () => {
         await send(
           ...Array.from({ length: 12 }, (_, at) => ({
             ...event({ type: 'RUN_STARTED', threadId: `${id}-${at}`, runId: 'r1' }),
@@ -118,7 +118,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
           }
           return found;
         };
-        // time changes the states of other sessions, which then move between the pages
+        // Time changes the states of other sessions, which then move between the pages.
         let all: SessionSummary[];
         let counts: SessionList['counts'];
         for (let before = ''; ; ) {
@@ -155,7 +155,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         }
       });
 
-      test('are named, pinned and archived by people, until another turn begins, and seen as they stand', async () => {
+      test('can be named, pinned and archived until another turn begins, and marked as seen', async () => {
         await ingest(
           target,
           [record(1, { agentId: id, sessionId: id, event: { type: 'RUN_STARTED', runId: 'r1' } })],
@@ -203,7 +203,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect((await arrange({ name: 'x'.repeat(121) })).status).toBe(400);
       });
 
-      test('say whether everything that was told of them is here, and exactly what is missing', async () => {
+      test('report whether they are complete, and exactly which records are missing', async () => {
         const whole = `${id}-whole`;
         await ingest(target, [record(1, { agentId: id, sessionId: whole, event: started })], 1, `${id}-a`);
         const delivery = (of: string) => read<SessionDelivery>(`/sessions/${encodeURIComponent(of)}/delivery`);
@@ -245,10 +245,10 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect((await target.get('/api/v1/sessions/nowhere/delivery')).status).toBe(404);
       });
 
-      test('are filtered and searched by the server, and counted by state as far as they pass', async () => {
+      test('can be filtered and searched, with counts by state of all matches', async () => {
         const of = (name: string, ...events: object[]) =>
           events.map((one) => ({ ...event(one as AgUiEvent), sessionId: `${id}-${name}` }));
-        const says = (role: string, delta: string) => [
+        const writes = (role: string, delta: string) => [
           { type: 'TEXT_MESSAGE_START', messageId: `${role}-${delta}`, role },
           { type: 'TEXT_MESSAGE_CONTENT', messageId: `${role}-${delta}`, delta },
           { type: 'TEXT_MESSAGE_END', messageId: `${role}-${delta}` },
@@ -256,9 +256,9 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         const started = { type: 'RUN_STARTED', threadId: id, runId: 'r1' };
         const ended = { type: 'RUN_FINISHED', threadId: id, runId: 'r1' };
         await send(
-          ...of('one', ...says('user', `Mend the Zebra-${id}`), started),
-          ...of('two', ...says('user', `zebra-${id} again`), started, ended),
-          ...of('three', started, ...says('assistant', `It was zebra-${id}, ok`)),
+          ...of('one', ...writes('user', `Mend the Zebra-${id}`), started),
+          ...of('two', ...writes('user', `zebra-${id} again`), started, ended),
+          ...of('three', started, ...writes('assistant', `It was zebra-${id}, ok`)),
           ...of('four', started, { type: 'RUN_ERROR', threadId: id, runId: 'r1', message: `no ZEBRA-${id}` }),
           ...of('five', started, ended),
         );
@@ -292,10 +292,10 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect((await found({ agent: id, state: 'idle' })).counts).toMatchObject({ failed: 1, working: 2, idle: 2 });
         expect((await found({ q, agent: 'nobody' })).names).toEqual([]);
         expect((await found({ q: `"${q}" OR *` })).names).toEqual([]);
-        // what it said before is not found any more, what it says now is, while it says it and after
-        await send(...of('two', { ...started, runId: 'r2' }, ...says('assistant', `A quagga-${id}`)));
+        // A replaced text is not found any more; the current text is, during the turn and after it.
+        await send(...of('two', { ...started, runId: 'r2' }, ...writes('assistant', `A quagga-${id}`)));
         expect((await found({ q: `quagga-${id}` })).names).toEqual(['two']);
-        await send(...of('two', { ...ended, runId: 'r2' }), ...of('three', ended, ...says('assistant', 'Nothing')));
+        await send(...of('two', { ...ended, runId: 'r2' }), ...of('three', ended, ...writes('assistant', 'Nothing')));
         expect((await found({ q: `quagga-${id}` })).names).toEqual(['two']);
         expect((await found({ q })).names).toEqual(['four', 'one', 'two']);
         for (const query of ['state=asleep', `q=${'x'.repeat(201)}`, `q=${q}&after=agent.1.x`]) {
@@ -312,7 +312,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(await read<AgentList>(`/agents?q=${id}-nobody`)).toMatchObject({ agents: [], count: 0 });
       });
 
-      test('tell their state one by one', async () => {
+      test('report their state one by one', async () => {
         await send(event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }));
         const open = await read<SessionDetail>(`/sessions/${id}`);
         expect(open.session).toMatchObject({ id, agentId: id, state: 'working', openTurnId: 'r1', turnCount: 1 });
@@ -322,7 +322,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(Number(closed.position)).toBeGreaterThan(Number(open.position));
       });
 
-      test('that are not there are not found, whatever is asked of them', async () => {
+      test('are not found on any route when unknown', async () => {
         for (const path of ['', '/transcript', '/tasks', '/tasks/t1']) {
           expect(await refusal(`/sessions/${id}${path}`)).toMatchObject({ status: 404, code: 'not_found' });
         }
@@ -338,7 +338,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
     });
 
     describe('a transcript', () => {
-      test('shows turns in order with what was said in each', async () => {
+      test('has turns in order with their items', async () => {
         await send(...turn('r1', 'one'), ...turn('r2', 'two'));
         const page = await read<TranscriptPage>(`/sessions/${id}/transcript`);
         expect(page.hasMore).toBe(false);
@@ -352,7 +352,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         ]);
       });
 
-      test('is read in pages from its end, by the id or the position of the first turn known', async () => {
+      test('is returned in pages from its end, by id or position of the first known turn', async () => {
         for (let index = 1; index <= 7; index += 1) await send(...turn(`r${index}`, `text ${index}`));
         const path = `/sessions/${id}/transcript?limit=3`;
         const newest = await read<TranscriptPage>(path);
@@ -370,7 +370,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(none).toMatchObject({ turns: [], hasMore: false });
       });
 
-      test('says which page it can’t give', async () => {
+      test('refuses an impossible page with the reason', async () => {
         await send(...turn('r1', 'one'));
         for (const limit of ['0', '201', '-1', 'x', '1.5', '']) {
           const refused = await refusal(`/sessions/${id}/transcript?limit=${limit}`);
@@ -380,7 +380,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(refused).toMatchObject({ status: 400, code: 'invalid_argument', before: 'nowhere' });
       });
 
-      test('goes on from its position with the stream, without a hole or a double', async () => {
+      test('a transcript continues in the stream from its position, without gaps or duplicates', async () => {
         const content = (delta: string) => event({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta });
         await send(
           ...turn('r1', 'one'),
@@ -404,12 +404,12 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
     });
 
     describe('tasks', () => {
-      test('are listed before those that have ended, whatever their age, and as many as are not listed are counted', async () => {
-        const told = (name: string, at: number) =>
+      test('are listed with running ones first, and the omitted are counted', async () => {
+        const taskEvent = (name: string, at: number) =>
           event({ type: 'CUSTOM', name: `task:${name}`, value: { task_id: `t${at}`, description: `Task ${at}` } });
         const all = Array.from({ length: 1_200 }, (_, at) => at);
-        await send(...all.map((at) => told('started', at)));
-        await send(...all.filter((at) => at !== 3).map((at) => told('completed', at)));
+        await send(...all.map((at) => taskEvent('started', at)));
+        await send(...all.filter((at) => at !== 3).map((at) => taskEvent('completed', at)));
         const list = await read<TaskList>(`/sessions/${id}/tasks`);
         expect(list.omitted).toBe(200);
         expect(list.tasks.map((task) => task.id)).toEqual(['t3', ...all.slice(-999).map((at) => `t${at}`)]);
@@ -421,7 +421,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(stop.status).toBe(202);
       });
 
-      test('are listed in the order they began', async () => {
+      test('are listed by start', async () => {
         const second = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't2', description: 'the watch' } };
         const ended = {
           type: 'CUSTOM',
@@ -441,14 +441,14 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         ]);
       });
 
-      test('tell what their subagent said, which stands in no turn', async () => {
-        const said = { messageId: 'sub', subagentRunId: 't1' };
+      test('a task includes the output of its subagent, which is in no turn', async () => {
+        const subagentMessage = { messageId: 'sub', subagentRunId: 't1' };
         await send(
           event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
           event(started),
-          event({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...said }),
-          event({ type: 'TEXT_MESSAGE_CONTENT', delta: 'three findings', ...said }),
-          event({ type: 'TEXT_MESSAGE_END', ...said }),
+          event({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...subagentMessage }),
+          event({ type: 'TEXT_MESSAGE_CONTENT', delta: 'three findings', ...subagentMessage }),
+          event({ type: 'TEXT_MESSAGE_END', ...subagentMessage }),
         );
         const detail = await read<TaskDetail>(`/sessions/${id}/tasks/t1`);
         expect(detail.task.description).toBe('the build');
@@ -458,15 +458,15 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(await refusal(`/sessions/${id}/tasks/t2`)).toMatchObject({ status: 404, code: 'not_found' });
       });
 
-      test('are told apart by their run where an agent uses an id again', async () => {
+      test('are kept apart by run when an agent reuses an id', async () => {
         for (const [index, runId] of ['x', 'y'].entries()) {
-          const said = { messageId: `sub-${runId}`, subagentRunId: 't1' };
+          const subagentMessage = { messageId: `sub-${runId}`, subagentRunId: 't1' };
           const value = { task_id: 't1', run_id: runId, description: `run ${runId}` };
           await send(
             event({ type: 'CUSTOM', name: 'task:started', value }),
-            event({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...said }),
-            event({ type: 'TEXT_MESSAGE_CONTENT', delta: `said in ${runId}`, ...said }),
-            event({ type: 'TEXT_MESSAGE_END', ...said }),
+            event({ type: 'TEXT_MESSAGE_START', role: 'assistant', ...subagentMessage }),
+            event({ type: 'TEXT_MESSAGE_CONTENT', delta: `said in ${runId}`, ...subagentMessage }),
+            event({ type: 'TEXT_MESSAGE_END', ...subagentMessage }),
             event({
               type: 'CUSTOM',
               name: 'task:completed',
@@ -485,7 +485,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
     });
 
     describe('agents', () => {
-      test('show their outboxes, their sessions and what was quarantined', async () => {
+      test('an agent lists its producers, sessions and quarantined records', async () => {
         await send(
           event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
           { kind: 'status', status: { kind: 'claude', state: 'working' } },
@@ -510,7 +510,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         ]);
       });
 
-      test('show the outboxes that were heard of last, and say how many there are', async () => {
+      test('list the most recent producers, and count all', async () => {
         for (let at = 0; at < 103; at += 1) {
           const line = { kind: 'log', sessionId: undefined, log: { level: 'info', component: 'c', message: 'm' } };
           await ingest(target, [record(1, { agentId: id, ...line })], 1, `${id}-${at}`);
@@ -521,7 +521,7 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(shown.has(`${id}-102`)).toBe(true);
       });
 
-      test('show only the beginning of a long record in quarantine', async () => {
+      test('show the beginning of a long quarantined record', async () => {
         await send(
           { kind: 'novelty', what: `half a pair \ud800, a NUL \0, ${'😀'.repeat(300_000)}` },
           { kind: 'novelty', what: 'x'.repeat(1_000_000) },
@@ -540,17 +540,17 @@ export function describeReadModelsContract(name: string, makeTarget: () => Promi
         expect(astral).toContain('half a pair �, a NUL \\u0000, 😀😀');
       });
 
-      test('that are not there are not found', async () => {
+      test('are not found when unknown', async () => {
         expect(await refusal(`/agents/${id}`)).toMatchObject({ status: 404, code: 'not_found' });
         expect(await refusal(`/agents/${id}/logs`)).toMatchObject({ status: 404, code: 'not_found' });
       });
     });
 
-    test('every model tells the position at which it was read', async () => {
+    test('every read model has the position at which it was read', async () => {
       const { position } = await send(...turn('r1', 'one'), event(started));
       const ofSession = ['', '/transcript', '/tasks', '/tasks/t1', '/delivery'].map((path) => `/sessions/${id}${path}`);
       const paths = ['/sessions', ...ofSession, '/agents', `/agents/${id}`, `/agents/${id}/logs`, '/inbox'];
-      // as time passes the server tells of other sessions, so that the counter may go on meanwhile
+      // Other sessions change with time, so the position may advance meanwhile.
       let before = positionToNumber(position);
       for (const path of paths) {
         const at = positionToNumber((await read<SessionList>(path)).position);

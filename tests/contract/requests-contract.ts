@@ -9,7 +9,7 @@ import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What is approved is what runs: an answer reaches the very request that was answered, or none. */
+/** An answer reaches exactly the request that the person saw, or none. */
 export function describeRequestsContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`answers to requests, ${name}`, () => {
     let target: ServerTarget;
@@ -47,7 +47,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         input: { command, timeout: 5 },
         ...more,
       });
-    const asks = (requestId: string, question: string) =>
+    const openQuestion = (requestId: string, question: string) =>
       opens(requestId, '', { kind: 'question', tool_name: 'AskUserQuestion', input: { questions: [{ question }] } });
     const resolves = (requestId: string, outcome: string) =>
       custom('request:resolved', { request_id: requestId, outcome });
@@ -72,7 +72,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     const notices = async () =>
       (await items()).filter((item): item is NoticeItem => item.kind === 'notice').map(({ text }) => text);
 
-    /** Everything a runner is sent that connects now. */
+    /** All commands that a newly connected runner receives. */
     async function sent(): Promise<Command[]> {
       const response = await target.get(`/api/v1/agents/${id}/commands`);
       const reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
@@ -82,7 +82,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       return frames().flatMap((frame) => (frame.event === 'command' ? [frame.data] : []));
     }
 
-    test('go by a digest of what is asked, live and reloaded alike, whatever its producer wrote there', async () => {
+    test('answers name a digest of the request, live and reloaded alike, ignoring the producer’s own', async () => {
       const stream = await target.stream(`topic=session:${id}&after=0`);
       await send(starts, opens('q', 'ls', { digest: 'forged', opened_position: '1' }));
       const item = await request();
@@ -97,14 +97,14 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       });
     });
 
-    describe('that offer answers of their own', () => {
+    describe('to requests with options', () => {
       const options = [
         { id: 'once', label: 'Yes', kind: 'allow' },
         { id: 'always', label: 'Always', kind: 'allow', isLasting: true },
         { id: 'no', label: 'No', kind: 'deny' },
       ];
 
-      test('take one of them by its id, and nothing that they do not offer', async () => {
+      test('answers choose an option by its id, and none that the request lacks', async () => {
         await send(starts, opens('q', 'ls', { options }), opens('plain', 'ls'));
         const [{ digest }] = (await requests()) as [RequestItem & { digest: string }];
         const refused = async (requestId: string, body: object) => {
@@ -122,7 +122,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         expect((await requests())[0]).toMatchObject({ options, answer: { optionId: 'always', state: 'queued' } });
       });
 
-      test('are another request as soon as one of these says something else', async () => {
+      test('answers are refused when an option has changed', async () => {
         await send(starts, opens('q', 'ls', { options }));
         const { digest, openedPosition } = await request();
         await send(opens('q', 'ls', { options }));
@@ -134,7 +134,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         expect(await refusal(late)).toEqual([409, 'request_changed']);
       });
 
-      test('may be answered without naming one, and have none where the list is malformed', async () => {
+      test('may omit the option, and ignore a malformed list', async () => {
         await send(starts, opens('q', 'ls', { options }), opens('odd', 'ls', { options: [options[0], { id: 'x' }] }));
         expect((await answer('q', { behavior: 'deny', message: 'no' })).status).toBe(202);
         const [, odd] = await requests();
@@ -142,13 +142,13 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       });
     });
 
-    test('may carry as large an input as their request did, with all else that an answer says', async () => {
-      // what the wire counts: nothing here has such signs in a text
+    test('answers may carry an input as large as the request’s, with every other field', async () => {
+      // JSON size on the wire: no text here needs escapes.
       const valuesIn = (value: unknown) => JSON.stringify(value).match(/[,[{]/g)?.length ?? 0;
-      const asking = (input: object) => custom('request:opened', { request_id: 'q', input });
-      const around = valuesIn(record(1, { agentId: id, sessionId: id, event: asking({}) }));
+      const requestOf = (input: object) => custom('request:opened', { request_id: 'q', input });
+      const around = valuesIn(record(1, { agentId: id, sessionId: id, event: requestOf({}) }));
       const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`${at}`, at]));
-      await send(starts, asking(wide(MAX_RECORD_VALUES - around + 1)));
+      await send(starts, requestOf(wide(MAX_RECORD_VALUES - around + 1)));
       const { input, digest } = await request();
       expect(valuesIn(input) + around - 1).toBe(MAX_RECORD_VALUES);
       const body = { behavior: 'allow', message: 'yes', updatedInput: input, remember: true, digest, clientId: 'c' };
@@ -156,7 +156,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(await sent()).toMatchObject([{ body: { updatedInput: input } }]);
     });
 
-    test('reach every request that is open, also those beyond what a session remembers', async () => {
+    test('reach every open request, also beyond those a session lists', async () => {
       const ids = Array.from({ length: MAX_OPEN_REQUESTS + 3 }, (_, at) => `q${at}`);
       await send(starts, ...ids.map((requestId) => opens(requestId, `echo ${requestId}`)));
       const [late, later, latest] = (await requests()).slice(-3) as (RequestItem & { digest: string })[];
@@ -173,7 +173,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect((await answer('never', { behavior: 'allow' })).status).toBe(404);
       await send(resolves(later.id, 'allowed'));
       expect(await refusal(await answer(later.id, { behavior: 'allow' }))).toEqual([409, 'request_resolved']);
-      // those that are counted are resolved: nothing waits for the others, which can be answered
+      // The counted requests are resolved, so nothing waits. The others can still be answered.
       await send(...ids.slice(0, MAX_OPEN_REQUESTS).map((requestId) => resolves(requestId, 'allowed')));
       const session = await (await target.get(`/api/v1/sessions/${id}`)).json();
       expect(session).toMatchObject({ session: { state: 'working', pendingRequestCount: 0 } });
@@ -181,16 +181,16 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test.each([
-      ['the turn that failed', [{ type: 'RUN_ERROR', message: 'it broke' }]],
-      ['the turn that another broke in on', [{ type: 'RUN_STARTED', threadId: 's', runId: 'r2' }]],
+      ['a failed turn', [{ type: 'RUN_ERROR', message: 'it broke' }]],
+      ['a turn that another one cut off', [{ type: 'RUN_STARTED', threadId: 's', runId: 'r2' }]],
       [
-        'the process that ended',
+        'a process that ended',
         [
           { type: 'CUSTOM', name: 'session:ended', value: {} },
           { type: 'RUN_STARTED', runId: 'r3' },
         ],
       ],
-    ] as [string, AgUiEvent[]][])('reach none of %s, however many it left', async (_, end) => {
+    ] as [string, AgUiEvent[]][])('reach no request of %s, however many it left', async (_, end) => {
       const many = (prefix: string) =>
         Array.from({ length: MAX_OPEN_REQUESTS + 2 }, (_, at) => opens(`${prefix}${at}`, 'ls'));
       await send(
@@ -205,8 +205,8 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect((await answer(`new${last}`, { behavior: 'allow' })).status).toBe(202);
     });
 
-    test('carry it to the runner, whether or not who answered said it', async () => {
-      await send(starts, opens('p', 'ls'), asks('q', 'Which?'));
+    test('carry the request’s digest and position to the runner, whether or not the sender named them', async () => {
+      await send(starts, opens('p', 'ls'), openQuestion('q', 'Which?'));
       const [permission, question] = await requests();
       expect((await answer('p', { behavior: 'allow' })).status).toBe(202);
       expect((await answer('q', { answers: { 'Which?': 'A' }, digest: question?.digest })).status).toBe(202);
@@ -216,9 +216,9 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       ]);
     });
 
-    test('carry every field they say, those named as a prototype too, and another one there is another answer', async () => {
+    test('carry every field, including `__proto__`, and differ when it differs', async () => {
       const own = (text: string): object => JSON.parse(text);
-      await send(starts, opens('p', 'ls'), asks('q', '__proto__'));
+      await send(starts, opens('p', 'ls'), openQuestion('q', '__proto__'));
       const decision = { behavior: 'allow', updatedInput: own('{"a":1,"__proto__":{"x":1}}'), clientId: 'c' };
       expect((await answer('p', decision)).status).toBe(202);
       expect((await answer('p', decision)).status).toBe(202);
@@ -237,21 +237,21 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
 
     test.each([
       ['answers that are no object', { answers: ['A'] }, 'answers: '],
-      ['none at all', { answers: {} }, 'answers: name at least one question'],
+      ['no answer', { answers: {} }, 'answers: name at least one question'],
       ['an answer that is no text', { answers: { 'Which?': 1 } }, 'answers.Which?: '],
-      ['a text that is none, of several', { answers: { 'Which?': ['A', 1] } }, 'answers.Which?'],
-      ['more choices than there may be', { answers: { 'Which?': Array(65).fill('A') } }, 'answers.Which?: '],
+      ['a choice that is no text', { answers: { 'Which?': ['A', 1] } }, 'answers.Which?'],
+      ['too many choices', { answers: { 'Which?': Array(65).fill('A') } }, 'answers.Which?: '],
       ['an input that is no object', { behavior: 'allow', updatedInput: ['ls'] }, 'updatedInput: '],
-    ])('are refused where they can’t be read, and it is said where: %s', async (_, body, where) => {
+    ])('are refused with the invalid field: %s', async (_, body, where) => {
       const { code, message } = await errorOf(await answer('q', body));
       expect(code).toBe('invalid_argument');
       expect(message.startsWith(where)).toBe(true);
     });
 
-    test('to what was asked before under the same id are refused, with the digest of what is asked now', async () => {
-      await send(starts, opens('p', 'ls'), asks('q', 'Which?'));
+    test('answers are refused when the same id asks something else, with the current digest', async () => {
+      await send(starts, opens('p', 'ls'), openQuestion('q', 'Which?'));
       const [permission, question] = await requests();
-      await send(opens('p', 'rm -rf .'), asks('q', 'Really?'));
+      await send(opens('p', 'rm -rf .'), openQuestion('q', 'Really?'));
       const now = (await requests()).filter(({ outcome }) => outcome === null);
       expect(now.map(({ input }) => input)).toMatchObject([
         { command: 'rm -rf .' },
@@ -273,7 +273,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect((await answer('q', { answers: { 'Really?': 'No' }, digest: now[1]?.digest })).status).toBe(202);
     });
 
-    test('stay good for a request that is told again as it was, by a runner that came back', async () => {
+    test('remain valid when a restarted runner repeats the request unchanged', async () => {
       await send(starts, opens('p', 'ls'));
       const { digest, position } = await request();
       await send(opens('p', 'ls', { title: 'Again', input: { timeout: 5, command: 'ls' }, digest: 'forged' }));
@@ -284,7 +284,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect((await request()).answer).toMatchObject({ commandId, state: 'queued' });
     });
 
-    test('stay good for one told again behind more than the inbox names, and it counts once', async () => {
+    test('remain valid when a request beyond the inbox’s limit is repeated, and count once', async () => {
       const ids = Array.from({ length: MAX_PENDING_REQUESTS + 1 }, (_, at) => `q${at}`);
       const last = ids.at(-1) as string;
       await send(starts, ...ids.map((requestId) => opens(requestId, 'ls')));
@@ -302,36 +302,36 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
     });
 
     test.each([
-      ['a question of words only', { kind: 'question', tool_name: undefined, input: undefined }],
-      ['a question with an input that does not say it', { kind: 'question', input: {} }],
-      ['a permission that only its title tells of', { input: undefined }],
-    ])('go by the title where that is what is asked: %s', async (_, asked) => {
-      await send(starts, opens('p', '', { title: 'Deploy to staging?', ...asked }));
+      ['a question without input', { kind: 'question', tool_name: undefined, input: undefined }],
+      ['a question with an empty input', { kind: 'question', input: {} }],
+      ['a permission without input', { input: undefined }],
+    ])('are bound to the title where that is the question: %s', async (_, fields) => {
+      await send(starts, opens('p', '', { title: 'Deploy to staging?', ...fields }));
       const { digest } = await request();
-      const body = 'kind' in asked ? { answers: { it: 'Yes' }, digest } : { behavior: 'allow', digest };
+      const body = 'kind' in fields ? { answers: { it: 'Yes' }, digest } : { behavior: 'allow', digest };
       expect((await answer('p', body)).status).toBe(202);
-      await send(opens('p', '', { title: 'Deploy to staging?', ...asked }));
+      await send(opens('p', '', { title: 'Deploy to staging?', ...fields }));
       expect((await request()).digest).toBe(digest);
-      await send(opens('p', '', { title: 'Deploy to production?', ...asked }));
+      await send(opens('p', '', { title: 'Deploy to production?', ...fields }));
       expect(await sent()).toEqual([]);
       expect(await request()).toMatchObject({ title: 'Deploy to production?', outcome: null, answer: null });
       expect(await refusal(await answer('p', body))).toEqual([409, 'request_changed']);
     });
 
-    test('to a question whose words differ only far behind are for that one alone', async () => {
-      const asks = (end: string) =>
+    test('are bound to the whole text of a long question', async () => {
+      const questionEnding = (end: string) =>
         opens('p', '', { kind: 'question', input: {}, title: `${'x'.repeat(4_100)}${end}` });
-      await send(starts, asks('staging?'));
+      await send(starts, questionEnding('staging?'));
       const { digest } = await request();
       const body = { answers: { it: 'Yes' }, digest };
       expect((await answer('p', body)).status).toBe(202);
-      await send(asks('production?'));
+      await send(questionEnding('production?'));
       expect(await sent()).toEqual([]);
       expect((await request()).title).toMatch(/production\?$/);
       expect(await refusal(await answer('p', body))).toEqual([409, 'request_changed']);
     });
 
-    test('reach one that is open beyond those a session remembers, and none that is over', async () => {
+    test('reach an open request beyond those a session lists, and no resolved one', async () => {
       const ids = Array.from({ length: MAX_OPEN_REQUESTS + 2 }, (_, at) => `p${at}`);
       await send(starts, ...ids.map((requestId) => opens(requestId, requestId)));
       const [last, over] = ids.slice(-2) as [string, string];
@@ -346,12 +346,12 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(await refusal(await answer(over, { behavior: 'allow' }))).toEqual([409, 'request_resolved']);
     });
 
-    test('are taken until the request expires, by the clock it was asked on, and refused from then on', async () => {
+    test('are accepted until the request expires by the runner’s clock, and refused afterwards', async () => {
       const waits = (ms: number) => ({ expires_at: Date.now() + ms });
       const ids = Array.from({ length: MAX_PENDING_REQUESTS }, (_, at) => `p${at}`);
       await send(starts, opens('long', 'ls', waits(600_000)), ...ids.map((requestId) => opens(requestId, requestId)));
       expect((await answer('long', { behavior: 'allow' })).status).toBe(202);
-      // It was asked when its runner's clock showed an hour ago, and had a millisecond to be answered.
+      // Asked an hour ago by its runner's clock, with one millisecond to answer.
       const occurredAt = Date.now() - 3_600_000;
       for (const requestId of ['p0', 'beyond what is remembered']) {
         await send(resolves('p0', 'denied'));
@@ -364,13 +364,13 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(await sent()).toMatchObject([{ body: { requestId: 'long' } }]);
     });
 
-    test('that wait are given up when the agent asks something else under the same id, and that is said', async () => {
-      await send(starts, opens('p', 'ls'), asks('q', 'Which?'), opens('other', 'id'));
+    test('answers are cancelled and shown as such when the agent asks something else under the same id', async () => {
+      await send(starts, opens('p', 'ls'), openQuestion('q', 'Which?'), opens('other', 'id'));
       const before = await requests();
       const allowed = await (await answer('p', { behavior: 'allow' })).json();
       await answer('q', { answers: { 'Which?': 'A' } });
       const kept = await (await answer('other', { behavior: 'allow' })).json();
-      await send(opens('p', 'rm -rf .'), asks('q', 'Really?'));
+      await send(opens('p', 'rm -rf .'), openQuestion('q', 'Really?'));
       expect((await sent()).map((command) => command.id)).toEqual([kept.commandId]);
       const because = 'the agent asked again under the same id: read the new request';
       expect(await notices()).toEqual([
@@ -378,7 +378,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         `The answer did not reach the agent (${because}).`,
       ]);
       const after = await requests();
-      // What was asked first stands as it was, and is over.
+      // The first request stays as it was, and is over.
       expect(after.filter(({ outcome }) => outcome === 'cancelled').map(({ digest }) => digest)).toEqual([
         before[0]?.digest,
         before[1]?.digest,
@@ -392,7 +392,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(await late.json()).toMatchObject({ state: 'failed' });
     });
 
-    test('that wait are given up, too, when it asks the same once more after it went on', async () => {
+    test('are cancelled when the agent asks the same again after it continued', async () => {
       await send(starts, opens('p', 'ls'));
       const { digest } = await request();
       await answer('p', { behavior: 'allow', digest });
@@ -403,7 +403,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect((await answer('p', { behavior: 'allow', digest: (await request()).digest })).status).toBe(202);
     });
 
-    test('that a runner was sent before the agent asked anew count where that runner acted on them', async () => {
+    test('count when a runner received them before the agent asked again, and acted on them', async () => {
       await send(starts, opens('p', 'ls'));
       const { commandId } = await (await answer('p', { behavior: 'allow' })).json();
       expect(await sent()).toHaveLength(1);
@@ -418,10 +418,10 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       expect(await request()).toMatchObject({ outcome: null, answer: null });
     });
 
-    describe('that only follow from what the agent says', () => {
+    describe('to requests derived from the agent’s output', () => {
       const finishes = (more: object = {}): AgUiEvent => ({ type: 'RUN_FINISHED', threadId: 's', runId: 'r', ...more });
       const interrupted = (...interrupts: object[]) => finishes({ outcome: { type: 'interrupt', interrupts } });
-      const says = (messageId: string): AgUiEvent[] => [
+      const writes = (messageId: string): AgUiEvent[] => [
         { type: 'TEXT_MESSAGE_START', messageId, role: 'user' },
         { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: 'Blue' },
         { type: 'TEXT_MESSAGE_END', messageId },
@@ -445,7 +445,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         return session;
       };
 
-      test('wait for a person from the end of the run that asks, stand in it, and can be answered', async () => {
+      test('are possible from the end of the asking run, which shows them', async () => {
         await send(starts, ...call, interrupted({ id: 'i', reason: 'input_required', message: 'How many?' }));
         const waiting = { state: 'needs-input', stateReason: 'How many?', pendingRequestCount: 2, openTurnId: null };
         expect(await summary()).toMatchObject(waiting);
@@ -479,15 +479,15 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         expect(await sent()).toMatchObject([{ type: 'question.answer', body: { requestId: 'c', answers } }]);
       });
 
-      test('are answered by the next message, whoever sends it', async () => {
+      test('are given by the next message, from anyone', async () => {
         await send(starts, ...call, interrupted({ id: 'i' }, { id: 'p', toolCallId: 'b' }));
-        await send(...says('m'));
+        await send(...writes('m'));
         expect((await requests()).map(({ outcome }) => outcome)).toEqual(['answered', 'answered', 'answered']);
         expect(await summary()).toMatchObject({ state: 'working', pendingRequestCount: 0 });
         expect(await refusal(await answer('c', { answers: { it: 'red' } }))).toEqual([409, 'request_resolved']);
       });
 
-      test('are answered by a message of the dashboard once the agent has it', async () => {
+      test('are given by a message of the dashboard once the agent has it', async () => {
         await send(starts, ...call, finishes());
         const message = await target.send(`/api/v1/sessions/${id}/messages`, {
           method: 'POST',
@@ -503,7 +503,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         expect(await summary()).toMatchObject({ state: 'working', pendingRequestCount: 0 });
       });
 
-      test('are answered by the run that goes on from them, as it says', async () => {
+      test('are given by the run that resumes', async () => {
         await send(starts, interrupted({ id: 'i' }, { id: 'p', toolCallId: 'b' }, { id: 'x' }, { id: 'y' }));
         const resume = [
           { interruptId: 'i', status: 'resolved', payload: 3 },
@@ -516,7 +516,7 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
         expect(await summary()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
       });
 
-      test('are answered by the result of the call', async () => {
+      test('are given by the result of the call', async () => {
         await send(starts, ...call, finishes());
         await send({ type: 'TOOL_CALL_RESULT', messageId: 't', toolCallId: 'c', content: 'red' });
         expect(await requests()).toMatchObject([{ outcome: 'answered' }]);
@@ -526,31 +526,34 @@ export function describeRequestsContract(name: string, makeTarget: () => Promise
       test.each([
         ['before the run ends', [own(), finishes()]],
         ['after the run has ended', [finishes(), own()]],
-        ['after it, under another id', [finishes(), own('q')]],
-        ['after it, with another input', [finishes(), { ...own(), value: { ...(own().value as object), input: {} } }]],
-      ] as [string, AgUiEvent[]][])('are not doubled by the agent that tells of them %s', async (_, events) => {
+        ['after the run, under another id', [finishes(), own('q')]],
+        [
+          'after the run, with another input',
+          [finishes(), { ...own(), value: { ...(own().value as object), input: {} } }],
+        ],
+      ] as [string, AgUiEvent[]][])('are not duplicated by an agent that reports them %s', async (_, events) => {
         await send(starts, ...call, ...events.slice(0, -1));
         await send(...events.slice(-1));
         const [item, ...others] = await requests();
         expect(others).toEqual([]);
         expect(item).toMatchObject({ toolCallId: 'c', outcome: null });
         expect(await summary()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
-        await send(...says('m'));
-        // Its agent says itself what became of it.
+        await send(...writes('m'));
+        // The agent reports the outcome itself.
         expect((await request()).outcome).toBe(null);
         await send(resolves(item?.id ?? '', 'answered'));
         expect(await requests()).toMatchObject([{ outcome: 'answered' }]);
         expect(await summary()).toMatchObject({ state: 'working', pendingRequestCount: 0 });
       });
 
-      test('are nobody’s but ingest’s to mark', async () => {
+      test('can be marked by ingest only', async () => {
         const metadata = { interlude: { derived: { turnId: 'r' }, replaces: 'p' } };
         await send(starts, opens('p', 'ls'), { ...opens('q', 'id'), metadata });
         expect((await requests()).map((item) => item.id)).toEqual(['p', 'q']);
         expect(await summary()).toMatchObject({ pendingRequestCount: 2 });
       });
 
-      test('are over with a run that fails, in the transcript too', async () => {
+      test('end with a failed run, also in the transcript', async () => {
         await send(starts, ...call, interrupted({ id: 'i' }));
         await send({ type: 'RUN_STARTED', threadId: 's', runId: 'r2' }, { type: 'RUN_ERROR', message: 'it broke' });
         expect((await requests()).map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled']);

@@ -3,10 +3,10 @@ import type { CommandFrame } from '@interlude/protocol/sse';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FrameReader } from '../support/frames';
 import { ingest, record } from '../support/ingest-target';
-import { expectWithin } from '../support/pace';
 import type { ServerTarget } from '../support/server-target';
+import { expectWithin } from '../support/timing';
 
-/** How a server reports a lost runner, by the real clock: it takes a dozen seconds. */
+/** How a server reports a lost runner, in real time: takes about 12 seconds. */
 export function describeRunnerAwayContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`a lost runner, ${name}`, () => {
     const id = 'away-turn';
@@ -30,7 +30,7 @@ export function describeRunnerAwayContract(name: string, makeTarget: () => Promi
       return connected;
     }
 
-    test('leaves its turn unknown within 30 s, and working again once it is back', async () => {
+    test('a lost runner makes its turn unknown within 30 s, and working again when it returns', async () => {
       const session = async () => (await (await target.get(`/api/v1/sessions/${id}`)).json()).session as SessionSummary;
       const event = { type: 'RUN_STARTED', threadId: id, runId: 'r1' };
       await ingest(target, [record(1, { agentId: id, sessionId: id, event })], 1, id);

@@ -6,7 +6,7 @@ import { idsOf } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What `GET /stream` must do. Each test has a session, an agent and an outbox of its own. */
+/** `GET /stream`. Each test has its own session, agent and producer. */
 export function describeStreamContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`GET /stream, ${name}`, () => {
     let target: ServerTarget;
@@ -39,7 +39,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
     const marks = (frames: Frame[]) => events(frames).map(({ value }) => value);
     const position = async () => Number((await (await target.get('/api/v1/sessions')).json()).position);
 
-    test('says hello, replays what was missed, says so, and goes on live, each frame with its position', async () => {
+    test('sends hello, missed events and up-to-date, then live events, each with its position', async () => {
       const before = await position();
       await send(mark(1), mark(2));
       const reader = await target.stream(`topic=session:${id}&after=${before}`);
@@ -63,7 +63,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(ids[2]).toBeLessThanOrEqual(live);
     });
 
-    test('gives an event with its session, agent, seq and both clocks', async () => {
+    test('sends an event with its session, agent, seq and both clocks', async () => {
       const after = await position();
       const sentAt = Date.now();
       await send({ ...mark(1), occurredAt: 1_700_000_000_000 });
@@ -80,7 +80,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(data.receivedAt).toBeGreaterThanOrEqual(sentAt);
     });
 
-    test('gives a log line as it was written', async () => {
+    test('sends a log line as it was written', async () => {
       const reader = await target.stream(`topic=logs:${id}`);
       await reader.frame('up-to-date');
       await send({ ...log('disk\nfull \u2028 \u001b[31mred'), occurredAt: 1_700_000_000_000 });
@@ -94,7 +94,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       });
     });
 
-    test('begins now when it names no position', async () => {
+    test('starts at the present without a position', async () => {
       await send(mark(1));
       const reader = await target.stream(`topic=session:${id}`);
       await reader.frame('up-to-date');
@@ -102,7 +102,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(marks(await reader.until((all) => marks(all).length > 0))).toEqual([2]);
     });
 
-    test('begins at the beginning with after=0', async () => {
+    test('starts at the beginning with after=0', async () => {
       await send(mark(1));
       const reader = await target.stream(`topic=session:${id}&after=0`);
       await reader.frame('up-to-date');
@@ -110,7 +110,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(reader.frames[0]?.data).toEqual({ resume: 'ok', position: '0' });
     });
 
-    test('goes by Last-Event-ID where that and after are given', async () => {
+    test('prefers Last-Event-ID to after', async () => {
       await send(mark(1), mark(2), mark(3));
       const first = await target.stream(`topic=session:${id}&after=0`);
       await first.frame('up-to-date');
@@ -121,7 +121,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(again.frames[0]?.data).toEqual({ resume: 'ok', position: lastEventId });
     });
 
-    test('carries many topics in one order, each frame once, and nothing of others', async () => {
+    test('sends many topics in one order, each frame once, and no others', async () => {
       const after = await position();
       const topics = `topic=session:${id}-a&topic=session:${id}-b&topic=logs:${id}&topic=session:${id}-a`;
       const reader = await target.stream(`${topics}&after=${after}`);
@@ -141,7 +141,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(idsOf(late.frames)).toEqual(idsOf(frames));
     });
 
-    test('replays each changed row of the fleet once, in its latest version', async () => {
+    test('replays the latest version of each changed fleet row once', async () => {
       const after = await position();
       await send(event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }));
       await send(event({ type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'the build' } }));
@@ -163,7 +163,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(session).toEqual(detail.session);
     });
 
-    test('leaves the right text with a client that resumes from the middle of a message', async () => {
+    test('leaves a client that resumes within a message with the right text', async () => {
       const content = (delta: string) => event({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
       await send(
         event({ type: 'RUN_STARTED', threadId: id, runId: 'r1' }),
@@ -184,7 +184,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(textOf(events(first.frames))).toBe('one two three');
     });
 
-    test('is a gap at a position this server has not reached, and then begins now', async () => {
+    test('sends a gap for a position beyond its own, then starts at the present', async () => {
       await send(mark(1));
       const reader = await target.stream(`topic=session:${id}`, { 'last-event-id': '9000000000000000' });
       const { data } = await reader.frame('hello');
@@ -195,7 +195,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(marks(await reader.until((all) => marks(all).length > 0))).toEqual([2]);
     });
 
-    test('can be resumed again and again, anywhere, without a hole or a double', async () => {
+    test('a stream can be resumed repeatedly at any position without gaps or duplicates', async () => {
       const after = await position();
       const read: number[] = [];
       let resumeAt = String(after);
@@ -211,7 +211,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect(read.length).toBeGreaterThanOrEqual(30);
     });
 
-    test('finds sessions and agents whatever their ids are made of', async () => {
+    test('accepts sessions and agents with any id', async () => {
       const odd = `${id}/ü:% \u{1f600}?&#"\\`;
       const reader = await target.stream(`topic=session:${encodeURIComponent(odd)}`);
       await reader.frame('up-to-date');
@@ -219,7 +219,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect((await reader.frame('session-event')).data.sessionId).toBe(odd);
     });
 
-    test('is never cached, changed or held back on its way', async () => {
+    test('is never cached, transformed or buffered by intermediaries', async () => {
       const response = await target.get('/api/v1/stream?topic=fleet', { 'accept-encoding': 'gzip, deflate, br' });
       expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
       expect(response.headers.get('cache-control')).toBe('no-cache, no-store, no-transform');
@@ -228,7 +228,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       await response.body?.cancel();
     });
 
-    test('refuses what is no topic or no position, and says what is', async () => {
+    test('refuses an invalid topic or position, and names the valid ones', async () => {
       const long = `session:${'x'.repeat(300)}`;
       for (const query of ['', 'topic=', 'topic=fleets', 'topic=session:', 'topic=:x', 'topic=logs', `topic=${long}`]) {
         const response = await target.get(`/api/v1/stream?${query}`);
@@ -247,7 +247,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
       expect((await errorOf(header)).message).toContain('Last-Event-ID');
     });
 
-    test('carries a limited number of topics', async () => {
+    test('limits the number of topics', async () => {
       const query = (count: number) => Array.from({ length: count }, (_, index) => `topic=session:${index}`).join('&');
       const response = await target.get(`/api/v1/stream?${query(MAX_TOPICS + 1)}`);
       expect(response.status).toBe(400);
@@ -258,7 +258,7 @@ export function describeStreamContract(name: string, makeTarget: () => Promise<S
   });
 }
 
-/** The text a client ends with: deltas appended, whole ones put in the place of what was there. */
+/** The text a client ends with: deltas appended, whole texts replaced. */
 function textOf(events: AgUiEvent[]): string {
   return events
     .filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT')

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What tasks write: kept with them, live as reloaded. Each test has a session and an agent of its own. */
+/** Task output, stored with its task and equal live and reloaded. Each test has its own session and agent. */
 export function describeTaskOutputContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
-  describe(`what a task writes, ${name}`, () => {
+  describe(`task output, ${name}`, () => {
     let target: ServerTarget;
     let serial = 0;
     let id = '';
@@ -47,7 +47,7 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
         frame.event === 'session-event' ? [{ position: String(frame.id), ...frame.data }] : [],
       );
 
-    test('is there while the task runs, and after it ended, from anywhere', async () => {
+    test('is readable while the task runs and after its end, from any offset', async () => {
       await send([started(), output({ text: 'one\n', from: 0, to: 4 })]);
       expect(await tasks()).toMatchObject([{ id: 't', status: 'running', hasOutput: true }]);
       expect(await kept()).toMatchObject({ output: { hasEnded: false } });
@@ -58,38 +58,38 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
       expect(last).toMatchObject({ output: { hasEnded: true, redacted: 1, error: null } });
     });
 
-    test('stands in no turn, and is no progress of its agent', async () => {
+    test('belongs to no turn, and is no progress of its agent', async () => {
       await send([{ type: 'RUN_STARTED', threadId: id, runId: `${id}-r` }, started()]);
       const summary = async (): Promise<SessionSummary> => (await read(id)).session;
       const before = await summary();
       const turns = async () => ((await read(`${id}/transcript`)) as TranscriptPage).turns;
-      const said = JSON.stringify(await turns());
+      const text = JSON.stringify(await turns());
       await send([output({ text: 'noise\n', status: 'completed' })]);
-      expect(JSON.stringify(await turns())).toBe(said);
+      expect(JSON.stringify(await turns())).toBe(text);
       expect(await summary()).toMatchObject({ lastEventAt: before.lastEventAt, runningTaskCount: 1 });
     });
 
-    test('makes no task of one that nobody has told of', async () => {
+    test('creates no task for an unknown id', async () => {
       await send([output({ text: 'who?\n' })]);
       expect(await tasks()).toEqual([]);
       expect((await target.get(`/api/v1/sessions/${id}/tasks/t/output`)).status).toBe(404);
     });
 
-    test('belongs to the session that started the task, whoever tells it', async () => {
+    test('output belongs to the session that started the task, whoever reports it', async () => {
       await send([started()]);
       await send([output({ text: 'mine\n' })], `${id}-other`);
       expect(text(await kept())).toBe('mine\n');
       expect(await tasks(`${id}-other`)).toEqual([]);
     });
 
-    test('is that of the run it names, else of the one that began last, live as reloaded', async () => {
+    test('belongs to the named run, else to the latest, live and reloaded', async () => {
       await send([output({ text: 'before anything began\n' })]);
       await send([started(), output({ text: 'unnamed\n' })]);
       const unnamed = await kept();
       await send([custom('task:completed', { task_id: 't', status: 'completed' })]);
       await send([started({ run_id: 'r1' }), output({ run_id: 'r1', text: 'first\n' })]);
       const first = await kept();
-      // another begins while it runs, and it says the rest behind that
+      // A second run starts during the first, which writes the rest after that.
       await send([started({ run_id: 'r2' }), output({ run_id: 'r2', text: 'second\n' }), output({ text: 'too\n' })]);
       await send([output({ run_id: 'r1', text: 'rest\n', ended: true })]);
       for (let line = 0; line < 70; line++) await send([output({ run_id: line % 2 ? 'r1' : 'r2', text: '.' })]);
@@ -117,20 +117,20 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
       await send([started(), output({ text: 'x'.repeat(MAX_TASK_OUTPUT_BYTES) })]);
       await send(Array.from({ length: 2_000 }, () => output({ text: 'y' })));
       await send([output({ text: 'z' })]);
-      const told = text(await kept()) ?? '';
-      expect([told.length, told.slice(-3)]).toEqual([MAX_TASK_OUTPUT_BYTES, 'yyz']);
+      const keptText = text(await kept()) ?? '';
+      expect([keptText.length, keptText.slice(-3)]).toEqual([MAX_TASK_OUTPUT_BYTES, 'yyz']);
     });
 
-    test('is kept to the newest, in few rows, and is the same live as reloaded, wherever a reader resumes', async () => {
+    test('output is truncated to the newest in few rows, equal live and reloaded from any position', async () => {
       const position = async () => String((await read(`${id}/transcript`)).position);
       await send([started()]);
-      const begin = await kept();
-      const reader = await target.stream(`topic=session:${id}&after=${begin.position}`);
+      const before = await kept();
+      const reader = await target.stream(`topic=session:${id}&after=${before.position}`);
       await reader.frame('up-to-date');
-      const snapshots: TaskOutputDetail[] = [begin];
+      const snapshots: TaskOutputDetail[] = [before];
       let at = 0;
       for (let piece = 0; piece < 150; piece++) {
-        // now and then something is passed over, and now and then told again from further back
+        // Some pieces are skipped, and some repeated from an earlier offset.
         if (piece % 40 === 39) at += 5_000;
         if (piece % 70 === 19) at -= 9_000;
         const line = `${piece} ${'x'.repeat(4_000)}\n`;
@@ -165,7 +165,7 @@ export function describeTaskOutputContract(name: string, makeTarget: () => Promi
       for (const stream of [reader, all]) await stream.cancel();
     });
 
-    test('can be anything: it is kept, and nothing fails', async () => {
+    test('accepts any value without failing', async () => {
       await send([
         started(),
         output({ text: 7 }),

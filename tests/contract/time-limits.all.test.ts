@@ -1,8 +1,8 @@
 import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
-import { expectWithin } from '../support/pace';
 import { inProcessServer, liveServer, type ServerTarget } from '../support/server-target';
+import { expectWithin } from '../support/timing';
 import { describeRunnerAwayContract } from './runner-away-contract';
 
 describeRunnerAwayContract('in this process', inProcessServer);
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => target.close());
 
-test('POST /events takes a task’s next output within 5 s of 9,000 pieces', async () => {
+test('POST /events stores a task’s output within 5 s after 9,000 pieces', async () => {
   let seq = 0;
   const send = (name: string, values: object[]) =>
     ingest(
@@ -28,7 +28,7 @@ test('POST /events takes a task’s next output within 5 s of 9,000 pieces', asy
   expectWithin(performance.now() - startedAt, 5_000);
 });
 
-test('GET /logs answers a regex that backtracks over 1 MiB of lines within 5 s', async () => {
+test('GET /logs answers a backtracking regex over 1 MiB of lines within 5 s', async () => {
   const log = { level: 'info', component: 'c', message: 'a'.repeat(60_000) };
   const lines = Array.from({ length: 20 }, (_, at) => record(at + 1, { agentId: 'logger', kind: 'log', log }));
   await ingest(target, lines, 1, 'logger');
@@ -40,13 +40,13 @@ test('GET /logs answers a regex that backtracks over 1 MiB of lines within 5 s',
   expect(page.hasMore).toBe(page.searchedTo !== undefined);
 });
 
-test('npm start ends within 10 s of SIGTERM with a stream open', async () => {
+test('npm start exits within 10 s of SIGTERM with an open stream', async () => {
   const own = await liveServer();
   const reader = await own.stream('topic=fleet');
   await reader.frame('up-to-date');
-  const askedAt = performance.now();
+  const stoppedAt = performance.now();
   const closed = own.close({ keepStreams: true });
   await reader.end();
   await closed;
-  expectWithin(performance.now() - askedAt, 10_000);
+  expectWithin(performance.now() - stoppedAt, 10_000);
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 
-/** What the server must know of what a session's agent did at a time of its own clock. */
+/** Which turn and tasks ran at a time of the agent's clock. */
 export function describeTurnAtContract(name: string, makeTarget: () => Promise<ServerTarget>): void {
   describe(`what ran when, ${name}`, () => {
     let target: ServerTarget;
@@ -24,14 +24,14 @@ export function describeTurnAtContract(name: string, makeTarget: () => Promise<S
         await run();
       });
 
-    const send = (...told: [occurredAt: number, event: AgUiEvent][]) =>
+    const send = (...events: [occurredAt: number, event: AgUiEvent][]) =>
       ingest(
         target,
-        told.map(([occurredAt, event]) => record(++seq, { agentId: id, sessionId: id, occurredAt, event })),
+        events.map(([occurredAt, event]) => record(++seq, { agentId: id, sessionId: id, occurredAt, event })),
         1,
         id,
       );
-    const begins = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: id, runId });
+    const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: id, runId });
     const ends = (runId: string): AgUiEvent => ({ type: 'RUN_FINISHED', threadId: id, runId });
     const task = (phase: 'started' | 'completed', taskId: string, runId: string | null = null): AgUiEvent => ({
       type: 'CUSTOM',
@@ -49,40 +49,40 @@ export function describeTurnAtContract(name: string, makeTarget: () => Promise<S
       return { status: response.status, ...(await errorOf(response)) };
     };
 
-    test('names the turn whose span holds the time, both its ends included', async () => {
-      await send([1_000, begins('r1')], [2_000, ends('r1')], [5_000, begins('r2')]);
+    test('names the turn that spans the time, including both ends', async () => {
+      await send([1_000, starts('r1')], [2_000, ends('r1')], [5_000, starts('r2')]);
       for (const time of [1_000, 1_500, 2_000]) expect(await at(time)).toMatchObject({ turnId: 'r1', running: true });
       for (const time of [5_000, 9_999_999]) expect(await at(time)).toMatchObject({ turnId: 'r2', running: true });
     });
 
-    test('names the last turn that had begun where none ran, and none before the first', async () => {
-      await send([1_000, begins('r1')], [2_000, ends('r1')], [5_000, begins('r2')], [6_000, ends('r2')]);
+    test('names the last turn before the time between turns, and none before the first', async () => {
+      await send([1_000, starts('r1')], [2_000, ends('r1')], [5_000, starts('r2')], [6_000, ends('r2')]);
       expect(await at(3_000)).toMatchObject({ turnId: 'r1', running: false });
       expect(await at(7_000)).toMatchObject({ turnId: 'r2', running: false });
       expect(await at(999)).toMatchObject({ turnId: null, running: false, taskIds: [] });
     });
 
-    test('goes by the agent’s clock, in whatever order and however late it is told', async () => {
-      await send([8_000, begins('late')], [9_000, ends('late')], [1_000, begins('early')], [2_000, ends('early')]);
+    test('uses the agent’s clock for records in any order and of any delay', async () => {
+      await send([8_000, starts('late')], [9_000, ends('late')], [1_000, starts('early')], [2_000, ends('early')]);
       expect(await at(8_500)).toMatchObject({ turnId: 'late', running: true });
       expect(await at(1_500)).toMatchObject({ turnId: 'early', running: true });
       expect(await at(5_000)).toMatchObject({ turnId: 'early', running: false });
     });
 
-    test('leaves out what stands outside any turn', async () => {
+    test('omits items outside any turn', async () => {
       const notice: AgUiEvent = { type: 'CUSTOM', name: 'interlude:notice', value: { text: 'compacted' } };
-      await send([1_000, begins('r1')], [2_000, ends('r1')], [3_000, notice]);
+      await send([1_000, starts('r1')], [2_000, ends('r1')], [3_000, notice]);
       expect(await at(3_000)).toMatchObject({ turnId: 'r1', running: false });
     });
 
-    test('names the tasks that ran then, also between two turns, each run of an id for itself', async () => {
+    test('names the tasks that ran then, also between turns, with each run separate', async () => {
       await send(
-        [1_000, begins('r1')],
+        [1_000, starts('r1')],
         [1_200, task('started', 'build', 'x')],
         [1_400, task('started', 'watch')],
         [2_000, ends('r1')],
         [3_000, task('completed', 'build', 'x')],
-        [5_000, begins('r2')],
+        [5_000, starts('r2')],
         [5_100, task('started', 'build', 'y')],
       );
       expect((await at(1_100)).taskIds).toEqual([]);
@@ -92,8 +92,8 @@ export function describeTurnAtContract(name: string, makeTarget: () => Promise<S
       expect((await at(6_000)).taskIds).toEqual(['build', 'watch']);
     });
 
-    test('says the position it was read at, and what it can’t answer', async () => {
-      const { position } = await send([1_000, begins('r1')]);
+    test('returns its position, and refuses invalid times', async () => {
+      const { position } = await send([1_000, starts('r1')]);
       expect(Number((await at(1_000)).position)).toBeGreaterThanOrEqual(Number(position));
       for (const query of ['', '?at=', '?at=now', '?at=-1', '?at=1.5', '?at=1e3', '?at=1&turn=r1']) {
         expect(await refusal(query)).toMatchObject({ status: 400, code: 'invalid_argument' });

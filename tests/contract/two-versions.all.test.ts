@@ -15,9 +15,9 @@ import { describeRequestsContract } from './requests-contract';
 import { describeStreamContract } from './stream-contract';
 
 /**
- * A newer version has migrated the database while this one runs on it, as happens while instances are replaced one by
- * one. What a later migration may do and leave this version at work is done to every table: columns that may be empty,
- * columns that may not, and tables and indexes that are new. The old version is this one, whatever it writes and reads.
+ * A newer version has migrated the database while this one runs on it, as during a rolling deploy. Every table gets
+ * what a later migration may add: nullable columns, columns with defaults, tables and indexes. The old version is this
+ * one, reading and writing as usual.
  */
 const LATER = 9_999_999_999_999;
 
@@ -66,9 +66,9 @@ function atServer(): Place {
   };
 }
 
-/** The same wherever the database is; at a server, whatever commits in another way. */
+/** On a file and at a libSQL server, which commits in another way. */
 function besideNewer(where: string, place: Place, suites: readonly ((name: string, shared: Shared) => void)[]): void {
-  // behind the server that has it open: hooks run last to first
+  // Stops after the server that has it open: hooks run last to first.
   afterAll(() => place.end());
   const shared = sharedServer(async (): Promise<InProcessServer> => {
     const target = await inProcessServer(await place.url());
@@ -80,7 +80,7 @@ function besideNewer(where: string, place: Place, suites: readonly ((name: strin
   describe(`a server that starts beside a newer version, ${where}`, () => {
     const own = (seq: number) => record(seq, { agentId: 'beside', sessionId: 'beside', event: { type: 'X' } });
 
-    test('goes on with what that one has migrated, until that one says that it may not', async () => {
+    test('works with a newer migration until the newer version forbids it', async () => {
       const first = await shared();
       const second = await inProcessServer(await place.url());
       expect(await ingest(second, [own(1)], 1, 'beside')).toMatchObject({ accepted: 1 });
@@ -90,8 +90,8 @@ function besideNewer(where: string, place: Place, suites: readonly ((name: strin
       await first.database.writes.run((transaction) =>
         transaction.execute({ sql: 'UPDATE compatibility SET oldest_writer = ?', args: [LATER] }),
       );
-      const said = vi.spyOn(console, 'error').mockImplementation(() => {});
-      // A server that runs already is refused, and so is one that starts.
+      const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
+      // A running server is refused, and so is a starting one.
       const late = await sendEvents(first, { producer: { id: 'beside', epoch: 1 }, records: [own(3)] });
       expect({ status: late.status, ...(await errorOf(late)) }).toMatchObject({
         status: 503,
@@ -100,16 +100,16 @@ function besideNewer(where: string, place: Place, suites: readonly ((name: strin
       expect((await first.get('/readyz')).status).toBe(503);
       expect((await first.get('/api/v1/sessions/beside')).status).toBe(200);
       const third = serverFor({ INTERLUDE_DATABASE_URL: await place.url(), INTERLUDE_TOKEN: first.token });
-      const asked = new Request('http://127.0.0.1/api/v1/sessions', {
+      const request = new Request('http://127.0.0.1/api/v1/sessions', {
         headers: { authorization: `Bearer ${first.token}` },
       });
-      const refused = await third.handle(asked);
+      const refused = await third.handle(request);
       expect(refused.status).toBe(503);
       expect(refused.headers.get('retry-after')).toBe('5');
       expect((await errorOf(refused)).message).toMatch(/was written by a newer Interlude\. Update this one/);
       await third.close();
-      // The sweep of the first one fails, too, and reports it once.
-      await expect.poll(() => said.mock.calls.flat().join()).toContain('commands: delivery is delayed');
+      // The first server's sweep fails as well, and is reported once.
+      await expect.poll(() => logged.mock.calls.flat().join()).toContain('commands: delivery is delayed');
       vi.restoreAllMocks();
     });
   });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { bundleWorker } from '../support/bundle-worker';
+import { bundleWorker } from '../support/typescript-programs';
 
-test('the handlers import nothing of Node and nothing that opens files when bundled for workers', async () => {
+test('handlers bundled for workers import nothing of Node and nothing that opens files', async () => {
   const { nodeImports, files } = await bundleWorker();
   expect(nodeImports).toEqual([]);
   expect(files).toEqual(expect.arrayContaining(['lib/server/create-server.ts', 'db/no-file.ts']));
@@ -10,7 +10,7 @@ test('the handlers import nothing of Node and nothing that opens files when bund
   ).toEqual([]);
 });
 
-test('the handlers import node:fs when bundled for Node', async () => {
+test('handlers bundled for Node import node:fs', async () => {
   const { nodeImports } = await bundleWorker(['node']);
   expect(nodeImports).toContain('db/open-file.ts imports node:fs');
 });

@@ -10,19 +10,19 @@ import { describeObligationsContract } from './obligations-contract';
 import { describeReadModelsContract } from './read-models-contract';
 import { describeStreamContract } from './stream-contract';
 
-/** The handlers where there is no Node, and where no request may touch what another one has opened. */
+/** The handlers without Node, where no request may use I/O objects of another. */
 const suites = 'missing' in ensureLibsqlServer() || 'missing' in ensureWorkerd() ? describe.skip : describe;
 let libsql: ReturnType<typeof startLibsqlServer> | undefined;
 const databaseUrl = async () => {
   libsql ??= startLibsqlServer();
   return (await libsql).url;
 };
-// behind the servers that read from it: hooks run last to first
+// Stops after the servers that read from it: hooks run last to first.
 afterAll(async () => (await libsql)?.stop());
 
 const shared = sharedServer(async () => workerServer(await databaseUrl(), 'today'));
 
-// those that take the longest are left to other hosts: what they try has nothing to do with where it runs
+// The slowest suites run on other hosts only: the host makes no difference to them.
 suites('in workerd', () => {
   describeIngestContract('workerd', shared);
   describeStreamContract('workerd', shared);
@@ -30,7 +30,7 @@ suites('in workerd', () => {
   describeLogLevelContract('workerd', shared);
   describeObligationsContract('workerd', shared);
 
-  test('nothing went wrong that no answer told', async () => {
+  test('logged no error without an error response', async () => {
     expect((await shared()).said()).toBe('');
   });
 });
@@ -48,7 +48,7 @@ suites('a worker', () => {
   const seqsOf = (frames: readonly { event: string; data: unknown }[]) =>
     frames.flatMap(({ event, data }) => (event === 'session-event' ? [(data as { seq: number }).seq] : []));
 
-  test('signs in by the link, and knows the cookie in the next request', async () => {
+  test('signs in with the link, and recognizes the cookie in the next request', async () => {
     const link = await target.send(`/sign-in?token=${target.token}`);
     expect(link.status).toBe(303);
     const cookie = link.headers.get('set-cookie')?.split(';')[0] ?? '';
@@ -57,12 +57,12 @@ suites('a worker', () => {
     expect((await target.send('/api/v1/sessions')).status).toBe(401);
   });
 
-  test('says bye before it is cut off, and goes on where that stream ended', async () => {
+  test('says bye before the host closes a stream, and resumes where that stream ended', async () => {
     await ingest(target, [own('bye', 1)], 1, 'bye');
     const brief = await workerServer(await databaseUrl(), 'strict', { INTERLUDE_STREAM_MAX_SECONDS: '2' });
     const reader = await brief.stream('topic=session:bye&after=0');
     await reader.frame('up-to-date');
-    // by another request, which knows nothing of the stream
+    // Another request posts, which shares nothing with the stream.
     await ingest(target, [own('bye', 2)], 1, 'bye');
     const frames = await reader.end();
     expect(seqsOf(frames)).toEqual([1, 2]);
@@ -76,7 +76,7 @@ suites('a worker', () => {
     expect(seqsOf(next.frames)).toEqual([3]);
   });
 
-  test('answers many at once, of which none touches what another one has opened', async () => {
+  test('answers concurrent requests that share no I/O objects', async () => {
     const ids = Array.from({ length: 8 }, (_, at) => `at-once-${at}`);
     await Promise.all(ids.map((id) => ingest(target, [own(id, 1)], 1, id)));
     const readers = await Promise.all(ids.map((id) => target.stream(`topic=session:${id}&topic=fleet&after=0`)));
@@ -93,9 +93,9 @@ suites('a worker', () => {
     }
   });
 
-  test('lets those wait who guess', async () => {
+  test('throttles guessed tokens', async () => {
     const guess = () => target.send('/api/v1/sessions', { headers: { authorization: 'Bearer of-somebody-else-0123' } });
-    // the first are free
+    // The first attempts are free.
     for (const _ of [1, 2]) {
       const guesses = await Promise.all(Array.from({ length: 30 }, guess));
       expect(new Set(guesses.map(({ status }) => status))).toEqual(new Set([401]));
@@ -103,7 +103,7 @@ suites('a worker', () => {
     expect((await target.get('/api/v1/sessions')).status).toBe(200);
   });
 
-  test('has nothing go wrong that no answer told', () => {
+  test('logged no error without an error response', () => {
     expect(target.said()).toBe('');
   });
 });

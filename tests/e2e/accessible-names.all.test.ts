@@ -5,19 +5,19 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('each of three tasks that fail one after the other is named on its card and by the turn it woke', async () => {
+test('three tasks that fail in turn are each named on their card and by the turn they woke', async () => {
   const session = await playRecording(it.server, '3bg', 'named-3bg');
   const page = await it.open(`/sessions/${session}`);
   const names = (locator: Locator) => locator.evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
   await expect
     .poll(() => names(page.getByRole('group', { name: /^Task / })))
     .toEqual(['Task Poll 1: failed', 'Task Poll 2: failed', 'Task Poll 3: failed']);
-  const woken = (await names(page.getByRole('article', { name: /^Between-run turn: woken by / }))).join(', ');
-  for (const one of [1, 2, 3]) expect(woken).toContain(`Poll ${one} (failed, exit ${one})`);
+  const turnNames = (await names(page.getByRole('article', { name: /^Between-run turn: woken by / }))).join(', ');
+  for (const one of [1, 2, 3]) expect(turnNames).toContain(`Poll ${one} (failed, exit ${one})`);
   await it.leave(page);
 });
 
-test('the cards of a stopped task and of a subagent’s task say how they ended', async () => {
+test('the cards of a stopped task and of a subagent’s task name their outcome', async () => {
   const stopped = await it.open(`/sessions/${await playRecording(it.server, 'stoptask', 'named-stoptask')}`);
   await stopped.getByRole('group', { name: /^Task .+: stopped$/ }).waitFor();
   await it.leave(stopped);

@@ -5,7 +5,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('a shell command that fails in the background has the names that assistive technology is promised', async () => {
+test('a shell command that fails in the background has the documented accessible names', async () => {
   const session = await playRecording(it.server, 'bash-bg', 'names-bash-bg');
   const page = await it.open(`/sessions/${session}`);
   await page.getByRole('navigation', { name: 'Sessions', exact: true }).waitFor();
@@ -14,10 +14,13 @@ test('a shell command that fails in the background has the names that assistive 
   await expect
     .poll(() => turns.evaluateAll((all) => all.map((turn) => turn.getAttribute('aria-label'))))
     .toEqual(['User turn', 'Between-run turn: woken by Poll (failed, exit 3)', 'Outside any turn']);
-  const asked = transcriptOf(page).getByRole('article', { name: 'User turn', exact: true });
-  await asked.getByRole('group', { name: 'Task Poll: failed', exact: true }).waitFor();
-  const woken = page.getByRole('article', { name: 'Between-run turn: woken by Poll (failed, exit 3)', exact: true });
-  await woken.getByText('Poll exited with code 3').waitFor();
-  expect(await woken.getByRole('link', { name: 'Poll', exact: true }).count()).toBe(1);
+  const userTurn = transcriptOf(page).getByRole('article', { name: 'User turn', exact: true });
+  await userTurn.getByRole('group', { name: 'Task Poll: failed', exact: true }).waitFor();
+  const wokenTurn = page.getByRole('article', {
+    name: 'Between-run turn: woken by Poll (failed, exit 3)',
+    exact: true,
+  });
+  await wokenTurn.getByText('Poll exited with code 3').waitFor();
+  expect(await wokenTurn.getByRole('link', { name: 'Poll', exact: true }).count()).toBe(1);
   await it.leave(page);
 });

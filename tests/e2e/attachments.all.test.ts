@@ -1,24 +1,24 @@
 import { expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
-import { choose, imageFile, takingAgent, textFile } from '../support/choose-files';
+import { violationsInBothThemes } from '../support/accessibility';
+import { attachmentAgent, chooseFiles, imageFile, textFile } from '../support/agent-pages';
 import { press } from '../support/press';
 import { isFocused, transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('message waits for its uploads, and is not sent when one failed', async () => {
-  const { runner, page, composer, attached, close } = await takingAgent(it, 'attach-all-waiter');
-  let [isAway, letGo] = [true, () => {}];
+test('a message waits for its uploads, and is not sent when one failed', async () => {
+  const { runner, page, composer, attached, close } = await attachmentAgent(it, 'attach-all-waiter');
+  let [isAway, letUploadsPass] = [true, () => {}];
   const held = new Promise<void>((resolve) => {
-    letGo = resolve;
+    letUploadsPass = resolve;
   });
   await page.route('**/api/v1/sessions/*/attachments?*', async (route) => {
     if (isAway) return route.abort();
     await held;
     return route.continue();
   });
-  await choose(page, textFile('a.txt', 'a'));
+  await chooseFiles(page, textFile('a.txt', 'a'));
   const alert = attached.getByRole('alert');
   await alert.getByText('The server can’t be reached.').waitFor();
   await composer.fill('Read it');
@@ -30,30 +30,30 @@ test('message waits for its uploads, and is not sent when one failed', async () 
   await composer.press('Enter');
   await page.getByText('The message will be sent when all uploads finish.').waitFor();
   expect(runner.commands).toEqual([]);
-  letGo();
+  letUploadsPass();
   const command = await runner.next('message');
   expect(command.body).toMatchObject({ text: 'Read it', attachments: [{ name: 'a.txt' }] });
   expect(await composer.inputValue()).toBe('');
-  // A file that the agent does not take is refused before it is sent.
-  await choose(page, { name: 'x.zip', mimeType: 'application/zip', buffer: Buffer.from([80, 75, 0, 255]) });
+  // The page refuses a file that the agent does not accept before sending it.
+  await chooseFiles(page, { name: 'x.zip', mimeType: 'application/zip', buffer: Buffer.from([80, 75, 0, 255]) });
   await alert.getByText(/not text in UTF-8\. Attach one of image\/png/).waitFor();
   await attached.getByRole('button', { name: 'Remove “x.zip”' }).click();
-  // A message without words has the names of its files.
-  await choose(page, imageFile('dot.png'));
+  // A message without text shows the names of its files.
+  await chooseFiles(page, imageFile('dot.png'));
   await composer.press('Enter');
   expect((await runner.next('message')).body).toMatchObject({ text: 'dot.png', attachments: [{ name: 'dot.png' }] });
   await close();
-  // The browser reports the request that this test aborts, and the one that the server refuses.
+  // The browser logs the request that this test aborts, and the one that the server refuses.
   const expected = /net::ERR_FAILED|status of 400/;
   it.complaints.splice(0, it.complaints.length, ...it.complaints.filter((one) => !expected.test(one)));
 });
 
-test('message comes back to be edited when the server no longer has its file', async () => {
-  const { runner, page, composer, attached, close } = await takingAgent(it, 'attach-all-forgetful');
-  await choose(page, textFile('old.txt', 'old'));
+test('a message returns to the composer when the server no longer has its file', async () => {
+  const { runner, page, composer, attached, close } = await attachmentAgent(it, 'attach-all-forgetful');
+  await chooseFiles(page, textFile('old.txt', 'old'));
   await attached.getByText('old.txt').waitFor();
   await expect.poll(() => attached.getByRole('progressbar').count()).toBe(0);
-  // The server's answers a day later.
+  // The server's responses a day later.
   const refusal = { error: { code: 'invalid_argument', message: 'Send its bytes first' } };
   await page.route('**/api/v1/sessions/*/messages', (route) => route.fulfill({ status: 400, json: refusal }));
   await page.route('**/api/v1/attachments/*', (route) => route.fulfill({ status: 404, json: refusal }));
@@ -66,30 +66,30 @@ test('message comes back to be edited when the server no longer has its file', a
   expect([await composer.inputValue(), await isFocused(composer)]).toEqual(['Read it', true]);
   await shown.getByText('Read it').waitFor({ state: 'hidden' });
   await page.unrouteAll();
-  await choose(page, textFile('old.txt', 'old'));
+  await chooseFiles(page, textFile('old.txt', 'old'));
   await attached.getByRole('alert').waitFor({ state: 'hidden' });
   await composer.press('Enter');
   expect((await runner.next('message')).body).toMatchObject({ text: 'Read it', attachments: [{ name: 'old.txt' }] });
   await close();
-  // The browser reports the two answers that this test gives.
+  // The browser logs the two responses of this test.
   const expected = /status of 40[04]/;
   it.complaints.splice(0, it.complaints.length, ...it.complaints.filter((one) => !expected.test(one)));
 });
 
 test.each([360, 1280])('attachments have no axe violation and do not scroll sideways at %i px', async (width) => {
-  const { runner, page, composer, attached, close } = await takingAgent(it, `attach-all-narrow-${width}`);
+  const { runner, page, composer, attached, close } = await attachmentAgent(it, `attach-all-narrow-${width}`);
   await page.setViewportSize({ width, height: 800 });
   const long = `${'a-very-long-name-of-a-file'.repeat(6)}.log`;
-  await choose(page, imageFile('sent.png'), textFile(long, 'x'), imageFile('other.png'));
+  await chooseFiles(page, imageFile('sent.png'), textFile(long, 'x'), imageFile('other.png'));
   await composer.fill('Look');
   await composer.press('Enter');
   await runner.acknowledge(await runner.next('message'), 'delivered');
   await attached.waitFor({ state: 'hidden' });
   await transcriptOf(page).getByRole('list', { name: 'Attachments' }).waitFor();
-  await choose(page, imageFile('next.png'), textFile(long, 'y'), textFile('empty.txt', ''));
+  await chooseFiles(page, imageFile('next.png'), textFile(long, 'y'), textFile('empty.txt', ''));
   await attached.getByRole('alert').getByText('The file is empty.').waitFor();
   await expect.poll(() => attached.getByRole('progressbar').count()).toBe(0);
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   const { scroll, client } = await page.evaluate(() => ({
     scroll: document.documentElement.scrollWidth,
     client: document.documentElement.clientWidth,

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { attachmentAgent, chooseFiles, textFile } from '../support/agent-pages';
 import { hashOf, PNG } from '../support/attachments';
-import { choose, takingAgent, textFile } from '../support/choose-files';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
@@ -18,7 +18,7 @@ const paste = (page: Page, name: string) =>
     { bytes: [...PNG], called: name },
   );
 
-/** Drops a file on the composer. @returns the events that the page leaves to the browser, which would open the file */
+/** Drops a file on the composer. @returns the events left to the browser, which would open the file */
 const drop = (page: Page, name: string, text: string) =>
   page.getByRole('form', { name: 'Composer' }).evaluate(
     (form, file) => {
@@ -31,15 +31,15 @@ const drop = (page: Page, name: string, text: string) =>
     { name, text },
   );
 
-test('files are attached by choosing, pasting and dropping, go with the message, and are shown after a reload', async () => {
-  const { runner, page, sessionId, composer, attached, close } = await takingAgent(it, 'attach-carrier');
+test('files are attached by choosing, pasting and dropping, sent with the message, and shown after a reload', async () => {
+  const { runner, page, sessionId, composer, attached, close } = await attachmentAgent(it, 'attach-carrier');
   await page.getByRole('button', { name: 'Attach files' }).waitFor();
-  await choose(page, textFile('build.log', 'It broke.'));
+  await chooseFiles(page, textFile('build.log', 'It broke.'));
   await paste(page, 'shot.png');
   expect(await drop(page, 'app.ts', 'export {};')).toEqual([]);
   await attached.getByText('app.ts').waitFor();
   await expect.poll(() => attached.getByRole('progressbar').count()).toBe(0);
-  // The content policy lets the page draw a picture that it was given.
+  // The content policy permits a pasted picture.
   const drawn = () => attached.locator('img').evaluate((image: HTMLImageElement) => image.naturalWidth);
   await expect.poll(drawn).toBe(1);
   // Removing a file by keyboard moves the focus to the composer.
@@ -66,7 +66,7 @@ test('files are attached by choosing, pasting and dropping, go with the message,
     }
     const shown = transcriptOf(page).getByRole('list', { name: 'Attachments' });
     const image = shown.getByRole('img', { name: '“shot.png”' });
-    // The image loads once it is in sight, and again when its message is delivered.
+    // The image loads when it scrolls into view, and again when its message is delivered.
     const widthInSight = () =>
       image.evaluate((element: HTMLImageElement) => {
         element.scrollIntoView({ block: 'nearest' });
@@ -83,7 +83,7 @@ test('files are attached by choosing, pasting and dropping, go with the message,
     expect(new URL(opened.url()).pathname).toBe(`/api/v1/attachments/${shot.hash}`);
     await opened.close();
   }
-  // The browser's own page around an image has inline styles, which the policy of the data refuses.
+  // The browser's own page around an image has inline styles, which the response's policy refuses.
   const expected = new RegExp(
     `Applying inline style violates.*/attachments/${shot.hash}\\?session=${sessionId}&name=[^)]+\\)$`,
   );

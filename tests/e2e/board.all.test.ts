@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { live } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
-/** As many as an operator may have. */
+/** The largest fleet that Interlude supports. */
 const AGENTS = 1_000;
 const it = perFile(visitOwn);
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
   expect(response.status).toBe(200);
 });
 
-test('a thousand agents are sorted and filtered, and the address finds the same again', async () => {
+test('a thousand agents are sorted and filtered, and the address restores the same view', async () => {
   const page = await it.load('/agents');
   await live(page);
   await page.getByText('1,000 agents, by name').waitFor();
@@ -59,11 +59,11 @@ test('a thousand agents are sorted and filtered, and the address finds the same 
   await page.close();
 });
 
-test('selected agents have no barrier axe knows of', async () => {
+test('selected agents have no axe violation', async () => {
   const page = await it.load('/agents?q=runner-70');
   await live(page);
   await page.getByRole('checkbox', { name: 'Select “runner-70”', exact: true }).check();
   await page.getByRole('region', { name: 'Selected agents' }).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.close();
 });

@@ -15,7 +15,7 @@ beforeAll(async () => {
   ]);
 });
 
-test('the page of agents charts what the fleet does and lists the agents that the address asks for', async () => {
+test('the agents page charts fleet activity, and lists the agents that the address selects', async () => {
   const page = await it.load('/agents?q=board-&sort=-name');
   const names = () =>
     page.getByRole('rowheader').evaluateAll((all) => all.map((one) => one.querySelector('a')?.textContent));

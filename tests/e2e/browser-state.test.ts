@@ -1,11 +1,10 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
-import { signInOperator } from '../support/members';
+import { signInOperator } from '../support/server-data';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { perFile, visit } from '../support/visit';
+import { openProfile, perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 const SESSION = 'passed-on';
@@ -13,14 +12,14 @@ beforeAll(async () => {
   await new EventWriter(it.server, 'passed-on-builder').write(SESSION, userTurn('r1', 'Build it', 'It builds.'));
 });
 
-/** The browser of a machine that several people use. */
+/** The browser of a shared machine. */
 async function ownBrowser(): Promise<BrowserContext> {
   const { context, close } = await openProfile();
   onTestFinished(close);
   return context;
 }
 
-/** As a sign-in does that replaces another one. */
+/** Replaces the sign-in of the browser. */
 async function signIn(context: BrowserContext, id: string): Promise<void> {
   const value = await signInOperator(it.server, id);
   await context.addCookies([{ name: 'interlude', value, url: it.server.url, httpOnly: true }]);
@@ -43,7 +42,7 @@ const field = (page: Page) => page.getByRole('textbox', { name: /^Message to/ })
 const transcript = async () => JSON.stringify(await it.read(`/sessions/${SESSION}/transcript`));
 const keys = (page: Page) => page.evaluate(() => Object.keys(localStorage));
 
-test('what one person kept in a browser is not sent as the next one, and waits for its writer', async () => {
+test('one person’s browser state is not sent as the next person, and waits for its author', async () => {
   const context = await ownBrowser();
   await signIn(context, 'Ada');
   const ada = await openSession(context);
@@ -58,7 +57,7 @@ test('what one person kept in a browser is not sent as the next one, and waits f
   await context.unroute('**/messages');
   await signIn(context, 'Bob');
   const bob = await openSession(context);
-  // Ada's page leaves the screen and comes back as Bob's.
+  // Ada's page unloads and returns as Bob's.
   await expect.poll(() => field(ada).inputValue()).toBe('');
   await live(ada);
   expect(await ada.getByText('Kept by Ada').count()).toBe(0);
@@ -75,14 +74,14 @@ test('what one person kept in a browser is not sent as the next one, and waits f
   await expect.poll(transcript).toContain('Kept by Ada');
 });
 
-test('a page does nothing in the name of whoever signed in behind its back', async () => {
+test('a page sends nothing in the name of a person who signed in elsewhere', async () => {
   const context = await ownBrowser();
   await signIn(context, 'Eve');
   const page = await openSession(context);
   await signIn(context, 'Fay');
   await field(page).fill('Written by Eve');
   await field(page).press('Enter');
-  // The page leaves, and is Fay's from then on.
+  // The page reloads, and is Fay's from then on.
   await expect.poll(() => keys(page)).toContain('interlude:current');
   await expect.poll(() => page.evaluate(() => localStorage.getItem('interlude:current'))).toBe('Fay');
   await live(page);
@@ -90,7 +89,7 @@ test('a page does nothing in the name of whoever signed in behind its back', asy
   expect(await transcript()).not.toContain('Written by Eve');
 });
 
-test('a sign-out empties the browser, and takes every tab off the screen', async () => {
+test('a sign-out clears the browser’s storage, and leaves every tab', async () => {
   const context = await ownBrowser();
   await signIn(context, 'Ida');
   const [other, page] = [await openSession(context), await openSession(context)];
@@ -101,7 +100,7 @@ test('a sign-out empties the browser, and takes every tab off the screen', async
   const answered = page.waitForResponse((response) => response.url().endsWith('/sign-out'));
   await page.locator('main').getByRole('button', { name: 'Sign out', exact: true }).click();
   expect(await (await answered).headerValue('clear-site-data')).toBe('"storage"');
-  // the other tab leaves when this one signs out, or when its stream ends, whichever comes first
+  // The other tab leaves on this sign-out or when its stream ends.
   await Promise.all([
     page.waitForURL('**/signed-out?reason=ended'),
     other.waitForURL(/\/signed-out\?(?:reason=ended&)?next=/),
@@ -109,7 +108,7 @@ test('a sign-out empties the browser, and takes every tab off the screen', async
   expect(new URL(other.url()).searchParams.get('next')).toBe(`/sessions/${SESSION}`);
   await expect.poll(() => keys(page)).toEqual([]);
   expect(await keys(other)).toEqual([]);
-  // The way back leads to nothing of hers.
+  // Going back shows nothing of hers.
   await page.goBack();
   await page.waitForURL('**/signed-out*');
 });

@@ -12,7 +12,7 @@ beforeAll(async () => {
   agent = new EventWriter(it.server, 'calls-all-editor');
 });
 
-const begun = (id: string, name: string, args: object): AgUiEvent[] => [
+const startedCall = (id: string, name: string, args: object): AgUiEvent[] => [
   { type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name },
   { type: 'TOOL_CALL_ARGS', toolCallId: id, delta: JSON.stringify(args) },
   { type: 'TOOL_CALL_END', toolCallId: id },
@@ -23,14 +23,14 @@ const request = (name: 'opened' | 'resolved', id: string, value: object): AgUiEv
   value: { request_id: id, kind: 'permission', tool_use_id: id, tool_name: 'Bash', ...value },
 });
 
-test('call that waits for a person has neither spinner nor clock, and offers nothing once its time is over', async () => {
+test('a call that waits for a person has neither spinner nor clock, and no buttons after it expired', async () => {
   const command = { command: 'rm -rf build' };
   await agent.write('calls-waits', [
     { type: 'RUN_STARTED', threadId: 's', runId: 'r' },
-    ...begun('no', 'Bash', command),
+    ...startedCall('no', 'Bash', command),
     request('opened', 'no', { title: 'Do one', input: command }),
     request('resolved', 'no', { outcome: 'denied' }),
-    ...begun('yes', 'Bash', { command: 'ls' }),
+    ...startedCall('yes', 'Bash', { command: 'ls' }),
     request('opened', 'yes', { title: 'Do two', input: { command: 'ls' } }),
   ]);
   const page = await it.open('/sessions/calls-waits');
@@ -39,7 +39,7 @@ test('call that waits for a person has neither spinner nor clock, and offers not
   expect(await waiting.locator('time, .animate-turn').count()).toBe(0);
   const card = page.getByRole('region', { name: 'Permission: “Do two”' });
   await card.getByRole('button', { name: 'Allow', exact: true }).waitFor();
-  // Opened again, it expires in two seconds by an agent's clock an hour behind the server's.
+  // Reopened, it expires in two seconds by an agent's clock an hour behind the server's.
   const at = Date.now() - 3_600_000;
   const again = request('opened', 'yes', { title: 'Do two', input: { command: 'ls' }, expires_at: at + 2_000 });
   await agent.write('calls-waits', [again], { at });
@@ -48,7 +48,7 @@ test('call that waits for a person has neither spinner nor clock, and offers not
   await page.getByText('Expired unanswered').waitFor();
   expect(await page.getByRole('button', { name: /^(Allow|Deny)/ }).count()).toBe(0);
   await page.getByText('Nobody answered in time').waitFor();
-  // A pinned one says so and goes when it is dismissed.
+  // A pinned card shows the expiry, and goes when it is dismissed.
   const tall = Array.from({ length: 60 }, (_, step) => toolCall(`t${step}`, 'Read', { file_path: `${step}.ts` }, 'ok'));
   const words = Array.from({ length: 60 }, (_, step) => message(`m${step}`, `Step ${step}`));
   await agent.write('calls-waits', [
@@ -64,18 +64,18 @@ test('call that waits for a person has neither spinner nor clock, and offers not
   await it.leave(page);
 });
 
-test('call waits without a spinner when its request is elsewhere, and clocks are the server’s when the browser’s is wrong', async () => {
+test('a call with its request elsewhere has no spinner, and clocks are the server’s when the browser’s is wrong', async () => {
   const ofTask = { subagentRunId: 't1' };
   const command = { command: 'ls' };
   await agent.write('calls-apart', [
     { type: 'RUN_STARTED', threadId: 's', runId: 'r1' },
-    ...begun('late', 'Bash', command),
+    ...startedCall('late', 'Bash', command),
     { type: 'RUN_FINISHED', threadId: 's', runId: 'r1' },
     request('opened', 'late', { title: 'Asked once the run is over', input: command }),
     { type: 'RUN_STARTED', threadId: 's', runId: 'r2' },
-    ...begun('t', 'Agent', { description: 'Look around' }),
+    ...startedCall('t', 'Agent', { description: 'Look around' }),
     taskStarted('t1', 'Look around', { task_type: 'local_agent', tool_use_id: 't' }),
-    ...begun('inner', 'Bash', { command: 'ls inner' }).map((event) => ({ ...event, ...ofTask })),
+    ...startedCall('inner', 'Bash', { command: 'ls inner' }).map((event) => ({ ...event, ...ofTask })),
     request('opened', 'inner', { title: 'Asked by the subagent', input: command }),
   ]);
   const page = await it.context.newPage();
@@ -91,7 +91,7 @@ test('call waits without a spinner when its request is elsewhere, and clocks are
     await call.waitFor();
     expect(await call.locator('time, .animate-turn').count()).toBe(0);
   }
-  const asked = page.getByRole('region', { name: 'Permission: “Asked by the subagent”' });
-  expect(await asked.locator('time').allTextContents()).toEqual([expect.stringMatching(/^0:\d\d$/)]);
+  const pinned = page.getByRole('region', { name: 'Permission: “Asked by the subagent”' });
+  expect(await pinned.locator('time').allTextContents()).toEqual([expect.stringMatching(/^0:\d\d$/)]);
   await page.close();
 });

@@ -10,7 +10,7 @@ beforeAll(async () => {
   agent = new EventWriter(it.server, 'calls-editor');
 });
 
-test('edit unfolds to its changed lines in colour, and a to-do list to a checklist', async () => {
+test('an edit unfolds to its changed lines in colour, and a to-do list to a checklist', async () => {
   const lines = Array.from({ length: 2_000 }, (_, at) => `line ${at} \u202e`);
   const large = { file_path: 'b.ts', old_string: lines.join('\n'), new_string: lines.with(1_000, 'new').join('\n') };
   const todos = [
@@ -36,7 +36,7 @@ test('edit unfolds to its changed lines in colour, and a to-do list to a checkli
       .evaluate((line) => getComputedStyle(line).backgroundColor);
   expect(await ground('deletion')).not.toBe(await ground('insertion'));
   await page.getByText('Updated').waitFor();
-  // A large edit is compared once the page is idle.
+  // The page compares a large edit when idle.
   await page.getByRole('button', { name: 'Edit b.ts 1 line added, 1 removed' }).click();
   await page.getByRole('button', { name: '997 unchanged lines' }).click();
   await page.getByText('line 0 ⟨RLO⟩', { exact: true }).waitFor();
@@ -48,7 +48,7 @@ test('edit unfolds to its changed lines in colour, and a to-do list to a checkli
   await it.leave(page);
 });
 
-test('duration of a task stays on one line beside a long name', async () => {
+test('the duration of a task stays on one line beside a long name', async () => {
   const work = [taskStarted('t', 'a long name '.repeat(20)), taskEnded('t', 'completed', {})];
   await agent.write('calls-long-name', userTurn('r', 'Go', work));
   const page = await it.open('/sessions/calls-long-name');

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { LONG_TEXT } from '../support/asking-agent';
-import { barriersInBothThemes } from '../support/barriers';
-import { idleAgent } from '../support/idle-agent';
-import { press, takesPresses } from '../support/press';
+import { violationsInBothThemes } from '../support/accessibility';
+import { idleAgent, LONG_TEXT } from '../support/agent-pages';
+import { press, untilPressable } from '../support/press';
 import { transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, taskStarted } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -11,7 +10,7 @@ import { requestOpened, requestResolved, turnOf } from '../support/wire-runner';
 // Requests that a test aborts.
 const it = perFile(visit, /ERR_FAILED.*\/messages/);
 
-test('message is sent once when the answer to it is lost', async () => {
+test('a message is sent once when its response is lost', async () => {
   const { runner, page, composer, close } = await idleAgent(it, 'compose-all-echo');
   let attempts = 0;
   await page.route('**/api/v1/sessions/compose-all-echo-session/messages', async (route) => {
@@ -32,7 +31,7 @@ test('message is sent once when the answer to it is lost', async () => {
   await close();
 });
 
-test('permission is decided by key, stays in sight, and its outcome says by whom', async () => {
+test('a permission is decided by key, stays in sight, and shows who decided it', async () => {
   const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-all-asker');
   const input = { command: 'rm -rf build' };
   await agent.write(sessionId, [
@@ -50,7 +49,7 @@ test('permission is decided by key, stays in sight, and its outcome says by whom
   await card.getByText('rm -rf build').waitFor();
   await card.getByText(/4:\d\d left/).waitFor();
   await card.focus();
-  await takesPresses(card.getByRole('button', { name: 'Allow', exact: true }));
+  await untilPressable(card.getByRole('button', { name: 'Allow', exact: true }));
   await page.keyboard.press('a');
   const command = await runner.next('permission.decision');
   expect(command.body).toMatchObject({ requestId: 'q1', behavior: 'allow' });
@@ -72,7 +71,7 @@ test('permission is decided by key, stays in sight, and its outcome says by whom
   await runner.acknowledge(denial, 'failed', 'the agent has gone on');
   await pinned.getByText('The answer did not reach the agent: the agent has gone on').waitFor();
   await pinned.getByRole('region', { name: 'Permission, pinned: “Write a file”' }).focus();
-  await takesPresses(pinned.getByRole('button', { name: 'Deny', exact: true }));
+  await untilPressable(pinned.getByRole('button', { name: 'Deny', exact: true }));
   await page.keyboard.press('d');
   await runner.acknowledge(await runner.next('permission.decision'), 'done');
   await agent.write(sessionId, [requestResolved('q2', 'denied')]);
@@ -80,7 +79,7 @@ test('permission is decided by key, stays in sight, and its outcome says by whom
   await close();
 });
 
-test('task is stopped with two presses, and again when that failed', async () => {
+test('a task is stopped with two presses, and again after a failure', async () => {
   const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-all-stopper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Nightly build')]);
   const card = page.getByRole('group', { name: 'Task Nightly build: running' });
@@ -101,8 +100,7 @@ test('task is stopped with two presses, and again when that failed', async () =>
 
 for (const [width, height] of [
   [360, 740],
-  [1024, 800],
-  [1680, 1000],
+  [1280, 800],
 ] as const) {
   test(`session page with requests has no axe violation and fits at ${width} px, in light and dark`, async () => {
     const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, `compose-all-wide-${width}`);
@@ -126,7 +124,7 @@ for (const [width, height] of [
       .getByRole('region', { name: /Which one\?/ })
       .first()
       .waitFor();
-    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await violationsInBothThemes(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
     await close();
   });

@@ -1,8 +1,7 @@
 import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { LONG_TEXT } from '../support/asking-agent';
-import { idleAgent } from '../support/idle-agent';
-import { press, takesPresses } from '../support/press';
+import { idleAgent, LONG_TEXT } from '../support/agent-pages';
+import { press, untilPressable } from '../support/press';
 import { isFocused, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -13,7 +12,7 @@ const it = perFile(visit, /ERR_FAILED.*\/messages/);
 
 const said = (page: Page, text: string) => transcriptOf(page).getByText(text, { exact: true });
 
-test('message is shown at once, reaches the runner, and says queued, delivered and seen', async () => {
+test('a message appears at once, reaches the runner, and shows queued, delivered and seen', async () => {
   const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, 'compose-courier');
   await page.keyboard.press('c');
   expect(await isFocused(composer)).toBe(true);
@@ -44,7 +43,7 @@ test('message is shown at once, reaches the runner, and says queued, delivered a
   ]);
   await page.getByRole('button', { name: /^1 reply/ }).waitFor({ state: 'hidden' });
   expect(await said(page, 'Line one\nline two').count()).toBe(1);
-  // An answer right below its message needs no link to it.
+  // A reply directly below its message needs no link to it.
   expect(await page.getByRole('link', { name: /in reply to/ }).count()).toBe(0);
   await agent.write(sessionId, [
     turnOf('RUN_STARTED', 'third', []),
@@ -56,7 +55,7 @@ test('message is shown at once, reaches the runner, and says queued, delivered a
   await close();
 });
 
-test('message survives a reload while the server is away, and is sent once when it is back', async () => {
+test('a message survives a reload while the server is away, and is sent once when it returns', async () => {
   const { runner, page, composer, close } = await idleAgent(it, 'compose-patient');
   const refuse = (route: { abort: () => Promise<void> }) => route.abort();
   await page.route('**/api/v1/sessions/*/messages', refuse);
@@ -80,7 +79,7 @@ test('message survives a reload while the server is away, and is sent once when 
   await close();
 });
 
-test('draft is kept for its session when the page is reloaded', async () => {
+test('a draft is kept for its session across a reload', async () => {
   const { page, composer, close } = await idleAgent(it, 'compose-writer');
   await composer.fill('Half a thou');
   await page.reload();
@@ -92,7 +91,7 @@ test('Ctrl+. in the composer interrupts the turn', async () => {
   const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, 'compose-stopper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', [])]);
   await composer.focus();
-  await takesPresses(page.getByRole('button', { name: 'Interrupt' }));
+  await untilPressable(page.getByRole('button', { name: 'Interrupt' }));
   await page.keyboard.press('Control+.');
   const interrupt = await runner.next('interrupt');
   await page.getByRole('button', { name: 'Interrupting…' }).waitFor();
@@ -105,10 +104,10 @@ test('Ctrl+. in the composer interrupts the turn', async () => {
   await close();
 });
 
-test('Esc leaves the composer for the transcript, keeps the draft and interrupts nothing', async () => {
+test('Esc moves from the composer to the transcript, keeps the draft and interrupts nothing', async () => {
   const { agent, runner, page, sessionId, composer, close } = await idleAgent(it, 'compose-escaper');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', [])]);
-  await takesPresses(page.getByRole('button', { name: 'Interrupt' }));
+  await untilPressable(page.getByRole('button', { name: 'Interrupt' }));
   const posts: string[] = [];
   const note = (request: Request) => void (request.method() === 'POST' && posts.push(new URL(request.url()).pathname));
   page.on('request', note);
@@ -123,7 +122,7 @@ test('Esc leaves the composer for the transcript, keeps the draft and interrupts
     expect(await isFocused(composer)).toBe(true);
     await page.keyboard.press('Escape');
   }
-  // From the transcript Esc leads to the list, where it does nothing.
+  // From the transcript, Esc moves to the list, where it does nothing.
   await page.keyboard.press('Escape');
   await page.waitForURL(`${it.server.url}/`);
   await page.keyboard.press('Escape');
@@ -134,7 +133,7 @@ test('Esc leaves the composer for the transcript, keeps the draft and interrupts
   await close();
 });
 
-test('failure out of sight is shown where the reader is', async () => {
+test('a failure out of sight is shown where the reader is', async () => {
   const { agent, runner, page, sessionId, close } = await idleAgent(it, 'compose-distant');
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'second', []), taskStarted('t1', 'Long watch')]);
   const card = page.getByRole('group', { name: 'Task Long watch: running' });

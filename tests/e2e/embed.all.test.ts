@@ -2,14 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PNG } from '../support/attachments';
 import {
   apiRequestsSince,
+  type EmbedStage,
   embedEvents,
+  embedIn,
+  embedStage,
   embedStates,
   embedToken,
   expectLiveByTokenAlone,
   newSession,
   showsTranscript,
-} from '../support/embed-scene';
-import { type EmbedStage, embedIn, embedStage } from '../support/embed-stage';
+} from '../support/embed-stage';
 import { LogWriter } from '../support/log-writer';
 import { userTurn } from '../support/turn-events';
 
@@ -22,19 +24,19 @@ afterAll(() => it.close());
 test.each([
   ['on the same site', 'sameSite', ''],
   ['sandboxed without an origin', 'crossSite', '&sandbox=allow-scripts'],
-  ['in a page that is isolated from other origins', 'crossSite', '&isolated'],
-] as const)('a frame %s shows a session live by its token alone', async (_where, host, more) => {
+  ['in a cross-origin isolated page', 'crossSite', '&isolated'],
+] as const)('a frame %s shows a live session with only its token', async (_where, host, more) => {
   await expectLiveByTokenAlone(it, host, more);
 });
 
-test('a frame replaces a token that expires, and misses and redraws nothing', async () => {
+test('a frame replaces an expiring token without missing an event or redrawing', async () => {
   const { sessionId, agent } = await newSession(it);
   const before = it.console.asked;
   const page = await it.open('crossSite', `session=${sessionId}&ttl=3`);
   const frame = await embedIn(page, it.origin);
   await showsTranscript(frame);
   await frame.evaluate(() => document.querySelector('[data-turn]')?.setAttribute('data-canary', 'still here'));
-  // two tokens come and go
+  // Two tokens expire.
   await expect.poll(() => it.console.asked - before).toBeGreaterThanOrEqual(3);
   await agent.write(sessionId, userTurn('r2', 'Go on', 'Said under another token'));
   await showsTranscript(frame, 'Said under another token');
@@ -43,15 +45,15 @@ test('a frame replaces a token that expires, and misses and redraws nothing', as
   await page.close();
 });
 
-test('a frame whose token is revoked asks for another, says so if none comes, and resumes with a later one', async () => {
+test('a frame with a revoked token requests another, says when none arrives, and resumes with a later one', async () => {
   const { sessionId, agent } = await newSession(it);
   const page = await it.open('crossSite', `session=${sessionId}`);
   const frame = await embedIn(page, it.origin);
   await showsTranscript(frame);
   it.console.refuses = true;
   await it.front.revoke(it.front.tokens.at(-1) ?? '');
-  const words = frame.getByRole('alert').filter({ hasText: 'hasn’t provided a new token' });
-  await words.waitFor();
+  const alert = frame.getByRole('alert').filter({ hasText: 'hasn’t provided a new token' });
+  await alert.waitFor();
   await frame.getByText('Here I am').waitFor();
   expect(await embedStates(page)).toEqual(['connected', 'signed-out']);
   expect((await embedEvents(page)).find(({ type }) => type === 'token-error')).toMatchObject({
@@ -59,9 +61,9 @@ test('a frame whose token is revoked asks for another, says so if none comes, an
   });
   await agent.write(sessionId, userTurn('r2', 'Go on', 'Said meanwhile'));
   it.console.refuses = false;
-  await words.getByRole('button', { name: 'Try again' }).click();
+  await alert.getByRole('button', { name: 'Try again' }).click();
   await showsTranscript(frame, 'Said meanwhile');
-  await expect.poll(() => words.count()).toBe(0);
+  await expect.poll(() => alert.count()).toBe(0);
   await page.close();
 });
 
@@ -79,7 +81,7 @@ test.each([
   await page.close();
 });
 
-test('a frame fetches pictures and files by its token', async () => {
+test('a frame loads pictures and files with its token', async () => {
   const { sessionId, agentId } = await newSession(it);
   const bytes = Uint8Array.from(PNG);
   const sent = await fetch(`${it.server.url}/api/v1/sessions/${sessionId}/attachments?name=a.png`, {
@@ -99,14 +101,14 @@ test('a frame fetches pictures and files by its token', async () => {
   const frame = await embedIn(page, it.origin);
   const picture = frame.getByRole('img', { name: '“a.png”' });
   await expect.poll(() => picture.evaluate((img) => (img as HTMLImageElement).naturalWidth)).toBe(1);
-  // the hash in its address is the reader's own
+  // The hash in its address is the reader's own.
   const fetched = apiRequestsSince(it, from).filter(
     ({ path, method }) => path.includes('/attachments/') && method === 'GET',
   );
   expect(fetched.map(({ bearer, hasCookie }) => [bearer?.startsWith('ile_'), hasCookie])).toEqual([[true, false]]);
-  const saves = page.waitForEvent('download');
+  const download = page.waitForEvent('download');
   await frame.getByRole('link', { name: /a\.png/ }).click();
-  expect((await saves).suggestedFilename()).toBe('a.png');
+  expect((await download).suggestedFilename()).toBe('a.png');
   await page.close();
 
   const logs = await it.open('crossSite', `agentLogs=${agentId}`);
@@ -138,7 +140,7 @@ test('the console sets a frame’s theme and follows its height', async () => {
   await page.close();
 });
 
-test('a frame does not use a token for another console’s pages, and says whose it is', async () => {
+test('a frame refuses a token for another console’s pages, and names that console', async () => {
   const { sessionId } = await newSession(it);
   const page = await it.open('crossSite', `session=${sessionId}&parentOrigin=${it.originOf('sameSite')}`);
   const frame = await embedIn(page, it.origin);
@@ -147,8 +149,8 @@ test('a frame does not use a token for another console’s pages, and says whose
   expect(await frame.getByText('Here I am').count()).toBe(0);
   expect((await embedEvents(page)).at(-1)).toMatchObject({ type: 'state', state: 'error' });
   const used = it.front.tokens.at(-1);
-  const asked = it.front.passed.filter(({ bearer }) => bearer === used);
-  expect(asked.map(({ path }) => path)).toEqual(['/api/v1/me']);
+  const requests = it.front.passed.filter(({ bearer }) => bearer === used);
+  expect(requests.map(({ path }) => path)).toEqual(['/api/v1/me']);
   await page.close();
 });
 
@@ -171,7 +173,7 @@ test('a token in the fragment is removed from the address before the frame uses 
 test.each([
   ['that may not embed', 'stranger', ''],
   ['without an origin', 'crossSite', '&null'],
-] as const)('a page %s gets no frame, and embed.js says which setting to look at', async (_what, host, more) => {
+] as const)('a page %s gets no frame, and embed.js names the setting to check', async (_what, host, more) => {
   const { sessionId } = await newSession(it);
   const page = await it.open(host, `session=${sessionId}${more}`);
   await expect

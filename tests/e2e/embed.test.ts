@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   apiRequestsSince,
+  type EmbedStage,
   embedEvents,
+  embedIn,
+  embedStage,
   embedToken,
   expectLiveByTokenAlone,
   newSession,
   permissionAsked,
   showsTranscript,
   signInBeside,
-} from '../support/embed-scene';
-import { type EmbedStage, embedIn, embedStage } from '../support/embed-stage';
+} from '../support/embed-stage';
 import { LogWriter } from '../support/log-writer';
 import { userTurn } from '../support/turn-events';
 import { WireRunner } from '../support/wire-runner';
@@ -20,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => it.close());
 
-test('a frame on another site, whose cookies are blocked, shows a session live by its token alone', async () => {
+test('a frame on another site, with cookies blocked, shows a live session with only its token', async () => {
   await expectLiveByTokenAlone(it, 'crossSite');
 });
 
@@ -49,7 +51,7 @@ test('frames show an agent’s log live, and report a followed link to the conso
       url: `${it.origin}/sessions/${sessionId}`,
     });
   expect(fleet.url()).toBe(address);
-  // nothing was asked of the dashboard's own pages, not even beforehand
+  // Nothing was requested from the dashboard's own pages, not even prefetched.
   const known = /^\/(embed[./]|_next\/static\/|api\/v1\/)/;
   expect(it.front.passed.slice(from).filter(({ path }) => !known.test(path))).toEqual([]);
   await page.close();
@@ -92,7 +94,7 @@ test('no address, history, page, worker name, storage or console contains a toke
   await page.close();
 });
 
-test('a frame of a viewer offers no way to act', async () => {
+test('a viewer’s frame has no controls that act', async () => {
   const { sessionId, agent, agentId } = await newSession(it);
   await agent.status(sessionId, { kind: 'test' });
   const runner = await WireRunner.connect(it.server, agentId);
@@ -107,7 +109,7 @@ test('a frame of a viewer offers no way to act', async () => {
     expect(await frame.getByRole('button', { name }).count()).toBe(0);
   }
   expect(await frame.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
-  // the list of tasks stays where there is room for it, and gives way where there is not
+  // The list of tasks stays when there is room, and collapses otherwise.
   const tasks = frame.getByRole('complementary', { name: 'Tasks' });
   for (const width of [1024, 360]) {
     await page.setViewportSize({ width, height: 700 });
@@ -120,7 +122,7 @@ test('a frame of a viewer offers no way to act', async () => {
   await page.close();
 });
 
-test('a frame of an operator sends messages, and opens the dashboard to answer a request', async () => {
+test('an operator’s frame sends messages, and opens the dashboard to answer a request', async () => {
   await (await signInBeside(it)).close();
   const { sessionId, agent, agentId } = await newSession(it);
   await agent.status(sessionId, { kind: 'test' });
@@ -152,7 +154,7 @@ test('a frame of an operator sends messages, and opens the dashboard to answer a
   await Promise.all([page.close(), own.close()]);
 });
 
-test('a shell outside a frame, or in a frame within a frame, says why it shows nothing and uses no token', async () => {
+test('a shell outside a frame, or in a nested frame, says why it is empty and uses no token', async () => {
   const { sessionId } = await newSession(it);
   const token = await embedToken(it, sessionId);
   const alone = await it.context.newPage();
@@ -170,7 +172,7 @@ test('a shell outside a frame, or in a frame within a frame, says why it shows n
   await Promise.all([alone.close(), around.close()]);
 });
 
-test('headers let other sites frame embeds only, and read only what is the same for everybody', async () => {
+test('headers allow other sites to frame embeds only, and to read only public files', async () => {
   const headersOf = async (path: string, more: Record<string, string> = {}) =>
     (await fetch(`${it.server.url}${path}`, { redirect: 'manual', headers: more })).headers;
   const embed = await headersOf('/embed/fleet');

@@ -1,30 +1,36 @@
 import type { Frame, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { barriers, barriersInBothThemes } from '../support/barriers';
-import { openProfile } from '../support/chromium';
-import { type EmbeddedSession, embedToken, newSession, permissionAsked, showsTranscript } from '../support/embed-scene';
-import { type EmbedStage, embedIn, embedStage } from '../support/embed-stage';
+import { accessibilityViolations, violationsInBothThemes } from '../support/accessibility';
+import {
+  type EmbeddedSession,
+  type EmbedStage,
+  embedIn,
+  embedStage,
+  embedToken,
+  newSession,
+  permissionAsked,
+  showsTranscript,
+} from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';
 import { LogWriter } from '../support/log-writer';
-import { addMembers } from '../support/members';
+import { horizontalOverflows, WIDE_MESSAGE } from '../support/page-checks';
 import { playRecording } from '../support/play-recording';
-import { sidewaysScrollers, WIDE } from '../support/sideways-scrollers';
-import { anotherSite, newSignInLink } from '../support/sign-in-link';
+import { addMembers, anotherSite, newSignInLink } from '../support/server-data';
 import { live } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
-import { type OwnVisit, visitOwn } from '../support/visit';
+import { type OwnVisit, openProfile, visitOwn } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
 /**
- * Every page in both themes, at the width of a phone and of a desk: no barrier that axe knows of, and no page that
- * scrolls sideways. Pages with states of their own (an open card, a selection) have them in their own files.
+ * Every page in both themes, at phone and desktop width: no axe violation and no sideways scrolling. Pages with further
+ * states (an open card, a selection) have those in their own files.
  */
 
 const WIDTHS = [360, 1280] as const;
 
 interface Shown {
   path: string;
-  /** Resolves once the page shows what is to be looked at. */
+  /** Resolves once the page shows its content. */
   until?: (page: Page) => Promise<unknown>;
 }
 
@@ -39,8 +45,8 @@ const PAGES: Record<string, Shown> = {
   'the start page': { path: '/' },
   'a session with tasks': { path: '/sessions/demo-test-run' },
   'a session with subagents': { path: '/sessions/demo-research' },
-  'a session that asks': { path: '/sessions/asks' },
-  'a session of wide content': { path: '/sessions/wide' },
+  'a session with a request': { path: '/sessions/asks' },
+  'a session with wide content': { path: '/sessions/wide' },
   agents: { path: '/agents' },
   'an agent': { path: '/agents/agent-demo-test-run' },
   'the log of an agent': {
@@ -52,7 +58,7 @@ const PAGES: Record<string, Shown> = {
     until: (page) => page.getByText('No log lines yet').waitFor(),
   },
   'the inbox': { path: '/inbox' },
-  'the page of the visitor': { path: '/settings' },
+  'the visitor’s settings page': { path: '/settings' },
   'the access page': { path: '/settings/access', until: (page) => press(page, 'Create a token') },
   'the members page': {
     path: '/settings/members',
@@ -71,7 +77,7 @@ const PAGES: Record<string, Shown> = {
   'the API page with types': { path: '/settings/api', until: unfold('Types') },
   'the signed-out page after a wrong token': { path: '/signed-out?reason=wrong-token' },
   'the signed-out page after an old link': { path: '/signed-out?reason=old-link' },
-  'a page that is missing': { path: '/nowhere' },
+  'a missing page': { path: '/nowhere' },
 };
 
 describe('the dashboard', () => {
@@ -82,7 +88,7 @@ describe('the dashboard', () => {
     await playRecording(it.server, 'demo/test-run');
     await playRecording(it.server, 'demo/research');
     const wide = 'w'.repeat(200);
-    await new EventWriter(it.server, `agent-${wide}`).write('wide', userTurn('r1', `${wide} and on`, WIDE));
+    await new EventWriter(it.server, `agent-${wide}`).write('wide', userTurn('r1', `${wide} and on`, WIDE_MESSAGE));
     const asker = new EventWriter(it.server, 'asker');
     await asker.write('asks', [...userTurn('r1', 'Run it', 'May I?'), permissionAsked('q1')]);
     await asker.failHook('Stop', 'exit 3', 'asks');
@@ -99,11 +105,14 @@ describe('the dashboard', () => {
     expect(it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one))).toEqual([]);
   });
 
-  test.each(Object.keys(PAGES))('%s has no barrier in light or dark, and does not scroll sideways', async (name) => {
-    await expectNoBarrier(it, PAGES[name] as Shown);
-  });
+  test.each(Object.keys(PAGES))(
+    '%s has no axe violation in light or dark, and does not scroll sideways',
+    async (name) => {
+      await expectNoBarrier(it, PAGES[name] as Shown);
+    },
+  );
 
-  test('the page that asks before a sign-in has no barrier', async () => {
+  test('the sign-in confirmation has no axe violation', async () => {
     const { context, close } = await openProfile();
     onTestFinished(close);
     const page = await context.newPage();
@@ -116,13 +125,13 @@ describe('the dashboard', () => {
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme });
         const what = colorScheme === 'light' ? 'all' : 'contrast';
-        expect([width, colorScheme, await barriers(page, what)]).toEqual([width, colorScheme, []]);
+        expect([width, colorScheme, await accessibilityViolations(page, what)]).toEqual([width, colorScheme, []]);
       }
-      expect(await sidewaysScrollers(page)).toEqual([]);
+      expect(await horizontalOverflows(page)).toEqual([]);
     }
   });
 
-  test('at 360 px the note of an empty log is below its toolbar', async () => {
+  test('the note of an empty log is below its toolbar at 360 px', async () => {
     const page = await open(it, '/agents/agent-demo-test-run/logs', 360);
     const note = page.getByText('No log lines yet');
     await note.waitFor();
@@ -143,7 +152,7 @@ describe('an empty dashboard', () => {
   });
 
   test.each(['/', '/agents', '/inbox', '/settings/members'])(
-    '%s has no barrier in light or dark, and does not scroll sideways',
+    '%s has no axe violation in light or dark, and does not scroll sideways',
     (path) => expectNoBarrier(it, { path }),
   );
 });
@@ -155,7 +164,7 @@ describe('an embed', () => {
   });
   afterAll(() => it.close());
 
-  /** A session with a task and a request, whose runner is there. */
+  /** A session with a task and a request, and a connected runner. */
   async function busySession(): Promise<EmbeddedSession> {
     const session = await newSession(it);
     await session.agent.status(session.sessionId, { kind: 'test' });
@@ -191,22 +200,27 @@ describe('an embed', () => {
     'outside a frame': (frame) => frame.getByText('This page only works in a frame').waitFor(),
   };
 
-  test.each(Object.keys(shells))('%s has no barrier in light or dark, and does not scroll sideways', async (name) => {
-    const session = await busySession();
-    await new LogWriter(it.server, session.agentId, `${session.agentId}-log`).write([{ message: 'A line of the log' }]);
-    const page = await (shells[name] as (typeof shells)[string])(session);
-    const frame = await embedIn(page, it.origin);
-    await shown[name]?.(frame);
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: 700 });
-      expect([width, await barriersInBothThemes(frame)]).toEqual([width, []]);
-      const [inner, outer] = await frame.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-      expect(inner).toBeLessThanOrEqual(Number(outer));
-    }
-    await page.close();
-  });
+  test.each(Object.keys(shells))(
+    '%s has no axe violation in light or dark, and does not scroll sideways',
+    async (name) => {
+      const session = await busySession();
+      await new LogWriter(it.server, session.agentId, `${session.agentId}-log`).write([
+        { message: 'A line of the log' },
+      ]);
+      const page = await (shells[name] as (typeof shells)[string])(session);
+      const frame = await embedIn(page, it.origin);
+      await shown[name]?.(frame);
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 700 });
+        expect([width, await violationsInBothThemes(frame)]).toEqual([width, []]);
+        const [inner, outer] = await frame.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+        expect(inner).toBeLessThanOrEqual(Number(outer));
+      }
+      await page.close();
+    },
+  );
 
-  test('whose token is revoked has no barrier in light or dark', async () => {
+  test('with a revoked token has no axe violation in light or dark', async () => {
     const { sessionId } = await newSession(it);
     const page = await it.open('crossSite', `session=${sessionId}`);
     const frame = await embedIn(page, it.origin);
@@ -216,7 +230,7 @@ describe('an embed', () => {
     await frame.getByRole('alert').filter({ hasText: 'hasn’t provided a new token' }).waitFor();
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 700 });
-      expect([width, await barriersInBothThemes(frame)]).toEqual([width, []]);
+      expect([width, await violationsInBothThemes(frame)]).toEqual([width, []]);
     }
     it.console.refuses = false;
     await page.close();
@@ -232,7 +246,7 @@ async function open(it: OwnVisit, path: string, width: number): Promise<Page> {
   return page;
 }
 
-/** Looks at a page at each width. It is loaded at the first, and resized as a reader's window is. */
+/** Checks a page at each width: loaded at the first, then resized like a reader's window. */
 async function expectNoBarrier(it: OwnVisit, { path, until }: Shown): Promise<void> {
   const page = await open(it, path, WIDTHS[0]);
   await until?.(page);
@@ -240,16 +254,16 @@ async function expectNoBarrier(it: OwnVisit, { path, until }: Shown): Promise<vo
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme: 'light' });
     await page.locator('html.light').waitFor();
-    expect(await sidewaysScrollers(page)).toEqual([]);
+    expect(await horizontalOverflows(page)).toEqual([]);
     if (path.startsWith('/settings')) expect(await wideBoxes(page)).toEqual([]);
     expect(await backgroundLuminance(page)).toBeGreaterThan(0.9);
-    expect([width, await barriersInBothThemes(page)]).toEqual([width, []]);
+    expect([width, await violationsInBothThemes(page)]).toEqual([width, []]);
     expect(await backgroundLuminance(page)).toBeLessThan(0.1);
   }
   await page.close();
 }
 
-/** The boxes of a settings page that are wider inside than outside. */
+/** Boxes of a settings page whose content is wider than they are. */
 function wideBoxes(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll('main, nav')]

@@ -1,7 +1,7 @@
 import type { AgentDetail } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
 import { userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -37,7 +37,7 @@ test('a failed signal of any name marks its session, and other signals mark noth
   const failures = page.locator('section', { has: page.getByRole('heading', { name: /^Failures/ }) });
   await failures.getByText(message).waitFor();
   expect(await failures.textContent()).toContain('outbox_poisoned');
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await expect.poll(() => unseen('failures-signals')).toBe(0);
   await row(list, 'failures-signalled').getByText('1 failure').waitFor({ state: 'detached' });
   await page.close();

@@ -10,7 +10,7 @@ const it = perFile(visit);
 const row = (page: Page, session: string) => page.locator(`[data-session-row="${session}"]`).first();
 const unseen = async (agentId: string) => (await it.read<AgentDetail>(`/agents/${agentId}`)).agent.insightCount;
 
-test('a failed hook marks its session on the list until the failure has been seen', async () => {
+test('a failed hook marks its session on the list until the failure is seen', async () => {
   const agent = new EventWriter(it.server, 'failures-hooks');
   await agent.write('failures-hooked', userTurn('r1', 'Hello', 'Here I am'));
   await agent.write('failures-beside', userTurn('r1', 'Hello', 'Me too'));

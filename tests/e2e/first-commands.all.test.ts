@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runShell } from '../support/cli';
-import { type FirstStart, firstStart, newUser, paste, root } from '../support/first-start';
+import { type FirstStart, firstStart, newUser, root, runPasted } from '../support/first-start';
 import { startLiveServer } from '../support/live-server';
 import { tempDir } from '../support/temp-dir';
 
@@ -20,7 +20,7 @@ afterAll(() => it.close());
 const named = (words: string) => commands.find((command) => command.includes(words)) ?? '';
 
 test('the first command of the start page runs Claude Code in a project', async () => {
-  const run = paste(named('runner claude'), await newUser());
+  const run = runPasted(named('runner claude'), await newUser());
   // the address of its session may come before
   expect(await run.ended).toMatchObject({
     exitCode: 0,
@@ -30,7 +30,7 @@ test('the first command of the start page runs Claude Code in a project', async 
 
 test('the second command of the start page installs the hooks and follows the terminals', async () => {
   const user = await newUser();
-  const run = paste(named('hooks install'), user);
+  const run = runPasted(named('hooks install'), user);
   await expect.poll(async () => (await it.agentIds()).join()).toContain('terminals@');
   expect(await readFile(join(user.HOME, '.claude', 'settings.json'), 'utf8')).toContain(it.server.dataDir);
   expect(run.process.exitCode).toBe(null);
@@ -40,7 +40,7 @@ test.each([
   ['demo', /^checkout-service-/],
   ['replay', /^test-run-/],
 ])('the %s command of the start page shows sessions', async (words, id) => {
-  paste(named(`-- ${words}`), await newUser());
+  runPasted(named(`-- ${words}`), await newUser());
   const ids = async () => (await it.sessions()).map(({ id }) => id);
   await expect.poll(ids).toContainEqual(expect.stringMatching(id));
 });

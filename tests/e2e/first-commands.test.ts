@@ -2,7 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runShell } from '../support/cli';
-import { type FirstStart, firstStart, newUser, paste, root } from '../support/first-start';
+import { type FirstStart, firstStart, newUser, root, runPasted } from '../support/first-start';
 
 let it: FirstStart;
 /** The commands of the start page. */
@@ -40,7 +40,7 @@ test('the start page shows a command for each way to begin, and copies them as t
 test('the curl command of the start page posts a turn of now, each time anew', async () => {
   for (const turnCount of [1, 2]) {
     const before = Date.now();
-    const { stdout } = await paste(named('curl'), await newUser()).ended;
+    const { stdout } = await runPasted(named('curl'), await newUser()).ended;
     expect(JSON.parse(stdout)).toMatchObject({ ackedSeq: 3, accepted: 3 });
     const session = (await it.sessions()).find(({ id }) => id === 's1');
     expect(session).toMatchObject({ agentId: 'my-agent', state: 'idle', turnCount, lastText: 'Hello.' });

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
-import { removeTurnsBefore } from '../support/remove-turns';
+import { removeTurnsBefore } from '../support/server-data';
 import { transcriptOf } from '../support/transcript-page';
 import { taskEnded, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-/** Resolves with a time after everything written so far and before everything written from now on. */
+/** Resolves with a time after everything written so far and before everything written later. */
 async function aMomentLater(): Promise<number> {
   const later = Date.now() + 1;
   await expect.poll(() => Date.now()).toBeGreaterThan(later);
@@ -26,11 +26,11 @@ test('says that nothing is left of a transcript, live and reloaded, without axe 
   await expect.poll(() => top.textContent()).toMatch(words);
   await page.reload();
   await expect.poll(() => top.textContent()).toMatch(words);
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await it.leave(page);
 });
 
-test('the list of tasks loses those of removed turns and keeps those that run', async () => {
+test('the task list drops tasks of removed turns and keeps running ones', async () => {
   const agent = new EventWriter(it.server, 'follow-tail-tasks');
   const session = 'follow-tail-tasks';
   const works = (run: string, task: string) => userTurn(run, `Do ${task}`, [taskStarted(task, `the ${task} task`)]);

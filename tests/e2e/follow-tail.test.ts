@@ -2,7 +2,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { removeTurnsBefore } from '../support/remove-turns';
+import { removeTurnsBefore } from '../support/server-data';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { message, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -11,8 +11,8 @@ const it = perFile(visit);
 
 const LONG = Array.from({ length: 60 }, (_, at) => `Paragraph ${at} of the answer.`).join('\n\n');
 
-/** A page at its end, where a queued question waits. `write` replaces it by the turn that answers it, which is much taller. */
-async function asked(short: string) {
+/** A page at its end with a queued question. `write` replaces it with its turn, which is much taller. */
+async function openAtQuestion(short: string) {
   const name = `follow-tail-${short}`;
   const agent = new EventWriter(it.server, name);
   const sessionId = `${name}-session`;
@@ -34,20 +34,20 @@ const distanceFromEnd = (page: Page) =>
   transcriptOf(page).evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
 
 test('stays at the end when a taller turn replaces the last one', async () => {
-  const { page, write } = await asked('follower');
+  const { page, write } = await openAtQuestion('follower');
   await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
   await write();
   await page.locator('[data-turn="last"]').waitFor();
   const last = transcriptOf(page).getByText('The last word.');
   await expect
-    .poll(() => last.isVisible().then(async (shown) => shown && (await distanceFromEnd(page))))
+    .poll(() => last.isVisible().then(async (isShown) => isShown && (await distanceFromEnd(page))))
     .toBeLessThanOrEqual(1);
-  await expect.poll(() => last.evaluate((words) => words.getBoundingClientRect().bottom <= innerHeight)).toBe(true);
+  await expect.poll(() => last.evaluate((element) => element.getBoundingClientRect().bottom <= innerHeight)).toBe(true);
   await it.leave(page);
 });
 
-test('stays where the reader has scrolled to, and says that more has come', async () => {
-  const { page, write } = await asked('reader');
+test('keeps the reader’s scroll position, and announces new content', async () => {
+  const { page, write } = await openAtQuestion('reader');
   await transcriptOf(page).hover();
   await page.mouse.wheel(0, -900);
   await expect.poll(() => distanceFromEnd(page)).toBeGreaterThan(400);
@@ -60,7 +60,7 @@ test('stays where the reader has scrolled to, and says that more has come', asyn
 });
 
 test('stays at the end while the composer grows and shrinks', async () => {
-  const { page } = await asked('writer');
+  const { page } = await openAtQuestion('writer');
   await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
   const height = () => transcriptOf(page).evaluate((log) => log.clientHeight);
   const before = await height();
@@ -102,7 +102,7 @@ describe('when the oldest turns are removed', () => {
     return { page, top, atTop, goTo, remove: () => removeTurnsBefore(it.server, isOld) };
   }
 
-  test('keeps the turn that is read in its place, and says above how many are gone, live and reloaded', async () => {
+  test('keeps the reader’s turn in place, and says above how many are gone, live and reloaded', async () => {
     const { page, top, atTop, goTo, remove } = await readBack('reads', 20);
     await goTo('r40');
     const before = await turnTop(page, 'r40');
@@ -110,20 +110,20 @@ describe('when the oldest turns are removed', () => {
     await expect.poll(() => top.textContent()).toMatch(/^20 older turns were removed on or before \d+ \w+ \d{4}$/);
     expect(Math.abs(Number(await turnTop(page, 'r40')) - Number(before))).toBeLessThanOrEqual(2);
 
-    const words = (await atTop()) ?? '';
+    const firstText = (await atTop()) ?? '';
     await expect.poll(() => firstVisibleTurn(page)).toBe('r20');
     await expect.poll(() => transcriptOf(page).evaluate((log) => log.scrollTop)).toBe(0);
     await page.goto(`${it.server.url}/sessions/follow-tail-reads`);
     await live(page);
-    await expect.poll(atTop).toBe(words);
+    await expect.poll(atTop).toBe(firstText);
     await page.goto(`${it.server.url}/sessions/follow-tail-reads?again#turn-r3`);
     const notice = page.getByRole('status', { name: 'Link', exact: true });
     await notice.getByText('It may have been removed with the oldest turns.').waitFor();
-    // an address with an anchor was loaded in it
+    // An address with an anchor was loaded there.
     await page.close();
   });
 
-  test('leads a reader of a removed turn to the oldest that is left, with the focus', async () => {
+  test('moves a reader of a removed turn, with the focus, to the oldest remaining one', async () => {
     const { page, goTo, remove } = await readBack('reads-old', 40);
     await goTo('r10');
     await remove();

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { allowOf, expectPinnedUntilSeen, openAsked, pinnedOf } from '../support/asked-out-of-view';
-import { takesPresses } from '../support/press';
+import { allowOf, pinnedOf } from '../support/agent-pages';
+import { expectPinnedUntilRead, openCommandRequest } from '../support/permission-card';
+import { untilPressable } from '../support/press';
 import { transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
@@ -8,13 +9,13 @@ const it = perFile(visit);
 
 const REPLY = Array.from({ length: 20 }, (_, at) => `Line ${at}`).join('\n\n');
 
-test('pins a request of which only the end is in view, and allows it only once its head was seen', () =>
-  expectPinnedUntilSeen(it, 1280, 800, REPLY));
+test('pins a request whose head is out of view, and enables Allow only once its head was seen', () =>
+  expectPinnedUntilRead(it, 1280, 800, REPLY));
 
-test('pins a request only while the window is too small to show all of it in its place', async () => {
-  const { page, close } = await openAsked(it, 1280, 720, null);
+test('pins a request only while the window is too small for it in its place', async () => {
+  const { page, close } = await openCommandRequest(it, 1280, 720, null);
   const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Tidy up”' });
-  await takesPresses(allowOf(card));
+  await untilPressable(allowOf(card));
   expect(await pinnedOf(page).count()).toBe(0);
   await page.setViewportSize({ width: 1280, height: 300 });
   await pinnedOf(page).waitFor();

@@ -27,7 +27,7 @@ describe('a session with the id', () => {
     '__proto__',
     'constructor',
   ];
-  // one tab shows them one after the other
+  // One tab shows them in turn.
   let page: Page;
   beforeAll(async () => {
     page = await it.loadArmed('/');
@@ -35,7 +35,7 @@ describe('a session with the id', () => {
   });
   afterAll(() => page.close());
 
-  test.each(ids)('%s has a live page of its own', (id) => followToSession(it, page, id, `${ids.indexOf(id)} of it`));
+  test.each(ids)('%s has its own live page', (id) => followToSession(it, page, id, `${ids.indexOf(id)} of it`));
 });
 
 test('a page stays live with a line of a megabyte and a table of 5,000 rows', async () => {
@@ -60,7 +60,7 @@ test('a page stays live with a line of a megabyte and a table of 5,000 rows', as
   await page.close();
 });
 
-test('no page writes to the console, except the browser’s own line for a page that is missing', async () => {
+test('no page writes to the console, except the browser’s own line for a missing page', async () => {
   await new EventWriter(it.server, 'writer').write('hostile', it.everywhere());
   for (const path of ['/', '/sessions/hostile', '/agents', '/agents/writer', '/signed-out']) {
     const page = await it.load(path);

@@ -37,7 +37,7 @@ test('hostile texts run nothing, load nothing and stay readable, live and reload
   await page.close();
 });
 
-test('a transcript shows no escapes, control characters or direction marks of commands and titles', async () => {
+test('a transcript shows no escapes, control characters or direction marks in commands and titles', async () => {
   const trick = 'rm \u202etxt.exe\u202c \x1b[31mred\x1b[0m \x1b]0;owned\x07\u0008\u009b2J';
   await new EventWriter(it.server, 'trickster').write('escapes', [
     ...userTurn('r1', 'Go', toolCall('c1', 'Bash', { command: trick }, trick)),
@@ -51,14 +51,14 @@ test('a transcript shows no escapes, control characters or direction marks of co
   await page.close();
 });
 
-test('a session whose id looks like a path and like markup has a live page of its own', async () => {
+test('a session whose id resembles a path and markup has its own live page', async () => {
   const page = await it.loadArmed('/');
   await live(page);
   await followToSession(it, page, '../../signed-out?a=b#<img src=x onerror=harm()>', 'of it');
   await page.close();
 });
 
-test('every page has a content policy with its own nonce, and without inline or evaluated scripts', async () => {
+test('every page has a content policy with its own nonce, without inline or evaluated scripts', async () => {
   const nonces = new Set<string>();
   const paths = [
     '/',

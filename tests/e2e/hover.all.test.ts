@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectIconsUnderPointer, writeHovered } from '../support/icons-under-pointer';
+import { expectHoveredIcons, writeControls } from '../support/page-checks';
 import { live } from '../support/transcript-page';
 import { type OwnVisit, visitOwn } from '../support/visit';
 
@@ -7,9 +7,9 @@ const SESSION = 'hover-all';
 
 let it: OwnVisit;
 beforeAll(async () => {
-  // its lists are short: each control of theirs is hovered
+  // Its lists are short: the test hovers each control.
   it = await visitOwn();
-  await writeHovered(it.server, SESSION);
+  await writeControls(it.server, SESSION);
 });
 afterAll(async () => {
   await it.close();
@@ -25,6 +25,6 @@ test.each([
   const page = await it.load(path);
   await live(page);
   if (last !== null) await page.getByRole('button', { name: last }).first().waitFor();
-  for (const colorScheme of ['light', 'dark'] as const) await expectIconsUnderPointer(page, colorScheme);
+  for (const colorScheme of ['light', 'dark'] as const) await expectHoveredIcons(page, colorScheme);
   await it.leave(page);
 });

@@ -1,12 +1,12 @@
 import { beforeAll, test } from 'vitest';
-import { expectIconsUnderPointer, writeHovered } from '../support/icons-under-pointer';
+import { expectHoveredIcons, writeControls } from '../support/page-checks';
 import { perFile, visit } from '../support/visit';
 
 const SESSION = 'hover-session';
 
 const it = perFile(visit);
 beforeAll(async () => {
-  await writeHovered(it.server, SESSION);
+  await writeControls(it.server, SESSION);
 });
 
 test('controls keep their icons and contrast under the pointer', async () => {
@@ -15,6 +15,6 @@ test('controls keep their icons and contrast under the pointer', async () => {
     .getByRole('button', { name: /^Show in log/ })
     .first()
     .waitFor();
-  await expectIconsUnderPointer(page, 'light');
+  await expectHoveredIcons(page, 'light');
   await it.leave(page);
 });

@@ -2,9 +2,9 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { SessionObligations } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import type { EventWriter } from '../support/event-writer';
-import { writeInbox } from '../support/inbox-scene';
+import { writeInbox } from '../support/event-writer';
 import { press } from '../support/press';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
@@ -19,8 +19,8 @@ beforeAll(async () => {
 
 const group = (page: Page, name: string) => page.getByRole('region', { name: new RegExp(`^${name}`) });
 
-test('the inbox, an open request in it, and its two panels have no barrier axe knows of', async () => {
-  // A headless browser may deny what it is asked for.
+test('the inbox, an open request in it, and its two panels have no axe violation', async () => {
+  // A headless browser may deny the permission.
   await it.context.addInitScript(() => {
     Object.defineProperty(Notification, 'permission', { get: () => 'granted' });
     Notification.requestPermission = async () => 'granted';
@@ -28,7 +28,7 @@ test('the inbox, an open request in it, and its two panels have no barrier axe k
   const page = await it.load('/inbox');
   await live(page);
   await group(page, 'Failures').getByText('No credit left').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.keyboard.press('r');
   await page
     .getByRole('region', { name: 'Permission: “List the files”' })
@@ -39,12 +39,12 @@ test('the inbox, an open request in it, and its two panels have no barrier axe k
   await page.getByRole('button', { name: 'Notifications' }).click();
   await page.getByRole('button', { name: 'Turn on desktop notifications' }).click();
   await page.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.close();
 });
 
-test('an overdue reply names who waits, and is settled by what the agent wrote in its row or in its session', async () => {
-  const asksWho = (messageId: string, delta: string): AgUiEvent[] => [
+test('an overdue reply names who waits, and is settled with the agent’s text in its row or in its session', async () => {
+  const message = (messageId: string, delta: string): AgUiEvent[] => [
     { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Grace' },
     { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
     { type: 'TEXT_MESSAGE_END', messageId },
@@ -52,8 +52,8 @@ test('an overdue reply names who waits, and is settled by what the agent wrote i
   const trigger = { kind: 'task' as const, taskIds: ['t1'] };
   await agent.write('owes', [
     ...userTurn('r1', 'Watch the deployment', 'Watching.'),
-    ...asksWho('w1', 'Which **port** is it?'),
-    ...asksWho('w2', 'Who deployed?'),
+    ...message('w1', 'Which **port** is it?'),
+    ...message('w2', 'Who deployed?'),
     { type: 'RUN_STARTED', threadId: 'owes', runId: 'r2', metadata: { interlude: { turn: 'between-run', trigger } } },
     { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm9', role: 'assistant', delta: 'It listens on port 8080.' },
     { type: 'RUN_FINISHED', threadId: 'owes', runId: 'r2' },
@@ -65,7 +65,7 @@ test('an overdue reply names who waits, and is settled by what the agent wrote i
     .waitFor();
   await page.getByRole('button', { name: 'Settle: “Which port is it?”' }).click();
   await page.locator('#content').getByText('It listens on port 8080.').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await press(page.getByRole('button', { name: 'Accept as reply' }));
   await expect.poll(async () => (await it.read<SessionObligations>('/sessions/owes/obligations')).owed.length).toBe(1);
   await it.leave(page);
@@ -75,7 +75,7 @@ test('an overdue reply names who waits, and is settled by what the agent wrote i
   const owed = page.getByRole('dialog', { name: 'Pending replies' });
   await owed.getByText('overdue').waitFor();
   await owed.getByRole('region', { name: 'Recently settled' }).getByText('accepted as reply').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await press(owed.getByRole('button', { name: 'Accept as reply' }));
   await owed.waitFor({ state: 'detached' });
   await page.close();

@@ -3,12 +3,11 @@ import type { RequestDetail } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LOOK_KEY } from '@/components/inbox/notices';
-import { type ChromiumProfile, openProfile } from '../support/chromium';
 import type { EventWriter } from '../support/event-writer';
-import { asks, fails, starts, writeInbox } from '../support/inbox-scene';
-import { press, takesPresses } from '../support/press';
+import { permissionAsked, turnFailed, turnStarted, writeInbox } from '../support/event-writer';
+import { press, untilPressable } from '../support/press';
 import { live } from '../support/transcript-page';
-import { perFile, visitOwn } from '../support/visit';
+import { type ChromiumProfile, openProfile, perFile, visitOwn } from '../support/visit';
 import { requestResolved } from '../support/wire-runner';
 
 const it = perFile(visitOwn);
@@ -33,25 +32,25 @@ async function otherWindow(): Promise<Page> {
   return page;
 }
 
-test('an item links to what it is about, shows who claimed it to everybody, and stays in place until the pointer leaves', async () => {
+test('an item links to its subject, shows its claimant to everyone, and stays in place until the pointer leaves', async () => {
   const mine = await it.load('/inbox');
   await live(mine);
-  const asked = group(mine, 'Permissions').getByRole('link', { name: /List the files/ });
-  expect(await asked.textContent()).toContain('builder · List the files');
+  const requestLink = group(mine, 'Permissions').getByRole('link', { name: /List the files/ });
+  expect(await requestLink.textContent()).toContain('builder · List the files');
   await group(mine, 'Failures')
     .getByRole('link', { name: /“No credit left” builder · Mend the login test/ })
     .waitFor();
-  await asked.click();
+  await requestLink.click();
   await mine.getByRole('region', { name: 'Permission: “List the files”' }).waitFor();
   await mine.goBack();
 
   const theirs = await otherWindow();
   const owner = { authorization: `Bearer ${it.server.token}` };
-  const made = await mine.request.post(`${it.server.url}/api/v1/tokens`, {
+  const created = await mine.request.post(`${it.server.url}/api/v1/tokens`, {
     headers: owner,
     data: { role: 'operator', name: 'Ada' },
   });
-  const { token } = await made.json();
+  const { token } = await created.json();
   const [item] = (await it.read<InboxList>('/inbox?kind=permission')).items;
   await mine.request.post(`${it.server.url}/api/v1/inbox/marks`, {
     headers: { authorization: `Bearer ${token}` },
@@ -59,7 +58,7 @@ test('an item links to what it is about, shows who claimed it to everybody, and 
   });
   for (const page of [mine, theirs]) await page.getByText('Ada has this').waitFor();
   await theirs.getByRole('button', { name: 'Take over: “List the files”' }).click();
-  // both are signed in with this machine's own link, and so are the same person
+  // Both signed in with this machine's own link, so they are the same person.
   for (const page of [mine, theirs]) await page.getByText('You have this').waitFor();
   await agent.write('asks', [requestResolved('q1', 'allowed')]);
   for (const page of [mine, theirs]) {
@@ -87,7 +86,7 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await page.getByRole('button', { name: 'Seen: “No credit left”' }).focus();
   await page.keyboard.press('Enter');
   await theirs.getByText(/^You’re all caught up\./).waitFor();
-  // The row keeps its place and the focus until the reader goes on.
+  // The row keeps its place and the focus until the reader moves on.
   await group(page, 'Failures').getByText('Done').waitFor();
   expect(await page.evaluate(() => document.activeElement?.getAttribute('data-inbox-row'))).toBeTruthy();
   await page.getByRole('link', { name: /^Inbox/ }).focus();
@@ -99,12 +98,12 @@ test('a failure is snoozed, woken and seen by keyboard alone, and is then seen e
   await it.leave(home);
 });
 
-test('new items are counted in the tab and beside the link to the inbox, on every page, until they have been seen', async () => {
+test('new items are counted in the tab and beside the inbox link on every page until they are seen', async () => {
   await agent.write(
     'asks',
-    [0, 1, 2, 3].map((at) => asks(`m${at}`, `Permission ${at}`)),
+    [0, 1, 2, 3].map((at) => permissionAsked(`m${at}`, `Permission ${at}`)),
   );
-  await agent.write('fails', fails('r3', 'Still no credit'));
+  await agent.write('fails', turnFailed('r3', 'Still no credit'));
   const page = await it.open('/agents');
   await page.getByRole('link', { name: 'Inbox new: 5' }).waitFor();
   await expect.poll(() => page.title()).toMatch(/^\(5\) Agents/);
@@ -124,9 +123,9 @@ test('new items are counted in the tab and beside the link to the inbox, on ever
   await it.leave(page);
 });
 
-test('"r" leads to the next request from any page, and a letter answers it in its inbox row', async () => {
+test('"r" moves to the next request from any page, and a letter answers it in its inbox row', async () => {
   const page = await it.open('/agents');
-  // The shortcut is loaded once the page is idle.
+  // The shortcut loads once the page is idle.
   await expect
     .poll(async () => {
       await page.keyboard.press('r');
@@ -141,13 +140,13 @@ test('"r" leads to the next request from any page, and a letter answers it in it
   await card.getByRole('button', { name: 'Allow' }).waitFor();
   expect(await inbox.evaluate(() => document.activeElement?.hasAttribute('data-inbox-row'))).toBe(true);
   await card.getByText('d', { exact: true }).waitFor();
-  await takesPresses(card.getByRole('button', { name: 'Deny', exact: true }));
+  await untilPressable(card.getByRole('button', { name: 'Deny', exact: true }));
   await inbox.keyboard.press('d');
   await card.getByText('Denied, on its way to the agent…').waitFor();
   await inbox.close();
 });
 
-test('several permissions are allowed at one press, once each has been shown whole', async () => {
+test('several permissions are allowed with one press, once each was shown completely', async () => {
   const page = await it.load('/inbox');
   await live(page);
   for (const at of [1, 2, 3]) await page.getByRole('checkbox', { name: `Select “Permission ${at}”` }).check();
@@ -163,18 +162,18 @@ test('several permissions are allowed at one press, once each has been shown who
   await page.close();
 });
 
-test('the desktop is notified once for all tabs, and the notice goes once the item is answered elsewhere', async () => {
+test('the desktop notifies once for all tabs, and the notification closes when the item is answered elsewhere', async () => {
   // Any open tab may be the one that notifies.
   for (const page of it.context.pages()) await page.close();
-  // Records the browser's own notifications and which of them were closed.
+  // Records the browser's notifications and their closing.
   await it.context.addInitScript(() => {
-    const made: { title: string; isClosed: boolean }[] = [];
+    const notices: { title: string; isClosed: boolean }[] = [];
     const Real = Notification;
     class Recorded extends Real {
       constructor(title: string, options?: NotificationOptions) {
         super(title, options);
         const one = { title, isClosed: false };
-        made.push(one);
+        notices.push(one);
         const close = this.close.bind(this);
         this.close = () => {
           one.isClosed = true;
@@ -182,8 +181,8 @@ test('the desktop is notified once for all tabs, and the notice goes once the it
         };
       }
     }
-    Object.assign(window, { Notification: Recorded, made, asked: 0 });
-    // A headless browser may deny what it is granted below.
+    Object.assign(window, { Notification: Recorded, made: notices, asked: 0 });
+    // A headless browser may deny the permission granted below.
     const hasDesktop = Real.permission === 'granted';
     Object.defineProperty(Recorded, 'permission', { get: () => (hasDesktop ? Real.permission : 'granted') });
     Recorded.requestPermission = async () => {
@@ -196,7 +195,7 @@ test('the desktop is notified once for all tabs, and the notice goes once the it
   const [one, two] = [await it.load('/inbox'), await it.load('/agents')];
   for (const page of [one, two]) await live(page);
   const asked = (page: Page) => page.evaluate(() => (window as unknown as { asked: number }).asked);
-  const made = async () => {
+  const notices = async () => {
     const read = (page: Page) => page.evaluate(() => (window as unknown as { made: { title: string }[] }).made);
     return (await Promise.all([one, two].map(read))).flat();
   };
@@ -204,13 +203,13 @@ test('the desktop is notified once for all tabs, and the notice goes once the it
   await one.getByRole('button', { name: 'Notifications' }).click();
   await one.getByRole('button', { name: 'Turn on desktop notifications' }).click();
   await one.getByRole('checkbox', { name: 'Permissions', exact: true }).waitFor();
-  // Items that are there at the first look are not new.
+  // Items in the first response are not new.
   await expect
     .poll(() => one.evaluate((key) => localStorage.getItem(key), `interlude:of:local:${LOOK_KEY}`))
     .toBeTruthy();
-  await agent.write('notified', [starts('n1'), asks('n1', 'Deploy to production')]);
-  await expect.poll(made).toEqual([{ title: 'Permission needed · builder', isClosed: false }]);
+  await agent.write('notified', [turnStarted('n1'), permissionAsked('n1', 'Deploy to production')]);
+  await expect.poll(notices).toEqual([{ title: 'Permission needed · builder', isClosed: false }]);
   await agent.write('notified', [requestResolved('n1', 'allowed')]);
-  await expect.poll(made).toEqual([{ title: 'Permission needed · builder', isClosed: true }]);
+  await expect.poll(notices).toEqual([{ title: 'Permission needed · builder', isClosed: true }]);
   for (const page of [one, two]) await page.close();
 });

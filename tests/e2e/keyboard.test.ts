@@ -61,7 +61,7 @@ test('keys alone lead from the list into a session, a tool call and the task tha
   await it.leave(page);
 });
 
-test('a transcript that is scrolled up stays in place, counts what comes, and jumps to the end at a key', async () => {
+test('a scrolled-up transcript stays in place, counts new turns, and jumps to the end on a key', async () => {
   const page = await it.open('/sessions/keyboard-long');
   await page.setViewportSize(NARROW);
   await transcriptOf(page).getByText('Answer 24').waitFor();
@@ -94,7 +94,7 @@ test('a transcript that is scrolled up stays in place, counts what comes, and ju
   await it.leave(page);
 });
 
-test('j and k walk from turn to turn, and "?" lists every key', async () => {
+test('j and k move between turns, and "?" lists every key', async () => {
   const page = await it.open('/sessions/keyboard-walk');
   await page.setViewportSize(NARROW);
   const first = transcriptOf(page).getByRole('article').first();
@@ -108,7 +108,7 @@ test('j and k walk from turn to turn, and "?" lists every key', async () => {
   await keys.getByText('Next turn the agent started').waitFor();
   await page.keyboard.press('Escape');
   await keys.waitFor({ state: 'hidden' });
-  // With the dialog closed the page has its keys back.
+  // With the dialog closed, the page handles its keys again.
   await page.keyboard.press('k');
   await expect.poll(() => isFocused(first)).toBe(true);
   expect(new URL(page.url()).pathname).toBe('/sessions/keyboard-walk');
@@ -160,7 +160,7 @@ async function expectVisibleFocus(page: Page): Promise<void> {
   expect(outline.width).toBeGreaterThanOrEqual(1);
 }
 
-/** Resolves once the transcript has stood at one place for five frames. */
+/** Resolves once the transcript has not moved for five frames. */
 async function settled(page: Page): Promise<void> {
   await transcriptOf(page).evaluate(async (log) => {
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));

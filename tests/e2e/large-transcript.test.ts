@@ -5,7 +5,7 @@ import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { message, toolCall, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
-/** A session whose newest turn is too large to come with its page, which then loads it. */
+/** A session whose newest turn is too large for its page, which loads it afterwards. */
 const SESSION = 'large-transcript';
 
 // The tests of this file answer some requests with 400 and 503.
@@ -18,7 +18,7 @@ beforeAll(async () => {
   await agent.write(SESSION, [...userTurn('r1', 'Say much', 'Much. '.repeat(500)), ...userTurn('r2', 'Set it', work)]);
 });
 
-/** Loads the page. `answer` says how a request for its transcript is refused; null lets it through. */
+/** Loads the page. `answer` refuses requests for its transcript; null lets them through. */
 async function open(answer: () => { status: number; words: string } | null): Promise<Page> {
   const page = await it.context.newPage();
   await page.route('**/transcript?*', (route) => {
@@ -33,7 +33,7 @@ async function open(answer: () => { status: number; words: string } | null): Pro
 
 const answerIn = (page: Page) => transcriptOf(page).getByText('All of it is set.');
 
-test('says why a large transcript is not there yet, and loads it on another try, at its end and with the focus', async () => {
+test('shows why a large transcript is missing, and loads it on retry, at its end and with the focus', async () => {
   let refusal: { status: number; words: string } | null = { status: 503, words: 'The database is busy.' };
   const page = await open(() => refusal);
   await page.getByText('Loading the transcript').waitFor();

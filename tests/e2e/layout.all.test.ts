@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { layoutFaults, movesOf, watchMoves } from '../support/layout-faults';
+import { layoutFaults, layoutShifts, rowFaults, watchLayoutShifts } from '../support/layout-faults';
 import {
   AGENT_ROWS,
   expectSoundLayout,
@@ -15,11 +15,10 @@ import {
   writeManySessions,
 } from '../support/layout-scene';
 import { press } from '../support/press';
-import { rowFaults } from '../support/row-faults';
 import { live } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
-/** A page is loaded at the first width of each range, and resized to the others, as a reader's window is. */
+/** A page is loaded at the first width of each range, then resized like a reader's window. */
 const RANGES = [
   [360, 768, 1024],
   [1440, 2560],
@@ -33,22 +32,22 @@ beforeAll(async () => {
   await writeLayoutScene(it.server);
 });
 afterEach(async () => {
-  // a failed test leaves its page open, which goes on working beside the others
+  // A failed test leaves its page open, which keeps working beside the others.
   for (const page of it.context.pages().slice(1)) await page.close();
 });
 afterAll(async () => {
-  // the browser itself notes a page that is missing
+  // The browser logs a missing page.
   it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one)));
 });
 
 describe.each(RANGES.map((widths) => [widths.join(', '), widths] as const))('%s px wide', (_, widths) => {
-  test.each(Object.keys(PAGES))('%s cuts off no text, prints none over another and moves none', (name) =>
+  test.each(Object.keys(PAGES))('%s clips no text, overlaps none and moves none', (name) =>
     expectSoundLayout(it, name, widths),
   );
 });
 
-describe('rows of agents with all kinds of names', () => {
-  test('in the list of sessions keep their texts apart and the names readable', async () => {
+describe('rows of agents with unusual names', () => {
+  test('keep their texts apart and the names readable in the list of sessions', async () => {
     const page = await openAt(it, '/', ROW_WIDTHS[0]);
     for (const width of ROW_WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
@@ -59,7 +58,7 @@ describe('rows of agents with all kinds of names', () => {
     }
   });
 
-  test('in the list of agents keep their texts apart', async () => {
+  test('keep their texts apart in the list of agents', async () => {
     const page = await openAt(it, '/agents', ROW_WIDTHS[0]);
     await page.locator(AGENT_ROWS).first().waitFor();
     for (const width of ROW_WIDTHS) {
@@ -70,7 +69,7 @@ describe('rows of agents with all kinds of names', () => {
     }
   });
 
-  test('beside a session keep their texts apart and the names readable', async () => {
+  test('keep their texts apart and the names readable beside a session', async () => {
     const page = await openAt(it, '/sessions/long-full', 1680);
     await page.getByRole('complementary', { name: 'Tasks' }).waitFor();
     await expect.poll(() => rowFaults(page, SESSION_ROWS), SETTLED).toEqual([]);
@@ -88,18 +87,18 @@ test.each([
   ['one', 'several', ['“behind it” moved']],
   ['1 m of cable', 'a lot of it', ['“behind it” moved']],
 ])(
-  'a change from %j to %j counts as a move of the text behind it, unless it is a clock',
+  'a change from %j to %j counts as a move of the following text, unless it is a clock',
   async (before, after, expected) => {
     const page = await it.context.newPage();
-    await watchMoves(page);
+    await watchLayoutShifts(page);
     const body = `<!doctype html><p><span id=it>${before}</span> behind it</p>`;
     await page.route('**/drawn', (route) => route.fulfill({ contentType: 'text/html', body }));
     await page.goto(`${it.server.url}/drawn`);
-    await movesOf(page);
+    await layoutShifts(page);
     await page
       .locator('#it')
       .evaluate((element, text) => Object.assign(element.firstChild as Text, { data: text }), after);
-    const moves = (await movesOf(page)).filter((move) => move.includes('behind it'));
+    const moves = (await layoutShifts(page)).filter((move) => move.includes('behind it'));
     expect(
       moves.map((move) => move.replace(/ from .*/, '')),
       moves.join(),
@@ -107,7 +106,7 @@ test.each([
   },
 );
 
-test('at 240 px every empty field has room for its placeholder', async () => {
+test('every empty field has room for its placeholder at 240 px', async () => {
   const page = await it.context.newPage();
   await page.setViewportSize({ width: 240, height: 900 });
   await page.goto(`${it.server.url}/sessions/asks`);

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { layoutFaults } from '../support/layout-faults';
+import { layoutFaults, rowFaults } from '../support/layout-faults';
 import {
   expectSoundLayout,
   nameWidths,
@@ -9,7 +9,6 @@ import {
   SETTLED,
   writeLayoutScene,
 } from '../support/layout-scene';
-import { rowFaults } from '../support/row-faults';
 import { perFile, visitOwn } from '../support/visit';
 
 const it = perFile(visitOwn);
@@ -17,25 +16,23 @@ beforeAll(async () => {
   await writeLayoutScene(it.server);
 });
 afterEach(async () => {
-  // a failed test leaves its page open, which goes on working beside the others
+  // A failed test leaves its page open, which keeps working beside the others.
   for (const page of it.context.pages().slice(1)) await page.close();
 });
 afterAll(async () => {
-  // the browser itself notes a page that is missing
+  // The browser logs a missing page.
   it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !/404 \(Not Found\).*\/nowhere/.test(one)));
 });
 
 test.each([
   ['the start page', 1440],
   ['a busy session with its tasks', 1440],
-  ['a session that asks', 1024],
+  ['a session with a request', 1024],
   ['a session of 300 turns', 360],
   ['the log of an agent', 360],
-])('%s cuts off no text, prints none over another and moves none at %i px', (name, width) =>
-  expectSoundLayout(it, name, [width]),
-);
+])('%s clips no text, overlaps none and moves none at %i px', (name, width) => expectSoundLayout(it, name, [width]));
 
-test('rows of sessions keep their texts apart and their agents’ names readable at 360 px', async () => {
+test('session rows keep their texts apart and their agents’ names readable at 360 px', async () => {
   const page = await openAt(it, '/', 360);
   await expect.poll(() => rowFaults(page, SESSION_ROWS), SETTLED).toEqual([]);
   await expect.poll(() => layoutFaults(page), SETTLED).toEqual([]);

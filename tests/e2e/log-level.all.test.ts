@@ -1,14 +1,14 @@
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import { expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
-import { startQuietRunner } from '../support/quiet-runner';
+import { violationsInBothThemes } from '../support/accessibility';
+import { startSilentRunner } from '../support/silent-runner';
 import { tempDir } from '../support/temp-dir';
 import { perFile, visitOwn } from '../support/visit';
 
 const it = perFile(visitOwn);
 
 async function runner(agentId: string) {
-  const started = await startQuietRunner({
+  const started = await startSilentRunner({
     agentId,
     folder: await tempDir(),
     endpoint: async () => ({ url: it.server.url, token: it.server.token }),
@@ -21,7 +21,7 @@ async function runner(agentId: string) {
   return started;
 }
 
-test('has no axe violations while a level is set, of one agent or of those selected', async () => {
+test('has no axe violations while a level is set, for one agent or several', async () => {
   await runner('looked-at');
   const page = await it.open('/agents/looked-at');
   const debug = page
@@ -29,16 +29,16 @@ test('has no axe violations while a level is set, of one agent or of those selec
     .getByRole('radio', { name: 'debug', exact: true });
   await debug.click();
   await page.getByText(/^debug since .*, back to info in 14:\d\d$/).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.goto(`${it.server.url}/agents`);
   await page.getByRole('checkbox', { name: 'Select “looked-at”' }).check();
   await debug.click();
   await page.getByText('1 of 1 confirmed').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.close();
 });
 
-test('a level expires at the server and at the runner, also if the server is killed meanwhile', async () => {
+test('a level expires at the server and at the runner, even when the server is killed meanwhile', async () => {
   const { logger } = await runner('limited');
   const levelOf = () => it.read<AgentLogLevel>('/agents/limited/log-level');
   const put = await fetch(`${it.server.url}/api/v1/agents/limited/log-level`, {

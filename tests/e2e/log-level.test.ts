@@ -1,7 +1,7 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { type QuietRunner, startQuietRunner } from '../support/quiet-runner';
+import { type SilentRunner, startSilentRunner } from '../support/silent-runner';
 import { tempDir } from '../support/temp-dir';
 import { live } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
@@ -9,8 +9,8 @@ import { perFile, visit } from '../support/visit';
 const it = perFile(visit);
 
 /** Starts a runner, and resolves once its agent has a page. */
-async function runner(agentId: string, folder?: string): Promise<QuietRunner> {
-  const started = await startQuietRunner({
+async function runner(agentId: string, folder?: string): Promise<SilentRunner> {
+  const started = await startSilentRunner({
     agentId,
     folder: folder ?? (await tempDir()),
     endpoint: async () => ({ url: it.server.url, token: it.server.token }),
@@ -23,7 +23,7 @@ const connectionOf = async (agentId: string) =>
 const group = (page: Page) => page.getByRole('radiogroup', { name: 'Runner log level' });
 const level = (page: Page, name: string) => group(page).getByRole('radio', { name, exact: true });
 
-test('changes the level of a running runner, for a time, until changed and back to its default', async () => {
+test('sets a running runner’s level for a time, until it is changed and reset', async () => {
   const { logger } = await runner('log-level-turned');
   const page = await it.open('/agents/log-level-turned');
   await live(page);
@@ -38,7 +38,7 @@ test('changes the level of a running runner, for a time, until changed and back 
   await page.getByLabel('Time limit').selectOption('until changed');
   await page.getByText(/^debug since \d\d:\d\d:\d\d, until it is changed$/).waitFor();
 
-  // at the runner's own port
+  // At the runner's control port.
   logger.level.set('error', { by: 'control-port' });
   await page
     .getByText(/^the runner reports error since \d\d:\d\d:\d\d, set by control-port; debug was requested$/)
@@ -49,7 +49,7 @@ test('changes the level of a running runner, for a time, until changed and back 
   await it.leave(page);
 });
 
-test('changes the level of all selected agents, of one that is away once it is back', async () => {
+test('sets the level of all selected agents, including an absent one on its return', async () => {
   const here = await runner('log-level-here');
   const folder = await tempDir();
   const gone = await runner('log-level-gone', folder);

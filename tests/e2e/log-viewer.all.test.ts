@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import {
   distanceFromEnd,
   firstSeen,
@@ -15,7 +15,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('paints lines that prove higher than expected where they stay, in their first frame', async () => {
+test('paints lines taller than estimated in their final place in their first frame', async () => {
   const phone = new LogWriter(it.server, 'log-viewer-phone');
   await phone.numbered(100);
   const page = await it.context.newPage();
@@ -30,7 +30,7 @@ test('paints lines that prove higher than expected where they stay, in their fir
       const last = Array.from(box.querySelectorAll('[data-row]')).at(-1);
       return Math.round(box.getBoundingClientRect().bottom - (last?.getBoundingClientRect().bottom ?? 0));
     };
-    // a layout that is unchanged when its frame ends was painted
+    // A layout unchanged at the end of its frame was painted.
     const watch = () =>
       requestAnimationFrame(() => {
         new ResizeObserver((_, layout) => {
@@ -54,7 +54,7 @@ test('paints lines that prove higher than expected where they stay, in their fir
   expect(seen[0]?.[1]).toBeGreaterThanOrEqual(12);
 });
 
-test('follows a flood, and stops following when a program scrolls it up', async () => {
+test('follows a flood, and stops following when a program scrolls up', async () => {
   const writer = new LogWriter(it.server, 'log-viewer-led');
   await writer.numbered(900);
   const page = await open('log-viewer-led');
@@ -74,7 +74,7 @@ test('follows a flood, and stops following when a program scrolls it up', async 
   expect(await firstSeen(page)).toEqual(read);
 });
 
-test('leads to every part of 24,000 lines, and holds few of them at a time', async () => {
+test('reaches every part of 24,000 lines with few of them in the DOM', async () => {
   const writer = new LogWriter(it.server, 'log-viewer-flood');
   await writer.numbered(300);
   const page = await open('log-viewer-flood');
@@ -114,13 +114,13 @@ test('leads to every part of 24,000 lines, and holds few of them at a time', asy
   await lineOf(page, 'line 24301').waitFor();
 });
 
-test('offers another try where lines in the middle could not be loaded, also to a busy browser', async () => {
+test('offers a retry where lines in the middle failed to load, also in a busy browser', async () => {
   await new LogWriter(it.server, 'log-viewer-cut').numbered(3_000);
   const page = await it.load('/agents/log-viewer-cut/logs');
   onTestFinished(() => page.close());
   await lineOf(page, 'line 3000').waitFor();
   await page.route(/\/logs\?/, (route) => route.fulfill({ status: 503, json: { error: { message: 'Busy. Wait.' } } }));
-  // a busy browser: the failure comes before the next frame does
+  // A busy browser: the failure arrives before the next frame.
   await page.evaluate(() => {
     const soon = requestAnimationFrame;
     globalThis.requestAnimationFrame = (callback) => Number(setTimeout(() => soon(callback), 200));
@@ -147,7 +147,7 @@ test.each([360, 1280])('has no axe violations and does not scroll sideways at %i
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
   expect(await logOf(page).evaluate((log) => log.scrollWidth - log.clientWidth)).toBe(0);
   expect(await logOf(page).evaluate((log) => log.clientHeight)).toBeGreaterThan(width < 640 ? 400 : 500);
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
 });
 
 async function open(agentId: string, rest = ''): Promise<Page> {

@@ -16,7 +16,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-/** 1,500 lines, one a second. The special ones are what tests look for. */
+/** 1,500 lines, one per second. Tests look for the special ones. */
 const STORY: WrittenLine[] = Array.from({ length: 1_500 }, (_, at) => ({
   message: `step ${at} of the story`,
   component: at % 10 === 0 ? 'outbox' : 'mirror',
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await new LogWriter(it.server, STORYTELLER).write(STORY.map((line, at) => ({ ...line, ...SPECIAL[at] })));
 });
 
-test('follows its end, and holds still and counts what comes while the reader is further up', async () => {
+test('follows its end, and stays in place and counts new lines while the reader is further up', async () => {
   const busy = new LogWriter(it.server, 'log-viewer-busy');
   await busy.numbered(300);
   const page = await open('log-viewer-busy');
@@ -73,7 +73,7 @@ test('follows its end, and holds still and counts what comes while the reader is
   await lineOf(page, 'line 395').waitFor();
 });
 
-test('loads the part that is scrolled to, and keeps the line that is read in its place', async () => {
+test('loads the part that is scrolled to, and keeps the reader’s line in its place', async () => {
   const writer = new LogWriter(it.server, 'log-viewer-long');
   await writer.numbered(300);
   const page = await open('log-viewer-long');
@@ -106,7 +106,7 @@ test('loads the part that is scrolled to, and keeps the line that is read in its
   await expect.poll(() => distanceFromEnd(page)).toBeLessThanOrEqual(1);
 });
 
-test('marks the hits of a search, and leads from one to the next among the hits or among all lines', async () => {
+test('marks search hits, and moves between them among the hits or among all lines', async () => {
   const page = await open(STORYTELLER);
   await lineOf(page, 'step 1499 of the story').waitFor();
   await page.keyboard.press('/');
@@ -127,7 +127,7 @@ test('marks the hits of a search, and leads from one to the next among the hits 
   await page.keyboard.press('n');
   await page.getByText('2 of 3', { exact: true }).waitFor();
 
-  // the other lines come back, dimmed, and the hit stays in view among them
+  // The other lines return dimmed, and the hit stays in view among them.
   await page.getByRole('button', { name: 'Show other lines dimmed' }).click();
   await lineOf(page, 'step 901 of the story').waitFor();
   await lineOf(page, 'the Needle, the second').waitFor();
@@ -156,10 +156,10 @@ test('shows a hit among its neighbours, and the hits again on Back', async () =>
   expect(await lines(page)).toHaveLength(2);
 });
 
-test('loads and shows a line far back that the address names', async () => {
+test('loads and shows a distant line that the address names', async () => {
   const { lines: first } = await it.read<LogPage>(`/agents/${STORYTELLER}/logs?after=0&limit=500`);
   const page = await it.load(`/agents/${STORYTELLER}/logs#${first[420]?.position}`);
-  // a later link to the same log would lead to that line again
+  // A later link to the same log would move to that line again.
   onTestFinished(() => page.close());
   await lineOf(page, 'step 420 of the story').waitFor();
   await lineOf(page, 'step 421 of the story').waitFor();
@@ -170,7 +170,7 @@ test('loads and shows a line far back that the address names', async () => {
   await page.getByText('Beginning of the log').waitFor();
 });
 
-test('chooses the level, wraps, walks and unfolds by keys, and leaves them to a field that has the focus', async () => {
+test('sets the level, wraps, walks and unfolds by keys, except in a focused field', async () => {
   const page = await open(STORYTELLER);
   await lineOf(page, 'step 1499 of the story').waitFor();
   const level = (name: string) => page.getByRole('radiogroup', { name: 'Show level' }).getByRole('radio', { name });
@@ -217,13 +217,13 @@ test('chooses the level, wraps, walks and unfolds by keys, and leaves them to a 
   await page.getByText('No lines match.').waitFor();
 });
 
-test('Escape leads from the search to its hits, then to the whole log, then off the page', async () => {
+test('Escape moves from the search to its hits, then to the whole log, then off the page', async () => {
   const page = await open(STORYTELLER);
   await lineOf(page, 'step 1499 of the story').waitFor();
   const field = page.getByRole('searchbox', { name: 'Search log' });
   await page.keyboard.press('/');
   await page.keyboard.type('needle');
-  // before the search has begun
+  // Before the search starts.
   await page.keyboard.press('Escape');
   expect(await field.inputValue()).toBe('needle');
   const hits = page.getByRole('search').getByRole('status');
@@ -239,7 +239,7 @@ test('Escape leads from the search to its hits, then to the whole log, then off 
   await page.waitForURL(`${it.server.url}/`);
 });
 
-/** Comes from another page, because a link to the log that is shown already keeps its state. */
+/** Comes from another page, because a link to the current log keeps its state. */
 async function open(agentId: string, rest = ''): Promise<Page> {
   await it.leave(await it.open('/agents'));
   const page = await it.open(`/agents/${agentId}/logs${rest}`);

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { writeManyTurns } from '../support/many-turns';
+import { writeManyTurns } from '../support/event-writer';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
@@ -9,7 +9,7 @@ const SESSION = 'long-session-all';
 const it = perFile(visit);
 beforeAll(() => writeManyTurns(it.server, SESSION, TURNS));
 
-test('keeps the turn in its place that a reader scrolled to before the transcript’s code had loaded', async () => {
+test('keeps in place the turn that a reader scrolled to before the transcript’s code loaded', async () => {
   const page = await it.context.newPage();
   const first = new Set<string>();
   const held: (() => void)[] = [];
@@ -25,7 +25,7 @@ test('keeps the turn in its place that a reader scrolled to before the transcrip
     await route.fulfill({ response, body: markup });
   });
   await page.goto(`${it.server.url}/sessions/${SESSION}`);
-  // the parts above the transcript have hydrated
+  // The parts above the transcript have hydrated.
   await live(page);
   const box = transcriptOf(page);
   await box.getByText(`Answer ${TURNS - 1}.`).waitFor();
@@ -36,12 +36,12 @@ test('keeps the turn in its place that a reader scrolled to before the transcrip
   await page.evaluate((id) => {
     const tops: (number | null)[] = [];
     Object.assign(window, { tops });
-    const look = () => {
+    const check = () => {
       const found = document.querySelector(`[role=log] [data-turn="${id}"]`)?.getBoundingClientRect();
       tops.push(found === undefined || found.height === 0 ? null : Math.round(found.top));
-      requestAnimationFrame(look);
+      requestAnimationFrame(check);
     };
-    look();
+    check();
   }, turn);
   expect(held.length).toBeGreaterThan(0);
   for (const go of held) go();
@@ -55,7 +55,7 @@ test('keeps the turn in its place that a reader scrolled to before the transcrip
   await page.close();
 });
 
-test('passes every turn in order while the wheel turns up to the first', async () => {
+test('passes every turn in order while the wheel scrolls up to the first', async () => {
   const page = await it.open(`/sessions/${SESSION}`);
   await transcriptOf(page)
     .getByText(`Answer ${TURNS - 1}.`)

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { writeManyTurns } from '../support/many-turns';
+import { writeManyTurns } from '../support/event-writer';
 import { firstVisibleTurn, isFocused, live, transcriptOf, turnTop } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
@@ -10,7 +10,7 @@ const SESSION = 'long-session';
 const it = perFile(visit);
 beforeAll(() => writeManyTurns(it.server, SESSION, TURNS));
 
-test('loads back to a turn that a link names, scrolls to it, focuses and marks it', async () => {
+test('loads back to a linked turn, scrolls to it, focuses and marks it', async () => {
   const page = await it.load(`/sessions/${SESSION}#turn-r20`);
   const turn = page.locator('[data-turn="r20"]');
   await page.locator('[data-turn="r20"].animate-flash').waitFor();
@@ -19,13 +19,13 @@ test('loads back to a turn that a link names, scrolls to it, focuses and marks i
   const top = await turnTop(page, 'r20');
   expect(top).toBeGreaterThanOrEqual(-1);
   expect(top).toBeLessThan(100);
-  // heights that are measured after the jump do not move it
+  // Heights measured after the jump do not move it.
   await live(page);
   expect(Math.abs(((await turnTop(page, 'r20')) ?? Number.NaN) - (top ?? 0))).toBeLessThanOrEqual(2);
   await page.close();
 });
 
-test('says that a link leads to no turn of the session, and opens it at its end', async () => {
+test('reports that a link leads to no turn of the session, and opens it at its end', async () => {
   const page = await it.load(`/sessions/${SESSION}#turn-nowhere`);
   const notice = page.getByRole('status', { name: 'Link', exact: true });
   await notice.getByText('The linked turn is not in this session. Showing its newest turns.').waitFor();
@@ -47,7 +47,7 @@ test('says that a link leads to no turn of the session, and opens it at its end'
 });
 
 /** One painted frame of a turn. */
-interface Look {
+interface Frame {
   turn: string;
   inSight: boolean;
 }
@@ -55,29 +55,29 @@ interface Look {
 test('paints the end of a session first, and stays there while the page hydrates', async () => {
   const page = await it.context.newPage();
   await page.addInitScript(() => {
-    const looks: Look[] = [];
+    const frames: Frame[] = [];
     // An IntersectionObserver reports after the layout of each frame, before its paint.
     const observer = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries) {
         if (!target.isConnected) continue;
-        looks.push({ turn: (target as HTMLElement).dataset.turn ?? '', inSight: isIntersecting });
+        frames.push({ turn: (target as HTMLElement).dataset.turn ?? '', inSight: isIntersecting });
       }
     });
     const observe = () => {
       for (const turn of document.querySelectorAll('[role=log] [data-turn]')) observer.observe(turn);
     };
     new MutationObserver(observe).observe(document, { childList: true, subtree: true });
-    Object.assign(window, { looks });
+    Object.assign(window, { frames });
   });
   await page.goto(`${it.server.url}/sessions/${SESSION}`);
   await live(page);
-  const looks = await page.evaluate(() => (window as unknown as { looks: Look[] }).looks);
-  expect(looks).toContainEqual({ turn: `r${TURNS - 1}`, inSight: true });
-  expect(looks.filter(({ turn, inSight }) => inSight && Number(turn.slice(1)) < TURNS - 15)).toEqual([]);
+  const frames = await page.evaluate(() => (window as unknown as { frames: Frame[] }).frames);
+  expect(frames).toContainEqual({ turn: `r${TURNS - 1}`, inSight: true });
+  expect(frames.filter(({ turn, inSight }) => inSight && Number(turn.slice(1)) < TURNS - 15)).toEqual([]);
   await page.close();
 });
 
-test('keeps the turn that is read in its place while older turns load above it', async () => {
+test('keeps the reader’s turn in its place while older turns load above it', async () => {
   const page = await it.context.newPage();
   let release = () => {};
   const released = new Promise<void>((resolve) => {
@@ -116,17 +116,17 @@ async function scrollUpUntil(page: Page, done: Promise<unknown>): Promise<void> 
   await done;
 }
 
-/** Records the top of a turn in every frame from now on, in pixels. */
+/** Records the top of a turn in every later frame, in pixels. */
 async function recordTops(page: Page, turnId: string): Promise<{ stop: () => Promise<number[]> }> {
   await page.evaluate((id) => {
     const tops: number[] = [];
     let isOver = false;
-    const look = () => {
+    const recordFrame = () => {
       const turn = document.querySelector(`[data-turn="${id}"]`);
       tops.push(turn === null ? Number.NaN : turn.getBoundingClientRect().top);
-      if (!isOver) requestAnimationFrame(look);
+      if (!isOver) requestAnimationFrame(recordFrame);
     };
-    requestAnimationFrame(look);
+    requestAnimationFrame(recordFrame);
     Object.assign(window, {
       stopLooking: () => {
         isOver = true;

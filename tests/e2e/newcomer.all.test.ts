@@ -3,8 +3,8 @@ import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
 import { FLEET } from '@interlude/runner/cli/demo/demo-source';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CliRun, startCli } from '../support/cli';
-import { expectWithin } from '../support/pace';
 import { press } from '../support/press';
+import { expectWithin } from '../support/timing';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';
 
@@ -26,16 +26,16 @@ test('a task of the demo ends within ten seconds and wakes its agent', async () 
   const page = await it.load('/');
   const nav = page.getByRole('navigation', { name: 'Sessions' });
 
-  const woken = nav.getByRole('link').filter({ hasText: 'Woke by itself' }).first();
-  await woken.click();
+  const wokenSession = nav.getByRole('link').filter({ hasText: 'Woke by itself' }).first();
+  await wokenSession.click();
   const turn = page.getByRole('article', { name: /^Between-run turn: woken by .+ \(\w+(, exit \d+)?\)/ }).last();
   await turn.waitFor();
-  // by the clock of the demo: how fast a page is on this machine is no matter here
+  // By the demo's clock, which does not depend on the speed of the page.
   const id = new URL(page.url()).pathname.split('/').at(-1);
   const { turns } = await it.read<{ turns: Turn[] }>(`/sessions/${id}/transcript`);
   const { sessions } = await it.read<{ sessions: SessionSummary[] }>('/sessions');
   const wokeAt = turns.find(({ kind }) => kind === 'between-run')?.startedAt ?? Infinity;
-  // Some are in the middle of their recording when the demo starts, and began before it.
+  // Some were in the middle of their recording when the demo started, and began before it.
   const atTheBeginning = FLEET.filter(({ beginsAtMs }) => beginsAtMs === 0).map(({ agentId }) => agentId);
   const startedAt = sessions.filter(({ agentId }) => atTheBeginning.includes(agentId)).map((one) => one.startedAt);
   expect(startedAt).not.toEqual([]);
@@ -51,7 +51,7 @@ test('a task of the demo ends within ten seconds and wakes its agent', async () 
   await page.close();
 });
 
-test('an agent of the demo logs more once its level is debug', async () => {
+test('an agent of the demo logs more at level debug', async () => {
   const page = await it.load('/agents/checkout-service/logs');
   const log = page.getByRole('log', { name: 'Agent log' });
   await log.getByText(/plays the recording test-run as session checkout-service-/).waitFor();
@@ -66,7 +66,7 @@ test('an agent of the demo logs more once its level is debug', async () => {
   expect(await log.getByText(/tells of/).count()).toBe(0);
   await page.getByRole('radiogroup', { name: 'Runner log level' }).getByRole('radio', { name: 'debug' }).click();
   await log.getByText(/info → debug/).waitFor();
-  // what it hands over, or how it is, should it rest just then
+  // Its sent records, or its status should it be idle just then.
   await log
     .getByText(/tells of|status: /)
     .first()
@@ -74,7 +74,7 @@ test('an agent of the demo logs more once its level is debug', async () => {
   await page.close();
 });
 
-test('the agent of the demo that answers runs what it was allowed to, and wakes by itself', async () => {
+test('the demo’s answering agent runs what it was allowed to, and wakes by itself', async () => {
   const page = await it.load('/');
   const nav = page.getByRole('navigation', { name: 'Sessions' });
   await nav.getByRole('link').filter({ hasText: ASSISTANT }).first().click();
@@ -90,12 +90,12 @@ test('the agent of the demo that answers runs what it was allowed to, and wakes 
     .getByRole('group', { name: /^Task Run the tests: running/ })
     .first()
     .waitFor();
-  const woken = page.getByRole('article', { name: /^Between-run turn: woken by Run the tests \(completed/ });
-  await woken.getByText('The tests are done, with exit code 0', { exact: false }).waitFor();
+  const wokenTurn = page.getByRole('article', { name: /^Between-run turn: woken by Run the tests \(completed/ });
+  await wokenTurn.getByText('The tests are done, with exit code 0', { exact: false }).waitFor();
   await page.close();
 });
 
-test('no session works once the demo is stopped, and the agent that answers has exited', async () => {
+test('no session works once the demo is stopped, and the answering agent has exited', async () => {
   const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
   const working = async () => (await sessions()).filter(({ state }) => state === 'working' || state === 'needs-input');
   await expect.poll(async () => (await working()).length).toBeGreaterThan(0);

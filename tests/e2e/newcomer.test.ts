@@ -12,7 +12,7 @@ afterAll(async () => {
   await demo?.ended;
 });
 
-test('the sign-in page says how to sign in, and a pasted token leads to where the visitor wanted to go', async () => {
+test('the sign-in page says how to sign in, and a pasted token leads to the visitor’s destination', async () => {
   const page = await it.load('/agents');
   await page.getByText('Get a sign-in link').waitFor();
   await page.getByLabel('Token').fill('not-the-token-of-this-server');
@@ -27,7 +27,7 @@ test('the sign-in page says how to sign in, and a pasted token leads to where th
   await page.close();
 });
 
-test('the start page names the ways to connect an agent, as the terminal does, and keeps no token in its address', async () => {
+test('the start page lists the same ways to connect an agent as the terminal, and keeps no token in its address', async () => {
   const page = await it.load(`/sign-in?token=${it.server.token}`);
   await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
   expect(page.url()).toBe(`${it.server.url}/`);
@@ -58,7 +58,7 @@ test('a sign-in link works once, under the server’s local name, and the server
   expect(hostname).toMatch(/^interlude-\w{8}\.localhost$/);
   expect(port).toBe(new URL(it.server.url).port);
   expect(it.server.output).toContain(`Browsers on this machine are redirected to http://${hostname}:${port}`);
-  // A page that is open would say that it is signed out.
+  // An open page would show that it is signed out.
   await page.goto('about:blank');
   await it.context.clearCookies({ name: 'interlude', domain: hostname });
   await page.goto(link);
@@ -66,7 +66,7 @@ test('a sign-in link works once, under the server’s local name, and the server
   await page.close();
 });
 
-test('the sessions of the demo appear on the start page by themselves', async () => {
+test('the demo’s sessions appear on the start page without a reload', async () => {
   const page = await it.load(`/sign-in?token=${it.server.token}`);
   const nav = page.getByRole('navigation', { name: 'Sessions' });
   await page.getByRole('heading', { name: 'Nothing is running yet' }).waitFor();
@@ -79,14 +79,14 @@ test('the sessions of the demo appear on the start page by themselves', async ()
   await it.leave(page);
 });
 
-test('a demo session that replays a recording takes no message, says so, and leads to the agent that answers', async () => {
+test('a replayed demo session accepts no message, says so, and links to the answering agent', async () => {
   const sessions = async () => (await it.read<{ sessions: SessionSummary[] }>('/sessions')).sessions;
   const working = async () =>
     (await sessions()).filter(
       ({ state, agentId }) => agentId !== ASSISTANT && (state === 'working' || state === 'needs-input'),
     );
   await expect.poll(async () => (await working()).length).toBeGreaterThan(0);
-  // The one that goes on longest; one that ends at this moment takes nothing.
+  // The one with the most time left; a session that is ending accepts nothing.
   const say = async () => {
     const [one] = (await working()).sort((a, b) => b.startedAt - a.startedAt);
     const response = await fetch(`${it.server.url}/api/v1/sessions/${encodeURIComponent(one?.id ?? '')}/messages`, {
@@ -96,10 +96,10 @@ test('a demo session that replays a recording takes no message, says so, and lea
     });
     return { id: one?.id, status: response.status };
   };
-  let said = await say();
-  while (said.status === 409 || said.id === undefined) said = await say();
-  expect(said.status).toBe(202);
-  const page = await it.open(`/sessions/${said.id}`);
+  let notice = await say();
+  while (notice.status === 409 || notice.id === undefined) notice = await say();
+  expect(notice.status).toBe(202);
+  const page = await it.open(`/sessions/${notice.id}`);
   await live(page);
   const instead = page.getByRole('region', { name: 'Composer' });
   await instead.getByText('this agent replays a recording and can’t answer messages').waitFor();

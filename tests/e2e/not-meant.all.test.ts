@@ -1,19 +1,25 @@
 import { expect, test } from 'vitest';
-import { clickOnceMoved, expectNoClickOnSlidingCard, SCROLLS, settledCard, topOf } from '../support/sliding-card';
+import {
+  clickOnceMoved,
+  expectNoClickOnSlidingCard,
+  openSettledCard,
+  SCROLLS,
+  topOf,
+} from '../support/permission-card';
 import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('card that moves up when the one above it goes ignores a click while an arrow key is held', async () => {
+test('a card that moves up when the one above it goes ignores a click while an arrow key is held', async () => {
   await expectNoClickOnSlidingCard(it, 'meant-all-up', { scroll: SCROLLS['an arrow key'], isFollowed: false });
 });
 
-test('card that moves up with the followed end ignores a click while the wheel turns', async () => {
+test('a card that moves up with the followed end ignores a click while the wheel turns', async () => {
   await expectNoClickOnSlidingCard(it, 'meant-all-end', { scroll: SCROLLS['the wheel'], isFollowed: true });
 });
 
-test('settled card takes a click at once when a busy page handles the scrolling late', async () => {
-  const { page, allow, runner, close } = await settledCard(it, 'meant-all-busy');
+test('a settled card accepts a click at once when a busy page handles the scrolling late', async () => {
+  const { page, allow, runner, close } = await openSettledCard(it, 'meant-all-busy');
   await page.evaluate(() => {
     const beBusy = () => {
       const since = performance.now();

@@ -1,10 +1,16 @@
 import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/misclick-guard';
-import { agentAtWork } from '../support/agent-at-work';
+import { workingAgent } from '../support/agent-pages';
 import { EventWriter } from '../support/event-writer';
-import { press, takesPresses } from '../support/press';
-import { clickOnceMoved, expectNoClickOnSlidingCard, SCROLLS, settledCard, topOf } from '../support/sliding-card';
+import {
+  clickOnceMoved,
+  expectNoClickOnSlidingCard,
+  openSettledCard,
+  SCROLLS,
+  topOf,
+} from '../support/permission-card';
+import { press, untilPressable } from '../support/press';
 import { live } from '../support/transcript-page';
 import { taskEnded, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -21,7 +27,7 @@ test('card that moves up with the followed end ignores a click while an arrow ke
 });
 
 test('settled card takes a click at once when the reader has scrolled it', async () => {
-  const { page, allow, runner, close } = await settledCard(it, 'meant-scrolled');
+  const { page, allow, runner, close } = await openSettledCard(it, 'meant-scrolled');
   const clicked = clickOnceMoved(allow, await topOf(allow));
   await page.mouse.wheel(0, 40);
   await clicked;
@@ -30,9 +36,9 @@ test('settled card takes a click at once when the reader has scrolled it', async
 });
 
 test('Ctrl+. meant for the previous turn does not interrupt one that has just begun', async () => {
-  const { page, agent, sessionId, runner, close } = await agentAtWork(it, 'meant-interrupt');
+  const { page, agent, sessionId, runner, close } = await workingAgent(it, 'meant-interrupt');
   const interrupt = page.getByRole('button', { name: 'Interrupt' });
-  await takesPresses(interrupt);
+  await untilPressable(interrupt);
   await page.getByRole('textbox', { name: /^Message to/ }).focus();
   // From within the page, the keys are pressed as the button of the new turn appears.
   const pressed = page.evaluate(async (settlesMs) => {
@@ -52,7 +58,7 @@ test('Ctrl+. meant for the previous turn does not interrupt one that has just be
   await interrupt.waitFor({ state: 'hidden' });
   await agent.write(sessionId, [turnOf('RUN_STARTED', 'third', [])]);
   expect(await pressed).toBe(true);
-  await takesPresses(interrupt);
+  await untilPressable(interrupt);
   expect(runner.commands).toEqual([]);
   await page.keyboard.press('Control+.');
   expect((await runner.next('interrupt')).body).toMatchObject({ turnId: 'third' });
@@ -81,8 +87,8 @@ test('parked task that moves up to the place of another ignores a click meant fo
   for (const id of ['a', 'b']) await page.getByLabel(`Session of task “task-${id}”`).selectOption('meant-parker-1');
   const assign = page.getByRole('button', { name: 'Assign task “task-b”' });
   const discard = page.getByRole('button', { name: /discard task “task-c”$/i });
-  await takesPresses(assign);
-  await takesPresses(discard);
+  await untilPressable(assign);
+  await untilPressable(discard);
   const clicked = Promise.all([
     clickOnceMoved(assign, await topOf(assign)),
     clickOnceMoved(discard, await topOf(discard)),
@@ -102,7 +108,7 @@ test('parked task that moves up to the place of another ignores a click meant fo
   // The second click of a double click does not confirm the first one.
   await press(discard);
   await discard.evaluate((button: HTMLElement) => button.click());
-  await takesPresses(assign);
+  await untilPressable(assign);
   expect(posts).toEqual([]);
   await press(assign);
   await page.getByRole('heading', { name: 'Unassigned 1' }).waitFor();

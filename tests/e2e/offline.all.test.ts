@@ -1,18 +1,25 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { comesWithin } from '../support/pace';
 import { press } from '../support/press';
-import { endlessAnimations, reconnecting, standsStill, wordsOf } from '../support/stands-still';
-import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
-import { badgeOf, live, transcriptOf } from '../support/transcript-page';
+import { type BreakableProxy, breakableProxy } from '../support/test-proxies';
+import { resolvesWithin } from '../support/timing';
+import {
+  badgeOf,
+  endlessAnimations,
+  expectFrozen,
+  live,
+  reconnecting,
+  transcriptOf,
+  visibleText,
+} from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
 
-/** A page notices within this time that a server accepts connections and sends nothing. */
+/** A page detects within this time that a server accepts connections and sends nothing. */
 const NOTICED_MS = 25_000;
 const HOUR_MS = 3_600_000;
-/** Moves the server's clock five hours ahead at the first SIGUSR2, and ten hours back at the second. */
+/** Moves the server's clock five hours ahead on the first SIGUSR2, and ten hours back on the second. */
 const MOVED_CLOCK = `
   let by = 0;
   const moves = [5, -10];
@@ -24,19 +31,19 @@ const MOVED_CLOCK = `
   process.on('SIGUSR2', () => { by += (moves.shift() ?? 0) * ${HOUR_MS}; });
 `;
 
-let line: SwallowingProxy;
+let line: BreakableProxy;
 const it = perFile(() =>
   visitOwn({
     chromium: { reducedMotion: 'no-preference' },
     env: { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(MOVED_CLOCK)}` },
     proxy: async ({ url }) => {
-      line = await swallowingProxy(url);
+      line = await breakableProxy(url);
       return line;
     },
   }),
 );
 
-test('every page says within 25 s that the server is silent, stops its clocks, and resumes by itself', async () => {
+test('every page reports a silent server within 25 s, stops its clocks, and resumes by itself', async () => {
   const agent = new EventWriter(it.server, 'frozen');
   await agent.write('frozen-session', [
     ...userTurn('first', 'Build it', [...message('a1', 'Building.'), taskStarted('t1', 'Watch the deploy')]),
@@ -64,8 +71,8 @@ test('every page says within 25 s that the server is silent, stops its clocks, a
 
   process.kill(it.server.pid, 'SIGSTOP');
   try {
-    await comesWithin(NOTICED_MS, Promise.all(pages.map(reconnecting)));
-    await Promise.all(pages.map(standsStill));
+    await resolvesWithin(NOTICED_MS, Promise.all(pages.map(reconnecting)));
+    await Promise.all(pages.map(expectFrozen));
 
     const field = session.getByRole('textbox', { name: 'Message to “frozen”' });
     await field.fill('Are you there?');
@@ -79,15 +86,15 @@ test('every page says within 25 s that the server is silent, stops its clocks, a
   }
   for (const page of pages) await live(page);
   expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
-  const now = await wordsOf(session);
-  await expect.poll(() => wordsOf(session)).not.toBe(now);
+  const now = await visibleText(session);
+  await expect.poll(() => visibleText(session)).not.toBe(now);
   await transcriptOf(session).getByText('Queued').waitFor();
   await agent.write('frozen-session', [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a2', delta: ', still' }]);
   await transcriptOf(session).getByText('Running them now, still').waitFor();
   expect(await transcriptOf(session).getByText('Are you there?').count()).toBe(1);
 });
 
-/** A tab whose clock a test can move, with a connection of its own that goes by that clock. */
+/** A tab with a clock that the test moves, and its own connection on that clock. */
 async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: number) => Promise<void> }> {
   const page = await it.context.newPage();
   await page.addInitScript(() => {
@@ -109,7 +116,7 @@ async function withOwnClock(path: string): Promise<{ page: Page; move: (hours: n
   return { page, move };
 }
 
-test('a page notices a dead line within 25 s though its connections stay open, whichever way its clock is moved', async () => {
+test('a page detects a dead line within 25 s though its connections stay open, whichever way its clock is moved', async () => {
   const agent = new EventWriter(it.server, 'dead-line');
   await agent.write('dead-line-session', [
     { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
@@ -123,10 +130,10 @@ test('a page notices a dead line within 25 s though its connections stay open, w
   await Promise.all(
     tabs.map(async ({ page, move, hours }) => {
       await move(hours);
-      await comesWithin(NOTICED_MS, reconnecting(page));
+      await resolvesWithin(NOTICED_MS, reconnecting(page));
       expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, /);
       // A clock that jumps ahead looks to the page as if the machine had slept.
-      if (hours <= 0) await standsStill(page);
+      if (hours <= 0) await expectFrozen(page);
       else expect(await endlessAnimations(page)).toEqual([]);
     }),
   );
@@ -138,27 +145,27 @@ test('a page notices a dead line within 25 s though its connections stay open, w
     expect(await endlessAnimations(page)).toContain('breathe');
     await page.close();
   }
-  // The browser reports the requests that were under way when the line was mended.
+  // The browser logs the requests in progress when the line was mended.
   const cut = /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|INCOMPLETE_CHUNKED_ENCODING)/;
   it.complaints.splice(0, Infinity, ...it.complaints.filter((one) => !cut.test(one)));
 });
 
-test('a page resumes with true clocks when the server’s clock was moved while it was silent', async () => {
+test('a page resumes with correct clocks when the server’s clock was moved while it was silent', async () => {
   const agent = new EventWriter(it.server, 'moved');
   await agent.write('moved-session', [
     { type: 'RUN_STARTED', threadId: 's', runId: 'r', metadata: { interlude: { turn: 'user', userMessageIds: [] } } },
   ]);
   const page = await it.open('/sessions/moved-session');
-  for (const said of ['Hours ahead', 'Hours back']) {
+  for (const title of ['Hours ahead', 'Hours back']) {
     await live(page);
     process.kill(it.server.pid, 'SIGSTOP');
-    await comesWithin(NOTICED_MS, reconnecting(page));
-    await standsStill(page);
+    await resolvesWithin(NOTICED_MS, reconnecting(page));
+    await expectFrozen(page);
     process.kill(it.server.pid, 'SIGUSR2');
     process.kill(it.server.pid, 'SIGCONT');
     await live(page);
-    await agent.write('moved-session', message(said, said));
-    await transcriptOf(page).getByText(said).waitFor();
+    await agent.write('moved-session', message(title, title));
+    await transcriptOf(page).getByText(title).waitFor();
     expect(await endlessAnimations(page)).toContain('breathe');
     expect(await page.locator('main header time').first().textContent()).toMatch(/^\d:\d\d$/);
   }

@@ -2,23 +2,29 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
-import { endlessAnimations, reconnecting, standsStill, wordsOf } from '../support/stands-still';
-import { type SwallowingProxy, swallowingProxy } from '../support/swallowing-proxy';
-import { live, transcriptOf } from '../support/transcript-page';
+import { type BreakableProxy, breakableProxy } from '../support/test-proxies';
+import {
+  endlessAnimations,
+  expectFrozen,
+  live,
+  reconnecting,
+  transcriptOf,
+  visibleText,
+} from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
 
-/** The browser reports every request that the broken line fails. */
+/** The browser logs every request that the broken line fails. */
 const FAILED =
   /ERR_(EMPTY_RESPONSE|CONNECTION_RESET|SOCKET_NOT_CONNECTED|INCOMPLETE_CHUNKED_ENCODING|INTERNET_DISCONNECTED)/;
 
-let line: SwallowingProxy;
+let line: BreakableProxy;
 const it = perFile(
   () =>
     visitOwn({
       chromium: { reducedMotion: 'no-preference' },
       proxy: async ({ url }) => {
-        line = await swallowingProxy(url);
+        line = await breakableProxy(url);
         return line;
       },
     }),
@@ -32,7 +38,7 @@ const openTurn = (userMessageIds: string[]): AgUiEvent => ({
   metadata: { interlude: { turn: 'user', userMessageIds } },
 });
 
-test('every page stops its clocks while the connection is broken, keeps what is sent, and resumes without a gap', async () => {
+test('every page stops its clocks during an outage, keeps unsent input, and resumes without a gap', async () => {
   const agent = new EventWriter(it.server, 'cut');
   await agent.write('cut-session', [
     ...userTurn('first', 'Build it', [...message('a1', 'Building.'), taskStarted('t1', 'Watch the deploy')]),
@@ -52,7 +58,7 @@ test('every page stops its clocks while the connection is broken, keeps what is 
 
   line.sever();
   await Promise.all(pages.map(reconnecting));
-  await Promise.all(pages.map(standsStill));
+  await Promise.all(pages.map(expectFrozen));
   const field = session.getByRole('textbox', { name: 'Message to “cut”' });
   await field.fill('Are you there?');
   await field.press('Enter');
@@ -68,12 +74,12 @@ test('every page stops its clocks while the connection is broken, keeps what is 
   await transcriptOf(session).getByText('Queued').waitFor();
   expect(await transcriptOf(session).getByText('Are you there?').count()).toBe(1);
   expect(new Set(await endlessAnimations(session))).toEqual(new Set(['breathe', 'turn', 'caret']));
-  const now = await wordsOf(session);
-  await expect.poll(() => wordsOf(session)).not.toBe(now);
+  const now = await visibleText(session);
+  await expect.poll(() => visibleText(session)).not.toBe(now);
   for (const page of pages) await page.close();
 });
 
-test('a page without network says so though the shared connection still works, and is live again with it', async () => {
+test('a page without network says so though the shared connection works, and is live again afterwards', async () => {
   await new EventWriter(it.server, 'unplugged').write('unplugged-session', [openTurn([])]);
   const page = await it.load('/sessions/unplugged-session');
   await live(page);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { countStreams, type StreamCounter } from '../support/stream-counter';
+import { type StreamCounter, streamCountingProxy } from '../support/test-proxies';
 import { live, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
@@ -9,7 +9,7 @@ let streams: StreamCounter;
 const it = perFile(() =>
   visitOwn({
     proxy: async ({ url }) => {
-      streams = await countStreams(url);
+      streams = await streamCountingProxy(url);
       return streams;
     },
   }),

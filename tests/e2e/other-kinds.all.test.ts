@@ -2,9 +2,9 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { SessionDetail } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
-import { asks, user, woken } from '../support/own-answers';
+import { permissionWithOptions, userTurnEvent, wokenTurnEvent } from '../support/permission-card';
 import { press } from '../support/press';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, taskStarted, toolCall } from '../support/turn-events';
@@ -59,7 +59,7 @@ beforeAll(async () => {
     'work',
     [
       ...message('r1/m', 'Raise the limit and start the tests', 'user'),
-      user('RUN_STARTED', 'r1'),
+      userTurnEvent('RUN_STARTED', 'r1'),
       plan([
         { content: 'Raise the limit', status: 'in_progress' },
         { content: 'Run the tests', status: 'pending' },
@@ -71,37 +71,37 @@ beforeAll(async () => {
         { content: 'Run the tests', status: 'in_progress' },
       ]),
       ...message('a1', 'The limit is 16 now. The tests run in the background.'),
-      user('RUN_FINISHED', 'r1', { inferred: true }),
+      userTurnEvent('RUN_FINISHED', 'r1', { inferred: true }),
       taskEnded('t1', 'completed', { exit_code: 0, summary: '212 tests passed' }),
-      woken('RUN_STARTED', 'r2', 't1'),
+      wokenTurnEvent('RUN_STARTED', 'r2', 't1'),
       ...message('a2', 'All 212 tests pass.'),
-      woken('RUN_FINISHED', 'r2', 't1'),
+      wokenTurnEvent('RUN_FINISHED', 'r2', 't1'),
       ...message('r3/m', 'Build it in the background', 'user'),
-      user('RUN_STARTED', 'r3'),
+      userTurnEvent('RUN_STARTED', 'r3'),
       taskStarted('t2', 'npm run build'),
       ...message('a3', 'It builds.'),
-      user('RUN_FINISHED', 'r3'),
+      userTurnEvent('RUN_FINISHED', 'r3'),
       taskEnded('t2', 'failed', { exit_code: 2 }),
     ],
     { stepMs: 1_500 },
   );
   await agent.write('asks', [
     ...message('q1/m', 'Install it', 'user'),
-    user('RUN_STARTED', 'q1'),
-    asks('p1', 'npm install left-pad'),
+    userTurnEvent('RUN_STARTED', 'q1'),
+    permissionWithOptions('p1', 'npm install left-pad'),
   ]);
   await agent.write('slash', [
     ...message('s1/m', 'Hello', 'user'),
-    user('RUN_STARTED', 's1'),
+    userTurnEvent('RUN_STARTED', 's1'),
     ...message('sa', 'Hello.'),
-    user('RUN_FINISHED', 's1'),
+    userTurnEvent('RUN_FINISHED', 's1'),
   ]);
 });
 afterAll(async () => {
   runner?.leave();
 });
 
-test('ended command offers to wake the agent when no turn has its result', async () => {
+test('an ended command offers to wake the agent when no turn has its result', async () => {
   const page = await it.open('/sessions/work');
   await live(page);
   const cards = transcriptOf(page).getByRole('group', { name: /^Task / });
@@ -116,9 +116,9 @@ test('ended command offers to wake the agent when no turn has its result', async
   await press(card.getByRole('button', { name: /^Wake the agent/ }));
   await runner.acknowledge(await runner.next('task.wake'), 'done');
   await agent.write('work', [
-    woken('RUN_STARTED', 'r4', 't2'),
+    wokenTurnEvent('RUN_STARTED', 'r4', 't2'),
     ...message('a4', 'The build failed.'),
-    woken('RUN_FINISHED', 'r4', 't2'),
+    wokenTurnEvent('RUN_FINISHED', 'r4', 't2'),
   ]);
   await transcriptOf(page)
     .getByRole('article', { name: /woken by Interlude for npm run build/ })
@@ -127,7 +127,7 @@ test('ended command offers to wake the agent when no turn has its result', async
   await page.close();
 });
 
-test('wake rule is set in the session’s menu and holds until the runner refuses it', async () => {
+test('a wake rule is set in the session’s menu, and remains until the runner refuses it', async () => {
   const page = await it.open('/sessions/work');
   await live(page);
   const ruleOf = async () => (await it.read<SessionDetail>('/sessions/work')).session.wakeRule;
@@ -154,8 +154,8 @@ test('wake rule is set in the session’s menu and holds until the runner refuse
   await page.close();
 });
 
-describe('permission with the agent’s own answers', () => {
-  test('sends the answer that was pressed, and the transcript keeps it', async () => {
+describe('a permission with the agent’s own options', () => {
+  test('sends the pressed option, which the transcript keeps', async () => {
     const page = await it.open('/sessions/asks');
     await live(page);
     const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Run npm install left-pad?”' });
@@ -175,8 +175,8 @@ describe('permission with the agent’s own answers', () => {
     await page.close();
   });
 
-  test('answers once on the key a and denies on d, in the transcript and in the inbox', async () => {
-    await agent.write('asks', [asks('p2', 'npm ci')]);
+  test('allows once on the key a and denies on d, in the transcript and in the inbox', async () => {
+    await agent.write('asks', [permissionWithOptions('p2', 'npm ci')]);
     const page = await it.open('/sessions/asks');
     await live(page);
     const card = transcriptOf(page).getByRole('region', { name: 'Permission: “Run npm ci?”' });
@@ -209,15 +209,15 @@ describe('permission with the agent’s own answers', () => {
   });
 });
 
-test('session ends from its menu once that is confirmed, and its page says so', async () => {
-  await agent.write('ends', [...message('e/m', 'Wait', 'user'), user('RUN_STARTED', 'e')]);
+test('a session ends from its menu once confirmed, and its page says so', async () => {
+  await agent.write('ends', [...message('e/m', 'Wait', 'user'), userTurnEvent('RUN_STARTED', 'e')]);
   const page = await it.open('/sessions/ends');
   await live(page);
   const opens = page.getByRole('button', { name: 'Arrange this session' });
   const menu = page.getByRole('dialog', { name: 'Arrange this session' });
   await opens.click();
   await menu.getByRole('button', { name: 'End session…' }).click();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await menu.getByRole('button', { name: 'End it now' }).click();
   await expect.poll(() => menu.count()).toBe(0);
   await transcriptOf(page).getByText('The session was asked to end.').waitFor();
@@ -235,7 +235,7 @@ test('session ends from its menu once that is confirmed, and its page says so', 
   await page.close();
 });
 
-test('composer offers the agent’s commands after “/”, and keys choose one', async () => {
+test('the composer offers the agent’s commands after “/”, and keys choose one', async () => {
   const page = await it.open('/sessions/slash');
   await live(page);
   const field = page.getByRole('textbox', { name: 'Message to “other”' });
@@ -244,7 +244,7 @@ test('composer offers the agent’s commands after “/”, and keys choose one'
   await expect
     .poll(() => list.getByRole('option').allInnerTexts())
     .toEqual([expect.stringContaining('/review'), expect.stringContaining('/reset')]);
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   expect(await field.inputValue()).toBe('/reset ');
@@ -258,7 +258,7 @@ test('composer offers the agent’s commands after “/”, and keys choose one'
   await page.close();
 });
 
-test('agent page shows its trouble, mode, commands and limits', async () => {
+test('the agent page shows its trouble, mode, commands and limits', async () => {
   const page = await it.open('/agents/other');
   await live(page);
   await page.getByText(/^The agent has not answered for 40 s/).waitFor();
@@ -281,8 +281,8 @@ test.each([360, 1280])(
   async (width) => {
     await agent.write('asks', [
       ...message('q2/m', 'And now', 'user'),
-      user('RUN_STARTED', 'q2'),
-      asks(`w${width}`, `ls ${width}`),
+      userTurnEvent('RUN_STARTED', 'q2'),
+      permissionWithOptions(`w${width}`, `ls ${width}`),
     ]);
     for (const path of ['/sessions/work', '/sessions/asks', '/agents/other']) {
       const page = await it.context.newPage();
@@ -291,7 +291,7 @@ test.each([360, 1280])(
       await page.goto(`${it.server.url}${path}`);
       await live(page);
       await unfoldAll(page);
-      expect(await barriersInBothThemes(page), path).toEqual([]);
+      expect(await violationsInBothThemes(page), path).toEqual([]);
       const { scroll, client } = await page.evaluate(() => ({
         scroll: document.documentElement.scrollWidth,
         client: document.documentElement.clientWidth,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { asks, user, woken } from '../support/own-answers';
+import { permissionWithOptions, userTurnEvent, wokenTurnEvent } from '../support/permission-card';
 import { press } from '../support/press';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { message, taskEnded, taskStarted } from '../support/turn-events';
@@ -9,16 +9,16 @@ import { WireRunner } from '../support/wire-runner';
 
 const it = perFile(visit);
 
-test('turn that Interlude started links to its task, and the task links back', async () => {
+test('a turn that Interlude started links to its task, and the task links back', async () => {
   await new EventWriter(it.server, 'kinds-waker').write('kinds-woken', [
     ...message('r1/m', 'Start the tests', 'user'),
-    user('RUN_STARTED', 'r1'),
+    userTurnEvent('RUN_STARTED', 'r1'),
     taskStarted('t1', 'npm test -- --watch=false'),
-    user('RUN_FINISHED', 'r1'),
+    userTurnEvent('RUN_FINISHED', 'r1'),
     taskEnded('t1', 'completed', { exit_code: 0, summary: '212 tests passed' }),
-    woken('RUN_STARTED', 'r2', 't1'),
+    wokenTurnEvent('RUN_STARTED', 'r2', 't1'),
     ...message('a2', 'All 212 tests pass.'),
-    woken('RUN_FINISHED', 'r2', 't1'),
+    wokenTurnEvent('RUN_FINISHED', 'r2', 't1'),
   ]);
   const page = await it.open('/sessions/kinds-woken');
   await live(page);
@@ -31,15 +31,15 @@ test('turn that Interlude started links to its task, and the task links back', a
   await it.leave(page);
 });
 
-test('permission with the agent’s own answers allows none before its whole input was on screen, and denies before', async () => {
+test('a permission with the agent’s own options can be allowed once its whole input was on screen, and denied before', async () => {
   const agent = new EventWriter(it.server, 'kinds-asker');
   await agent.status('kinds-asks', { kind: 'acp', takes: ['permission.decision'] });
   const runner = await WireRunner.connect(it.server, 'kinds-asker');
   const commands = Array.from({ length: 200 }, (_, at) => `echo ${at}`).join('\n');
   await agent.write('kinds-asks', [
     ...message('q1/m', 'Install it', 'user'),
-    user('RUN_STARTED', 'q1'),
-    asks('p1', commands),
+    userTurnEvent('RUN_STARTED', 'q1'),
+    permissionWithOptions('p1', commands),
   ]);
   const page = await it.open('/sessions/kinds-asks');
   await live(page);

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
 import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('a turn that was told of another session’s task has no barrier axe knows of', async () => {
+test('a turn that reports another session’s task has no axe violation', async () => {
   const writer = new EventWriter(it.server, 'owned-two');
   await writer.write('owned-owner', userTurn('r1', 'Build it', [taskStarted('t1', 'Build')]));
   await writer.write('owned-teller', [
@@ -16,17 +16,17 @@ test('a turn that was told of another session’s task has no barrier axe knows 
   ]);
   const page = await it.open('/sessions/owned-teller');
   await page.getByRole('article', { name: 'Between-run turn: notified of a task of session “owned-owner”' }).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await it.leave(page);
 });
 
-test('an agent’s page with parked records has no barrier axe knows of', async () => {
+test('an agent’s page with parked records has no axe violation', async () => {
   const writer = new EventWriter(it.server, 'owned-parks');
   await writer.write('owned-first', userTurn('r1', 'Watch the nightly', 'Gladly'));
   await writer.write('owned-second', userTurn('r1', 'Something else', 'Gladly'));
   await writer.park('owned-second', [taskEnded('owned-nightly', 'completed', { summary: 'All green' })]);
   const page = await it.open('/agents/owned-parks');
   await page.getByRole('heading', { name: 'Unassigned 1' }).waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await it.leave(page);
 });

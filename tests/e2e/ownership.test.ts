@@ -12,7 +12,7 @@ const tasksOf = async (session: string) => (await it.read<{ tasks: Task[] }>(`/s
 const agent = (id: string) => it.read<AgentDetail>(`/agents/${id}`);
 const card = (page: Page, name: string) => page.getByRole('group', { name: new RegExp(`^Task ${name}: `) }).first();
 
-test('a task card links to the session that reported its end and to the turn that was told', async () => {
+test('a task card links to the session that reported its end and to the reporting turn', async () => {
   const writer = new EventWriter(it.server, 'ownership-two');
   await writer.write('ownership-owner', userTurn('r1', 'Build it', [taskStarted('t1', 'Build')]));
   await writer.write('ownership-teller', userTurn('r1', 'Something else', 'Gladly'));

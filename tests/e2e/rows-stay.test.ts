@@ -22,11 +22,11 @@ function order(page: Page): Promise<string[]> {
     .evaluateAll((rows) => rows.map((one) => (one as HTMLElement).dataset.sessionRow ?? ''));
 }
 
-/** Four sessions of an agent, and the list of its sessions alone. */
+/** Four sessions of an agent, and the list of only its sessions. */
 async function fourSessions(name: string) {
   const agent = new EventWriter(it.server, name);
   for (const at of [1, 2, 3, 4]) await agent.write(`${name}-${at}`, userTurn('r1', `Session ${at}`, 'Done.'));
-  // The list keeps its filter from page to page: it is loaded with one, and its tab is closed.
+  // The list keeps its filter between pages, so the test loads it with one and closes the tab.
   const page = await it.load(`/?agent=${name}`);
   await live(page);
   await expect.poll(async () => (await order(page)).toSorted()).toEqual([1, 2, 3, 4].map((at) => `${name}-${at}`));
@@ -56,7 +56,7 @@ test('session rows keep their places under the pointer, show changes there, and 
   await page.close();
 });
 
-test('session rows keep their places while keys walk through them, until the changes are asked for or the focus leaves', async () => {
+test('session rows keep their places while keys walk through them, until the changes are requested or the focus leaves', async () => {
   const { agent, page, before, last } = await fourSessions('rows-walked');
   await page.keyboard.press('j');
   await page.keyboard.press('j');
@@ -73,10 +73,10 @@ test('session rows keep their places while keys walk through them, until the cha
   await outside(page).hover();
   await row(page, before[0]).focus();
   await page.keyboard.press('j');
-  const held = await order(page);
+  const kept = await order(page);
   await agent.write('rows-walked-5', userTurn('r1', 'Session 5', 'New here.'));
   await page.getByRole('button', { name: '1 new' }).waitFor();
-  expect(await order(page)).toEqual([...held, 'rows-walked-5']);
+  expect(await order(page)).toEqual([...kept, 'rows-walked-5']);
   await outside(page).focus();
   await changes(page).waitFor({ state: 'hidden' });
   expect((await order(page)).at(-1)).not.toBe('rows-walked-5');
@@ -86,8 +86,8 @@ test('session rows keep their places while keys walk through them, until the cha
 test('agent rows are ordered by name, and keep their places under the pointer', async () => {
   const write = (name: string, session: string) =>
     new EventWriter(it.server, name).write(session, userTurn('r1', 'Hello', 'Hello.'));
-  const heard = new EventWriter(it.server, 'rows-kept-heard');
-  await heard.write('rows-kept-heard-1', userTurn('r1', 'Hello', 'Hello.'));
+  const active = new EventWriter(it.server, 'rows-kept-heard');
+  await active.write('rows-kept-heard-1', userTurn('r1', 'Hello', 'Hello.'));
   for (const name of ['runner-10', 'runner-2', 'Alpha']) await write(`rows-kept-${name}`, `rows-kept-s-${name}`);
   const page = await it.open('/agents?q=rows-kept');
   await live(page);
@@ -95,7 +95,7 @@ test('agent rows are ordered by name, and keep their places under the pointer', 
     page.locator('main [role=row] a').evaluateAll((rows) => rows.map((one) => one.getAttribute('href')));
   const paths = ['Alpha', 'heard', 'runner-2', 'runner-10'].map((name) => `/agents/rows-kept-${name}`);
   await expect.poll(names).toEqual(paths);
-  await heard.write('rows-kept-heard-2', userTurn('r1', 'Again', 'Heard of.'));
+  await active.write('rows-kept-heard-2', userTurn('r1', 'Again', 'Heard of.'));
   const cells = page.getByRole('row').filter({ hasText: 'rows-kept-heard' });
   await cells.getByRole('cell', { name: '2', exact: true }).waitFor();
   expect(await names()).toEqual(paths);

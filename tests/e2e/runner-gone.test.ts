@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { press, takesPresses } from '../support/press';
+import { press, untilPressable } from '../support/press';
 import { transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -8,7 +8,7 @@ import { WireRunner } from '../support/wire-runner';
 
 const it = perFile(visit);
 
-test('every page that said working says that the runner has gone, and says working again once it is back', async () => {
+test('every page with a working session shows that its runner has gone, and that it works again when it returns', async () => {
   const agent = new EventWriter(it.server, 'gone');
   const runner = await WireRunner.connect(it.server, 'gone');
   await agent.write('gone-session', [
@@ -36,7 +36,7 @@ test('every page that said working says that the runner has gone, and says worki
   await page.getByRole('button', { name: 'Stop “Watch the deploy”' }).waitFor();
 
   runner.leave();
-  // Until the runner is missed, an interrupt would wait for it.
+  // Until the server notices the lost runner, an interrupt would wait for it.
   await page.getByRole('button', { name: 'Queue interrupt' }).waitFor();
   const note = page.getByRole('status').filter({ hasText: 'Runner gone' });
   await note.waitFor();
@@ -55,10 +55,10 @@ test('every page that said working says that the runner has gone, and says worki
     .getByText('Build it and watch the deploy')
     .waitFor();
   const clock = transcriptOf(page).locator('p', { hasText: 'Runner gone, worked' }).locator('time');
-  const stoodAt = await clock.textContent();
+  const frozenTime = await clock.textContent();
   await page.reload();
   await note.waitFor();
-  expect(await clock.textContent()).toBe(stoodAt);
+  expect(await clock.textContent()).toBe(frozenTime);
 
   await agent.write('gone-session', message('a3', 'Still at it.'));
   await footer.waitFor();
@@ -68,7 +68,7 @@ test('every page that said working says that the runner has gone, and says worki
 
 test('a reply owed by a failed turn is waived at its message or in the list, and the transcript says so', async () => {
   const agent = new EventWriter(it.server, 'gone-debtor');
-  const asks = (id: string, text: string, runId: string) => [
+  const question = (id: string, text: string, runId: string) => [
     ...message(id, text, 'user'),
     {
       type: 'RUN_STARTED',
@@ -78,17 +78,17 @@ test('a reply owed by a failed turn is waived at its message or in the list, and
     },
     { type: 'RUN_ERROR', message: 'No credit' },
   ];
-  await agent.write('gone-debtor-session', [...asks('u1', 'First?', 'r1'), ...asks('u2', 'Second?', 'r2')]);
+  await agent.write('gone-debtor-session', [...question('u1', 'First?', 'r1'), ...question('u2', 'Second?', 'r2')]);
   const page = await it.open('/sessions/gone-debtor-session');
-  const stood = transcriptOf(page).locator('[id="message-u1"]');
-  const drop = stood.getByRole('button', { name: 'No reply needed', exact: true });
+  const owedMessage = transcriptOf(page).locator('[id="message-u1"]');
+  const drop = owedMessage.getByRole('button', { name: 'No reply needed', exact: true });
   await drop.focus();
-  await takesPresses(drop);
+  await untilPressable(drop);
   await page.keyboard.press('Enter');
-  const sure = stood.getByRole('button', { name: 'Press again: no reply needed' });
-  await takesPresses(sure);
+  const confirm = owedMessage.getByRole('button', { name: 'Press again: no reply needed' });
+  await untilPressable(confirm);
   await page.keyboard.press('Enter');
-  await sure.waitFor({ state: 'hidden' });
+  await confirm.waitFor({ state: 'hidden' });
   await transcriptOf(page).getByText('The reply to “First?” was waived by operator.').waitFor();
 
   await page.getByRole('button', { name: /^1 reply/ }).click();

@@ -30,7 +30,7 @@ const rows = (page: Page) => page.locator('[data-session-row]');
 const ids = (page: Page) =>
   rows(page).evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.sessionRow ?? '').sort());
 
-test('the start page shows the hundred most urgent sessions, counts all, and keys lead on to every one of them', async () => {
+test('the start page shows the hundred most urgent sessions, counts all, and keys reach every one of them', async () => {
   const page = await it.open('/');
   await live(page);
   expect(await rows(page).count()).toBe(100);
@@ -54,7 +54,7 @@ test('the start page shows the hundred most urgent sessions, counts all, and key
   await it.leave(page);
 });
 
-test('a search finds a session that is not loaded, keeps it current, and stands in the address', async () => {
+test('a search finds a session that is not loaded, keeps it current, and is part of the address', async () => {
   const page = await it.load('/');
   await live(page);
   expect(await page.locator('[data-session-row="first-of-all"]').count()).toBe(0);

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
 import { live } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
@@ -11,7 +11,7 @@ beforeAll(async () => {
   agent = new EventWriter(it.server, 'states');
 });
 
-test('a session at rest is listed as waiting on its tasks, though no record says so', async () => {
+test('an idle session is listed as waiting on its tasks without a record that says so', async () => {
   await agent.write('states-waits', userTurn('r1', 'Run the tests', [taskStarted('b1', 'npm test')]));
   const home = await it.open('/?agent=states');
   await home
@@ -21,7 +21,7 @@ test('a session at rest is listed as waiting on its tasks, though no record says
   await it.leave(home);
 });
 
-test('the evidence of a state and the menu of a session have no barrier axe knows of', async () => {
+test('the explanation of a state and the menu of a session have no axe violation', async () => {
   await agent.write('states-quiet', userTurn('r1', 'Say hello', 'Hello.'));
   const page = await it.load('/sessions/states-quiet');
   await live(page);
@@ -32,7 +32,7 @@ test('the evidence of a state and the menu of a session have no barrier axe know
     await page.keyboard.press(key);
     const dialog = page.getByRole('dialog', { name });
     await dialog.waitFor();
-    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await violationsInBothThemes(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
   }

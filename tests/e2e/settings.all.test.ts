@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { removeAuditLater } from '../support/remove-turns';
+import { removeAuditLater } from '../support/server-data';
 import { live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visitOwn } from '../support/visit';
@@ -12,7 +12,7 @@ beforeAll(async () => {
   await new EventWriter(it.server, 'builder').write('work', userTurn('r1', 'Build it', 'It builds.'));
 });
 
-test('the settings page says when an unused sign-in ends, and ends those of other browsers', async () => {
+test('the settings page shows when an unused sign-in ends, and ends those of other browsers', async () => {
   await it.context.request.get(`${it.server.url}/sign-in?token=${encodeURIComponent(it.server.token)}`, {
     maxRedirects: 0,
   });
@@ -20,16 +20,16 @@ test('the settings page says when an unused sign-in ends, and ends those of othe
   await live(page);
   await page.getByText('Ends after 8 hours without use').waitFor();
   await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
-  const sure = page.getByRole('button', { name: /^End \d+ sign-ins?\?$/ });
-  await expect.poll(() => sure.getAttribute('aria-disabled')).toBe('false');
-  await sure.click();
+  const confirm = page.getByRole('button', { name: /^End \d+ sign-ins?\?$/ });
+  await expect.poll(() => confirm.getAttribute('aria-disabled')).toBe('false');
+  await confirm.click();
   await page.getByText('this browser is the only one').waitFor();
   await page.reload();
   await live(page);
   await it.leave(page);
 });
 
-test('the audit page says which entries were removed once their age is up', async () => {
+test('the audit page shows which entries were removed after their retention period', async () => {
   const page = await it.open('/settings/audit');
   await live(page);
   await removeAuditLater(it.server, 3);
@@ -46,14 +46,14 @@ test('the audit page says which entries were removed once their age is up', asyn
 test('the API page offers its OpenAPI document as a download', async () => {
   const page = await it.open('/settings/api');
   await live(page);
-  const saves = page.waitForEvent('download');
+  const download = page.waitForEvent('download');
   await page.getByRole('link', { name: 'the OpenAPI 3.1 document' }).click();
-  const document = JSON.parse(await readFile(await (await saves).path(), 'utf8')) as OpenApiDocument;
+  const document = JSON.parse(await readFile(await (await download).path(), 'utf8')) as OpenApiDocument;
   expect(Object.keys(document.paths)).toContain('/api/v1/sessions/{sessionId}/messages');
   await it.leave(page);
 });
 
-test('on a phone a session’s menu signs out in two presses', async () => {
+test('a session’s menu signs out with two presses on a phone', async () => {
   const page = await it.load('/sessions/work');
   await page.setViewportSize({ width: 360, height: 800 });
   await live(page);

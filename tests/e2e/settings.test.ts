@@ -4,20 +4,19 @@ import type { Storage } from '@interlude/protocol/storage';
 import type { BrowserContext, Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { formatBytes } from '@/components/ui/format-size';
-import { openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
-import { addMembers, VIEWER_SECRET } from '../support/members';
 import { press } from '../support/press';
+import { addMembers, VIEWER_SECRET } from '../support/server-data';
 import { isFocused, live } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
-import { perFile, visit } from '../support/visit';
+import { openProfile, perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 beforeAll(async () => {
   await new EventWriter(it.server, 'settings-builder').write('settings-work', userTurn('r1', 'Build it', 'It builds.'));
 });
 
-/** A browser that shares nothing with the others, so that its sign-out ends nobody else's tests. */
+/** A browser that shares nothing with the others, so its sign-out does not affect other tests. */
 async function ownBrowser(): Promise<BrowserContext> {
   const { context, close } = await openProfile();
   onTestFinished(close);
@@ -34,7 +33,7 @@ function statusOf(token: string, path: string): Promise<number> {
   return fetch(`${it.server.url}/api/v1${path}`, { headers }).then(({ status }) => status);
 }
 
-/** Shows a page that takes presses: a press on the server's markup alone is lost. */
+/** Loads a page and waits until it is interactive: a press on the server's markup alone is lost. */
 async function open(path: string): Promise<Page> {
   const page = await it.open(path);
   await live(page);
@@ -43,7 +42,7 @@ async function open(path: string): Promise<Page> {
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
-test('a token made on the page opens what its role may read, until it is revoked there', async () => {
+test('a token created on the page opens what its role may read, until it is revoked there', async () => {
   const page = await open('/settings/access');
   await button(page, 'Create a token').click();
   await page.getByLabel('Role').selectOption('viewer');
@@ -56,25 +55,25 @@ test('a token made on the page opens what its role may read, until it is revoked
   await button(page, 'I have it').click();
   const row = page.getByRole('table', { name: 'Tokens', exact: true }).getByRole('row', { name: /^settings wall/ });
   await press(row.getByRole('button', { name: 'Revoke “settings wall”' }));
-  const sure = row.getByRole('button', { name: 'Revoke “settings wall”: sure?' });
-  await expect.poll(() => sure.getAttribute('aria-disabled')).toBe('false');
+  const confirm = row.getByRole('button', { name: 'Revoke “settings wall”: sure?' });
+  await expect.poll(() => confirm.getAttribute('aria-disabled')).toBe('false');
   expect(await statusOf(token, '/sessions')).toBe(200);
-  await sure.click();
+  await confirm.click();
   await row.waitFor({ state: 'detached' });
   expect(await statusOf(token, '/sessions')).toBe(401);
   await it.leave(page);
 });
 
-test('the audit page narrows to an action, exports what it shows, and checks the chain', async () => {
+test('the audit page narrows to an action, exports what it shows, and verifies the chain', async () => {
   await createAndRevoke();
   const page = await open('/settings/audit');
   const entries = page.getByRole('list', { name: 'Entries' }).getByRole('listitem');
   await page.getByLabel('Action').selectOption('revoke credential');
   await expect.poll(() => entries.allInnerTexts()).toSatisfy(every(/revoke credential/));
   expect(new URL(page.url()).search).toBe('?action=revoke+credential');
-  const saves = page.waitForEvent('download');
+  const download = page.waitForEvent('download');
   await page.getByRole('link', { name: 'Export these as JSON lines' }).click();
-  const lines = (await readFile(await (await saves).path(), 'utf8')).trimEnd().split('\n');
+  const lines = (await readFile(await (await download).path(), 'utf8')).trimEnd().split('\n');
   const exported = lines.map((line) => (JSON.parse(line) as AuditEntry).action);
   expect(new Set(exported)).toEqual(new Set(['revoke credential']));
   await button(page, 'Check the chain').click();
@@ -85,12 +84,12 @@ test('the audit page narrows to an action, exports what it shows, and checks the
   await it.leave(page);
 });
 
-/** Creates a token and revokes it, which are two entries of the audit. */
+/** Creates a token and revokes it: two entries of the audit. */
 async function createAndRevoke(): Promise<void> {
   const headers = { authorization: `Bearer ${it.server.token}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ role: 'viewer', name: 'settings audit' });
-  const made = await fetch(`${it.server.url}/api/v1/tokens`, { method: 'POST', headers, body });
-  const { credential } = (await made.json()) as NewToken;
+  const response = await fetch(`${it.server.url}/api/v1/tokens`, { method: 'POST', headers, body });
+  const { credential } = (await response.json()) as NewToken;
   await fetch(`${it.server.url}/api/v1/credentials/${credential.id}`, { method: 'DELETE', headers });
 }
 
@@ -108,7 +107,7 @@ test('the storage page lists the parts that the server measured', async () => {
   await it.leave(page);
 });
 
-test('the API reference opens operations and types that are linked to', async () => {
+test('the API reference opens linked operations and types', async () => {
   const page = await open('/settings/api#postSessionsBySessionIdMessages');
   const operation = page.locator('#postSessionsBySessionIdMessages');
   await operation.getByText('From a shell').waitFor();
@@ -171,7 +170,7 @@ test('a viewer sees their role and whom to ask, and none of the admins’ pages'
   }
 });
 
-/** Presses Tab until the focused element has that text. */
+/** Presses Tab until the focused element has this text. */
 async function tabTo(page: Page, text: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   for (let step = 0; step < 60; step += 1) {
     await page.keyboard.press(key);

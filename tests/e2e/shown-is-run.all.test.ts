@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SETTLE_MS } from '@/components/ui/misclick-guard';
+import { violationsInBothThemes } from '../support/accessibility';
 import {
   allowOf,
   askingAgent,
@@ -8,33 +9,35 @@ import {
   expectNotAllowedWhileCovered,
   LONG_TEXT,
   pinnedOf,
-} from '../support/asking-agent';
-import { barriersInBothThemes } from '../support/barriers';
+} from '../support/agent-pages';
 import { LogWriter } from '../support/log-writer';
+import { expectPinnedUntilRead, expectShownVerbatim, HOSTILE_COMMAND } from '../support/permission-card';
 import { pressUntil } from '../support/press';
-import { EVIL, expectShownAsRun } from '../support/shown-as-run';
+import { live } from '../support/transcript-page';
 import { message } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
 import { requestResolved } from '../support/wire-runner';
 
 const it = perFile(visit);
+
 beforeAll(async () => {
   await it.context.grantPermissions(['clipboard-read', 'clipboard-write']);
 });
+
 afterAll(async () => {
   await it.context.clearPermissions();
 });
 
 test.each([
-  ['an escape', `${EVIL} #\u001b[2K\u001b[1Gls -la src/`, '⟨ESC⟩'],
-  ['an operating system command', `\u001b]0;${EVIL}\u0007ls -la src/`, '⟨ESC⟩'],
-  ['its 8-bit form', `\u009d${EVIL}\u009cls -la src/`, '⟨OSC⟩'],
-  ['marks of direction', `ls \u202e\u2066${EVIL}\u2069\u2066`, '⟨RLO⟩'],
-])('command is shown as it runs when it has %s', async (what, command, sign) => {
-  await expectShownAsRun(it, `shown-all-disguised by ${what}`, command, sign);
+  ['an escape', `${HOSTILE_COMMAND} #\u001b[2K\u001b[1Gls -la src/`, '⟨ESC⟩'],
+  ['an operating system command', `\u001b]0;${HOSTILE_COMMAND}\u0007ls -la src/`, '⟨ESC⟩'],
+  ['its 8-bit form', `\u009d${HOSTILE_COMMAND}\u009cls -la src/`, '⟨OSC⟩'],
+  ['direction marks', `ls \u202e\u2066${HOSTILE_COMMAND}\u2069\u2066`, '⟨RLO⟩'],
+])('a command is shown as it runs when it has %s', async (what, command, sign) => {
+  await expectShownVerbatim(it, `shown-all-disguised by ${what}`, command, sign);
 });
 
-describe('request cannot be allowed by', () => {
+describe('a request cannot be allowed by', () => {
   const COVERS: { what: string; size: [number, number]; cover: (page: Page) => Promise<void> }[] = [
     { what: 'the log, in a narrow window', size: [390, 760], cover: openLog },
     { what: 'the log, in a low window', size: [1000, 470], cover: openLog },
@@ -49,7 +52,7 @@ describe('request cannot be allowed by', () => {
     },
   ];
 
-  test.each(COVERS)('what $what covered', async ({ what, size: [width, height], cover }) => {
+  test.each(COVERS)('seeing what $what covered', async ({ what, size: [width, height], cover }) => {
     const stage = await askingAgent(it, `shown-all-covered by ${what}`);
     const { page, agent, sessionId, runner } = stage;
     await page.setViewportSize({ width, height });
@@ -62,16 +65,16 @@ describe('request cannot be allowed by', () => {
     runner.leave();
   });
 
-  test('what is outside the visible part of a magnified page', async () => {
+  test('seeing what is outside the visible part of a magnified page', async () => {
     const { page, ask, runner } = await askingAgent(it, 'shown-all-magnified');
     const cdp = await it.context.newCDPSession(page);
     await cdp.send('Emulation.setPageScaleFactor', { pageScaleFactor: 4 });
     await expect.poll(() => page.evaluate(() => visualViewport?.scale)).toBe(4);
-    const begun = performance.now();
+    const start = performance.now();
     await ask('far off', { command: 'rm -rf build' });
     const notice = page.getByText('Review the whole input to enable Allow.');
     await notice.waitFor();
-    await expect.poll(() => performance.now() - begun).toBeGreaterThan(2 * SETTLE_MS);
+    await expect.poll(() => performance.now() - start).toBeGreaterThan(2 * SETTLE_MS);
     expect(await notice.isVisible()).toBe(true);
     await cdp.send('Emulation.setPageScaleFactor', { pageScaleFactor: 1 });
     await notice.waitFor({ state: 'hidden' });
@@ -85,7 +88,7 @@ async function openLog(page: Page): Promise<void> {
   await page.getByRole('region', { name: 'Log' }).waitFor();
 }
 
-test('permission of 300 kB can be allowed once every page of its input was opened and scrolled through', async () => {
+test('a permission of 300 kB can be allowed once every page of its input was opened and scrolled through', async () => {
   const { page, ask, runner, close } = await askingAgent(it, 'shown-all-flood');
   const command = `${'echo a line that is not short at all\n'.repeat(9_000)}rm -rf ~`;
   await ask('huge', { command });
@@ -118,8 +121,7 @@ test('permission of 300 kB can be allowed once every page of its input was opene
 
 for (const [width, height] of [
   [360, 740],
-  [1024, 800],
-  [1680, 1000],
+  [1280, 800],
 ] as const) {
   test(`request cards have no axe violation and fit at ${width} px, in light and dark`, async () => {
     const { page, ask, agent, runner, sessionId, close } = await askingAgent(it, `shown-all-width-${width}`);
@@ -132,14 +134,36 @@ for (const [width, height] of [
     });
     await ask('p', { file_path: '/a', old_string: 'x\u00a0y', new_string: 'שלום\nworld' });
     await expect.poll(() => cardOf(page, 'Ask p').count()).toBe(1);
-    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await violationsInBothThemes(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
     await agent.write(sessionId, message('long', LONG_TEXT));
     await pinnedOf(page).waitFor();
     await agent.write(sessionId, [requestResolved('q', 'cancelled')]);
     await pinnedOf(page).getByText('Withdrawn. Nothing was sent.').waitFor();
-    expect(await barriersInBothThemes(page)).toEqual([]);
+    expect(await violationsInBothThemes(page)).toEqual([]);
     expect(runner.commands).toEqual([]);
     await close();
   });
 }
+
+test.each([
+  [740, 360],
+  [800, 300],
+])(
+  'pins a request whose head is out of view, and enables Allow only once its head was seen, at %i × %i',
+  (width, height) => expectPinnedUntilRead(it, width, height, null),
+);
+
+test('a request shows every key of its input, live and reloaded', async () => {
+  const { page, ask, close } = await askingAgent(it, 'asked-whole');
+  await ask('q', JSON.parse('{"command":"ls","__proto__":{"command":"evil"},"nested":{"__proto__":{"a":1}}}'));
+  const box = cardOf(page, 'Ask q').getByRole('group', { name: 'Input' });
+  await box.waitFor();
+  const shown = await box.textContent();
+  expect(shown).toContain('evil');
+  expect(shown?.match(/__proto__/g)).toHaveLength(2);
+  await page.reload();
+  await live(page);
+  expect(await box.textContent()).toBe(shown);
+  await close();
+});

@@ -8,11 +8,11 @@ import {
   expectNotAllowedWhileCovered,
   LONG_TEXT,
   pinnedOf,
-} from '../support/asking-agent';
-import { UNSEEN } from '../support/decode-shown';
+} from '../support/agent-pages';
 import { EventWriter } from '../support/event-writer';
-import { press, takesPresses } from '../support/press';
-import { EVIL, expectShownAsRun } from '../support/shown-as-run';
+import { expectShownVerbatim, HOSTILE_COMMAND } from '../support/permission-card';
+import { press, untilPressable } from '../support/press';
+import { INVISIBLE } from '../support/rendered-text';
 import { live, transcriptOf } from '../support/transcript-page';
 import { message, taskStarted, toolCall, userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -65,10 +65,14 @@ async function pressAtOnce(page: Page, region: string, key: string): Promise<{ a
 }
 
 test.each([
-  ['a carriage return', `${EVIL} #\rls -la src/`, '⟨CR⟩'],
-  ['harmless lines behind it', `${EVIL}\n${Array.from({ length: 23 }, (_, at) => `echo ${at}`).join('\n')}`, ''],
+  ['a carriage return', `${HOSTILE_COMMAND} #\rls -la src/`, '⟨CR⟩'],
+  [
+    'harmless lines behind it',
+    `${HOSTILE_COMMAND}\n${Array.from({ length: 23 }, (_, at) => `echo ${at}`).join('\n')}`,
+    '',
+  ],
 ])('command is shown as it runs when it has %s', async (what, command, sign) => {
-  await expectShownAsRun(it, `shown-disguised by ${what}`, command, sign);
+  await expectShownVerbatim(it, `shown-disguised by ${what}`, command, sign);
 });
 
 test('command wraps inside its box when it is one long line', async () => {
@@ -87,7 +91,7 @@ test('permission can be allowed once its whole input was on screen, and denied b
   const card = cardOf(page, 'Ask long');
   await card.getByText('Review the whole input to enable Allow.').waitFor();
   await card.getByText('61 lines').waitFor();
-  await takesPresses(card.getByRole('button', { name: 'Deny', exact: true }));
+  await untilPressable(card.getByRole('button', { name: 'Deny', exact: true }));
   expect(await allowOf(card).isEnabled()).toBe(false);
   await card.focus();
   await page.keyboard.press('a');
@@ -243,8 +247,8 @@ test('names show invisible characters as signs in the page, its title and its la
     const page = await it.open(path);
     await live(page);
     await page.getByText('⟨RLO⟩').first().waitFor();
-    expect(await unseenIn(page, UNSEEN.source)).toEqual([]);
-    expect(await page.title()).not.toMatch(UNSEEN);
+    expect(await unseenIn(page, INVISIBLE.source)).toEqual([]);
+    expect(await page.title()).not.toMatch(INVISIBLE);
     if (path !== '/' && path !== '/agents') expect(await page.title()).toContain('⟨RLO⟩');
     await it.leave(page);
   }

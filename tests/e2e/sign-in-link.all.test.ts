@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newSignInLink } from '../support/sign-in-link';
+import { newSignInLink } from '../support/server-data';
 import { type OwnVisit, visitOwn } from '../support/visit';
 
 const lan = Object.values(networkInterfaces())
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => it.close());
 
 test.skipIf(lan === undefined)(
-  'over plain http, where browsers say less, a sign-in link asks first, and forms and downloads work',
+  'over plain HTTP, where browsers send fewer headers, a sign-in link asks first, and forms and downloads work',
   async () => {
     const origin = it.server.url.replace('127.0.0.1', lan ?? '');
     const page = await it.context.newPage();

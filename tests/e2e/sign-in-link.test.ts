@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { openProfile } from '../support/chromium';
-import { anotherSite, newSignInLink } from '../support/sign-in-link';
+import { anotherSite, newSignInLink } from '../support/server-data';
 import { live } from '../support/transcript-page';
-import { type Visit, visit } from '../support/visit';
+import { openProfile, type Visit, visit } from '../support/visit';
 
 let it: Visit;
 beforeAll(async () => {
@@ -13,14 +12,14 @@ beforeAll(async () => {
 });
 afterAll(() => it.close());
 
-/** A browser that has never been here. */
+/** A new browser profile. */
 async function newBrowser(): Promise<{ context: BrowserContext; page: Page }> {
   const { context, close } = await openProfile();
   onTestFinished(close);
   return { context, page: await context.newPage() };
 }
 
-test('a sign-in link asks before it signs in a visitor whom another site sent, and no prefetch uses it up', async () => {
+test('a sign-in link asks before it signs in a visitor from another site, and no prefetch uses it up', async () => {
   const link = await newSignInLink(it.server);
   const rules = JSON.stringify({ prefetch: [{ source: 'list', urls: [link], eagerness: 'immediate' }] });
   const site = await anotherSite(`<img src="${link}"><iframe src="${link}"></iframe><link rel="prefetch" href="${link}">
@@ -40,7 +39,7 @@ test('a sign-in link asks before it signs in a visitor whom another site sent, a
   await live(page);
 });
 
-test('a browser at a loopback address signs in under the server’s local name, and out again', async () => {
+test('a browser at a loopback address signs in under the server’s local name, and signs out', async () => {
   const { context, page } = await newBrowser();
   await page.goto(`${it.server.url}/signed-out?next=/inbox`);
   await page.getByText('this browser knows Interlude by an address of its own').waitFor();

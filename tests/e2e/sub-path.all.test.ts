@@ -13,23 +13,23 @@ import { runCli, startCli } from '../support/cli';
 import { embedIn, embedStage } from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';
 import { IdentityProvider } from '../support/identity-provider';
-import { ownPort } from '../support/own-port.mjs';
-import { TEST_MS } from '../support/patience';
 import { rawRequest } from '../support/raw-request';
+import { reservePort } from '../support/reserve-port.mjs';
 import { tempDir } from '../support/temp-dir';
+import { TEST_MS } from '../support/timeouts';
 import { live, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { type OwnVisit, visitOwn } from '../support/visit';
 import { WireRunner } from '../support/wire-runner';
 
-/** Two parts, the second of which means something else to a pattern than to an address. */
+/** Two parts, the second with characters that are special in a pattern. */
 const BASE = '/tools/inter.lude';
 
 let it: OwnVisit;
-/** Where browsers on this machine have it. */
+/** The origin of browsers on this machine. */
 let pages = '';
 beforeAll(async () => {
-  // there may be no build yet
+  // The build may not exist yet.
   await buildIfStale(BASE);
   it = await visitOwn({ signedIn: false, env: { INTERLUDE_BASE_PATH: BASE } });
   pages = (JSON.parse(await readFile(join(it.server.dataDir, 'server.json'), 'utf8')) as { pages: string }).pages;
@@ -40,7 +40,7 @@ const origin = () => new URL(it.server.url).origin;
 const ask = (path: string, init: RequestInit = {}) => fetch(`${origin()}${path}`, { redirect: 'manual', ...init });
 const withToken = () => ({ headers: { authorization: `Bearer ${it.server.token}` } });
 
-/** Signed in by a link, as `npm start` prints it. */
+/** Signed in with a link, as `npm start` prints it. */
 async function signedIn(next = ''): Promise<Page> {
   const { stdout } = await runCli(['sign-in'], {
     INTERLUDE_DATA_DIR: it.server.dataDir,
@@ -52,7 +52,7 @@ async function signedIn(next = ''): Promise<Page> {
   return page;
 }
 
-test('beneath a path, addresses answer a visitor as they do without one, and all others are not found', async () => {
+test('addresses below the base path answer a visitor like those without one, and all others are 404', async () => {
   const places: [string, number, string | null][] = [
     ['', 307, '/signed-out'],
     ['/', 307, '/signed-out'],
@@ -80,7 +80,7 @@ test('beneath a path, addresses answer a visitor as they do without one, and all
   expect(shown.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
   expect(shown.headers.get('x-frame-options')).toBe('DENY');
   expect((await ask(`${BASE}/embed.js`)).headers.get('access-control-allow-origin')).toBe('*');
-  // what Next makes of the first page for its own router
+  // Next's internal name of the first page.
   const flight = await ask(`${BASE}?_rsc=1`, { headers: { rsc: '1', 'next-router-state-tree': '' } });
   expect(flight.status).toBe(307);
 
@@ -126,7 +126,7 @@ test('beneath a path, addresses answer a visitor as they do without one, and all
   }
 });
 
-test('no request, link or cookie of any page leaves the path', async () => {
+test('no request, link or cookie of any page leaves the base path', async () => {
   const agent = new EventWriter(it.server, 'courier');
   await agent.write('s1', userTurn('r1', 'Hello', 'Here I am'));
   const runner = await WireRunner.connect(it.server, 'courier');
@@ -137,7 +137,7 @@ test('no request, link or cookie of any page leaves the path', async () => {
   expect(cookies.map(({ name, path, httpOnly }) => [name, path, httpOnly])).toEqual([['interlude', BASE, true]]);
   expect(await it.context.cookies(new URL('/', pages).href)).toEqual([]);
 
-  // the list, a session from it, live
+  // The list, then a session from it, live.
   await live(page);
   await page
     .getByRole('link', { name: /courier/ })
@@ -155,7 +155,7 @@ test('no request, link or cookie of any page leaves the path', async () => {
   await runner.acknowledge(command, 'delivered');
   await transcriptOf(page).getByText('Delivered', { exact: true }).waitFor();
 
-  // back to the list, which says in the address what is wanted
+  // Back to the list, whose address keeps the filter.
   await page.getByRole('link', { name: 'Interlude' }).first().click();
   await page.waitForURL(pages);
   await page.getByRole('searchbox', { name: 'Search sessions' }).fill('courier');
@@ -181,10 +181,10 @@ test('no request, link or cookie of any page leaves the path', async () => {
         (one) => one.getAttribute('href') ?? one.getAttribute('action') ?? one.getAttribute('src') ?? '',
       ),
     );
-    const astray = leading.filter(
+    const outside = leading.filter(
       (address) => /^(\/|http:)/.test(address) && !new URL(address, pages).href.startsWith(pages),
     );
-    expect([path, astray]).toEqual([path, []]);
+    expect([path, outside]).toEqual([path, []]);
   }
   await page.goto(`${pages}/settings/audit`);
   const [download] = await Promise.all([
@@ -193,7 +193,7 @@ test('no request, link or cookie of any page leaves the path', async () => {
   ]);
   expect(await download.failure()).toBeNull();
 
-  // somewhere else with a page that is gone, and out again
+  // On to a missing page, and then sign out.
   await page.goto(`${pages}/sessions/none`);
   await page
     .getByRole('link', { name: /sessions/i })
@@ -213,7 +213,7 @@ test('no request, link or cookie of any page leaves the path', async () => {
   expect(it.complaints.filter((complaint) => !/sessions\/none/.test(complaint))).toEqual([]);
 });
 
-test('a runner posts to the address with its path and receives its commands there', async () => {
+test('a runner posts to the address with its base path and receives its commands there', async () => {
   const home = await tempDir();
   const env = { INTERLUDE_DATA_DIR: home, INTERLUDE_TOKEN: it.server.token, INTERLUDE_URL: `${it.server.url}/` };
   const run = startCli(['demo'], env);
@@ -232,7 +232,7 @@ test('a runner posts to the address with its path and receives its commands ther
   await page.close();
 });
 
-test('an embed shows a session beneath the path, and reports links with it', async () => {
+test('an embed shows a session below the base path, and reports links with it', async () => {
   const stage = await embedStage(BASE);
   onTestFinished(() => stage.close());
   const agent = new EventWriter(stage.server, 'shown');
@@ -248,11 +248,11 @@ test('an embed shows a session beneath the path, and reports links with it', asy
   const list = await stage.open('crossSite', 'fleet');
   const fleet = await embedIn(list, stage.origin);
   await fleet.getByRole('link', { name: /shown/ }).first().click();
-  const told = () =>
+  const reported = () =>
     list.evaluate(() =>
       (window as unknown as { events: { type: string }[] }).events.filter(({ type }) => type === 'navigate'),
     );
-  await expect.poll(told).toEqual([
+  await expect.poll(reported).toEqual([
     {
       type: 'navigate',
       to: { session: 'e1', anchor: null },
@@ -260,16 +260,16 @@ test('an embed shows a session beneath the path, and reports links with it', asy
       url: `${stage.origin}/sessions/e1`,
     },
   ]);
-  const astray = stage.front.passed.filter(({ path }) => !path.startsWith(`${BASE}/`));
-  expect(astray).toEqual([]);
+  const outside = stage.front.passed.filter(({ path }) => !path.startsWith(`${BASE}/`));
+  expect(outside).toEqual([]);
 });
 
-test('a sign-in with the identity provider returns beneath the path', async () => {
+test('a sign-in with the identity provider returns below the base path', async () => {
   for (const level of ['warn', 'info'] as const) {
     const muted = vi.spyOn(console, level).mockImplementation(() => {});
     onTestFinished(() => muted.mockRestore());
   }
-  const port = await ownPort();
+  const port = await reservePort();
   const publicUrl = `http://127.0.0.1:${port}${BASE}`;
   const identity = await IdentityProvider.start({ ada: { name: 'Ada Lovelace', groups: ['admins'] } }, [
     { id: 'interlude', secret: 'the secret of interlude', publicUrl },
@@ -297,13 +297,13 @@ test('a sign-in with the identity provider returns beneath the path', async () =
   await page.getByText('Ada Lovelace').first().waitFor();
   const cookies = (await team.context.cookies(publicUrl)).filter(({ name }) => name.startsWith('interlude'));
   expect(cookies.map(({ name, path }) => [name, path])).toEqual([['interlude', BASE]]);
-  // the provider decides nothing of where: a forged answer is told on a page that leads back in
+  // The provider does not choose the destination: a forged answer gets a page that links back.
   await page.goto(`${publicUrl}/sign-in/callback?state=forged&code=x`);
   await page.getByRole('link', { name: 'Go to the sign-in page' }).click();
   await page.waitForURL(`${publicUrl}/signed-out`);
 });
 
-test('the OpenAPI document names the path', async () => {
+test('the OpenAPI document names the base path', async () => {
   const document = (await (await ask(`${BASE}/api/v1/openapi.json`, withToken())).json()) as OpenApiDocument;
   expect(document.servers).toEqual([{ url: BASE, description: 'This server' }]);
   expect(Object.keys(document.paths)).toContain('/api/v1/sessions');
@@ -312,7 +312,7 @@ test('the OpenAPI document names the path', async () => {
 const nginx = spawnSync('nginx', ['-v']).error === undefined;
 
 test.skipIf(!nginx).each(['', '/'])(
-  'nginx passes the path on as its page in the docs is written, from a location that ends in %j',
+  'nginx forwards the base path as documented, from a location that ends in %j',
   async (end) => {
     const page = await readFile(join(root, 'docs/sub-path.md'), 'utf8');
     const [, block = ''] = /```nginx\n([\s\S]+?)```/.exec(page) ?? [];
@@ -321,7 +321,7 @@ test.skipIf(!nginx).each(['', '/'])(
       .replace('127.0.0.1:4319', new URL(it.server.url).host);
     expect(location).toContain(`proxy_pass ${origin()};`);
     const folder = await tempDir();
-    const port = await ownPort();
+    const port = await reservePort();
     const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
       (name) => `${name}_temp_path ${folder}/${name};`,
     );
@@ -347,7 +347,7 @@ test.skipIf(!nginx).each(['', '/'])(
         ),
       )
       .toBe(200);
-    // signed out, by way of whatever nginx and Next make of the slash
+    // Signed out, whatever nginx and Next do with the slash.
     const first = await fetch(`${through}${BASE}`);
     expect([first.status, first.url]).toEqual([200, `${through}${BASE}/signed-out`]);
     const { path } = (await (

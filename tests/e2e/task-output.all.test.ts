@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { barriersInBothThemes } from '../support/barriers';
+import { violationsInBothThemes } from '../support/accessibility';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { taskStarted, userTurn } from '../support/turn-events';
@@ -7,7 +7,7 @@ import { perFile, visit } from '../support/visit';
 
 const it = perFile(visit);
 
-test('an output has no axe violations while searched, and does not scroll sideways at 360 px', async () => {
+test('task output has no axe violations while searched, and does not scroll sideways at 360 px', async () => {
   const session = 'task-output-all';
   const lines = Array.from(
     { length: 400 },
@@ -21,11 +21,11 @@ test('an output has no axe violations while searched, and does not scroll sidewa
   const page = await it.open(`/sessions/${session}`);
   const output = page.getByRole('region', { name: 'Output of “Tests”' });
   await output.getByText('test 399').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await press(output.getByRole('button', { name: 'Show all and search' }));
   await output.getByRole('searchbox').fill('failed');
   await output.getByText('4 of 4').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.setViewportSize({ width: 360, height: 740 });
   await output.getByText('test 307').waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);

@@ -12,7 +12,7 @@ const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', na
 const wrote = (task_id: string, text: string, more: object = {}) => custom('task:output', { task_id, text, ...more });
 const outputOf = (page: Page, task: string) => page.getByRole('region', { name: `Output of “${task}”` });
 
-test('shows on the card of a task what it writes, live, in colour and folded by keyboard, and after its end', async () => {
+test('a task card shows its output, live, in colour and folded by keyboard, and after its end', async () => {
   const agent = new EventWriter(it.server, 'task-output-watched');
   await agent.write('task-output-watched', [
     ...userTurn('r1', 'Build it', [taskStarted('b1', 'Build')]),
@@ -45,7 +45,7 @@ test('shows on the card of a task what it writes, live, in colour and folded by 
   await it.leave(page);
 });
 
-test('searches all of an output by keyboard, and holds still meanwhile', async () => {
+test('a search covers all output by keyboard, and keeps its place meanwhile', async () => {
   const agent = new EventWriter(it.server, 'task-output-searched');
   const lines = Array.from({ length: 4_000 }, (_, at) => `test ${at} ${at % 1_000 === 7 ? 'failed here' : 'passed'}\n`);
   await agent.write('task-output-searched', userTurn('r1', 'Test it', [taskStarted('b1', 'Tests')]));
@@ -66,7 +66,7 @@ test('searches all of an output by keyboard, and holds still meanwhile', async (
   await page.keyboard.press('Enter');
   await output.getByText('3 of 4').waitFor();
   await log.getByText('test 2007').waitFor();
-  // what is written meanwhile moves nothing until the reader asks for it
+  // Later output moves nothing until the reader requests it.
   const top = () => log.evaluate((box) => box.scrollTop);
   const before = await top();
   await agent.write('task-output-searched', [wrote('b1', 'written meanwhile\n')]);

@@ -1,8 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { barriers, barriersInBothThemes } from '../support/barriers';
-import { logOf } from '../support/log-page';
-import { panelOf, showInLog, writeLong, writeRecorded } from '../support/time-lock-page';
+import { accessibilityViolations, violationsInBothThemes } from '../support/accessibility';
+import { logOf, panelOf, showInLog, writeLong, writeRecorded } from '../support/log-page';
 import { isFocused, live, transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';
 
@@ -15,7 +14,7 @@ beforeAll(async () => {
   await writeLong(it.server, LONG, 20);
 });
 
-/** Comes from another page, because a link to the session that is shown already keeps its state. */
+/** Comes from another page, because a link to the current session keeps its state. */
 async function open(session: string): Promise<Page> {
   await it.leave(await it.open('/agents'));
   const page = await it.open(`/sessions/${session}`);
@@ -23,7 +22,7 @@ async function open(session: string): Promise<Page> {
   return page;
 }
 
-test('focuses a log that was asked for while it loaded, unless the focus has moved meanwhile', async () => {
+test('focuses a log requested while it loaded, unless the focus has moved meanwhile', async () => {
   const page = await open(LONG);
   await page.getByRole('button', { name: 'Log', exact: true }).click();
   await logOf(page).waitFor();
@@ -71,10 +70,10 @@ test('has no axe violations with a turn chosen, wide or narrow', async () => {
   ).click();
   await logOf(page).locator('[data-in-span]').first().click();
   await panelOf(page).getByText('that turn').waitFor();
-  expect(await barriersInBothThemes(page)).toEqual([]);
+  expect(await violationsInBothThemes(page)).toEqual([]);
   await page.setViewportSize({ width: 360, height: 740 });
   await panelOf(page).waitFor();
-  expect(await barriers(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Back to the transcript' }).click();
   await it.leave(page);
 });

@@ -2,9 +2,17 @@ import type { Task, Turn } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { logOf } from '../support/log-page';
+import {
+  expectShaded,
+  isInView,
+  logOf,
+  panelOf,
+  showInLog,
+  ticks,
+  writeLong,
+  writeRecorded,
+} from '../support/log-page';
 import { LogWriter } from '../support/log-writer';
-import { expectShaded, isInView, panelOf, showInLog, ticks, writeLong, writeRecorded } from '../support/time-lock-page';
 import { isFocused, transcriptOf } from '../support/transcript-page';
 import { userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';
@@ -18,7 +26,7 @@ beforeAll(async () => {
   await writeLong(it.server, LONG, 200);
 });
 
-/** Comes from another page, because a link to the session that is shown already keeps its state. */
+/** Comes from another page, because a link to the current session keeps its state. */
 async function open(session: string): Promise<Page> {
   await it.leave(await it.open('/agents'));
   const page = await it.open(`/sessions/${session}`);
@@ -26,15 +34,15 @@ async function open(session: string): Promise<Page> {
   return page;
 }
 
-test('shades and shows the lines of a turn or a task that is chosen, until it is dismissed', async () => {
+test('shades and shows the lines of a chosen turn or task until it is dismissed', async () => {
   const { turns } = await it.read<{ turns: Turn[] }>(`/sessions/${RECORDED}/transcript`);
   const { tasks } = await it.read<{ tasks: Task[] }>(`/sessions/${RECORDED}/tasks`);
-  const woken = turns.findLast(({ kind }) => kind === 'between-run') as Turn;
+  const betweenRun = turns.findLast(({ kind }) => kind === 'between-run') as Turn;
   const watch = tasks.find(({ description }) => description === 'Watch the rollout') as Task;
   const page = await open(RECORDED);
-  const turn = page.locator(`[data-turn="${woken.id}"]`);
+  const turn = page.locator(`[data-turn="${betweenRun.id}"]`);
   await showInLog(turn).click();
-  await expectShaded(page, woken.startedAt, woken.endedAt ?? 0);
+  await expectShaded(page, betweenRun.startedAt, betweenRun.endedAt ?? 0);
   expect(await showInLog(turn).getAttribute('aria-pressed')).toBe('true');
   await panelOf(page).getByRole('link', { name: 'Between-run turn: woken by Watch the rollout (completed)' }).waitFor();
 
@@ -46,16 +54,16 @@ test('shades and shows the lines of a turn or a task that is chosen, until it is
   await panelOf(page).getByRole('button', { name: 'Release Task “Watch the rollout”' }).click();
   await expect.poll(async () => (await ticks(page)).some(({ shaded }) => shaded)).toBe(false);
 
-  // a click on the turn chooses it too, and a second one changes nothing
+  // A click on the turn chooses it as well, and a second one changes nothing.
   await transcriptOf(page).press('End');
   await turn.getByRole('paragraph').first().click();
-  await expectShaded(page, woken.startedAt, woken.endedAt ?? 0);
+  await expectShaded(page, betweenRun.startedAt, betweenRun.endedAt ?? 0);
   await turn.getByRole('paragraph').first().click();
   expect(await showInLog(turn).getAttribute('aria-pressed')).toBe('true');
   await it.leave(page);
 });
 
-test('shades what comes while a chosen turn runs, and nothing after its end', async () => {
+test('shades new lines while a chosen turn runs, and none after its end', async () => {
   const agent = new EventWriter(it.server, 'time-lock-busy');
   const log = new LogWriter(it.server, 'time-lock-busy', 'time-lock-busy-log');
   const start = Date.now();
@@ -86,7 +94,7 @@ test('shades what comes while a chosen turn runs, and nothing after its end', as
   await it.leave(page);
 });
 
-test('leads by keys from a line to the turn that ran then, loaded or not, and from a turn to its lines', async () => {
+test('moves by keys from a line to the turn that ran then, loaded or not, and from a turn to its lines', async () => {
   const page = await open(LONG);
   await page.keyboard.press('l');
   await expect.poll(() => isFocused(logOf(page))).toBe(true);
@@ -105,7 +113,7 @@ test('leads by keys from a line to the turn that ran then, loaded or not, and fr
   await page.keyboard.press('j');
   await page.keyboard.press('Enter');
   await expect.poll(() => status.textContent()).toMatch(/after\s*User turn “Question 0”/);
-  // the focus stays in the log
+  // The focus stays in the log.
   expect(await logOf(page).evaluate((log) => log.contains(document.activeElement))).toBe(true);
 
   await page.keyboard.press('Escape');
@@ -123,7 +131,7 @@ test('leads by keys from a line to the turn that ran then, loaded or not, and fr
   await it.leave(page);
 });
 
-test('says which tasks ran when a clicked line was written, and links to their cards', async () => {
+test('names the tasks that ran when a clicked line was written, and links to their cards', async () => {
   const { tasks } = await it.read<{ tasks: Task[] }>(`/sessions/${RECORDED}/tasks`);
   const watch = tasks.find(({ description }) => description === 'Watch the rollout') as Task;
   const page = await open(RECORDED);
@@ -136,7 +144,7 @@ test('says which tasks ran when a clicked line was written, and links to their c
   await expect.poll(() => status.textContent()).toMatch(/ran:[\s\S]*Watch the rollout/);
   await status.getByRole('link', { name: '“Watch the rollout”', exact: true }).click();
   await expect.poll(() => isFocused(card)).toBe(true);
-  // a log that shows another place no longer says what ran at the line before
+  // A log at another place no longer names what ran at the line before.
   await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
   await card.getByRole('button', { name: 'Show in log: task “Watch the rollout”' }).click();
   await status.waitFor({ state: 'hidden' });
@@ -144,7 +152,7 @@ test('says which tasks ran when a clicked line was written, and links to their c
   await it.leave(page);
 });
 
-test('the panel is resized by mouse and by keys, and keeps its height over a reload', async () => {
+test('the panel is resized by mouse and by keys, and keeps its height across a reload', async () => {
   const page = await open(RECORDED);
   const button = page.getByRole('button', { name: 'Log', exact: true });
   expect(await button.getAttribute('aria-expanded')).toBe('false');
@@ -196,7 +204,7 @@ test('the log replaces the transcript at 360 px, and a line leads back to it', a
   await page.getByRole('button', { name: 'Log', exact: true }).click();
   await page.getByRole('button', { name: 'Back to the transcript' }).click();
   await logOf(page).waitFor({ state: 'hidden' });
-  // narrow, a session opens with its transcript
+  // In a narrow window, a session opens with its transcript.
   await page.getByRole('button', { name: 'Log', exact: true }).click();
   await page.reload();
   await transcriptOf(page).getByRole('article').first().waitFor();

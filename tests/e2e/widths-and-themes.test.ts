@@ -1,38 +1,41 @@
 import { beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../support/event-writer';
-import { sidewaysScrollers, WIDE } from '../support/sideways-scrollers';
+import { expectTableScrolls, horizontalOverflows, WIDE_MESSAGE, writeTables } from '../support/page-checks';
 import { live, transcriptOf } from '../support/transcript-page';
 import { taskStarted, userTurn } from '../support/turn-events';
-import { forgetChoices, perFile, visit } from '../support/visit';
+import { clearSettings, perFile, visit } from '../support/visit';
 
 const AGENT = `widths-${'w'.repeat(190)}`;
+const TABLES = 'words-tables';
 
 const it = perFile(visit);
+
 beforeAll(async () => {
+  await writeTables(it.server, TABLES);
   const agent = new EventWriter(it.server, AGENT);
-  await agent.write('widths-wide', userTurn('r1', `${'w'.repeat(200)} and on`, WIDE));
+  await agent.write('widths-wide', userTurn('r1', `${'w'.repeat(200)} and on`, WIDE_MESSAGE));
   await agent.write(
     'widths-tasks',
     userTurn('r1', 'Watch it', [...Array.from({ length: 60 }, (_, at) => taskStarted(`t${at}`, `Watch ${at}`))]),
   );
 });
 
-test('at 360 px no page scrolls sideways, whatever is wide in it', async () => {
+test('no page scrolls sideways at 360 px, whatever its content', async () => {
   const page = await it.open('/sessions/widths-wide');
   await page.setViewportSize({ width: 360, height: 800 });
   await transcriptOf(page).getByRole('table').waitFor();
-  expect(await sidewaysScrollers(page)).toEqual([]);
+  expect(await horizontalOverflows(page)).toEqual([]);
   await it.leave(page);
   for (const path of ['/', '/agents', `/agents/${AGENT}`, `/agents/${AGENT}/logs`, '/inbox', '/settings/audit']) {
     const next = await it.open(path);
     await next.setViewportSize({ width: 360, height: 800 });
     await next.getByRole('heading').filter({ visible: true }).first().waitFor();
-    expect([path, await sidewaysScrollers(next)]).toEqual([path, []]);
+    expect([path, await horizontalOverflows(next)]).toEqual([path, []]);
     await it.leave(next);
   }
 });
 
-test('at 360 px the list gives way to a session, whose back link leads to the list', async () => {
+test('the list gives way to a session at 360 px, whose back link returns to the list', async () => {
   const page = await it.open(`/?agent=${AGENT}`);
   await page.setViewportSize({ width: 360, height: 800 });
   const nav = page.getByRole('navigation', { name: 'Sessions' });
@@ -64,6 +67,26 @@ test('a chosen theme survives a reload, whatever the system prefers', async () =
   await live(page);
   await page.getByRole('button', { name: 'Theme: dark. Change to system' }).click();
   await page.locator('html.light').waitFor();
-  await page.evaluate(forgetChoices);
+  await page.evaluate(clearSettings);
   await page.close();
+});
+
+test('a wide table scrolls in its own box and breaks no word', async () => {
+  const page = await it.open(`/sessions/${TABLES}`);
+  await page.setViewportSize({ width: 360, height: 900 });
+  await expectTableScrolls(page);
+  await it.leave(page);
+});
+
+test('right-to-left text starts at the right', async () => {
+  const page = await it.open(`/sessions/${TABLES}`);
+  await transcriptOf(page).getByText('lint').waitFor();
+  const directions = await transcriptOf(page).evaluate((log) =>
+    [...log.querySelectorAll('p, li, td, blockquote, ul')]
+      .filter((element) => /^[^a-z]*[\u0590-\u06ff]/i.test(element.textContent ?? ''))
+      .map((element) => getComputedStyle(element).direction),
+  );
+  expect(directions.length).toBeGreaterThan(6);
+  expect(new Set(directions)).toEqual(new Set(['rtl']));
+  await it.leave(page);
 });

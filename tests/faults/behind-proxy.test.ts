@@ -9,13 +9,11 @@ import { MAX_RECORD_BYTES, MAX_REQUEST_BYTES } from '@interlude/protocol/limits'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { audit } from '../support/audit';
-import { ensureDebianProgram } from '../support/debian-program.mjs';
 import { FrameReader } from '../support/frames';
 import { marker } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { ownPort } from '../support/own-port.mjs';
-import { expectWithin } from '../support/pace';
+import { ensureDebianProgram } from '../support/programs.mjs';
 import {
   type Certificate,
   ownCertificate,
@@ -24,14 +22,16 @@ import {
   startCaddy,
   startNginx,
 } from '../support/real-proxies';
-import { pause, setUp, untilUnderLoad } from '../support/scene';
+import { reservePort } from '../support/reserve-port.mjs';
+import { pause, startScene, untilUnderLoad } from '../support/scene';
+import { expectWithin } from '../support/timing';
 
-/** Two instances on one libSQL server, behind real proxies with TLS that run the files of deploy/. */
+/** Two instances on one libSQL server behind real TLS proxies with the configuration of deploy/. */
 const TOKEN = 'a-token-for-tests-0123456789';
 const libsqlServer = ensureLibsqlServer();
 const PROXIES = [
   { name: 'nginx', found: ensureDebianProgram('nginx', 'nginx-light'), start: startNginx, foreign: 421 },
-  // it has no place for a name it was not told of, and answers by itself, with nothing
+  // answers an unknown host name itself with an empty response
   { name: 'caddy', found: ensureDebianProgram('caddy'), start: startCaddy, foreign: 200 },
 ];
 
@@ -41,7 +41,7 @@ let instances: [LiveServer, LiveServer];
 
 beforeAll(async () => {
   if ('missing' in libsqlServer || PROXIES.every(({ found }) => 'missing' in found)) return;
-  // nobody vouches for the certificate; runners inherit this
+  // the certificate is self-signed; runners inherit this
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
   [libsql, certificate] = await Promise.all([startLibsqlServer(), ownCertificate()]);
   await (await openDatabase({ url: libsql.url, migrates: true })).close();
@@ -63,29 +63,29 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
   }
   let proxy: RealProxy;
   let port: number;
-  /** The proxy, by the address that programs use here. */
+  /** The proxy's local URL. */
   let url: string;
   const bearer = { authorization: `Bearer ${TOKEN}` };
 
   beforeAll(async () => {
-    port = await ownPort();
+    port = await reservePort();
     url = `https://127.0.0.1:${port}`;
     const behind = instances.map((instance) => new URL(instance.url).host) as [string, string];
     proxy = await start('program' in found ? found.program : '', { port, behind, certificate });
   });
   afterAll(() => proxy?.stop());
 
-  /** As browsers ask, by the public name. */
+  /** Requests the public name, as browsers do. */
   const ask = (path: string, options: RequestOptions = {}, body = '') => {
     const host = `${PUBLIC_NAME}:${port}`;
     const headers = { host, ...options.headers };
     const where = { host: '127.0.0.1', port, path, servername: PUBLIC_NAME };
     return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((resolve, reject) => {
-      const asked = request({ ...where, ...options, headers }, async (response) => {
+      const outgoing = request({ ...where, ...options, headers }, async (response) => {
         resolve({ status: response.statusCode ?? 0, headers: response.headers, text: await text(response) });
       });
-      asked.on('error', reject);
-      asked.end(body);
+      outgoing.on('error', reject);
+      outgoing.end(body);
     });
   };
   const post = (to: string, body: BodyInit, headers: Record<string, string> = {}) =>
@@ -107,7 +107,7 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     return { reader: new FrameReader(response.body as ReadableStream<Uint8Array>), leave: () => end.abort() };
   };
 
-  test('signs a browser in with a cookie for TLS alone, and no page of another origin', async () => {
+  test('sets a Secure sign-in cookie and rejects cross-origin sign-ins', async () => {
     const form = (origin: string) => ({
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', origin },
@@ -124,14 +124,14 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     expect((await ask('/')).headers.location).toContain('/signed-out');
   });
 
-  test('is reached by no other name', async () => {
+  test('rejects every other host name', async () => {
     const { status, text: answer } = await ask('/api/v1/sessions', { headers: { host: 'evil.example', ...bearer } });
     expect(status).toBe(foreign);
     if (foreign === 421) expect(JSON.parse(answer).error.code).toBe('misdirected_host');
     else expect(answer).toBe('');
   });
 
-  test('takes what is packed, and as much as without it; more is refused in the same words', async () => {
+  test('accepts compressed and plain bodies up to the limit and rejects larger ones alike', async () => {
     const packed = new Uint8Array(gzipSync(JSON.stringify(batch('gzip', [1, 2, 3]))));
     const first = await post(url, packed, { 'content-encoding': 'gzip' });
     expect([first.status, await first.json()]).toEqual([200, expect.objectContaining({ ackedSeq: 3, accepted: 3 })]);
@@ -147,12 +147,12 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     expect([behind.status, await behind.json()]).toEqual([413, await direct.json()]);
   });
 
-  test('frames come as they are written, and a stream goes on after its Last-Event-ID', async () => {
+  test('forwards frames immediately and resumes a stream after its Last-Event-ID', async () => {
     await post(url, JSON.stringify(batch('frames', [1])));
     const { reader, leave } = await stream('frames', {}, '&after=0');
     const [before] = (await reader.until((all) => all.some(({ event }) => event === 'up-to-date'))).filter(isEvent);
     expect(before?.data.seq).toBe(1);
-    // while the stream is open, whichever instance it comes from
+    // while the stream is open, from either instance
     for (const [at, instance] of instances.entries()) {
       await post(instance.url, JSON.stringify(batch('frames', [2 + at])));
       await reader.frame('session-event', 2 + at);
@@ -166,13 +166,13 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     expect(resumed.frames.filter(isEvent).map(({ data }) => data.seq)).toEqual([4, 5]);
   });
 
-  test('over HTTP/2, as browsers come, frames pass as well', async () => {
+  test('forwards frames over HTTP/2', async () => {
     const session = connect(url, { rejectUnauthorized: false });
     onTestFinished(() => session.close());
-    const asked = session.request({ ':path': `/api/v1/stream?topic=session:${name}-h2`, ...bearer });
-    onTestFinished(() => asked.close());
+    const outgoing = session.request({ ':path': `/api/v1/stream?topic=session:${name}-h2`, ...bearer });
+    onTestFinished(() => outgoing.close());
     let came = '';
-    asked.setEncoding('utf8').on('data', (chunk) => {
+    outgoing.setEncoding('utf8').on('data', (chunk) => {
       came += chunk;
     });
     await expect.poll(() => came).toContain('event: up-to-date');
@@ -181,11 +181,11 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     expect(session.alpnProtocol).toBe('h2');
   });
 
-  test('while two versions run, a page has its scripts, whichever instance has them', async () => {
+  test('serves a page’s scripts from either instance while two versions run', async () => {
     const own = /\/_next\/static\/[^"]+\.js/.exec((await ask('/signed-out')).text)?.[0] ?? 'none';
     const others = '/_next/static/chunks/of-another-version.js';
-    const otherPort = await ownPort();
-    // an instance that has this one script, and none of the first one's
+    const otherPort = await reservePort();
+    // an instance with only this script
     const other = createServer(({ url: path }, response) => {
       response.writeHead(path === others || path === '/readyz' ? 200 : 404).end(path);
     }).listen(otherPort, '127.0.0.1');
@@ -193,7 +193,7 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     onTestFinished(() => void other.close());
     const hosts = [new URL(instances[0].url).host, `127.0.0.1:${otherPort}`] as [string, string];
     for (const behind of [hosts, hosts.toReversed() as [string, string]]) {
-      const at = await ownPort();
+      const at = await reservePort();
       const between = await start('program' in found ? found.program : '', { port: at, behind, certificate });
       try {
         for (let turn = 0; turn < 4; turn += 1) {
@@ -208,34 +208,34 @@ describe.each(PROXIES)('two instances behind $name', ({ name, found, start, fore
     }
   });
 
-  test('a restart of one instance after the other loses nothing, and nobody is refused', async () => {
+  test('loses nothing and rejects no request during a rolling restart', async () => {
     const front = { ...instances[0], url, token: TOKEN };
-    const scene = await setUp(`behind ${name}`, front, [`${name}-agent`]);
+    const scene = await startScene(`behind ${name}`, front, [`${name}-agent`]);
     const refused: string[] = [];
     let isAsking = true;
-    const asks = (async () => {
+    const requests = (async () => {
       while (isAsking) {
         const answer = await fetch(`${url}/api/v1/sessions`, { headers: bearer });
-        const said = await answer.text();
-        if (answer.status !== 200) refused.push(`${answer.status} ${said}`);
+        const text = await answer.text();
+        if (answer.status !== 200) refused.push(`${answer.status} ${text}`);
         await pause(10);
       }
     })();
     for (const instance of instances) {
       await untilUnderLoad(scene);
       const { exitCode, afterMs } = await instance.signal('SIGTERM');
-      process.stdout.write(`${name}: an instance was gone after ${Math.round(afterMs)} ms\n`);
+      process.stdout.write(`${name}: an instance stopped after ${Math.round(afterMs)} ms\n`);
       expect(exitCode).toBe(143);
       expectWithin(afterMs, 2_000);
-      // the other one does all the work
+      // the other instance serves everything
       await untilUnderLoad(scene);
       await instance.restart();
     }
     await untilUnderLoad(scene);
     isAsking = false;
-    await asks;
+    await requests;
     expect(refused).toEqual([]);
-    // whichever instance had the stream, it said so before it went
+    // the streaming instance sent `bye` before it stopped
     expect(scene.watcher.byes.length).toBeGreaterThan(0);
     expect(new Set(scene.watcher.byes)).toEqual(new Set(['shutdown']));
     const steps = new Map<string, number>();
@@ -250,7 +250,7 @@ function isEvent(frame: AnyFrame): frame is Extract<AnyFrame, { event: 'session-
   return frame.event === 'session-event';
 }
 
-/** A batch of records as large as may be, of exactly so many bytes. */
+/** A batch of maximum-size records with exactly this many bytes. */
 function bodyOf(given: { producer: { id: string; epoch: number } }, bytes: number): string {
   const { producer } = given;
   const body = (paddings: number[]) => {

@@ -4,23 +4,23 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ensureDebianProgram } from '../support/debian-program.mjs';
 import { marker } from '../support/ingest-target';
-import { ownPort } from '../support/own-port.mjs';
-import { WAIT_MS } from '../support/patience';
+import { ensureDebianProgram } from '../support/programs.mjs';
+import { reservePort } from '../support/reserve-port.mjs';
 import { pause } from '../support/scene';
+import { WAIT_MS } from '../support/timeouts';
 
-/** The container, built and run as the Dockerfile says, where there is buildah and an image with Node. */
+/** The container, built and run from the Dockerfile. Needs buildah and a Node image. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TOKEN = 'a-token-for-tests-0123456789';
-/** Installs all packages and builds: minutes, and more on a busy machine. */
+/** Installs all packages and builds; takes minutes. */
 const BUILD_MS = 1_200_000;
 const PULL_MS = 120_000;
 
 const found = ensureDebianProgram('buildah', '');
 const buildah = 'program' in found ? found.program : '';
 const nodeImage = process.env.INTERLUDE_TEST_NODE_IMAGE ?? 'docker.io/library/node:20-slim';
-// works in a container, too, and needs no rights of its own
+// works inside a container without extra privileges
 const env = { ...process.env, BUILDAH_ISOLATION: 'chroot' };
 
 function missing(): string | null {
@@ -37,7 +37,7 @@ describe.skipIf(why !== null)('the container', () => {
   const image = `localhost/interlude-test-${process.pid}`;
   let container = '';
   let running: ChildProcess;
-  let said = '';
+  let output = '';
   let port: number;
   const run = promisify(execFile);
   const inside = (...args: string[]) =>
@@ -53,22 +53,22 @@ describe.skipIf(why !== null)('the container', () => {
       maxBuffer: 64 * 1024 * 1024,
     });
     container = (await run(buildah, ['from', image], { env })).stdout.trim();
-    port = await ownPort();
+    port = await reservePort();
     const args = ['-e', `PORT=${port}`, '-e', `INTERLUDE_TOKEN=${TOKEN}`, '-e', 'HOST=127.0.0.1', container];
     running = spawn(buildah, ['run', ...args, '--', 'node', 'lib/launch/start.mjs'], { env });
     for (const stream of [running.stdout, running.stderr]) {
       stream?.on('data', (chunk) => {
-        said += chunk;
+        output += chunk;
       });
     }
     const deadline = Date.now() + WAIT_MS;
-    while (!said.includes('Sign in:')) {
-      if (running.exitCode !== null || Date.now() > deadline) throw new Error(`it did not come up: ${said}`);
+    while (!output.includes('Sign in:')) {
+      if (running.exitCode !== null || Date.now() > deadline) throw new Error(`the container did not start: ${output}`);
       await pause(50);
     }
   }, BUILD_MS);
   afterAll(async () => {
-    // its own end would leave behind what it runs
+    // stopping buildah alone would leave the container's processes
     if (running?.exitCode === null) {
       const gone = once(running, 'exit');
       inside('sh', '-c', `kill -KILL ${pidInside()}`);
@@ -81,7 +81,7 @@ describe.skipIf(why !== null)('the container', () => {
       spawnSync(buildah, args, { env });
   });
 
-  test('runs as somebody without rights, takes records, signs in, and is found well', async () => {
+  test('runs unprivileged, accepts records, signs in and passes its health check', async () => {
     expect(inside('id', '-u').stdout.trim()).toBe('1000');
     expect(inside('sh', '-c', 'touch /app/x || echo refused').stdout.trim()).toBe('refused');
     const address = `http://127.0.0.1:${port}`;

@@ -6,7 +6,7 @@ import { startLiveServer } from '../support/live-server';
 
 const PAGE_BYTES = 4096;
 
-test('damage is said in one line, and without a stack, however many streams and pages meet it', async () => {
+test('the server logs damage once without a stack when many streams and pages hit it', async () => {
   const server = await startLiveServer();
   onTestFinished(() => server.stop());
   const headers = { authorization: `Bearer ${server.token}` };
@@ -21,7 +21,7 @@ test('damage is said in one line, and without a stack, however many streams and 
   const body = JSON.stringify({ producer: { id: 'p', epoch: 1 }, records });
   expect((await fetch(`${server.url}/api/v1/events`, { method: 'POST', headers, body })).status).toBe(200);
   await server.signal('SIGTERM');
-  await spoil(join(server.dataDir, 'interlude.db'));
+  await corrupt(join(server.dataDir, 'interlude.db'));
   await server.restart();
   const stream = () => fetch(`${server.url}/api/v1/stream?topic=session:s&after=0`, { headers });
   const ends = await Promise.all(
@@ -36,8 +36,8 @@ test('damage is said in one line, and without a stack, however many streams and 
   expect(lines.filter((line) => /^\s+at /.test(line) || line.includes('failed to pipe'))).toEqual([]);
 });
 
-/** Overwrites every page in which the events' large values lie, of a file that nobody has open. */
-async function spoil(path: string): Promise<void> {
+/** Overwrites every overflow page of the events table in a closed file. */
+async function corrupt(path: string): Promise<void> {
   const client = createClient({ url: `file:${path}` });
   const { rows } = await client.execute("SELECT pageno FROM dbstat WHERE name = 'events' AND pagetype = 'overflow'");
   client.close();

@@ -7,9 +7,9 @@ import { FrameReader } from '../support/frames';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { canMount, smallDisk } from '../support/small-disk';
 
-/** Disks that fill up or turn read-only under a running server, and under a runner's outbox. */
+/** Disks that become full or read-only under a running server or a runner's outbox. */
 describe.runIf(canMount())('a disk', () => {
-  test('that is full makes the server refuse, not forget; with room again it goes on where it was', async () => {
+  test('full under a server causes 503 without loss, and ingest resumes once there is space', async () => {
     const disk = smallDisk('size=3m');
     const server = await startLiveServer({ dataDir: disk.folder });
     onTestFinished(() => server.stop());
@@ -29,7 +29,7 @@ describe.runIf(canMount())('a disk', () => {
     expect(await seqsOf(server)).toEqual(upTo(sender.ackedSeq));
   });
 
-  test('that fills up once more is told again, reading goes on, and the server is ready only with room again', async () => {
+  test('full again is logged again, reads continue, and the server is ready once there is space', async () => {
     const disk = smallDisk('size=3m');
     const server = await startLiveServer({ dataDir: disk.folder });
     onTestFinished(() => server.stop());
@@ -52,7 +52,7 @@ describe.runIf(canMount())('a disk', () => {
     expect(server.output.split('ready again')).toHaveLength(2);
   });
 
-  test('that is full under an outbox refuses what is handed over and keeps what was taken', async () => {
+  test('full under an outbox rejects new records and keeps accepted ones', async () => {
     const disk = smallDisk('size=2m');
     const server = await FaultServer.start();
     onTestFinished(() => server.close());
@@ -62,28 +62,28 @@ describe.runIf(canMount())('a disk', () => {
       agentId: 'a',
       endpoint: async () => ({ url: server.url, token: undefined }),
     });
-    const taken: string[] = [];
+    const accepted: string[] = [];
     const hand = async (n: number) => {
       const log = { level: 'info', component: 'disk', message: `${n} ${'x'.repeat(20_000)}` } as const;
       await outbox.enqueue({ kind: 'log', agentId: 'a', occurredAt: n, log });
-      taken.push(log.message);
+      accepted.push(log.message);
     };
     const fill = async () => {
-      for (let n = taken.length; n < 1_000; n += 1) await hand(n);
+      for (let n = accepted.length; n < 1_000; n += 1) await hand(n);
     };
     await expect(fill()).rejects.toMatchObject({ code: 'SQLITE_FULL' });
-    expect(taken.length).toBeGreaterThan(10);
+    expect(accepted.length).toBeGreaterThan(10);
     disk.remount('size=20m');
-    await hand(taken.length);
+    await hand(accepted.length);
     server.behaviour = () => ({ kind: 'none' });
     outbox.kick();
     await outbox.idle();
     await outbox.stop();
-    expect(server.ledger.messages).toEqual(taken);
+    expect(server.ledger.messages).toEqual(accepted);
     expect(server.ledger.lost).toBe(0);
   });
 
-  test('that is full when acknowledgements come holds the outbox up; with room again nothing is lost or doubled', async () => {
+  test('full during acknowledgements pauses the outbox, which continues without loss or duplicates', async () => {
     const disk = smallDisk('size=8m');
     const server = await FaultServer.start();
     onTestFinished(() => server.close());
@@ -109,7 +109,7 @@ describe.runIf(canMount())('a disk', () => {
         log: { level: 'info', component: '', message },
       });
     }
-    // somebody else fills the disk to the last byte
+    // another program fills the disk completely
     const { bavail, bsize } = statfsSync(disk.folder);
     writeFileSync(join(disk.folder, 'ballast'), new Uint8Array(bavail * bsize));
     server.behaviour = () => ({ kind: 'none' });
@@ -125,7 +125,7 @@ describe.runIf(canMount())('a disk', () => {
   });
 });
 
-/** Sends records of 10 kB in order, each until it is taken. */
+/** Sends 10 kB records in order, retrying each until accepted. */
 class Sender {
   ackedSeq = 0;
   readonly headers: Record<string, string>;

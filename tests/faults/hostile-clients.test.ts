@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { FrameReader } from '../support/frames';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { expectWithin } from '../support/pace';
 import { openSocket } from '../support/raw-request';
+import { expectWithin } from '../support/timing';
 
-/** Clients that take up room and give nothing back: the others must not notice. */
+/** Clients that hold resources must not affect others. */
 let server: LiveServer;
 let port: number;
 let head: string;
@@ -16,20 +16,20 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('fifty streams that are opened and cut, again and again, leave nothing open', async () => {
+test('the server releases fifty streams that are opened and cut repeatedly', async () => {
   const before = openFiles();
   for (let round = 0; round < 6; round += 1) {
     const sockets = await Promise.all(Array.from({ length: 50 }, () => openSocket(port, streamOf('fleet', '0'))));
     await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('data', resolve))));
     for (const socket of sockets) socket.resetAndDestroy();
   }
-  // the database keeps some connections for later
+  // the database pools some connections
   await expect.poll(openFiles).toBeLessThan(before + 60);
   const posted = await post('cut', 1, 1);
   expect(posted.status).toBe(200);
 });
 
-test('four hundred connections that never finish their request hold nobody up', async () => {
+test('the server serves other clients while four hundred requests stay incomplete', async () => {
   const halfABody = `POST /api/v1/events HTTP/1.1\r\n${head}Content-Length: 1000000\r\n\r\n{`;
   const sockets = await Promise.all(
     Array.from({ length: 400 }, (_, at) => openSocket(port, at % 2 === 0 ? halfABody : 'GET / HT')),
@@ -42,7 +42,7 @@ test('four hundred connections that never finish their request hold nobody up', 
   expectWithin(performance.now() - since, 5_000);
 });
 
-test('a stranger’s half body is cut off within seconds, one with the token is waited for', async () => {
+test('the server cuts off an incomplete body within seconds, unless it has the token', async () => {
   const half = (headers: string) =>
     openSocket(port, `POST /api/v1/events HTTP/1.1\r\n${headers}Content-Length: 9\r\n\r\n{`);
   const known = await half(head);
@@ -63,7 +63,7 @@ test('a stranger’s half body is cut off within seconds, one with the token is 
   expect(known.readyState).toBe('open');
 });
 
-test('clients that hang up in the middle of anything leave no stack in the server’s output', async () => {
+test('the server logs no stack when clients disconnect mid-request', async () => {
   expect((await post('hung-up', 1, 40, 100_000)).status).toBe(200);
   const host = `Host: 127.0.0.1:${port}\r\n`;
   const link = await fetch(`${server.url}/sign-in?token=${server.token}`, { redirect: 'manual' });
@@ -80,7 +80,7 @@ test('clients that hang up in the middle of anything leave no stack in the serve
     `GET /api/v1/agents/hung-up/commands?runner=r&startedAt=1 HTTP/1.1\r\n${head}\r\n`,
     `GET /api/v1/sessions/hung-up/transcript HTTP/1.1\r\n${head}\r\n`,
     `GET /api/v1/agents/hung-up/logs/download HTTP/1.1\r\n${head}\r\n`,
-    // more than are read at once: the others wait in line
+    // more than the readers' concurrency; the rest queue
     ...Array.from({ length: 6 }, () => `GET /api/v1/sessions HTTP/1.1\r\n${head}\r\n`),
     `GET / HTTP/1.1\r\n${cookie}\r\n`,
     `GET /sessions/hung-up HTTP/1.1\r\n${cookie}\r\n`,
@@ -90,26 +90,26 @@ test('clients that hang up in the middle of anything leave no stack in the serve
   for (let round = 0; round < 4; round += 1) {
     for (const request of requests) {
       const socket = await openSocket(port, request);
-      // at once, or when the answer has begun, where one begins
+      // immediately, or after the first response bytes, if any
       if (round % 2 === 1 && request.startsWith('GET')) await new Promise((resolve) => socket.once('data', resolve));
       if (round < 2) socket.resetAndDestroy();
       else socket.destroy();
     }
   }
   expect((await post('hung-up', 41, 1)).status).toBe(200);
-  // all of them have ended for the server as well
+  // the server has released all of them
   await expect.poll(openFiles).toBeLessThan(files + 10);
   expect(server.output.slice(before.length)).toBe('');
 });
 
-test('a client that half-closes its connection still gets its answer', async () => {
+test('the server answers a client that half-closes its connection', async () => {
   const socket = await openSocket(port, `GET /api/v1/healthz HTTP/1.1\r\n${head}Connection: close\r\n\r\n`);
   socket.end();
   const [answer] = (await new Promise((resolve) => socket.once('data', (...data) => resolve(data)))) as [Buffer];
   expect(answer.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-test('a stream that is never read is cut off, and a hundred megabytes pass it by', async () => {
+test('the server cuts off an unread stream after bounded buffering', async () => {
   const never = await openSocket(port, streamOf('session:flood'));
   onTestFinished(() => void never.destroy());
   await new Promise((resolve) => never.once('data', resolve));
@@ -131,7 +131,7 @@ test('a stream that is never read is cut off, and a hundred megabytes pass it by
   );
   await reader.cancel();
   expect(highestMiB - before).toBeLessThan(500);
-  // the kernel's buffers hold a few megabytes; then there is an end, and not a gap
+  // after a few megabytes of kernel buffers the stream ends, without a gap
   let received = 0;
   never.on('data', (chunk) => {
     received += chunk.length;
@@ -164,14 +164,14 @@ function post(id: string, fromSeq: number, count: number, bytes = 10): Promise<R
   });
 }
 
-/** Resident memory of the server; 0 where there is no /proc. */
+/** The server's resident memory; 0 without /proc. */
 function memoryMiB(): number {
   const file = `/proc/${server.pid}/status`;
   const status = existsSync(file) ? readFileSync(file, 'utf8') : '';
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
 }
 
-/** Sockets, files and pipes the server has open; 0 where there is no /proc. */
+/** Number of the server's open file descriptors; 0 without /proc. */
 function openFiles(): number {
   const folder = `/proc/${server.pid}/fd`;
   return existsSync(folder) ? readdirSync(folder).length : 0;

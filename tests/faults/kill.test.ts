@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { scaled } from '../support/scale';
-import { judge, pause, setUp, untilUnderLoad } from '../support/scene';
+import { pause, startScene, untilUnderLoad, verifyDelivery } from '../support/scene';
+import { scaled } from '../support/timeouts';
 
 /**
- * Power cuts at random moments under load: the real server, runners that are processes of their own with real outboxes,
- * and a dashboard that stays open and resumes. Afterwards everything is there, once and in order, wherever one looks.
+ * SIGKILL at random moments under load: the real server, runner processes with real outboxes, and a dashboard that
+ * stays open and resumes. Afterwards everything is present once and in order, everywhere.
  */
 const KILLS = { server: scaled(4, 20), runner: scaled(8, 20), both: scaled(2, 10) };
 
-/** Each scene has new agents: its audit reads back all that they have written. */
+/** Each scene uses new agents, because its audit reads back everything they wrote. */
 const SCENES = Array.from({ length: scaled(1, 15) }, (_, at) => at + 1);
 
 let server: LiveServer;
@@ -20,7 +20,7 @@ afterAll(() => server.stop());
 
 describe.each(SCENES)('kill -9 under load, scene %i,', (serial) => {
   test('keeps each record once when the server is killed', async () => {
-    const scene = await setUp(`server ${serial}`, server, [`north-${serial}`, `south-${serial}`]);
+    const scene = await startScene(`server ${serial}`, server, [`north-${serial}`, `south-${serial}`]);
     for (let kills = 0; kills < KILLS.server; kills += 1) {
       await untilUnderLoad(scene);
       await pause(scene.random.between(0, 150));
@@ -28,23 +28,23 @@ describe.each(SCENES)('kill -9 under load, scene %i,', (serial) => {
       await server.restart();
       for (const runner of scene.runners) runner.kick();
     }
-    await judge(scene);
+    await verifyDelivery(scene);
     expect(scene.watcher.connections).toBeGreaterThan(KILLS.server);
   });
 
   test('keeps each record once when runners are killed', async () => {
-    const scene = await setUp(`runners ${serial}`, server, [`red-${serial}`, `green-${serial}`]);
+    const scene = await startScene(`runners ${serial}`, server, [`red-${serial}`, `green-${serial}`]);
     for (let kills = 0; kills < KILLS.runner; kills += 1) {
       const runner = scene.random.pick(scene.runners);
       await runner.progress();
       await pause(scene.random.between(0, 60));
       await runner.kill9();
     }
-    await judge(scene);
+    await verifyDelivery(scene);
   });
 
   test('keeps each record once when server and runners are killed at once', async () => {
-    const scene = await setUp(`both ${serial}`, server, [`spring-${serial}`, `autumn-${serial}`]);
+    const scene = await startScene(`both ${serial}`, server, [`spring-${serial}`, `autumn-${serial}`]);
     for (let kills = 0; kills < KILLS.both; kills += 1) {
       await untilUnderLoad(scene);
       await pause(scene.random.between(0, 100));
@@ -56,6 +56,6 @@ describe.each(SCENES)('kill -9 under load, scene %i,', (serial) => {
       await server.restart();
       for (const runner of scene.runners) runner.kick();
     }
-    await judge(scene);
+    await verifyDelivery(scene);
   });
 });

@@ -6,17 +6,17 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../support/temp-dir';
 
-/** Whatever is killed of `npm start -- --demo`, nothing of it stays behind: no server on the port, no demo fleet. */
+/** After a SIGKILL of any process of `npm start -- --demo`, neither the server nor the demo fleet keeps running. */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-test.runIf(process.platform === 'linux')('a kill -9 of npm ends the server and the demo fleet', async () => {
+test.runIf(process.platform === 'linux')('a SIGKILL of npm ends the server and the demo fleet', async () => {
   const { dataDir, npm, server } = await startWithDemo();
   expect(server).not.toBe(npm.pid);
   npm.kill('SIGKILL');
   await expect.poll(() => processesOf(dataDir)).toEqual([]);
 });
 
-test.runIf(process.platform === 'linux')('a kill -9 of the server ends the demo fleet', async () => {
+test.runIf(process.platform === 'linux')('a SIGKILL of the server ends the demo fleet', async () => {
   const { dataDir, server } = await startWithDemo();
   process.kill(server, 'SIGKILL');
   await expect.poll(() => processesOf(dataDir)).toEqual([]);
@@ -31,18 +31,18 @@ async function startWithDemo() {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // gone already
+        // already exited
       }
     }
   });
   await expect.poll(() => readFile(join(dataDir, 'server.json'), 'utf8').catch(() => '')).not.toBe('');
   const server = (JSON.parse(await readFile(join(dataDir, 'server.json'), 'utf8')) as { pid: number }).pid;
-  // npm, perhaps a shell, the server, the fleet
+  // npm, possibly a shell, the server, the fleet
   await expect.poll(() => processesOf(dataDir).length).toBeGreaterThanOrEqual(3);
   return { dataDir, npm, server };
 }
 
-/** Every process that was started with this data directory. */
+/** All processes with this data directory. */
 function processesOf(dataDir: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -57,7 +57,7 @@ function processesOf(dataDir: string): number[] {
     .map(Number);
 }
 
-/** As from a terminal: not from within `npm test`. */
+/** The environment of a terminal, without npm's variables. */
 function withoutNpm(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|INTERLUDE_|HOST$|PORT$|NODE_ENV$|VITEST)/.test(name),

@@ -2,13 +2,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startBundled } from '../support/bundled-process';
-import { type Fault, FaultServer } from '../support/fault-server';
-import { refusal } from '../support/ledger';
-import { scaled } from '../support/scale';
+import { type Fault, FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
+import { scaled } from '../support/timeouts';
+import { startBundled } from '../support/typescript-programs';
 
-/** More than one request of 500. */
+/** More than one request of 500 records. */
 const RECORDS = scaled(600, 6_000);
 const TIMEOUT_MS = 250;
 
@@ -20,7 +19,7 @@ const FAULTS: Record<string, Fault> = {
   'is behind a proxy that answers 409': {
     kind: 'answer',
     status: 409,
-    body: { error: { code: 'conflict', message: 'a proxy says no' } },
+    body: { error: { code: 'conflict', message: 'a proxy prints no' } },
   },
   'answers 403': { kind: 'answer', ...refusal(403, 'forbidden', {}) },
   'answers 401': { kind: 'answer', ...refusal(401, 'unauthorized', {}) },
@@ -42,7 +41,7 @@ describe.each(Object.keys(FAULTS))('a server that %s gets each record once', (na
   test('when the runner is killed after its first request', async () => {
     const { server, file } = await setUp(behaviour);
     const first = start(file, server.url);
-    await first.says(/^(delivered|held)$/);
+    await first.prints(/^(delivered|held)$/);
     await first.kill();
     await finish(server, file);
   });
@@ -51,16 +50,16 @@ describe.each(Object.keys(FAULTS))('a server that %s gets each record once', (na
 test('a server gets each record once when the runner is killed before its first request', async () => {
   const { server, file } = await setUp();
   const first = start(file, server.url);
-  await first.says(/^open$/);
+  await first.prints(/^open$/);
   await first.kill();
   await finish(server, file);
 });
 
-test('a server that was down gets each record once when the runner is killed after it was refused', async () => {
+test('a server that was down gets each record once when the runner is killed after a failed request', async () => {
   const { server, file } = await setUp();
   await server.close();
   const first = start(file, server.url);
-  await first.says(/^held$/);
+  await first.prints(/^held$/);
   await first.kill();
   await server.listen();
   await finish(server, file);
@@ -73,7 +72,7 @@ async function setUp(behaviour: () => Fault = () => ({ kind: 'none' })) {
   return { server, file: join(await tempDir(), 'outbox.db') };
 }
 
-/** Starts the runner again, with a server that behaves. */
+/** Restarts the runner with a correct server. */
 async function finish(server: FaultServer, file: string): Promise<void> {
   server.behaviour = () => ({ kind: 'none' });
   const second = start(file, server.url);
@@ -97,13 +96,13 @@ function start(file: string, url: string) {
       child.kill('SIGKILL');
       expect(await ended).toBe('SIGKILL');
     },
-    /** Rejects when the runner ends first. */
-    says: (word: RegExp) =>
+    /** Rejects if the runner exits first. */
+    prints: (word: RegExp) =>
       new Promise<void>((resolve, reject) => {
         lines.on('line', (line) => {
           if (word.test(line)) resolve();
         });
-        void ended.then((end) => reject(new Error(`the runner ended (${end}) before it said ${word}`)));
+        void ended.then((end) => reject(new Error(`the runner exited (${end}) before it printed ${word}`)));
       }),
   };
 }

@@ -5,7 +5,7 @@ import { type Client, createClient } from '@libsql/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 
-/** What operators do to the files of a server that runs, or was killed, and what the next start makes of it. */
+/** A running or killed server whose database file is replaced. */
 async function running() {
   const server = await startLiveServer();
   onTestFinished(() => server.stop());
@@ -16,7 +16,7 @@ async function running() {
 test.each([
   ['killed', 'SIGKILL'],
   ['stopped', 'SIGTERM'],
-] as const)('serves a backup that was moved into the place of an open database once it is %s', async (_, signal) => {
+] as const)('a server serves a backup that replaces its open database once it is %s', async (_, signal) => {
   const { server, database, sender } = await running();
   await sender.send(20);
   const backup = join(server.dataDir, 'backup');
@@ -32,14 +32,14 @@ test.each([
   const aside = readdirSync(server.dataDir).filter((name) => name.startsWith('interlude.db-wal-set-aside-'));
   expect(aside).toHaveLength(1);
   expect(server.output.split('\n').filter((line) => line.includes('set aside as'))).toHaveLength(1);
-  // and goes on from there
+  // and continues from there
   await sender.send(5);
   await server.kill9();
   const count = await sqlite(database, (client) => client.execute('SELECT count(*) AS count FROM sessions'));
   expect(count.rows[0]?.count).toBe(25);
 });
 
-test('acknowledges nothing more once its write-ahead log was emptied by another program', async () => {
+test('a server acknowledges nothing after another program has emptied its write-ahead log', async () => {
   const { server, log, sender } = await running();
   await sender.send(20);
   expect(await sender.ready()).toBe(200);
@@ -57,7 +57,7 @@ async function sqlite<Result>(path: string, work: (client: Client) => Promise<Re
   return work(client).finally(() => client.close());
 }
 
-/** Sends numbered sessions, one request each. */
+/** Writes numbered sessions, one request each. */
 class Sender {
   readonly #server: LiveServer;
   #seq = 0;

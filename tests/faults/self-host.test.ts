@@ -6,27 +6,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { ensureDebianProgram } from '../support/debian-program.mjs';
 import { FrameReader } from '../support/frames';
 import { marker } from '../support/ingest-target';
-import { ownPort } from '../support/own-port.mjs';
-import { expectWithin } from '../support/pace';
+import { ensureDebianProgram } from '../support/programs.mjs';
+import { reservePort } from '../support/reserve-port.mjs';
 import { tempDir } from '../support/temp-dir';
+import { expectWithin } from '../support/timing';
 
-/** What people install on machines of their own: a packed copy, started in each of the ways that are described. */
+/** A packed copy as self-hosted, started in every documented way. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TOKEN = 'a-token-for-tests-0123456789';
 const READY_WITHIN_MS = 60_000;
-/** As in the Dockerfile; nobody's on most machines. */
+/** The Dockerfile's user id, unused on most machines. */
 const UID = 1000;
 
-describe('a packed copy, in a folder that its user can’t write to', () => {
+describe('a packed copy in a read-only folder', () => {
   let folder: string;
   let copy: string;
   let dataDir: string;
   let port: number;
   let child: ChildProcess;
-  let said = '';
+  let output = '';
   const bearer = { authorization: `Bearer ${TOKEN}` };
   const who = process.getuid?.() === 0 ? { uid: UID, gid: UID } : {};
   const env = () => onlyWith({ PORT: String(port), INTERLUDE_DATA_DIR: dataDir, INTERLUDE_TOKEN: TOKEN });
@@ -37,21 +37,21 @@ describe('a packed copy, in a folder that its user can’t write to', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'interlude-self-host-'));
     chmodSync(folder, 0o755);
-    [copy, dataDir, port] = [join(folder, 'copy'), join(folder, 'data'), await ownPort()];
+    [copy, dataDir, port] = [join(folder, 'copy'), join(folder, 'data'), await reservePort()];
     const packed = spawnSync(process.execPath, ['lib/launch/pack.mjs', copy], { cwd: ROOT, encoding: 'utf8' });
-    if (packed.status !== 0) throw new Error(`it could not be packed: ${packed.stderr}`);
+    if (packed.status !== 0) throw new Error(`packing failed: ${packed.stderr}`);
     await mkdir(dataDir, { mode: 0o700 });
     if ('uid' in who) await chown(dataDir, UID, UID);
     const options = { ...who, cwd: '/', env: env() };
     child = spawn(process.execPath, [join(copy, 'lib/launch/start.mjs')], options);
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on('data', (chunk) => {
-        said += chunk;
+        output += chunk;
       });
     }
     const deadline = Date.now() + READY_WITHIN_MS;
     while (!(await readFile(join(dataDir, 'server.json')).catch(() => null))) {
-      if (child.exitCode !== null || Date.now() > deadline) throw new Error(`it did not come up: ${said}`);
+      if (child.exitCode !== null || Date.now() > deadline) throw new Error(`the server did not start: ${output}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   });
@@ -60,7 +60,7 @@ describe('a packed copy, in a folder that its user can’t write to', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('is small, and knows nothing of where it comes from', () => {
+  test('is small and contains no build paths', () => {
     const files = filesOf(copy);
     expect(files.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(80 * 1024 * 1024);
     const names = files.map(({ path }) => path.slice(copy.length + 1));
@@ -71,7 +71,7 @@ describe('a packed copy, in a folder that its user can’t write to', () => {
     for (const { path } of ours) expect(readFileSync(path, 'utf8').includes(ROOT), path).toBe(false);
   });
 
-  test('signs in, shows pages, takes records and streams them', async () => {
+  test('signs in, shows pages, accepts records and streams them', async () => {
     const headers = { 'content-type': 'application/json', ...bearer };
     const batch = (seq: number) =>
       fetch(address('/api/v1/events'), {
@@ -100,10 +100,10 @@ describe('a packed copy, in a folder that its user can’t write to', () => {
       const [script] = /\/_next\/static\/[^"]+\.js/.exec(await page.text()) ?? [];
       expect((await fetch(address(script ?? '/none'))).status).toBe(200);
     }
-    expect(said).not.toMatch(/error|EACCES|EROFS/i);
+    expect(output).not.toMatch(/error|EACCES|EROFS/i);
   });
 
-  test('has the commands that look after a server, and says of others that they are elsewhere', () => {
+  test('has the server commands and points elsewhere for the others', () => {
     const command = (...args: string[]) => run(process.execPath, ['lib/launch/interlude.mjs', ...args]);
     expect(command('sign-in').stdout).toContain(address('/sign-in?token='));
     expect(command('tokens', 'list').status).toBe(0);
@@ -116,7 +116,7 @@ describe('a packed copy, in a folder that its user can’t write to', () => {
     ]);
   });
 
-  test('is found well by the check of the container as long as it is', async () => {
+  test('passes the container’s health check while it is healthy', async () => {
     const [, check = '[]'] = /HEALTHCHECK[^[]*CMD (\[.*\])/.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')) ?? [];
     const [program, ...args] = JSON.parse(check) as string[];
     expect(program).toBe('node');
@@ -130,8 +130,8 @@ describe('a packed copy, in a folder that its user can’t write to', () => {
   });
 });
 
-test('a copy that was packed for a path is beneath it, and does not start for another', async () => {
-  const [copy, dataDir, port] = [join(await tempDir(), 'copy'), await tempDir(), await ownPort()];
+test('a copy packed for a base path serves only that path', async () => {
+  const [copy, dataDir, port] = [join(await tempDir(), 'copy'), await tempDir(), await reservePort()];
   const env = (basePath: string) =>
     onlyWith({
       PORT: String(port),
@@ -157,7 +157,7 @@ test('a copy that was packed for a path is beneath it, and does not start for an
     );
   const deadline = Date.now() + READY_WITHIN_MS;
   while ((await statusOf('/a/packed.one/healthz')) !== 200) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error('it did not come up');
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error('the server did not start');
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   expect(await statusOf('/a/packed.one/signed-out')).toBe(200);
@@ -165,7 +165,7 @@ test('a copy that was packed for a path is beneath it, and does not start for an
 });
 
 const systemd = ensureDebianProgram('systemd-analyze', '');
-where(systemd)('systemd takes the unit, for one instance and for several', async () => {
+where(systemd)('systemd accepts the unit files for one and for several instances', async () => {
   const unit = readFileSync(join(ROOT, 'deploy/interlude.service'), 'utf8').replace('/usr/bin/node', process.execPath);
   const folder = await tempDir();
   const verified = (name: string) => spawnSync(programOf(systemd), ['verify', name], { cwd: folder, encoding: 'utf8' });
@@ -180,7 +180,7 @@ where(systemd)('systemd takes the unit, for one instance and for several', async
 });
 
 const compose = ensureDebianProgram('docker-compose');
-where(compose)('the file for several containers is one, and asks for a token', () => {
+where(compose)('docker-compose accepts the compose file and requires a token', () => {
   const check = (env: Record<string, string>) =>
     spawnSync(programOf(compose), ['-f', join(ROOT, 'compose.yaml'), 'config', '--quiet'], {
       env: onlyWith(env),
@@ -190,14 +190,14 @@ where(compose)('the file for several containers is one, and asks for a token', (
   expect(check({})).toMatchObject({ status: 1, stderr: expect.stringContaining("set the owner's token") });
 });
 
-/** A test that says why, where it is not run. */
+/** Skips a test with the reason if a program is missing. */
 function where(found: { program: string } | { missing: string }) {
   return 'program' in found
     ? test
     : (name: string, _body: unknown) => test.skip(`${name} (not run: ${found.missing})`, () => {});
 }
 
-/** Nothing of what a test runs in, but where programs are. */
+/** A clean environment with only PATH. */
 function onlyWith(env: Record<string, string>): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, ...env } as unknown as NodeJS.ProcessEnv;
 }

@@ -8,12 +8,12 @@ import { createClient } from '@libsql/client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { marker } from '../support/ingest-target';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { expectWithin } from '../support/pace';
-import { WAIT_MS } from '../support/patience';
-import { judge, setUp, untilUnderLoad } from '../support/scene';
+import { startScene, untilUnderLoad, verifyDelivery } from '../support/scene';
+import { WAIT_MS } from '../support/timeouts';
+import { expectWithin } from '../support/timing';
 import { Watcher } from '../support/watcher';
 
-/** A server that is told to stop under load: it goes at once, says so to whoever watches, and forgets nothing. */
+/** A server stopped under load exits at once, sends `bye` to its readers and loses nothing. */
 let server: LiveServer;
 beforeAll(async () => {
   server = await startLiveServer();
@@ -25,27 +25,27 @@ test.each([
   ['SIGINT', 130],
 ] as const)('%s ends a server under load within two seconds, each stream with its bye', async (signal, exitCode) => {
   const agents = ['a', 'b'].map((name) => `${signal.toLowerCase()}-${name}`);
-  const scene = await setUp(signal, server, agents);
+  const scene = await startScene(signal, server, agents);
   await untilUnderLoad(scene);
   const end = await server.signal(signal);
   expect(end.exitCode).toBe(exitCode);
-  process.stdout.write(`${signal}: gone after ${Math.round(end.afterMs)} ms\n`);
+  process.stdout.write(`${signal}: stopped after ${Math.round(end.afterMs)} ms\n`);
   expectWithin(end.afterMs, 2_000);
   await scene.watcher.until(() => scene.watcher.byes.length > 0);
   expect(scene.watcher.byes).toEqual(['shutdown']);
-  // all of it is in the one file: a copy of that is a copy of everything
+  // the single file contains everything, so a copy of it is complete
   const log = await stat(join(server.dataDir, 'interlude.db-wal')).catch(() => null);
   expect(log?.size ?? 0).toBe(0);
   await server.restart();
   for (const runner of scene.runners) runner.kick();
-  await judge(scene);
+  await verifyDelivery(scene);
 });
 
-test('a server whose output nobody reads any more goes on, and ends when it is told to', async () => {
+test('a server keeps running when its output is closed, and stops on a signal', async () => {
   const unheard = await startLiveServer({ env: { INTERLUDE_LOG_LEVEL: 'debug' } });
   onTestFinished(() => unheard.stop());
   unheard.unheard();
-  // each of which it says something about
+  // each of which is logged
   for (let n = 0; n < 50; n += 1) {
     const signal = AbortSignal.timeout(WAIT_MS);
     expect((await fetch(`${unheard.url}/api/v1/sessions`, { signal })).status).toBe(401);
@@ -55,17 +55,17 @@ test('a server whose output nobody reads any more goes on, and ends when it is t
   expectWithin(end.afterMs, 2_000);
 });
 
-test('what is posted as it ends is acknowledged and kept, or its sender hears nothing', async () => {
+test('a stopping server keeps every record that it acknowledges', async () => {
   const posters = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6'].map((id) => new Poster(id));
   await Promise.all(posters.map((poster) => poster.until(5)));
-  // neither holds it up: somebody who does not read, somebody who does not write
+  // neither a reader that stalls nor a writer that stalls delays it
   await unread('/api/v1/stream?topic=fleet');
-  const { heard } = await halfPosted();
+  const { received } = await halfPosted();
   const end = await server.signal('SIGTERM');
-  process.stdout.write(`SIGTERM: gone after ${Math.round(end.afterMs)} ms\n`);
+  process.stdout.write(`SIGTERM: stopped after ${Math.round(end.afterMs)} ms\n`);
   expect(end.exitCode).toBe(143);
   expectWithin(end.afterMs, 2_000);
-  expect(await heard).toBe('');
+  expect(await received).toBe('');
   await Promise.all(posters.map((poster) => poster.ended));
   expect(posters.map(({ wrong }) => wrong)).toEqual(posters.map(() => null));
   const client = createClient({ url: server.databaseUrl });
@@ -77,23 +77,23 @@ test('what is posted as it ends is acknowledged and kept, or its sender hears no
     });
     const seqs = rows.map(({ seq }) => Number(seq));
     expect(seqs).toEqual(seqs.map((_, at) => at + 1));
-    // the last one may have been stored without its answer
+    // the last record may have been stored without a response
     expect([acknowledged, acknowledged + 1]).toContain(seqs.length);
   }
   await server.restart();
 });
 
-test('a second signal ends it at once', async () => {
+test('a second signal ends the server at once', async () => {
   await halfPosted();
   const first = server.signal('SIGTERM');
-  // it has heard the first, and waits for what is under way
+  // it has received the first signal and waits for running requests
   await expect.poll(() => refusesConnections()).toBe(true);
   const second = await server.signal('SIGINT');
   await first;
   expect(second.exitCode).toBe(130);
 });
 
-test('a Ctrl-C that npm passes on as well is one', async () => {
+test('a Ctrl-C that npm forwards counts once', async () => {
   const started = await startLiveServer({ env: { npm_lifecycle_event: 'start' } });
   onTestFinished(() => started.stop());
   const watcher = new Watcher(started, ['fleet']);
@@ -104,10 +104,10 @@ test('a Ctrl-C that npm passes on as well is one', async () => {
   await watcher.until(() => watcher.byes.length > 0);
 });
 
-/** Posts one record after the other, until the server has gone. */
+/** Posts records one after the other until the server is down. */
 class Poster {
   acknowledged = 0;
-  /** An answer that nobody may get. */
+  /** An unexpected response. */
   wrong: string | null = null;
   readonly ended: Promise<void>;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -130,12 +130,12 @@ class Poster {
       const answer = await text(response).catch((error) => `half of an answer: ${error}`);
       if (response.statusCode === 200 && answer.includes(`"ackedSeq":${seq},`)) this.acknowledged = seq;
       else this.wrong = `${response.statusCode} ${answer}`;
-      for (const tell of this.#waiting) tell();
+      for (const notify of this.#waiting) notify();
       this.#waiting.clear();
     }
   }
 
-  /** @returns null if nothing was heard */
+  /** @returns null without a response */
   #send(body: string): Promise<IncomingMessage | null> {
     return new Promise((resolve) => {
       const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
@@ -146,18 +146,18 @@ class Poster {
   }
 }
 
-/** A stream that nobody reads. */
+/** Opens a stream without reading it. */
 async function unread(path: string): Promise<void> {
   const headers = { authorization: `Bearer ${server.token}` };
-  const asked = request(`${server.url}${path}`, { headers }).end();
-  asked.on('error', () => undefined);
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const outgoing = request(`${server.url}${path}`, { headers }).end();
+  outgoing.on('error', () => undefined);
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
   response.on('error', () => undefined);
-  onTestFinished(() => void asked.destroy());
+  onTestFinished(() => void outgoing.destroy());
 }
 
-/** A request that does not come to its end, once the server waits for the rest of it. */
-async function halfPosted(): Promise<{ heard: Promise<string> }> {
+/** Sends an incomplete request and resolves once the server waits for the rest. */
+async function halfPosted(): Promise<{ received: Promise<string> }> {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   onTestFinished(() => void socket.destroy());
   let came = '';
@@ -171,7 +171,7 @@ async function halfPosted(): Promise<{ heard: Promise<string> }> {
   await expect.poll(() => came).toContain('100 Continue');
   came = '';
   socket.write('half');
-  return { heard: closed.then(() => came) };
+  return { received: closed.then(() => came) };
 }
 
 function refusesConnections(): Promise<boolean> {

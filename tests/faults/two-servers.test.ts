@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, test } from 'vitest';
 import { type LiveServer, startLiveServer } from '../support/live-server';
-import { scaled } from '../support/scale';
-import { judge, setUpBeside, untilUnderLoad } from '../support/scene';
+import { startScenes, untilUnderLoad, verifyDelivery } from '../support/scene';
+import { scaled } from '../support/timeouts';
 
-/** Nobody means to do it, but a second `npm start` in another terminal is easily typed. */
+/** Two servers on one data directory, for example by an accidental second `npm start`. */
 const ROUNDS = scaled(10, 200);
 
 let first: LiveServer;
@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 test('two servers on one data directory both ingest, and each shows everything', async () => {
-  const scenes = await setUpBeside('two servers', [first, second], ['left', 'right']);
+  const scenes = await startScenes('two servers', [first, second], ['left', 'right']);
   for (let round = 0; round < ROUNDS; round += 1) await Promise.all(scenes.map(untilUnderLoad));
-  await judge(...scenes);
+  await verifyDelivery(...scenes);
 });

@@ -5,12 +5,12 @@ import { openDatabase } from '@/db/client';
 import { type FrozenFunction, startFrozenFunction } from '../support/frozen-function';
 import { record } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
-import { expectWithin } from '../support/pace';
+import { expectWithin } from '../support/timing';
 import { buildForVercel, ensureVercelCli } from '../support/vercel-build.mjs';
 import { Watcher } from '../support/watcher';
 import { WireRunner } from '../support/wire-runner';
 
-/** What is deployed on Vercel, as it runs there: functions that are frozen whenever nobody waits for them. */
+/** The Vercel deployment: functions that are frozen while no request is in progress. */
 const missing = [ensureLibsqlServer(), ensureVercelCli()].flatMap((found) =>
   'missing' in found ? [found.missing] : [],
 );
@@ -20,7 +20,7 @@ const CRON_SECRET = 'a-secret-of-the-cron-0123456789';
 describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
   let build: Awaited<ReturnType<typeof buildForVercel>>;
-  /** Two instances of the function that answers the API. */
+  /** Two instances of the API function. */
   let instances: [FrozenFunction, FrozenFunction];
   let pages: FrozenFunction;
 
@@ -52,7 +52,7 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
   const stateOf = async (instance: FrozenFunction, id: string) =>
     (await (await get(instance, `/api/v1/sessions/${id}`)).json()).session.state;
 
-  test('is migrated by its build, may run as long as a stream lasts, hears of who leaves, and is called by the clock', async () => {
+  test('is migrated by its build and configured for streams, disconnects and cron', async () => {
     await (await openDatabase({ url: libsql.url, migrates: false })).close();
     expect(build.config.crons).toEqual([{ path: '/api/v1/cron', schedule: expect.any(String) }]);
     for (const name of ['api/[[...path]]', 'index', 'readyz', 'sign-in']) {
@@ -64,7 +64,7 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
     }
   });
 
-  test('takes from either instance each record once and in order, and either shows all, while both are frozen in between', async () => {
+  test('stores each record once and in order on either instance, and both show all, while both are frozen in between', async () => {
     const ids = ['v1', 'v2', 'v3', 'v4'];
     const topics = ids.map((id) => `session:${id}`);
     const watchers = instances.map((instance) => new Watcher({ url: instance.url, token: TOKEN }, topics));
@@ -84,7 +84,7 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
           const answer = await post(instance, id, records);
           expect([answer.status, await answer.clone().json()]).toEqual([200, expect.objectContaining({ accepted: 3 })]);
           ({ position } = await answer.json());
-          // a repeat at the other one is known there
+          // the other instance deduplicates a repeat
           const again = await post(instances[(at + round + 1) % 2] as FrozenFunction, id, records);
           expect(await again.json()).toMatchObject({ accepted: 0, duplicates: 3 });
         }
@@ -96,19 +96,19 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
       await watcher.reach(position);
       for (const id of ids) {
         const events = watcher.events.flatMap(({ data }) => (data.sessionId === id ? data.event : []));
-        // The server also reports silent agents if a round takes long.
+        // The server also reports silent agents if a round is slow.
         expect(events.filter(({ name }) => name === 'n').map(({ value }) => value)).toEqual(expected);
       }
       expect(watcher.wrongs).toEqual([]);
       watcher.close();
     }
-    // nobody listens any more, so nothing runs
+    // no reader is left, so nothing runs
     await vi.waitFor(() => {
       for (const [at, { freezes }] of instances.entries()) expect(freezes).toBeGreaterThan(before[at] ?? 0);
     });
   });
 
-  test('holds nothing that others wait for while it is frozen', async () => {
+  test('holds no lock while it is frozen', async () => {
     const [one, other] = instances;
     for (let seq = 1; seq <= 8; seq += 1) {
       const lines = Array.from({ length: 100 }, (_, index) =>
@@ -127,7 +127,7 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
     }
   });
 
-  test('brings a command that is posted at one instance to the runner that listens at the other, and no work is lost by its end', async () => {
+  test('delivers a command from one instance to a runner on the other, and loses no work when it ends', async () => {
     const [one, other] = instances;
     const id = 'v-command';
     expect((await post(one, id, [event(id, 1, { type: 'RUN_STARTED', threadId: id, runId: 'r' })])).status).toBe(200);
@@ -148,14 +148,14 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
     expect(texts).toEqual(['first', 'second']);
   });
 
-  test('says within 30 s of the end of its runner that nobody works there, although nobody has asked before', async () => {
+  test('shows a lost runner within 30 s without an earlier request', async () => {
     const [one, other] = instances;
     const id = 'v-gone';
     const started = event(id, 1, { type: 'RUN_STARTED', threadId: id, runId: 'r' });
     expect((await post(one, id, [started])).status).toBe(200);
     const runner = await WireRunner.connect({ url: one.url, token: TOKEN }, id);
     expect(await stateOf(other, id)).toBe('working');
-    // its connection breaks off, and at once the instance that knew of it is frozen
+    // its connection breaks and the instance that noticed is frozen at once
     runner.leave();
     const since = performance.now();
     await new Promise((resolve) => setTimeout(resolve, 25_000));
@@ -164,7 +164,7 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
     expect(await stateOf(one, id)).toBe(await stateOf(other, id));
   });
 
-  test('does what is due when the clock calls it, and for nobody else', async () => {
+  test('runs due work only for the cron secret', async () => {
     const [one] = instances;
     expect((await get(one, '/api/v1/cron', {})).status).toBe(401);
     expect((await get(one, '/api/v1/cron', bearer('another-secret-0123456789'))).status).toBe(401);
@@ -173,7 +173,7 @@ describe.skipIf(missing.length > 0)('a deployment on Vercel', () => {
     expect((await get(one, '/api/v1/sessions', bearer(CRON_SECRET))).status).toBe(403);
   });
 
-  test('shows a page to who is signed in, and to nobody else', async () => {
+  test('shows pages only to signed-in users', async () => {
     const [one] = instances;
     const page = await get(pages, '/', {});
     expect([page.status, page.headers.get('location')]).toEqual([307, '/signed-out']);

@@ -15,8 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** Sends a request whose body comes only once it is let go. */
-function held(path: string, body: object, as: Headers) {
+/** Sends a request whose body arrives only after `letGo`. */
+function heldRequest(path: string, body: object, as: Headers) {
   let letGo = () => {};
   const bytes = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -34,24 +34,24 @@ function held(path: string, body: object, as: Headers) {
 
 const revoke = (id: string) => stage.ask(`/credentials/${id}`, { method: 'DELETE' });
 
-describe('what was on its way when its credential ended', () => {
+describe('a request in progress when its credential ends', () => {
   test.each([
-    ['a token that would outlast it', '/tokens', { role: 'admin' }, { role: 'admin' }],
+    ['a new token that would outlast it', '/tokens', { role: 'admin' }, { role: 'admin' }],
     ['a message', 'messages', { text: 'Still here', clientId: 'late' }, { role: 'operator' }],
-  ] as const)('is not done: %s', async (_what, path, body, who) => {
+  ] as const)('is refused: %s', async (_what, path, body, who) => {
     const { id, ...as } = await stage.token(who);
     const to = path === 'messages' ? `/sessions/${agent.sessionId}/messages` : path;
-    const request = held(to, body, as);
+    const request = heldRequest(to, body, as);
     await revoke(id);
     request.letGo();
     expect((await request.answer).status).toBe(401);
   });
 
-  test('is not taken: records of a runner', async () => {
+  test('is refused: records of a runner', async () => {
     const { id, ...as } = await stage.token({ agent: 'late' });
     const event = { type: 'CUSTOM', name: 'marker', value: 1 };
     const records = [{ seq: 1, kind: 'event', agentId: 'late', sessionId: 'late', occurredAt: 1, event }];
-    const request = held('/events', { producer: { id: 'late', epoch: 1 }, records }, as);
+    const request = heldRequest('/events', { producer: { id: 'late', epoch: 1 }, records }, as);
     await revoke(id);
     request.letGo();
     expect((await request.answer).status).toBe(401);
@@ -59,11 +59,11 @@ describe('what was on its way when its credential ended', () => {
   });
 });
 
-describe('what was composed by one person', () => {
+describe('a request composed by a named person', () => {
   const routes = ROUTES.filter(({ access, method }) => access !== 'open' && method !== 'HEAD');
   const composedBy = (id: string) => ({ headers: { 'x-interlude-principal': id } });
 
-  test.each(routes)('is not taken from another: $method $pattern', async ({ method, pattern, access }) => {
+  test.each(routes)('is refused with another’s credential: $method $pattern', async ({ method, pattern, access }) => {
     const path = pattern.replace(/^\/api\/v1/, '').replaceAll(/:\w+/g, 'a');
     const sender = access === 'speak' ? stage.owner : await stage.browser();
     const body = method === 'GET' ? {} : { body: {} };
@@ -76,7 +76,7 @@ describe('what was composed by one person', () => {
     expect([response.status, (await response.json()).error.code]).toEqual([409, 'other_principal']);
   });
 
-  test('is taken from them, by any of their sign-ins on this machine, and from programs that say nothing', async () => {
+  test('is accepted with any of their sign-ins on this machine, and from programs that name nobody', async () => {
     const first = await stage.browser();
     const { id } = await stage.ask<Me>('/me', { as: first });
     expect(id).toBe('local');
@@ -87,7 +87,7 @@ describe('what was composed by one person', () => {
     expect(await stage.status(path, { ...message('program-own'), ...composedBy('owner') })).toBe(202);
   });
 
-  test('stays a person of the team, whichever sign-in of theirs sends it, and writes nothing for another', async () => {
+  test('is accepted with any sign-in of that team member, and with no other member’s', async () => {
     const { database, now } = stage.parts;
     await database.writes.run((transaction) =>
       transaction.execute({
@@ -112,20 +112,20 @@ describe('an embed', () => {
   const embed = (body: object, as: Headers = stage.owner) =>
     stage.send('/api/v1/embed-tokens', { method: 'POST', as, body: { parentOrigin: CONSOLE, ...body } });
 
-  test('does not outlast what made it', async () => {
+  test('ends with the credential that created it', async () => {
     const expiresAt = Date.now() + 60_000;
     const { id: _, ...issuer } = await stage.token({ role: 'issuer', expiresAt });
-    const made = (await (await embed({ fleet: true, ttlSeconds: 900 }, issuer)).json()) as NewEmbed;
-    expect(made.expiresAt).toBe(expiresAt);
+    const embedded = (await (await embed({ fleet: true, ttlSeconds: 900 }, issuer)).json()) as NewEmbed;
+    expect(embedded.expiresAt).toBe(expiresAt);
   });
 
-  test('acts in one session at most', async () => {
+  test('writes to one session at most', async () => {
     expect((await embed({ fleet: true, role: 'operator' })).status).toBe(400);
     expect((await embed({ agentId: agent.agentId, role: 'operator' })).status).toBe(400);
     expect((await embed({ sessionId: agent.sessionId, role: 'operator' })).status).toBe(201);
   });
 
-  test('shows no more than who made it may see', async () => {
+  test('shows no more than its creator may see', async () => {
     const other = await busyAgent(stage, 'b');
     const { id: _, ...issuer } = await stage.token({ role: 'issuer', agent: agent.agentId });
     expect((await embed({ sessionId: agent.sessionId }, issuer)).status).toBe(201);
@@ -139,7 +139,7 @@ describe('an embed', () => {
     expect(new Set(sessions.map(({ agentId }) => agentId))).toEqual(new Set([agent.agentId]));
   });
 
-  test('approves nothing, whoever holds its token', async () => {
+  test('approves nothing, for any holder of its token', async () => {
     const { token } = (await (await embed({ sessionId: agent.sessionId, role: 'operator' })).json()) as NewEmbed;
     const answer = await stage.send(`/api/v1/sessions/${agent.sessionId}/requests/${agent.requestId}`, {
       method: 'POST',
@@ -151,7 +151,7 @@ describe('an embed', () => {
 });
 
 describe('a stranger', () => {
-  test('writes nothing, whatever codes are made up', async () => {
+  test('writes nothing with made-up codes', async () => {
     const before = await stage.ask<{ entries: number }>('/audit/check');
     for (let count = 0; count < 50; count += 1) {
       const code = `ilc_${String(count).padStart(43, 'x')}`;
@@ -161,12 +161,12 @@ describe('a stranger', () => {
     expect(await stage.ask('/audit/check')).toEqual(before);
   });
 
-  test('is told the own name of the dashboard by nothing but a good code', async () => {
+  test('learns the local name of the dashboard only with a valid code', async () => {
     const named = await AccessStage.start({ env: { INTERLUDE_LOCAL_NAME: 'interlude-k3v9' } });
     const browser = { 'sec-fetch-mode': 'navigate', 'user-agent': 'Mozilla/5.0 Chrome/156.0 Safari/537.36' };
     const visit = (token: string) => named.send(`/sign-in?token=${token}`, { as: {}, headers: browser });
-    const made = await visit(`ilc_${'x'.repeat(43)}`);
-    expect(JSON.stringify([...made.headers]) + (await made.text())).not.toContain('k3v9');
+    const response = await visit(`ilc_${'x'.repeat(43)}`);
+    expect(JSON.stringify([...response.headers]) + (await response.text())).not.toContain('k3v9');
     const { code } = await named.ask<{ code: string }>('/sign-in-codes', { method: 'POST' });
     expect((await visit(code)).headers.get('location')).toContain(
       'http://interlude-k3v9.localhost:4319/sign-in?token=',
@@ -175,7 +175,7 @@ describe('a stranger', () => {
   });
 });
 
-test('over TLS a sign-in is known by the cookie that no other host can set, and by no other', async () => {
+test('a sign-in over TLS uses the __Host- cookie, and ignores any other', async () => {
   const { cookie = '', ...own } = await stage.browser();
   const tls = { ...own, 'x-forwarded-proto': 'https' };
   expect(await stage.status('/me', { as: { ...own, cookie } })).toBe(200);
@@ -183,7 +183,7 @@ test('over TLS a sign-in is known by the cookie that no other host can set, and 
   expect(await stage.status('/me', { as: { ...tls, cookie: `__Host-${cookie}` } })).toBe(200);
 });
 
-test('what let somebody in for minutes is not kept for ever', async () => {
+test('temporary sign-in state is deleted after its minutes', async () => {
   const dayMs = 24 * 3_600_000;
   const [old, fresh] = [
     await stage.credential({ kind: 'embed', expiresAt: Date.now() - 31 * dayMs }),

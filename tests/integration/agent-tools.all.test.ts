@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';
-import { call, connected, overStdio, settled, toolUser } from '../support/tool-user';
+import { call, connectStdio, connectTransport, pollValue, toolCallingAgent } from '../support/tool-user';
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -13,9 +13,9 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-test('report_status is accepted without a turn, and refused with the reason when it is malformed', async () => {
-  const { folder, report } = await toolUser(dashboard);
-  const client = await overStdio(folder);
+test('report_status is accepted outside a turn, and refused with the reason when malformed', async () => {
+  const { folder, report } = await toolCallingAgent(dashboard);
+  const client = await connectStdio(folder);
   const long = await call(client, 'report_status', { state: 'idle', summary: 'x'.repeat(161) });
   expect(long.isError).toBe(true);
   expect(long.text).toContain('160');
@@ -23,23 +23,23 @@ test('report_status is accepted without a turn, and refused with the reason when
     isError: true,
   });
   await call(client, 'report_status', { state: 'complete', summary: 'Done.', link: 'https://example.org/1' });
-  await settled(report).toMatchObject({ state: 'complete', link: 'https://example.org/1', turnId: null });
+  await pollValue(report).toMatchObject({ state: 'complete', link: 'https://example.org/1', turnId: null });
 });
 
-test('interlude mcp and the control port refuse tools to a process that no runner follows', async () => {
-  const lonely = await call(await overStdio(await tempDir()), 'list_obligations');
-  expect(lonely.isError).toBe(true);
-  expect(lonely.text).toContain('not running');
-  const { folder } = await toolUser(dashboard);
+test('interlude mcp and the control port refuse tools to a process without a runner', async () => {
+  const refusal = await call(await connectStdio(await tempDir()), 'list_obligations');
+  expect(refusal.isError).toBe(true);
+  expect(refusal.text).toContain('not running');
+  const { folder } = await toolCallingAgent(dashboard);
   const control = await readControlFile(controlPath(folder, 'hooks'));
   const port = async (path: string, secret = control?.secret) => {
     const headers = { authorization: `Bearer ${secret}` };
     const response = await fetch(`${control?.url}${path}`, { method: 'POST', headers, body: '{}' });
     return [response.status, await response.json()];
   };
-  const nobody = { error: 'no session of this agent is followed here', at: null };
-  expect(await port('/tools/list_obligations?pid=1,2147483000')).toEqual([404, nobody]);
-  expect(await port('/tools/list_obligations')).toEqual([404, nobody]);
+  const notFollowed = { error: 'no session of this agent is followed here', at: null };
+  expect(await port('/tools/list_obligations?pid=1,2147483000')).toEqual([404, notFollowed]);
+  expect(await port('/tools/list_obligations')).toEqual([404, notFollowed]);
   expect(await port(`/tools/nothing?pid=${process.pid}`)).toEqual([404, { error: 'unknown tool nothing' }]);
   expect(await port(`/tools/list_obligations?pid=2147483000,${process.pid}`)).toEqual([
     200,
@@ -49,25 +49,25 @@ test('interlude mcp and the control port refuse tools to a process that no runne
 });
 
 test('interlude mcp opens one session with its ticket, without the data folder', async () => {
-  const { report, toolServer } = await toolUser(dashboard, { by: 'ticket' });
+  const { report, toolServer } = await toolCallingAgent(dashboard, { by: 'ticket' });
   const { command, args, env } = toolServer() as ToolServer;
   expect(JSON.stringify(args)).not.toContain(env.INTERLUDE_TOOLS_TICKET);
-  const client = await connected(new StdioClientTransport({ command, args, env }));
+  const client = await connectTransport(new StdioClientTransport({ command, args, env }));
   expect(await call(client, 'report_status', { state: 'working', summary: 'I build.' })).toMatchObject({
     isError: false,
   });
-  await settled(report).toMatchObject({ state: 'working' });
+  await pollValue(report).toMatchObject({ state: 'working' });
   const wrong = { ...env, INTERLUDE_TOOLS_TICKET: 'x'.repeat(43) };
-  const stranger = await connected(new StdioClientTransport({ command, args, env: wrong }));
+  const stranger = await connectTransport(new StdioClientTransport({ command, args, env: wrong }));
   expect(await call(stranger, 'list_obligations')).toMatchObject({ isError: true });
 });
 
-test('interlude mcp finds the session of a server that the runner has not started, and only for its own call', async () => {
+test('interlude mcp finds the session of an MCP server that another process started, for its own call only', async () => {
   const listensAt = dashboard.url;
-  const alone = await toolUser(dashboard, { by: 'process', listensAt });
-  expect(await call(await overStdio(alone.folder), 'list_obligations')).toMatchObject({ isError: false });
-  const shared = await toolUser(dashboard, { by: 'call', listensAt });
-  const client = await overStdio(shared.folder);
+  const alone = await toolCallingAgent(dashboard, { by: 'process', listensAt });
+  expect(await call(await connectStdio(alone.folder), 'list_obligations')).toMatchObject({ isError: false });
+  const shared = await toolCallingAgent(dashboard, { by: 'call', listensAt });
+  const client = await connectStdio(shared.folder);
   const unseen = await call(client, 'list_obligations');
   expect(unseen).toEqual({
     text: 'Interlude refused: no session of this runner is making this call',
@@ -75,11 +75,11 @@ test('interlude mcp finds the session of a server that the runner has not starte
   });
   await shared.emit({ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'interlude_list_obligations' });
   expect(await call(client, 'list_obligations')).toMatchObject({ isError: false });
-  const elsewhere = await toolUser(dashboard, { by: 'process', listensAt: 'http://127.0.0.1:9' });
-  expect(await call(await overStdio(elsewhere.folder), 'list_obligations')).toMatchObject({ isError: true });
+  const elsewhere = await toolCallingAgent(dashboard, { by: 'process', listensAt: 'http://127.0.0.1:9' });
+  expect(await call(await connectStdio(elsewhere.folder), 'list_obligations')).toMatchObject({ isError: true });
 });
 
-test('interlude mcp ends with its input, and prints nothing but the protocol', async () => {
+test('interlude mcp exits at the end of its input, and prints only protocol messages', async () => {
   const { exitCode, stdout } = await runCli(['mcp'], { INTERLUDE_DATA_DIR: await tempDir() });
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' });
   expect(await runCli(['mcp', 'more'])).toMatchObject({ exitCode: 2 });

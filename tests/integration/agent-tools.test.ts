@@ -2,7 +2,7 @@ import { newMcpServer } from '@interlude/runner/mcp/agent-tools';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LocalDashboard } from '../support/local-dashboard';
-import { call, connected, overStdio, settled, toolUser } from '../support/tool-user';
+import { call, connectStdio, connectTransport, pollValue, toolCallingAgent } from '../support/tool-user';
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -11,9 +11,9 @@ beforeAll(async () => {
 afterAll(() => dashboard.close());
 
 describe('an agent with Interlude’s tools', () => {
-  test('that starts `interlude mcp` reports, sees what it owes and replies, in its own session', async () => {
-    const { folder, emit, ask, owed, texts, report } = await toolUser(dashboard);
-    const client = await overStdio(folder);
+  test('reports, reads its pending replies and replies in its own session through `interlude mcp`', async () => {
+    const { folder, emit, ask, owed, texts, report } = await toolCallingAgent(dashboard);
+    const client = await connectStdio(folder);
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(['report_status', 'list_obligations', 'reply']);
     expect(tools[0]?.inputSchema).toMatchObject({
@@ -32,16 +32,16 @@ describe('an agent with Interlude’s tools', () => {
     expect(await call(client, 'report_status', { state: 'working', summary: 'Half way.' })).toMatchObject({
       isError: false,
     });
-    await settled(report).toMatchObject({ state: 'working', summary: 'Half way.', turnId: 'r1' });
-    await settled(texts).toMatchObject([{ text: 'Half way.' }]);
+    await pollValue(report).toMatchObject({ state: 'working', summary: 'Half way.', turnId: 'r1' });
+    await pollValue(texts).toMatchObject([{ text: 'Half way.' }]);
     expect(await owed()).toEqual([messageId]);
     await emit({ type: 'RUN_FINISHED', threadId: 's', runId: 'r1', outcome: { type: 'success' } });
-    await settled(owed).toEqual([]);
+    await pollValue(owed).toEqual([]);
     expect(await texts()).toHaveLength(1);
   });
 
-  test('has answered when its turn ends, also when a task woke it and the message came meanwhile', async () => {
-    const { emit, ask, owed, callTool } = await toolUser(dashboard);
+  test('has replied when its turn ends, also when a task woke it and the message arrived meanwhile', async () => {
+    const { emit, ask, owed, callTool } = await toolCallingAgent(dashboard);
     await emit({
       ...{ type: 'RUN_STARTED', threadId: 's', runId: 'r1' },
       metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] }, userMessageIds: [] } },
@@ -50,15 +50,15 @@ describe('an agent with Interlude’s tools', () => {
     const reply = { messageId, text: 'The poll has failed.' };
     expect(await callTool('reply', reply, { client: null, ids: [] })).toMatchObject({ isError: false });
     await emit({ type: 'RUN_FINISHED', threadId: 's', runId: 'r1', outcome: { type: 'success' } });
-    await settled(owed).toEqual([]);
+    await pollValue(owed).toEqual([]);
   });
 
-  test('in the runner’s own process has the same tools', async () => {
-    const { callTool, ask } = await toolUser(dashboard);
+  test('has the same tools in the runner’s process', async () => {
+    const { callTool, ask } = await toolCallingAgent(dashboard);
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     const server = await newMcpServer(callTool);
     await server.connect(ours);
-    const client = await connected(theirs);
+    const client = await connectTransport(theirs);
     const messageId = await ask('Are you there?');
     expect((await call(client, 'list_obligations')).text).toContain(messageId);
     expect(await call(client, 'reply', { messageId, text: 'Yes.' })).toMatchObject({ isError: false });

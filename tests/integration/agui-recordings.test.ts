@@ -1,7 +1,7 @@
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
-import { playRecorded, recordedLines } from '../support/recorded';
+import { playRecorded, recordedLines } from '../support/recordings';
 import { inProcessServer, type ServerTarget } from '../support/server-target';
 
 let target: ServerTarget;
@@ -11,10 +11,10 @@ beforeAll(async () => {
 afterAll(() => target.close());
 
 /** The texts of a recording as its transcript shows them. */
-async function shown(name: string, perRequest: number): Promise<string[]> {
+async function textsOf(name: string, perRequest: number): Promise<string[]> {
   const id = `${name}-${perRequest}`;
-  const told = playRecorded('agui', recordedLines('agui', name), null);
-  const records = told.map(({ occurredAt, event }, at) =>
+  const recorded = playRecorded('agui', recordedLines('agui', name), null);
+  const records = recorded.map(({ occurredAt, event }, at) =>
     record(at + 1, { agentId: id, sessionId: id, occurredAt, event }),
   );
   for (let at = 0; at < records.length; at += perRequest)
@@ -27,7 +27,7 @@ describe.each([
   ['two-messages-interleaved', ['go r1', 'left hand', 'right foot']],
   ['snapshot-with-other-ids', ['go r1', 'Streamed answer.']],
 ])('the AG-UI recording %s', (name, texts) => {
-  test.each([1, 1_000])('is shown with each message once, %i records per request', async (perRequest) => {
-    expect(await shown(name, perRequest)).toEqual(texts);
+  test.each([1, 1_000])('shows each message once, %i records per request', async (perRequest) => {
+    expect(await textsOf(name, perRequest)).toEqual(texts);
   });
 });

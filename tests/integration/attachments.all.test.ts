@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { attachmentStage, PROMPT, until } from '../support/attachment-stage';
+import { attachmentStage, PROMPT, poll } from '../support/attachment-stage';
 import { hashOf, PNG } from '../support/attachments';
 import { LocalDashboard } from '../support/local-dashboard';
 
@@ -19,16 +19,16 @@ describe('an attachment', () => {
     start();
     await isThere();
     await send();
-    await until(prompts).toHaveLength(1);
+    await poll(prompts).toHaveLength(1);
     await kill();
     start();
-    // The turn may have begun on disk before the kill or not: a message is seen once its turn has begun.
-    await until(async () => /^(delivered|seen)$/.test(String(await delivery()))).toBe(true);
-    await until(() => asked.filter((path) => path.includes('/ack')).length).toBeGreaterThan(0);
+    // The kill may precede the turn's start on disk: a message counts as seen once its turn has started.
+    await poll(async () => /^(delivered|seen)$/.test(String(await delivery()))).toBe(true);
+    await poll(() => asked.filter((path) => path.includes('/ack')).length).toBeGreaterThan(0);
     expect([await prompts(), fetches()]).toEqual([[PROMPT], 1]);
   });
 
-  test('is fetched again when the dashboard cuts it off', async () => {
+  test('is fetched again when the download is interrupted', async () => {
     const { open, start, prompts, isThere, send } = await attachmentStage(dashboard, 'cut');
     await open();
     start();
@@ -40,11 +40,11 @@ describe('an attachment', () => {
       return true;
     };
     await send();
-    await until(prompts).toEqual([PROMPT]);
+    await poll(prompts).toEqual([PROMPT]);
     expect(cut).toBe(2);
   });
 
-  test('reaches the agent by the next runner when one was stopped before it had the bytes', async () => {
+  test('reaches the agent through the next runner when one was stopped before the download', async () => {
     const { open, start, stop, prompts, isThere, send, delivery } = await attachmentStage(dashboard, 'stopped');
     await open();
     start();
@@ -56,12 +56,12 @@ describe('an attachment', () => {
       return true;
     };
     await send();
-    await until(() => cut).toBeGreaterThan(0);
+    await poll(() => cut).toBeGreaterThan(0);
     await stop();
     dashboard.cutsOff = () => false;
     expect(await prompts()).toEqual([]);
     start();
-    await until(prompts).toEqual([PROMPT]);
-    await until(delivery).toEqual(['seen']);
+    await poll(prompts).toEqual([PROMPT]);
+    await poll(delivery).toEqual(['seen']);
   });
 });

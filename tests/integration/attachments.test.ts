@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { attachmentStage, PROMPT, until } from '../support/attachment-stage';
+import { attachmentStage, PROMPT, poll } from '../support/attachment-stage';
 import { hashOf, PNG } from '../support/attachments';
 import { LocalDashboard } from '../support/local-dashboard';
 
@@ -9,8 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-describe('what a message carries', () => {
-  test('reaches the agent once, though the runner is killed before the agent could be given it, and is fetched once', async () => {
+describe('attachments', () => {
+  test('an attachment reaches the agent once when the runner is killed before the prompt, and is fetched once', async () => {
     const { open, start, kill, prompts, kept, fetches, isThere, send, delivery, takes } = await attachmentStage(
       dashboard,
       'early',
@@ -18,14 +18,14 @@ describe('what a message carries', () => {
     start();
     await isThere();
     await send();
-    await until(kept).toEqual([`${hashOf(PNG)}.png`]);
+    await poll(kept).toEqual([`${hashOf(PNG)}.png`]);
     await kill();
     expect(await prompts()).toEqual([]);
     start();
     await open();
-    await until(prompts).toEqual([PROMPT]);
-    await until(delivery).toEqual(['seen']);
-    await until(takes).toEqual(['image', 'file']);
+    await poll(prompts).toEqual([PROMPT]);
+    await poll(delivery).toEqual(['seen']);
+    await poll(takes).toEqual(['image', 'file']);
     expect(fetches()).toBe(1);
   });
 });

@@ -3,9 +3,8 @@ import type { MessageAnswer } from '@interlude/protocol/commands';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GENESIS_HASH, hashOf } from '@/lib/server/access/audit';
 import { ROUTES } from '@/lib/server/routes';
-import { AccessStage, type Headers } from '../support/access-stage';
+import { AccessStage, fillAudit, type Headers } from '../support/access-stage';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';
-import { lengthenAudit } from '../support/long-audit';
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -19,14 +18,14 @@ async function entries(stage: AccessStage, query = ''): Promise<AuditEntry[]> {
   return (await stage.ask<AuditPage>(`/audit?limit=1000${query}`)).entries;
 }
 
-/** Run directly, as somebody with the file would. */
+/** Runs SQL directly, like someone with the file. */
 function sql(stage: AccessStage, text: string, args: (string | number)[] = []): Promise<unknown> {
   return stage.parts.database.writes.run((transaction) => transaction.execute({ sql: text, args }));
 }
 
 const check = (stage: AccessStage) => stage.ask<AuditCheck>('/audit/check');
 
-/** Every act there is: how it is asked for, in an order in which each can be done. */
+/** Every action with its request, in a possible order. */
 const CONSOLE = 'https://console.example.com';
 
 const ACTS: Record<string, (ids: BusyAgent) => { path: string; method?: string; body?: unknown; type?: string }> = {
@@ -97,8 +96,8 @@ function act(stage: AccessStage, action: string, ids: BusyAgent, as: Headers = s
   return stage.send(`/api/v1${path}`, { method, body, as, headers });
 }
 
-describe('what is noted', () => {
-  test('each act that there is, once, with who did what to what', async () => {
+describe('the audit', () => {
+  test('records each action once, with actor, action and target', async () => {
     const named = ROUTES.flatMap((route) => (route.access === 'open' || route.action === null ? [] : [route.action]));
     expect(Object.keys(ACTS).sort()).toEqual([...new Set(named)].sort());
     const stage = await stageOf();
@@ -108,18 +107,18 @@ describe('what is noted', () => {
       const before = (await check(stage)).entries;
       const response = await act(stage, action, ids, operator);
       await response.body?.cancel();
-      const made = (await entries(stage)).filter(({ number }) => number > before);
-      // once, whatever was undone, and however many transactions it takes
-      expect.soft([action, response.status, made.length]).toEqual([action, response.status, 1]);
+      const added = (await entries(stage)).filter(({ number }) => number > before);
+      // Once, for any number of undone attempts and transactions.
+      expect.soft([action, response.status, added.length]).toEqual([action, response.status, 1]);
       const path = ACTS[action]?.(ids).path.replace(/\?.*/, '') ?? '';
-      for (const entry of made) {
+      for (const entry of added) {
         expect(entry).toMatchObject({
           actor: 'Ada’s script',
           actorKind: 'human',
           role: 'admin',
           credentialId,
           action,
-          // with what was made by it
+          // The target is the created resource.
           target: expect.stringMatching(new RegExp(`^/api/v1${path}(/(token|embed|code)-[0-9a-f-]{36})?$`)),
           digest: expect.stringMatching(/^[0-9a-f]{64}$/),
           agentId: /^\/(agents|agui)\//.test(path) ? ids.agentId : null,
@@ -131,7 +130,7 @@ describe('what is noted', () => {
     expect((await check(stage)).brokenAt).toBeNull();
   });
 
-  test('nothing of what a runner does', async () => {
+  test('records no action of a runner', async () => {
     const stage = await stageOf();
     const ids = await busyAgent(stage, 'a');
     const { id: _, ...runner } = await stage.token({ agent: ids.agentId });
@@ -147,7 +146,7 @@ describe('what is noted', () => {
     expect((await check(stage)).entries).toBe(before);
   });
 
-  test('what somebody was refused, but not what makes no sense', async () => {
+  test('records refused requests, but not malformed ones', async () => {
     const stage = await stageOf();
     const ids = await busyAgent(stage, 'a');
     await busyAgent(stage, 'b');
@@ -159,13 +158,13 @@ describe('what is noted', () => {
     expect(await stage.status(`/sessions/${ids.sessionId}/messages`, { method: 'POST', as, body: { text: 1 } })).toBe(
       400,
     );
-    const made = (await entries(stage)).filter(({ number }) => number > before);
-    expect(made).toMatchObject([
+    const added = (await entries(stage)).filter(({ number }) => number > before);
+    expect(added).toMatchObject([
       { credentialId: id, actorKind: 'embed', action: 'interrupt', sessionId: 'session-b', result: 'not_found' },
     ]);
   });
 
-  test('what somebody’s role does not permit', async () => {
+  test('records requests that the role does not permit', async () => {
     const stage = await stageOf();
     const ids = await busyAgent(stage, 'a');
     const { id, ...viewer } = await stage.token({ role: 'viewer' });
@@ -175,7 +174,7 @@ describe('what is noted', () => {
     expect(await entries(stage, `&credential=${id}`)).toMatchObject([{ action: 'interrupt', result: 'forbidden' }]);
   });
 
-  test('signing in and out, without what was secret a moment ago', async () => {
+  test('records sign-in and sign-out without any secret', async () => {
     const stage = await stageOf();
     const code = await stage.code();
     const signedIn = await stage.send(`/sign-in?token=${code}`, { as: {} });
@@ -187,8 +186,8 @@ describe('what is noted', () => {
   });
 });
 
-describe('one transaction', () => {
-  test('has the act and its entry, or neither: an act that can’t be noted is not done', async () => {
+describe('a transaction', () => {
+  test('commits the action with its entry or neither, undoing an action without an entry', async () => {
     const stage = await stageOf();
     const { sessionId } = await busyAgent(stage, 'a');
     vi.spyOn(console, 'error').mockImplementation(() => {});
@@ -206,7 +205,7 @@ describe('one transaction', () => {
     expect((await check(stage)).brokenAt).toBeNull();
   });
 
-  test('nor is there an entry of an act that could not be done', async () => {
+  test('writes no entry for an action that was rolled back', async () => {
     const stage = await stageOf();
     const { sessionId } = await busyAgent(stage, 'a');
     vi.spyOn(console, 'error').mockImplementation(() => {});
@@ -217,27 +216,27 @@ describe('one transaction', () => {
     expect((await check(stage)).entries).toBe(before);
   });
 
-  test('in one group with others that fail, those that went well are noted alone', async () => {
+  test('writes entries only for the successful actions of a group', async () => {
     const stage = await stageOf();
     const { sessionId } = await busyAgent(stage, 'a');
     const before = (await check(stage)).entries;
-    const asked = Array.from({ length: 30 }, (_, at) =>
+    const requests = Array.from({ length: 30 }, (_, at) =>
       at % 3 === 0
         ? stage.status(`/sessions/${sessionId}/tasks/none-${at}/stop`, { method: 'POST', body: {} })
         : stage.status(`/sessions/${sessionId}/messages`, { method: 'POST', body: { text: 'x', clientId: `c${at}` } }),
     );
-    const statuses = await Promise.all(asked);
-    const made = (await entries(stage)).filter(({ number }) => number > before);
-    expect(made.filter(({ result }) => result === 'done')).toHaveLength(statuses.filter((one) => one === 202).length);
-    // the first of them; the others are counted
+    const statuses = await Promise.all(requests);
+    const added = (await entries(stage)).filter(({ number }) => number > before);
+    expect(added.filter(({ result }) => result === 'done')).toHaveLength(statuses.filter((one) => one === 202).length);
+    // The first failure; the others are counted.
     expect(statuses.filter((one) => one === 404).length).toBeGreaterThan(1);
-    expect(made.filter(({ result }) => result !== 'done')).toHaveLength(1);
-    expect(made.map(({ number }) => number)).toEqual(made.map((_, at) => before + made.length - at));
+    expect(added.filter(({ result }) => result !== 'done')).toHaveLength(1);
+    expect(added.map(({ number }) => number)).toEqual(added.map((_, at) => before + added.length - at));
     expect((await check(stage)).brokenAt).toBeNull();
   });
 });
 
-describe('the chain', () => {
+describe('the hash chain', () => {
   async function chained(): Promise<AccessStage> {
     const stage = await stageOf();
     const { agentId } = await busyAgent(stage, 'a');
@@ -250,7 +249,7 @@ describe('the chain', () => {
     return stage;
   }
 
-  test('no entry can be changed', async () => {
+  test('rejects updates of an entry', async () => {
     const stage = await chained();
     await expect(sql(stage, "UPDATE audit SET actor = 'somebody else'")).rejects.toThrow(/never changed/);
   });
@@ -271,20 +270,20 @@ describe('the chain', () => {
     times: 0,
     hash: 0,
   });
-  test.each(COLUMNS)('whoever changes %s all the same is found out', async (column) => {
+  test.each(COLUMNS)('detects a change of %s made behind the trigger', async (column) => {
     const stage = await chained();
     await sql(stage, 'DROP TRIGGER audit_is_kept');
     await sql(stage, `UPDATE audit SET ${column} = '2' WHERE number = 3`);
     expect((await check(stage)).brokenAt).toBe(3);
   });
 
-  test('every column has been tried', async () => {
+  test('has a test for every column', async () => {
     const stage = await stageOf();
     const { rows } = await stage.parts.database.reader.execute("SELECT name FROM pragma_table_info('audit')");
     expect(rows.map(({ name }) => name).sort()).toEqual(['number', ...COLUMNS].sort());
   });
 
-  test('nor can one be taken out, put in, or put elsewhere', async () => {
+  test('detects removed, inserted and reordered entries', async () => {
     const out = await chained();
     await sql(out, 'DELETE FROM audit WHERE number = 3');
     expect((await check(out)).brokenAt).toBe(3);
@@ -307,7 +306,7 @@ describe('the chain', () => {
     expect((await check(swapped)).brokenAt).toBe(3);
   });
 
-  test('nor can one be added by whoever does not know the hash before it', async () => {
+  test('detects an entry appended without the previous hash', async () => {
     const stage = await chained();
     const [newest] = (await entries(stage)) as [AuditEntry];
     const { hash: _, ...forged } = { ...newest, number: newest.number + 1, actor: 'somebody else' };
@@ -320,12 +319,12 @@ describe('the chain', () => {
       hashOf({ ...forged, agentId: null, sessionId: null }, GENESIS_HASH),
     ]);
     expect((await check(stage)).brokenAt).toBe(number);
-    // and what comes after it does not mend it
+    // Later entries don't repair it.
     await stage.ask('/tokens', { method: 'POST', body: { role: 'viewer' } });
     expect((await check(stage)).brokenAt).toBe(number);
   });
 
-  test('a shorter chain has another head, for whoever has kept that', async () => {
+  test('has another head when it was shortened, for anyone who kept the old head', async () => {
     const stage = await chained();
     const { head, entries: count } = await check(stage);
     await sql(stage, 'DELETE FROM audit WHERE number = ?', [count]);
@@ -334,11 +333,11 @@ describe('the chain', () => {
   });
 });
 
-describe('reading it', () => {
-  test('an export has every entry, in order, while others act', async () => {
+describe('the audit API', () => {
+  test('exports every entry in order while others act', async () => {
     const stage = await stageOf();
     const { sessionId } = await busyAgent(stage, 'a');
-    await lengthenAudit(stage, 1_600);
+    await fillAudit(stage, 1_600);
     const before = (await check(stage)).entries;
     let isOver = false;
     const acting = (async () => {
@@ -359,7 +358,7 @@ describe('reading it', () => {
     expect(lines.slice(-500, -1)).toEqual(
       all.filter(({ number }) => number > lines.length - 500 && number < lines.length),
     );
-    // whoever has the file can check it by himself
+    // The export alone suffices to verify it.
     let head = GENESIS_HASH;
     for (const { hash, ...entry } of lines) {
       expect(hashOf(entry, head)).toBe(hash);
@@ -367,7 +366,7 @@ describe('reading it', () => {
     }
   });
 
-  test('its filters choose exactly, page by page', async () => {
+  test('filters exactly, page by page', async () => {
     const stage = await stageOf();
     const ids = [await busyAgent(stage, 'a'), await busyAgent(stage, 'b')] as const;
     const { id, ...operator } = await stage.token({ role: 'operator', name: 'Grace' });
@@ -391,7 +390,7 @@ describe('reading it', () => {
       ["actor=x'+OR+1=1+--", () => false],
     ];
     for (const [query, passes] of filters) {
-      const wanted = all.filter(passes);
+      const expected = all.filter(passes);
       const paged: AuditEntry[] = [];
       for (let before: number | null = null; ; ) {
         const place: string = before === null ? '' : `&before=${before}`;
@@ -400,7 +399,7 @@ describe('reading it', () => {
         before = page.next;
         if (before === null) break;
       }
-      expect([query, paged]).toEqual([query, wanted]);
+      expect([query, paged]).toEqual([query, expected]);
       const text = await (await stage.send(`/api/v1/audit/export?${query}`)).text();
       expect([
         query,
@@ -408,7 +407,7 @@ describe('reading it', () => {
           .split('\n')
           .filter(Boolean)
           .map((line) => JSON.parse(line)),
-      ]).toEqual([query, wanted.toReversed()]);
+      ]).toEqual([query, expected.toReversed()]);
     }
     expect(await stage.status('/audit?actr=Grace')).toBe(400);
   });

@@ -8,28 +8,28 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { ensureLibsqlServer } from '../support/libsql-server.mjs';
 import { tempDir } from '../support/temp-dir';
 
-/** A bench has servers of its own. However it ends, none of them goes on, and nothing of theirs stays. */
+/** A bench starts its own servers. None of them, nor their files, outlive it. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-suites('the server of a bench is gone', () => {
-  test('when the bench fails', async () => {
+suites('the server of a bench', () => {
+  test('ends when the bench fails', async () => {
     const { bench, url, folder } = await running('fails');
     bench.send('go on');
     expect(await once(bench, 'exit')).toEqual([1, null]);
     await expectGone(url, folder);
   });
 
-  test('when the bench is interrupted', async () => {
+  test('ends when the bench is interrupted', async () => {
     const { bench, url, folder } = await running('waits');
     bench.kill('SIGINT');
     expect(await once(bench, 'exit')).toEqual([130, null]);
     await expectGone(url, folder);
   });
 
-  test('when what has started the bench is killed', async () => {
+  test('ends when the parent of the bench is killed', async () => {
     const { bench, url, folder } = await running('waits');
-    // all that it hears of that
+    // The bench notices only its closed pipe.
     bench.disconnect();
     expect(await once(bench, 'exit')).toEqual([1, null]);
     await expectGone(url, folder);
@@ -51,9 +51,9 @@ async function running(how: 'fails' | 'waits'): Promise<{ bench: ChildProcess; u
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   onTestFinished(() => void bench.kill('SIGKILL'));
-  const [said] = (await once(bench, 'message')) as [{ url: string; folder: string }];
-  expect((await fetch(`${said.url}/health`)).ok).toBe(true);
-  return { bench, ...said };
+  const [server] = (await once(bench, 'message')) as [{ url: string; folder: string }];
+  expect((await fetch(`${server.url}/health`)).ok).toBe(true);
+  return { bench, ...server };
 }
 
 async function expectGone(url: string, folder: string): Promise<void> {

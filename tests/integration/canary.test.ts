@@ -14,23 +14,23 @@ const AGENT = 'canary-agent';
 /** Where a secret may be by design. */
 const TOKEN_FILES = /(^|\/)(token|runner-token)$/;
 
-/** An answer as it came, whole. */
-interface Heard {
+/** A raw response. */
+interface Exchange {
   asked: string;
-  /** The address that led to it: what is in it may be in a history or a log. */
+  /** The requested address, which a history or log may keep. */
   url: string;
   status: number;
   text: string;
 }
 
 /**
- * A dashboard as a user starts it, a runner and somebody with a browser, each with a secret of their own. When all has
- * been used, none of them is anywhere but where it belongs.
+ * A dashboard, a runner and a browser, each with its own secret. After all are used, each secret is only where it
+ * belongs.
  */
 let server: LiveServer;
 const secrets: Record<string, string> = { 'the owner’s token': 'canary-owner-0a1b2c3d4e5f6g7h' };
-const heard: Heard[] = [];
-/** The command lines of all processes of this machine, as often as was looked. */
+const exchanges: Exchange[] = [];
+/** The command lines of all processes of this machine, sampled repeatedly. */
 const commandLines = new Set<string>();
 let replayed: CliEnd;
 
@@ -39,7 +39,7 @@ function lookAtProcesses(): void {
     try {
       commandLines.add(readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '));
     } catch {
-      // it has ended
+      // The process has ended.
     }
   }
 }
@@ -51,7 +51,7 @@ async function ask(path: string, init: RequestInit = {}, asked = path): Promise<
   const body = isStream ? '' : await response.clone().text();
   if (isStream) await response.body?.cancel();
   const head = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
-  heard.push({ asked, url, status: response.status, text: `${head}\n\n${body}` });
+  exchanges.push({ asked, url, status: response.status, text: `${head}\n\n${body}` });
   return response;
 }
 
@@ -66,7 +66,7 @@ async function make<Model>(path: string, body: object): Promise<Model> {
 
 beforeAll(async () => {
   server = await startLiveServer({ token: secrets['the owner’s token'] ?? '' });
-  // each of these answers has the secret, by design, and is heard once
+  // Each of these responses contains the secret by design, and is excluded once.
   secrets['a runner’s token'] = (await make<NewToken>('/tokens', { agent: AGENT })).token;
   secrets['a token that was revoked'] = (await make<NewToken>('/tokens', { role: 'viewer' })).token;
   const { code } = await make<SignInCode>('/sign-in-codes', {});
@@ -81,7 +81,7 @@ beforeAll(async () => {
   replayed = await replay.ended;
   clearInterval(watch);
 
-  // the link, opened once; and again by whoever finds it in a history
+  // The link, opened once, then again as found in a history.
   const entered = await fetch(`${server.url}/sign-in?token=${code}&next=/inbox`, { redirect: 'manual' });
   const cookie = entered.headers.get('set-cookie')?.split(';')[0] ?? '';
   secrets['a sign-in'] = cookie.replace(/^.*?=/, '');
@@ -109,7 +109,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** Everything that can be asked for without doing harm, and something that is refused. */
+/** Every harmless request, and a refused one. */
 async function use(headers: Record<string, string>): Promise<void> {
   const [session] = (
     await fetch(`${server.url}/api/v1/sessions`, { headers: bearer(server.token) }).then((answer) => answer.json())
@@ -120,7 +120,7 @@ async function use(headers: Record<string, string>): Promise<void> {
     const path = pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(ids[name] ?? 'none'));
     const query = pattern.endsWith('/stream') ? '?topic=fleet&after=0' : pattern.endsWith('/turn-at') ? '?at=1' : '';
     const isRead = method === 'GET' || method === 'HEAD';
-    // a message with a mistake in it
+    // A malformed message.
     const sent = isRead ? {} : { body: '{"text":1', headers: { ...headers, 'content-type': 'application/json' } };
     if (isRead || pattern.endsWith('/messages')) {
       await ask(path + query, { method, headers, ...sent }, `${method} ${pattern}`);
@@ -128,7 +128,7 @@ async function use(headers: Record<string, string>): Promise<void> {
   }
 }
 
-/** What is told of where a secret was found, without telling it. */
+/** Where a secret was found, without the secret. */
 function found(text: string, where: string): string[] {
   return Object.entries(secrets).flatMap(([name, secret]) => {
     const forms = [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64').replace(/=+$/, '')];
@@ -141,36 +141,36 @@ async function filesBelow(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath ?? entry.path, entry.name));
 }
 
-test('the runner’s own token is enough for all that a runner does', () => {
+test('the runner’s own token permits every request of a runner', () => {
   expect([replayed.exitCode, replayed.stderr]).toEqual([0, '']);
 });
 
-test('there was something to look through', () => {
+test('there were responses, files and command lines to search', () => {
   for (const [name, secret] of Object.entries(secrets)) expect([name, secret.length > 20]).toEqual([name, true]);
   expect(new Set(Object.values(secrets)).size).toBe(Object.keys(secrets).length);
-  expect(heard.filter(({ status }) => status === 200).length).toBeGreaterThan(40);
-  expect(heard.filter(({ status }) => status === 401).length).toBeGreaterThan(40);
+  expect(exchanges.filter(({ status }) => status === 200).length).toBeGreaterThan(40);
+  expect(exchanges.filter(({ status }) => status === 401).length).toBeGreaterThan(40);
   expect([...commandLines].some((line) => line.includes('replay') && line.includes(AGENT))).toBe(true);
 });
 
-describe('no secret is', () => {
-  test('in the arguments of any process', () => {
+describe('secrets', () => {
+  test('no secret appears in the arguments of any process', () => {
     expect([...commandLines].flatMap((line) => found(line, line.slice(0, 60)))).toEqual([]);
   });
 
-  test('in any answer, be it in its head, its body or where it leads', () => {
-    expect(heard.flatMap(({ asked, text }) => found(text, asked))).toEqual([]);
+  test('no secret appears in the headers, body or location of any response', () => {
+    expect(exchanges.flatMap(({ asked, text }) => found(text, asked))).toEqual([]);
   });
 
-  test('in any address, but for the link that is spent by being opened', () => {
-    expect(heard.flatMap(({ asked, url }) => found(url, asked))).toEqual([]);
+  test('no secret appears in any address, except that of the spent sign-in link', () => {
+    expect(exchanges.flatMap(({ asked, url }) => found(url, asked))).toEqual([]);
   });
 
-  test('in what the command line prints', () => {
+  test('no secret appears in the output of the command line', () => {
     expect(found(replayed.stdout + replayed.stderr, 'the output')).toEqual([]);
   });
 
-  test('in any file below the data folder, but for those that hold it', async () => {
+  test('no secret appears in any file of the data folder, except those that hold it', async () => {
     const files = (await filesBelow(server.dataDir)).filter((file) => !TOKEN_FILES.test(file));
     expect(files.some((file) => file.endsWith('interlude.db'))).toBe(true);
     expect(files.some((file) => file.endsWith('-wal'))).toBe(true);
@@ -180,12 +180,12 @@ describe('no secret is', () => {
     }
   });
 
-  test('in what the server says', () => {
+  test('no secret appears in the server’s output', () => {
     expect(found(server.output, 'the output')).toEqual([]);
   });
 });
 
-test('a code is worthless once it was used, wherever it is found', async () => {
+test('a used code is worthless wherever it is found', async () => {
   const response = await fetch(`${server.url}/sign-in?token=${secrets['a code']}`, { redirect: 'manual' });
   expect([response.status, response.headers.get('location'), response.headers.get('set-cookie')]).toEqual([
     303,
@@ -194,7 +194,7 @@ test('a code is worthless once it was used, wherever it is found', async () => {
   ]);
 });
 
-test('so is the cookie of whoever has signed out', async () => {
+test('the cookie of a signed-out browser is worthless', async () => {
   const headers = { cookie: `interlude=${secrets['a sign-in']}`, 'sec-fetch-site': 'same-origin' };
   expect((await fetch(`${server.url}/api/v1/me`, { headers })).status).toBe(401);
 });

@@ -40,7 +40,7 @@ async function claim(agentId?: string): Promise<Outbox> {
   return outbox;
 }
 
-/** Leaves the outbox of `base` as another version of Interlude would have written it. */
+/** Leaves the outbox of `base` as another version of Interlude writes it. */
 async function leaveVersion(version: number): Promise<void> {
   await (await claim()).stop();
   const [name] = readdirSync(folder).filter((file) => file.endsWith('.db'));
@@ -49,7 +49,7 @@ async function leaveVersion(version: number): Promise<void> {
   client.close();
 }
 
-test('an unnamed runner goes on with the next id where another process runs the first', async () => {
+test('an unnamed runner takes the next id when another process uses the first', async () => {
   expect((await claim()).agentId).toBe('base');
   expect((await claim()).agentId).toBe('base-2');
   await expect(claim('base')).rejects.toThrow(ProcessLockedError);
@@ -60,7 +60,7 @@ test.each([
   [1, /written by an older version of Interlude; send its records with the version that wrote it/],
   [99, /written by a newer version of Interlude; update this Interlude$/],
 ])(
-  'an unnamed runner goes on with the next id where the first has a file of version %i, and says why',
+  'an unnamed runner takes the next id when the first has a file of version %i, and says why',
   async (version, reason) => {
     await leaveVersion(version);
     expect((await claim()).agentId).toBe('base-2');
@@ -69,13 +69,13 @@ test.each([
   },
 );
 
-test('a named runner whose file is of another version is refused, with the reason', async () => {
+test('a named runner whose file has another version is refused with the reason', async () => {
   await leaveVersion(99);
   await expect(claim('base')).rejects.toThrow(OutboxVersionError);
   expect(notices).toEqual([]);
 });
 
-test('the command of a named runner ends with that reason in one line', async () => {
+test('the command of a named runner prints that reason on one line and fails', async () => {
   await leaveVersion(99);
   const args = ['runner', 'hooks', '--agent', 'base', '--url', SERVER_URL];
   const { exitCode, stderr } = await callCli(args, { INTERLUDE_DATA_DIR: dataDir });

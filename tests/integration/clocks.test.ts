@@ -5,7 +5,7 @@ import { readSessions } from '@/lib/server/queries/read-sessions';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
-/** Clocks that lie: the server's own, set back under it, and a runner's, decades off. Order goes by position alone. */
+/** Wrong clocks: the server's is set back, a runner's is decades off. Order follows position alone. */
 const NOON = 1_795_170_000_000;
 const HOUR = 3_600_000;
 
@@ -22,7 +22,7 @@ const turn = (seq: number, runId: string, occurredAt: number) => [
   record(seq + 1, { occurredAt, event: { type: 'RUN_FINISHED', threadId: 's1', runId } }),
 ];
 
-test('a server whose clock is set back goes on taking records, in order', async () => {
+test('a server whose clock is set back keeps accepting records in order', async () => {
   const positions: number[] = [];
   for (const [at, time] of [NOON, NOON - HOUR, NOON - 100 * HOUR, NOON + 1].entries()) {
     now = time;
@@ -34,7 +34,7 @@ test('a server whose clock is set back goes on taking records, in order', async 
   expect(page?.turns.map(({ id }) => id)).toEqual(['r0', 'r1', 'r2', 'r3']);
 });
 
-test('an agent that is heard of after the clock was set back was last seen by the clock as it is now', async () => {
+test('an agent seen after the clock was set back has the current clock’s time', async () => {
   await ingest(target, turn(1, 'r1', NOON));
   now = NOON - HOUR;
   await ingest(target, [record(3, { occurredAt: now, kind: 'log', log: { level: 'info', message: 'still here' } })]);
@@ -43,9 +43,9 @@ test('an agent that is heard of after the clock was set back was last seen by th
 });
 
 test.each([
-  ['the beginning of time', 0],
-  ['the end of time', 8_640_000_000_000_000],
-])('a runner that lives at %s is shown in the order in which it spoke', async (_when, occurredAt) => {
+  ['the earliest time', 0],
+  ['the latest time', 8_640_000_000_000_000],
+])('a runner whose clock shows %s has its records in order', async (_when, occurredAt) => {
   await ingest(target, [...turn(1, 'r1', NOON), ...turn(3, 'r2', occurredAt), ...turn(5, 'r3', NOON)]);
   const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
   expect(page?.turns.map(({ id, startedAt }) => [id, startedAt])).toEqual([

@@ -10,7 +10,7 @@ import { LocalDashboard } from '../support/local-dashboard';
 import { messages } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
 
-/** The runner's end of the commands against the dashboard's own handlers. */
+/** The runner's command client against the dashboard's real handlers. */
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -39,7 +39,7 @@ function openOutbox(): Promise<Outbox> {
   return Outbox.open(file, { producerId: agentId, agentId, endpoint: dashboard.endpoint });
 }
 
-/** A runner as far as its commands go. `acted` lists what it acted on, with a star where that was not the first time. */
+/** The command part of a runner. `acted` lists handled commands, with a star for repeats. */
 async function runner(options: Partial<CommandClientOptions> = {}) {
   const outbox = await openOutbox();
   const acted: string[] = [];
@@ -72,7 +72,7 @@ async function runner(options: Partial<CommandClientOptions> = {}) {
 const nameOf = (command: Command) => (command.type === 'message' ? command.body.text : command.type);
 
 let sent = 0;
-async function say(text: string): Promise<string> {
+async function message(text: string): Promise<string> {
   sent += 1;
   const body = { text, clientId: `client-${sent}` };
   return (await dashboard.request<{ messageId: string }>(`/sessions/${sessionId}/messages`, body)).messageId;
@@ -83,43 +83,43 @@ async function deliveries(): Promise<(string | null)[]> {
   return messages(turns, 'user').map(({ delivery }) => delivery);
 }
 
-const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
+const eventually = (look: () => unknown) => expect.poll(look, { interval: 10 });
 
 describe('commands', () => {
-  test('what was queued before the runner came and what comes later arrives in order, and is told as delivered', async () => {
-    await say('first');
-    await say('second');
+  test('arrive in order, queued before the runner connected or sent later, and show as delivered', async () => {
+    await message('first');
+    await message('second');
     const { acted } = await runner();
-    await settled(() => acted).toEqual(['first', 'second']);
-    await say('third');
-    await settled(() => acted).toEqual(['first', 'second', 'third']);
-    await settled(deliveries).toEqual(['delivered', 'delivered', 'delivered']);
+    await eventually(() => acted).toEqual(['first', 'second']);
+    await message('third');
+    await eventually(() => acted).toEqual(['first', 'second', 'third']);
+    await eventually(deliveries).toEqual(['delivered', 'delivered', 'delivered']);
   });
 
-  test('one whose acknowledgement was lost is acknowledged by the next process and not acted on again', async () => {
+  test('are acknowledged by the next process, and not handled again, when an acknowledgement was lost', async () => {
     dashboard.cutsOff = (path) => path.endsWith('/ack');
     const before = await runner();
-    await say('once');
-    await settled(() => before.acted).toEqual(['once']);
+    await message('once');
+    await eventually(() => before.acted).toEqual(['once']);
     await before.stop();
     expect(await deliveries()).toEqual(['queued']);
     dashboard.cutsOff = () => false;
     const after = await runner();
-    await settled(deliveries).toEqual(['delivered']);
+    await eventually(deliveries).toEqual(['delivered']);
     expect(after.acted).toEqual([]);
   });
 
-  test('one that was begun and cut off comes to the next process at once, which knows that it was begun', async () => {
+  test('are resumed at once by the next process, marked as started', async () => {
     const before = await runner({ act: () => new Promise(() => {}) });
-    await say('cut off');
-    await settled(() => before.acted).toEqual(['cut off']);
+    await message('cut off');
+    await eventually(() => before.acted).toEqual(['cut off']);
     await before.stop();
     const after = await runner();
-    await settled(() => after.acted).toEqual(['cut off*']);
-    await settled(deliveries).toEqual(['delivered']);
+    await eventually(() => after.acted).toEqual(['cut off*']);
+    await eventually(deliveries).toEqual(['delivered']);
   });
 
-  test('one that is acted on for long holds up none behind it', async () => {
+  test('don’t wait for a slow one', async () => {
     let finish: (outcome: CommandOutcome) => void = () => {};
     const { acted } = await runner({
       act: (command) =>
@@ -127,75 +127,75 @@ describe('commands', () => {
           ? new Promise((resolve) => (finish = resolve))
           : Promise.resolve({ state: 'delivered' }),
     });
-    await say('slow');
-    await say('quick');
-    await settled(deliveries).toEqual(['queued', 'delivered']);
+    await message('slow');
+    await message('quick');
+    await eventually(deliveries).toEqual(['queued', 'delivered']);
     finish({ state: 'delivered' });
-    await settled(deliveries).toEqual(['delivered', 'delivered']);
+    await eventually(deliveries).toEqual(['delivered', 'delivered']);
     expect(acted).toEqual(['slow', 'quick']);
   });
 
-  test('one that fails, also after it was delivered, says why in the transcript', async () => {
+  test('show the reason of a failure in the transcript, also after delivery', async () => {
     const { client } = await runner({
       act: async (command) => {
         if (nameOf(command) === 'refused') throw new Error('the agent has ended');
         return { state: 'delivered' };
       },
     });
-    await say('refused');
-    const taken = await say('taken');
-    await settled(deliveries).toEqual(['failed', 'delivered']);
-    await client.report(taken, { state: 'failed', reason: 'it was discarded' });
-    await settled(deliveries).toEqual(['failed', 'failed']);
+    await message('refused');
+    const accepted = await message('taken');
+    await eventually(deliveries).toEqual(['failed', 'delivered']);
+    await client.report(accepted, { state: 'failed', reason: 'it was discarded' });
+    await eventually(deliveries).toEqual(['failed', 'failed']);
     const { turns } = await dashboard.request<TranscriptPage>(`/sessions/${sessionId}/transcript`);
     const reasons = messages(turns, 'user').map(({ deliveryReason }) => deliveryReason);
     expect(reasons).toEqual(['the agent has ended', 'it was discarded']);
   });
 
-  test('outlive a dashboard that goes away and comes back', async () => {
+  test('survive an outage of the dashboard', async () => {
     const links: string[] = [];
     const { acted } = await runner({
       onLink: ({ state }) => void links.push(state),
-      clock: { now: Date.now, random: () => 0, after: quickly },
+      clock: { now: Date.now, random: () => 0, after: afterAHundredth },
     });
-    await settled(() => links).toEqual(['connected']);
+    await eventually(() => links).toEqual(['connected']);
     await dashboard.down();
-    await settled(() => links).toContain('waiting');
+    await eventually(() => links).toContain('waiting');
     await dashboard.up();
-    await settled(() => links.at(-1)).toBe('connected');
-    await say('after');
-    await settled(() => acted).toEqual(['after']);
+    await eventually(() => links.at(-1)).toBe('connected');
+    await message('after');
+    await eventually(() => acted).toEqual(['after']);
   });
 
-  test('a newer runner of the agent fences the older one, which takes and acknowledges nothing more', async () => {
+  test('are fenced from the older runner when a newer one of the same agent connects', async () => {
     let finish: (outcome: CommandOutcome) => void = () => {};
     const older = await runner({ startedAt: 1_000, act: () => new Promise((resolve) => (finish = resolve)) });
-    await say('taken by the older');
-    await settled(() => older.acted).toEqual(['taken by the older']);
+    await message('taken by the older');
+    await eventually(() => older.acted).toEqual(['taken by the older']);
     const file2 = join(await tempDir(), 'outbox.db');
     file = file2;
     const newer = await runner({ startedAt: 2_000 });
-    await settled(() => older.fenced).toHaveLength(1);
+    await eventually(() => older.fenced).toHaveLength(1);
     expect(older.fenced[0]).toContain('has taken over');
     finish({ state: 'failed', reason: 'said by the one that was fenced' });
-    await settled(deliveries).toEqual(['delivered']);
+    await eventually(deliveries).toEqual(['delivered']);
     expect(newer.acted).toEqual(['taken by the older']);
     expect(older.client.link.state).toBe('fenced');
   });
 
-  test('with a token that is refused nothing is taken, that is said, and it is tried again', async () => {
+  test('are not accepted with a refused token, which is reported and retried', async () => {
     let token = 'a-token-that-was-revoked';
     const links: { state: string; cause?: string }[] = [];
     const { acted } = await runner({
       endpoint: async () => ({ url: dashboard.url, token }),
       onLink: (link) => void links.push(link),
-      clock: { now: Date.now, random: () => 0, after: quickly },
+      clock: { now: Date.now, random: () => 0, after: afterAHundredth },
     });
-    await settled(() => links[0]).toMatchObject({ state: 'waiting', cause: 'unauthorized' });
-    await say('meanwhile');
+    await eventually(() => links[0]).toMatchObject({ state: 'waiting', cause: 'unauthorized' });
+    await message('meanwhile');
     expect(acted).toEqual([]);
     token = dashboard.token;
-    await settled(() => acted).toEqual(['meanwhile']);
+    await eventually(() => acted).toEqual(['meanwhile']);
   });
 });
 
@@ -203,7 +203,7 @@ describe('the token of a runner', () => {
   const tokenOf = (body: object) => dashboard.request<NewToken>('/tokens', body);
   const revoke = ({ credential }: NewToken) => dashboard.request(`/credentials/${credential.id}`, undefined, 'DELETE');
 
-  /** `waits`: how long it has meant to wait, for whatever. */
+  /** `waits`: every delay that the client requested. */
   async function withToken(token: () => string) {
     const links: CommandLink[] = [];
     const waits: number[] = [];
@@ -227,16 +227,16 @@ describe('the token of a runner', () => {
     return { links, acted, waits, requests: () => requests };
   }
 
-  test('that is revoked while its stream is open ends it; it is tried once more, refused, and then let be', async () => {
+  test('closes its stream when it is revoked, is retried once, and then left alone', async () => {
     const own = await tokenOf({ agent: agentId });
     const { links, acted, waits, requests } = await withToken(() => own.token);
-    await settled(() => links.at(-1)?.state).toBe('connected');
-    await say('before');
-    await settled(() => acted).toEqual(['before']);
-    await settled(deliveries).toEqual(['delivered']);
+    await eventually(() => links.at(-1)?.state).toBe('connected');
+    await message('before');
+    await eventually(() => acted).toEqual(['before']);
+    await eventually(deliveries).toEqual(['delivered']);
     const before = requests();
     await revoke(own);
-    await settled(() => links.at(-1)).toMatchObject({
+    await eventually(() => links.at(-1)).toMatchObject({
       state: 'waiting',
       cause: 'unauthorized',
       message: expect.stringMatching(/revoked/),
@@ -245,24 +245,24 @@ describe('the token of a runner', () => {
     expect(waits.at(-1)).toBeGreaterThanOrEqual(15_000);
   });
 
-  test('that is replaced as it is revoked carries on with the new one at once', async () => {
+  test('is replaced without interruption when it is rotated', async () => {
     const old = await tokenOf({ agent: agentId });
     const next = await tokenOf({ agentPrefix: 'agent-' });
     let token = old.token;
     const { links, acted } = await withToken(() => token);
-    await settled(() => links.at(-1)?.state).toBe('connected');
+    await eventually(() => links.at(-1)?.state).toBe('connected');
     token = next.token;
     await revoke(old);
-    await settled(() => links.filter(({ state }) => state === 'connected')).toHaveLength(2);
-    await say('after');
-    await settled(() => acted).toEqual(['after']);
+    await eventually(() => links.filter(({ state }) => state === 'connected')).toHaveLength(2);
+    await message('after');
+    await eventually(() => acted).toEqual(['after']);
     expect(links.some(({ state }) => state === 'waiting')).toBe(false);
   });
 
-  test('of another agent is told apart from a server that is away, and not tried again and again', async () => {
+  test('is reported as another agent’s, and not retried', async () => {
     const foreign = await tokenOf({ agent: 'somebody-else' });
     const { links, waits } = await withToken(() => foreign.token);
-    await settled(() => links.at(-1)).toEqual({
+    await eventually(() => links.at(-1)).toEqual({
       state: 'waiting',
       cause: 'unauthorized',
       message: `the token is not for the agent "${agentId}"`,
@@ -270,18 +270,18 @@ describe('the token of a runner', () => {
     expect(waits.at(-1)).toBeGreaterThanOrEqual(15_000);
   });
 
-  test('of somebody who only looks is refused with what to do', async () => {
+  test('is refused with what to do when it only permits reading', async () => {
     const viewer = await tokenOf({ role: 'viewer' });
     const { links } = await withToken(() => viewer.token);
-    await settled(() => links.at(-1)).toMatchObject({
+    await eventually(() => links.at(-1)).toMatchObject({
       cause: 'unauthorized',
       message: expect.stringContaining('interlude tokens create --agent'),
     });
   });
 });
 
-/** Waits a hundredth of the time, but never makes a stream look silent. */
-function quickly(ms: number, run: () => void): () => void {
+/** Waits a hundredth of the time, without making a stream look silent. */
+function afterAHundredth(ms: number, run: () => void): () => void {
   const timer = setTimeout(run, ms > 40_000 ? ms : ms / 100);
   return () => clearTimeout(timer);
 }

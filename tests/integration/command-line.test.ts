@@ -10,7 +10,7 @@ test('--version prints the version in any folder', async () => {
   expect(end).toEqual({ exitCode: 0, stdout: `interlude ${manifest.version}\n`, stderr: '' });
 });
 
-test('-V is --version, and --help names every command', async () => {
+test('-V prints the version, and --help lists every command', async () => {
   expect((await callCli(['-V'])).stdout).toBe(`interlude ${manifest.version}\n`);
   const { stdout } = await callCli(['--help']);
   for (const name of [
@@ -29,7 +29,7 @@ test('-V is --version, and --help names every command', async () => {
     expect(stdout).toContain(name);
 });
 
-test('runner --help prints the help of the named kind, and leaves arguments after -- to the agent', async () => {
+test('runner --help prints the help of the named kind, and passes arguments after -- to the agent', async () => {
   const all = (await callCli(['runner', '--help'])).stdout;
   for (const kind of Object.keys(KINDS)) expect(all).toMatch(new RegExp(`^  ${kind} +\\S`, 'm'));
   const { exitCode, stdout } = await callCli(['runner', 'codex', '--help']);

@@ -4,22 +4,22 @@ import { connect } from '@/db/open-server';
 import { OptimisticWrites } from '@/db/optimistic-writes';
 import type { WriteTransaction } from '@/db/writes';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
-import { type LongLine, longLine } from '../support/long-line';
+import { type UnreliableProxy, unreliableProxy } from '../support/test-proxies';
 
-/** What one instance commits at a libSQL server: those that are ready together share a request, and nothing else. */
+/** Commit batching at a libSQL server: commits that are ready together share one request. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 const MANY = 24;
 
 let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
 let direct: ReturnType<typeof createClient>;
-let line: LongLine;
+let line: UnreliableProxy;
 let connection: ReturnType<typeof connect>;
 let writes: OptimisticWrites;
 beforeAll(async () => {
   if ('missing' in ensureLibsqlServer()) return;
   libsql = await startLibsqlServer();
   direct = createClient({ url: libsql.url });
-  line = await longLine(libsql.url, 1);
+  line = await unreliableProxy(libsql.url, 1);
 });
 afterAll(async () => {
   direct?.close();
@@ -57,8 +57,8 @@ async function note(transaction: WriteTransaction, who: string | null): Promise<
 
 const names = Array.from({ length: MANY }, (_, at) => `job ${at}`);
 
-suites('commits of one instance', () => {
-  test('that are ready together share a request, in the order in which they became ready', async () => {
+suites('commits of an instance', () => {
+  test('share a request in order when they are ready together', async () => {
     const before = line.requests;
     const positions = await Promise.all(names.map((who) => writes.run((transaction) => note(transaction, who))));
     expect(line.requests - before).toBe(1);
@@ -66,7 +66,7 @@ suites('commits of one instance', () => {
     expect(positions.toSorted((a, b) => a - b)).toEqual(positions);
   });
 
-  test('that become ready while a request is under way share the next one', async () => {
+  test('share the next request when they become ready during one', async () => {
     const before = line.requests;
     const first = writes.run((transaction) => note(transaction, 'first'));
     await expect.poll(() => line.requests).toBe(before + 1);
@@ -75,7 +75,7 @@ suites('commits of one instance', () => {
     expect(await notes()).toHaveLength(MANY + 1);
   });
 
-  test('fail alone: by a statement that is refused, one that is none, or an argument that nobody takes', async () => {
+  test('fail separately for a rejected statement, invalid SQL or an unknown argument', async () => {
     const faults: Record<number, InStatement> = {
       3: { sql: 'INSERT INTO notes (position, who) VALUES (1, ?)', args: [null] },
       4: 'INSRT INTO notes',
@@ -104,7 +104,7 @@ suites('commits of one instance', () => {
     );
   });
 
-  test('are beaten within a request by those before them that touch the same, and then plan again', async () => {
+  test('are planned again when an earlier commit of their request changed the same key', async () => {
     let runs = 0;
     const few = names.slice(0, 5);
     const together = gate(few.length);
@@ -124,7 +124,7 @@ suites('commits of one instance', () => {
     expect(runs).toBeGreaterThan(few.length);
   });
 
-  test('are asked for one by one when the answer to their request is lost: none is doubled, and none missing', async () => {
+  test('are looked up one by one when a response is lost, none doubled or missing', async () => {
     const before = line.lost;
     line.lose({ requests: 0, answers: 1 });
     const all = Promise.all(names.map((who) => writes.run((transaction) => note(transaction, who))));
@@ -137,7 +137,7 @@ suites('commits of one instance', () => {
     expect(await notes()).toEqual(stored);
   });
 
-  test('that were sent and never arrived are sent again', async () => {
+  test('are sent again when their request never arrived', async () => {
     const before = line.lost;
     line.lose({ requests: 1, answers: 0 });
     const all = Promise.all(names.map((who) => writes.run((transaction) => note(transaction, who))));
@@ -147,7 +147,7 @@ suites('commits of one instance', () => {
     expect(await notes()).toEqual(names.map((who, at) => ({ position: positions[at], who })));
   });
 
-  test('that wait are finished before it closes, and no more is taken', async () => {
+  test('are finished before the database closes, which accepts no more', async () => {
     const all = Promise.all(names.map((who) => writes.run((transaction) => note(transaction, who))));
     const closed = writes.close();
     await expect(writes.run((transaction) => note(transaction, 'late'))).rejects.toMatchObject({ code: 'unavailable' });
@@ -157,7 +157,7 @@ suites('commits of one instance', () => {
     expect(await notes()).toHaveLength(MANY);
   });
 
-  test('that wait when their connection is closed are answered, and not left waiting', async () => {
+  test('are rejected, not left pending, when their connection closes', async () => {
     const before = line.requests;
     const first = writes.run((transaction) => note(transaction, 'first'));
     await expect.poll(() => line.requests).toBe(before + 1);
@@ -170,7 +170,7 @@ suites('commits of one instance', () => {
     expect((await notes()).length).toBeLessThanOrEqual(1);
   });
 
-  test('are not kept back by a trial among them, which leaves nothing behind', async () => {
+  test('are not delayed by a dry run among them, which leaves no rows', async () => {
     const before = line.requests;
     const [tried] = await Promise.all([
       connection.server.trial([`INSERT INTO notes VALUES (1, 'tried') RETURNING who`]),
@@ -181,7 +181,7 @@ suites('commits of one instance', () => {
     expect(await notes()).toHaveLength(MANY);
   });
 
-  test('wait for another that holds the lock, and are done when it lets go', async () => {
+  test('wait for another holder of the lock, and complete when it is released', async () => {
     const other = await direct.transaction('write');
     await other.execute(`INSERT INTO notes VALUES (1, 'other')`);
     const before = line.requests;
@@ -193,16 +193,16 @@ suites('commits of one instance', () => {
   });
 });
 
-/** Opens when so many have come to it, for good. */
+/** Opens for good after this many arrivals. */
 function gate(count: number): () => Promise<void> {
-  let come = 0;
+  let arrived = 0;
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
     open = resolve;
   });
   return () => {
-    come += 1;
-    if (come === count) open();
+    arrived += 1;
+    if (arrived === count) open();
     return opened;
   };
 }

@@ -6,8 +6,8 @@ import { startLiveServer } from '../support/live-server';
 
 const skipped = (results: readonly CheckResult[]) => results.filter(({ verdict }) => verdict === 'skipped');
 
-describe.concurrent('every conformance check passes', () => {
-  test('for our own runner, and skips none', async () => {
+describe.concurrent('conformance', () => {
+  test('every check passes for our own runner, skipping none', async () => {
     const results = await checkRunnerInLanes(OURS);
     expectFailed(results, []);
     expect(skipped(results)).toEqual([]);
@@ -16,7 +16,7 @@ describe.concurrent('every conformance check passes', () => {
   test.each([
     ['in Python', PYTHON],
     ['in TypeScript', TYPESCRIPT],
-  ])('for the small runner %s, and skips what that refuses', async (_, command) => {
+  ])('every check passes for the small runner %s, skipping what that refuses', async (_, command) => {
     const results = await checkRunnerInLanes(command);
     expectFailed(results, []);
     expect([...new Set(skipped(results).map(({ detail }) => detail))]).toEqual([
@@ -25,7 +25,7 @@ describe.concurrent('every conformance check passes', () => {
     expect(results.filter(({ verdict }) => verdict === 'passed').length).toBeGreaterThanOrEqual(40);
   });
 
-  test('for npm start, and archives its sessions there', async () => {
+  test('every check passes for npm start, which archives the check’s sessions', async () => {
     const server = await startLiveServer();
     try {
       const { results, left, prefix } = await checkServer(server);
@@ -39,7 +39,7 @@ describe.concurrent('every conformance check passes', () => {
       const { sessions } = await read(`/sessions?q=${prefix}`);
       expect(sessions.length).toBeGreaterThan(20);
       for (const { id, state, arrangement } of sessions) {
-        // One has said itself that it is complete, and that stays.
+        // One session reported its own completion, which remains.
         expect([id, /^(exited|complete)$/.test(state)]).toEqual([id, true]);
         expect(arrangement.archivedAt).not.toBeNull();
       }
@@ -47,12 +47,12 @@ describe.concurrent('every conformance check passes', () => {
       for (const { id, retiredAt } of agents) expect([id, retiredAt]).toEqual([id, expect.any(Number)]);
       expect((await read('/inbox')).counts).toMatchObject({ failure: 0, permission: 0, question: 0 });
 
-      const told = await runCli(['conformance', 'server', '--only', 'outbox', '--json'], {
+      const result = await runCli(['conformance', 'server', '--only', 'outbox', '--json'], {
         INTERLUDE_URL: server.url,
         INTERLUDE_TOKEN: server.token,
       });
-      expect(told.exitCode).toBe(0);
-      const report = JSON.parse(told.stdout) as ConformanceReport;
+      expect(result.exitCode).toBe(0);
+      const report = JSON.parse(result.stdout) as ConformanceReport;
       expect(report).toMatchObject({ mode: 'server', target: server.url, protocol: '1', failed: 0, skipped: 0 });
       expect(report.passed).toBe(report.checks.length);
       expect(new Set(report.checks.map(({ group }) => group))).toEqual(new Set(['outbox']));

@@ -1,11 +1,10 @@
 import type { Group } from '@interlude/conformance/check';
 import { describe, expect, test } from 'vitest';
 import { callCli } from '../support/cli-in-process';
-import { frontOf } from '../support/conformance-front';
-import { checkRunner, checkServer, expectFailed, OURS } from '../support/conformance-runs';
+import { checkRunner, checkServer, expectFailed, frontOf, OURS } from '../support/conformance-runs';
 import { inProcessServer } from '../support/server-target';
 
-/** Those that hardly wait. */
+/** Groups that hardly wait. */
 const SERVER_GROUPS: Group[] = ['outbox', 'answers', 'turns', 'tasks', 'requests', 'secrets'];
 
 describe('the quick conformance checks pass', () => {
@@ -13,7 +12,7 @@ describe('the quick conformance checks pass', () => {
     expectFailed(await checkRunner(OURS, { only: ['turns'] }), []);
   });
 
-  test('for our own server, and archive their sessions there', async () => {
+  test('for our own server, which archives the checks’ sessions', async () => {
     const server = await inProcessServer();
     const front = await frontOf(server.fetch, (request, pass) => pass(request));
     try {
@@ -29,7 +28,7 @@ describe('the quick conformance checks pass', () => {
 });
 
 describe('the command', () => {
-  test('prints each verdict with what it saw and what to do, and fails with the first that does', async () => {
+  test('prints each verdict with evidence and advice, and fails when one fails', async () => {
     const ends = ['sh', '-c', 'echo no; exit 1'];
     const { exitCode, stdout } = await callCli(['conformance', 'runner', '--timeout', '2', '--', ...ends]);
     expect(exitCode).toBe(1);
@@ -45,10 +44,10 @@ describe('the command', () => {
     [['conformance', 'runner', '--ours', '--', 'x'], /give a command or --ours/],
     [['conformance', 'server', '--only', 'manners'], /--only must be one of outbox, answers/],
     [['conformance', 'server', '--timeout', '0'], /--timeout must be a number of seconds/],
-  ])('refuses %j with what to do', async (args, says) => {
+  ])('refuses %j with what to do', async (args, message) => {
     const { exitCode, stderr } = await callCli(args);
     expect([exitCode, stderr.trim().split('\n').length]).toEqual([2, 1]);
-    expect(stderr).toMatch(says);
+    expect(stderr).toMatch(message);
   });
 
   test('reports an unreachable server on one line', async () => {

@@ -10,30 +10,30 @@ import { tempDir } from '../support/temp-dir';
 
 let file: string;
 let port: ControlPort;
-let told: unknown[][];
+let calls: unknown[][];
 let failures: string[];
-const OWED = [{ messageId: 'm1', sessionId: 's1', from: { kind: 'person', id: 'mara' }, text: 'Done?', sentAt: 1 }];
+const PENDING = [{ messageId: 'm1', sessionId: 's1', from: { kind: 'person', id: 'mara' }, text: 'Done?', sentAt: 1 }];
 
 beforeEach(async () => {
   file = controlPath(await tempDir(), 'agent/1');
-  told = [];
+  calls = [];
   failures = [];
-  const tell =
+  const recordCall =
     (name: string) =>
     (...about: unknown[]) =>
-      void told.push([name, ...about]);
+      void calls.push([name, ...about]);
   const handlers: ControlHandlers = {
     hook: ({ event, input, pid }) => {
       if (event === 'Stumble') throw new Error('a handler failed');
-      told.push(['hook', event, input, pid]);
+      calls.push(['hook', event, input, pid]);
       return event === 'Stop' ? '{"decision":"block"}' : '';
     },
-    status: tell('status'),
-    obligations: () => OWED,
-    sessionTurn: tell('session-turn'),
-    userPrompt: tell('user-prompt'),
-    sessionEnd: tell('session-end'),
-    hookFatal: tell('hook-fatal'),
+    status: recordCall('status'),
+    obligations: () => PENDING,
+    sessionTurn: recordCall('session-turn'),
+    userPrompt: recordCall('user-prompt'),
+    sessionEnd: recordCall('session-end'),
+    hookFatal: recordCall('hook-fatal'),
     logLevel: new LevelSwitch('info'),
     toolOwner: async (caller) =>
       caller.ticketOf === null ? { at: null, refusal: NOT_FOLLOWED } : { at: 0, tools: toolsOf(caller.ticketOf) },
@@ -44,7 +44,7 @@ beforeEach(async () => {
 });
 
 const toolsOf = (sessionId: string): SessionTools => ({
-  report: async (report) => void told.push(['report', sessionId, report]),
+  report: async (report) => void calls.push(['report', sessionId, report]),
   owed: () => [],
   reply: async () => null,
 });
@@ -66,26 +66,29 @@ interface Call {
 }
 
 describe('the control port', () => {
-  test('listens on loopback and leaves its address and secret where only its owner can read them', async () => {
+  test('listens on loopback, and stores its address and secret readable by its owner only', async () => {
     expect(port.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(await readControlFile(file)).toEqual({ url: port.url, secret: port.secret, pid: process.pid });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(port.secret).toMatch(/^[\w-]{43}$/);
   });
 
-  test.each([null, '', 'wrong', 'wrong'.repeat(100)])('refuses everything without its secret (%j)', async (secret) => {
-    for (const path of ['/reply-obligations', '/log-level', '/nowhere']) {
-      expect((await call(path, { secret })).status).toBe(401);
-    }
-    expect((await call('/hook-fatal', { method: 'POST', body: { hook: 'x', error: 'y' }, secret })).status).toBe(401);
-    expect(told).toEqual([]);
-  });
+  test.each([null, '', 'wrong', 'wrong'.repeat(100)])(
+    'refuses every request without its secret (%j)',
+    async (secret) => {
+      for (const path of ['/reply-obligations', '/log-level', '/nowhere']) {
+        expect((await call(path, { secret })).status).toBe(401);
+      }
+      expect((await call('/hook-fatal', { method: 'POST', body: { hook: 'x', error: 'y' }, secret })).status).toBe(401);
+      expect(calls).toEqual([]);
+    },
+  );
 
-  test('opens the tools of one session to its ticket, and nothing else', async () => {
+  test('opens the tools of one session, and nothing else, with its ticket', async () => {
     const input = { state: 'idle', summary: 'I wait.' };
     const report = { method: 'POST', body: input, secret: 'of-s1' };
     expect(await call('/tools/report_status?pid=1', report)).toMatchObject({ status: 200, body: { isError: false } });
-    expect(told).toEqual([['report', 's1', { ...input, link: null }]]);
+    expect(calls).toEqual([['report', 's1', { ...input, link: null }]]);
     const others = [
       '/reply-obligations',
       '/log-level',
@@ -102,10 +105,10 @@ describe('the control port', () => {
         { error: 'a ticket is valid for the tools of its session only' },
       ]);
     }
-    expect(told).toHaveLength(1);
+    expect(calls).toHaveLength(1);
   });
 
-  test('refuses who calls it by another name', async () => {
+  test('refuses an unknown host name', async () => {
     const status = await new Promise((resolve, reject) => {
       const headers = { host: 'rebound.example', authorization: `Bearer ${port.secret}` };
       httpRequest(`${port.url}/log-level`, { headers }, (answer) => resolve(answer.resume().statusCode))
@@ -115,26 +118,26 @@ describe('the control port', () => {
     expect(status).toBe(421);
   });
 
-  test('refuses what is too large, and goes on', async () => {
+  test('refuses an oversized body, and keeps serving', async () => {
     expect((await call('/user-prompt', { method: 'POST', body: 'x'.repeat(5 * 1024 * 1024) })).status).toBe(413);
-    expect(told).toEqual([]);
+    expect(calls).toEqual([]);
     expect((await call('/log-level')).status).toBe(200);
   });
 
-  test('answers a handler that fails with 500, says so, and goes on', async () => {
+  test('answers 500 when a handler fails, logs it, and keeps serving', async () => {
     expect((await call('/hooks/Stumble', { method: 'POST', body: {} })).status).toBe(500);
     expect(failures[0]).toContain('a handler failed');
     expect((await call('/log-level')).status).toBe(200);
   });
 
-  test('has each route by its method only', async () => {
+  test('accepts each route with its method only', async () => {
     expect((await call('/nowhere')).status).toBe(404);
     expect((await call('/status')).status).toBe(405);
     expect((await call('/reply-obligations', { method: 'POST', body: {} })).status).toBe(405);
     expect((await call('/hooks/Stop')).status).toBe(404);
   });
 
-  test('hands a hook over and answers what the hook prints', async () => {
+  test('dispatches a hook and returns its output', async () => {
     expect(await call('/hooks/Stop?pid=4711', { method: 'POST', body: { session_id: 's1' } })).toEqual({
       status: 200,
       body: { decision: 'block' },
@@ -143,17 +146,17 @@ describe('the control port', () => {
       status: 200,
       body: '',
     });
-    expect(told).toEqual([
+    expect(calls).toEqual([
       ['hook', 'Stop', { session_id: 's1' }, 4711],
       ['hook', 'Notification', {}, null],
     ]);
   });
 
-  test('tells what is owed, from memory', async () => {
-    expect(await call('/reply-obligations')).toEqual({ status: 200, body: OWED });
+  test('returns pending replies from memory', async () => {
+    expect(await call('/reply-obligations')).toEqual({ status: 200, body: PENDING });
   });
 
-  test('takes what an agent says of itself', async () => {
+  test('accepts the agent’s report about itself', async () => {
     const about = { session_id: 's1' };
     await call('/status?state=idle&at=1795170167743', { method: 'POST', body: about });
     await call('/status', { method: 'POST', body: { state: 'busy', ...about } });
@@ -161,7 +164,7 @@ describe('the control port', () => {
     await call('/session-turn', { method: 'POST', body: about });
     await call('/user-prompt', { method: 'POST', body: about });
     await call('/session-end', { method: 'POST', body: about });
-    expect(told).toEqual([
+    expect(calls).toEqual([
       ['status', 'idle', about, 1_795_170_167_743],
       ['status', 'busy', { state: 'busy', ...about }, null],
       ['session-turn', about],
@@ -170,7 +173,7 @@ describe('the control port', () => {
     ]);
   });
 
-  test('always takes the death of a hook', async () => {
+  test('accepts the death of a hook without the secret', async () => {
     expect(await call('/hook-fatal', { method: 'POST', body: { hook: 'Stop', error: 'exit 1: x' } })).toEqual({
       status: 200,
       body: { ok: true },
@@ -179,14 +182,14 @@ describe('the control port', () => {
       ok: true,
     });
     expect((await call('/hook-fatal', { method: 'POST', body: 'nonsense' })).body).toEqual({ ok: true });
-    expect(told.map(([, failure]) => failure)).toEqual([
+    expect(calls.map(([, failure]) => failure)).toEqual([
       { hook: 'Stop', error: 'exit 1: x' },
       { hook: 'Stop', error: 'exit 2: ask' },
       { hook: 'unknown', error: '(no detail)' },
     ]);
   });
 
-  test('tells the log level and turns it', async () => {
+  test('reads and sets the log level', async () => {
     const levels = ['debug', 'info', 'warn', 'error', 'fatal'];
     expect((await call('/log-level')).body).toEqual({ level: 'info', levels });
     expect((await call('/log-level', { method: 'POST', body: { level: 'debug' } })).body).toEqual({
@@ -201,7 +204,7 @@ describe('the control port', () => {
     });
   });
 
-  test('takes its file with it, but not that of a newer one', async () => {
+  test('removes its file, but not that of a newer one', async () => {
     await port.close();
     expect(await readControlFile(file)).toBeNull();
     await writeControlFile(file, { url: 'http://127.0.0.1:1', secret: 'newer', pid: 1 });

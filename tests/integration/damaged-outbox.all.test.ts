@@ -18,9 +18,9 @@ test('a runner reports a damaged outbox in its log, with the path of the old fil
   const aside = readdirSync(folder).find((name) => name.includes('.corrupt-')) ?? 'none is kept';
   const logs = join(home, 'logs');
   const log = readdirSync(logs).map((name) => readFileSync(join(logs, name), 'utf8'));
-  const said = log.flatMap((text) => text.split('\n')).filter((line) => line.includes('the outbox was damaged'));
-  expect(said).toHaveLength(1);
-  expect(said[0]).toContain(aside);
+  const reported = log.flatMap((text) => text.split('\n')).filter((line) => line.includes('the outbox was damaged'));
+  expect(reported).toHaveLength(1);
+  expect(reported[0]).toContain(aside);
 });
 
 /** Starts a companion without a dashboard, and stops it once it runs. */
@@ -28,11 +28,11 @@ async function companionOnce(home: string): Promise<void> {
   const env = { INTERLUDE_DATA_DIR: home, INTERLUDE_URL: 'http://127.0.0.1:9', INTERLUDE_TOKEN: 'x'.repeat(20) };
   const run = startCli(['runner', 'hooks', '--agent', 'damaged'], env);
   onTestFinished(() => void run.process.kill('SIGKILL'));
-  let said = '';
+  let printed = '';
   await new Promise<void>((resolve, reject) => {
     run.process.stderr?.on('data', (chunk) => {
-      said += chunk;
-      if (READY.test(said)) resolve();
+      printed += chunk;
+      if (READY.test(printed)) resolve();
     });
     void run.ended.then(({ stderr }) => reject(new Error(stderr)));
   });

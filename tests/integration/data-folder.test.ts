@@ -12,7 +12,7 @@ import { tempDir } from '../support/temp-dir';
 const start = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.url));
 const recording = fileURLToPath(new URL('../../lib/runner/cli/demo/recordings/research.jsonl', import.meta.url));
 
-test('what a runner keeps is readable by its owner only, whatever the mask of its shell', async () => {
+test('the runner’s files are readable by their owner only, under any umask', async () => {
   const mask = process.umask(0);
   onTestFinished(() => void process.umask(mask));
   const folder = join(await tempDir(), 'data');
@@ -54,38 +54,35 @@ const COMMANDS = [
   ['demo', ['demo']],
 ] as const;
 
-describe.each(COMMANDS)(
-  '%s says what is wrong with a place where nothing can be written, and what to do',
-  (_name, args) => {
-    test('behind a file', async () => {
-      const file = join(await tempDir(), 'file');
-      await writeFile(file, '');
-      expect(await refusal(args, join(file, 'data'))).toMatch(
-        /^part of \S+\/file\/data\S* is a file, not a folder; move that file, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again$/,
-      );
-    });
+describe.each(COMMANDS)('%s explains an unwritable data folder and what to do', (_name, args) => {
+  test('below a file', async () => {
+    const file = join(await tempDir(), 'file');
+    await writeFile(file, '');
+    expect(await refusal(args, join(file, 'data'))).toMatch(
+      /^part of \S+\/file\/data\S* is a file, not a folder; move that file, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again$/,
+    );
+  });
 
-    test.runIf(canMount())('on a disk that is read-only, whether it is there or not', async () => {
-      const disk = smallDisk('ro,size=1m');
-      for (const folder of [disk.folder, join(disk.folder, 'data')]) {
-        expect(await refusal(args, folder)).toBe(
-          `the disk of ${folder} is read-only; make it writable, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again`,
-        );
-      }
-    });
-
-    test.runIf(canMount())('on a disk that is full', async () => {
-      const disk = smallDisk('size=4k');
-      await writeFile(join(disk.folder, 'ballast'), new Uint8Array(4_096));
-      expect(await refusal(args, disk.folder)).toBe(
-        `the disk of ${disk.folder} is full; free some space there, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again`,
+  test.runIf(canMount())('on a read-only disk, for existing and missing folders', async () => {
+    const disk = smallDisk('ro,size=1m');
+    for (const folder of [disk.folder, join(disk.folder, 'data')]) {
+      expect(await refusal(args, folder)).toBe(
+        `the disk of ${folder} is read-only; make it writable, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again`,
       );
-    });
-  },
-);
+    }
+  });
+
+  test.runIf(canMount())('on a full disk', async () => {
+    const disk = smallDisk('size=4k');
+    await writeFile(join(disk.folder, 'ballast'), new Uint8Array(4_096));
+    expect(await refusal(args, disk.folder)).toBe(
+      `the disk of ${disk.folder} is full; free some space there, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again`,
+    );
+  });
+});
 
 test.runIf(canMount())(
-  'the hooks say of a settings file on a disk that is read-only that it is, and what to do',
+  'hooks install explains that the disk of the settings file is read-only, and what to do',
   async () => {
     const { folder } = smallDisk('ro,size=1m');
     for (const place of [folder, join(folder, 'config')]) {
@@ -101,7 +98,7 @@ test.runIf(canMount())(
   },
 );
 
-/** What a command says of a data folder in its one line. */
+/** The line that a command prints about a data folder. */
 async function refusal(args: readonly string[], folder: string): Promise<string> {
   const env = { INTERLUDE_DATA_DIR: folder, INTERLUDE_URL: 'http://127.0.0.1:9' };
   const { exitCode, stderr } = args.length === 0 ? await startServer(env) : await callCli([...args], env);
@@ -117,7 +114,7 @@ test.each([
   ['outbox status', ['outbox', 'status']],
   ['replay', ['replay', recording]],
   ['demo', ['demo']],
-])('%s refuses a data folder that others can write, in one line', async (_name, args) => {
+])('%s refuses a data folder that others can write, on one line', async (_name, args) => {
   const folder = join(await tempDir(), 'data');
   await mkdir(folder);
   await chmod(folder, 0o777);

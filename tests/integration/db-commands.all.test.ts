@@ -6,21 +6,26 @@ import { type Database, openDatabase } from '@/db/client';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
 import { dumpDatabase } from '../support/database';
-import { dumpOf, isTakenOver, opened, searchesWell } from '../support/db-commands';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
+import {
+  dumpOf,
+  expectSameSearch,
+  expectTakenOver,
+  PopulatedDatabase,
+  withDatabase,
+} from '../support/populated-database';
 import { tempDir } from '../support/temp-dir';
-import { WellUsed } from '../support/well-used-database';
 
-let used: WellUsed;
+let used: PopulatedDatabase;
 beforeAll(async () => {
-  used = await WellUsed.start();
+  used = await PopulatedDatabase.start();
 });
 beforeEach(() => used.settle());
 afterAll(() => used.stage.close());
 
 const cli = (...args: string[]) => callCli(['db', ...args], used.env);
 
-test('of two backups to one place at once, one is whole, the other fails, and old remains are removed', async () => {
+test('one of two backups to the same place completes, the other fails, and leftovers are removed', async () => {
   const folder = await tempDir();
   const file = join(folder, 'copy.db');
   const left = [`${file}.1.unfinished`, `${file}.1.unfinished-wal`, `${file}.2.unfinished`];
@@ -35,8 +40,8 @@ test('of two backups to one place at once, one is whole, the other fails, and ol
 });
 
 describe('vacuum', () => {
-  test('frees pages in pieces and refuses no writer meanwhile', async () => {
-    const own = await WellUsed.start();
+  test('frees pages in steps without refusing a writer', async () => {
+    const own = await PopulatedDatabase.start();
     const { database } = own.stage.parts;
     const pad = 'x'.repeat(100_000);
     const custom = (n: number) => ({ type: 'CUSTOM', name: 'pad', value: `${n}${pad}` });
@@ -71,15 +76,15 @@ describe('vacuum', () => {
       stdout: expect.stringMatching(/[\d.]+ MiB before, [\d.]+ MiB now/),
     });
     await checkpoint(database);
-    // Writers took some of the freed pages meanwhile, more on a slow machine.
+    // Writers reused some of the freed pages, more of them on a slow machine.
     expect(await freePages(database)).toBeLessThan(free / 10);
     expect(statSync(own.file).size).toBeLessThan(before);
     expect(await callCli(['db', 'check'], own.env)).toMatchObject({ exitCode: 0 });
     await own.stage.close();
   });
 
-  test('--full makes writers wait and loses none of their rows', async () => {
-    const own = await WellUsed.start();
+  test('--full makes writers wait, and loses none of their rows', async () => {
+    const own = await PopulatedDatabase.start();
     let isDone = false;
     const ended = runCli(['db', 'vacuum', '--full'], own.env).finally(() => {
       isDone = true;
@@ -102,8 +107,8 @@ async function checkpoint({ reader }: Database): Promise<void> {
   await reader.execute('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
-test('copy keeps a dashboard on the target file from writing until it is whole', async () => {
-  await isTakenOver(used, join(await tempDir(), 'live.db'));
+test('copy keeps a dashboard on the target file from writing until it is complete', async () => {
+  await expectTakenOver(used, join(await tempDir(), 'live.db'));
 });
 
 describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () => {
@@ -115,34 +120,34 @@ describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () =>
   });
   afterAll(() => libsql?.stop());
 
-  test('a copy to it and back equals the file row by row', async () => {
+  test('copies there and back to an equal file', async () => {
     const rows = await dumpDatabase(used.stage.parts.database);
     expect(await dumpOf(libsql.url)).toEqual(rows);
-    await searchesWell(used, libsql.url);
+    await expectSameSearch(used, libsql.url);
     const file = join(await tempDir(), 'back.db');
     expect(await cli('copy', libsql.url, file)).toMatchObject({ exitCode: 0 });
     expect(await dumpOf(file)).toEqual(rows);
-    await searchesWell(used, file);
+    await expectSameSearch(used, file);
   });
 
-  test('a copy to another server equals it row by row', async () => {
+  test('copies to another server row by row', async () => {
     const other = await startLibsqlServer();
     try {
       expect(await cli('copy', libsql.url, other.url)).toMatchObject({ exitCode: 0 });
       const [there, here] = [await dumpOf(other.url), await dumpOf(libsql.url)];
-      // Writers to a server leave rows for each other.
+      // Writers at a server leave commit rows for each other.
       expect(there).toEqual({ ...here, commits: [], touched: [] });
     } finally {
       await other.stop();
     }
   });
 
-  test('a copy keeps a dashboard on the target server from writing until it is whole', async () => {
+  test('keeps a dashboard from writing to a copy’s target until it is complete', async () => {
     const other = await startLibsqlServer();
-    await isTakenOver(used, other.url).finally(() => other.stop());
+    await expectTakenOver(used, other.url).finally(() => other.stop());
   });
 
-  test('a backup holds one moment while a dashboard writes', async () => {
+  test('backs up one moment while a dashboard writes', async () => {
     const database = { INTERLUDE_DATABASE_URL: libsql.url };
     const file = join(await tempDir(), 'server.db');
     const remote = await openDatabase({ url: libsql.url });
@@ -165,7 +170,7 @@ describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () =>
     expect(await ended).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/server\.db: /) });
     expect(written).toBeGreaterThan(0);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    const [parts, counted] = await opened(file, async ({ reader }) => {
+    const [parts, counted] = await withDatabase(file, async ({ reader }) => {
       const { rows } = await reader.execute(
         `SELECT count(*) AS parts, max(lines) AS newest, (SELECT position FROM counter) AS position
           FROM log_components WHERE agent_id = 'nobody'`,
@@ -174,13 +179,13 @@ describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () =>
     });
     expect(parts).toBeGreaterThanOrEqual(1);
     expect(parts).toBeLessThanOrEqual(written + 1);
-    // A backup of two moments would hold one row of a commit and not the other.
+    // A backup of two moments would hold one row of a commit without the other.
     expect(counted[0]).toBe(counted[1]);
     expect(await cli('check', '--database', file)).toMatchObject({ exitCode: 0 });
     await remote.close();
   });
 
-  test('check finds it sound, and vacuum is refused with what to do instead', async () => {
+  test('passes check, and refuses vacuum with the alternative', async () => {
     const env = { ...used.env, INTERLUDE_DATABASE_URL: libsql.url };
     expect(await callCli(['db', 'check'], env)).toMatchObject({
       exitCode: 0,
@@ -190,7 +195,7 @@ describe.skipIf('missing' in ensureLibsqlServer())('with a libSQL server', () =>
     expect(vacuum).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/can.t be vacuumed .*db copy/) });
   });
 
-  test('an unreachable server is reported on one line, without its token', async () => {
+  test('reports an unreachable server on one line, without its token', async () => {
     const file = join(await tempDir(), 'token');
     await writeFile(file, 'a-secret-token\n');
     const { exitCode, stderr } = await cli('check', '--database', 'http://127.0.0.1:9', '--from-token-file', file);

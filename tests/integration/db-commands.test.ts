@@ -8,20 +8,26 @@ import { pause } from '@/db/yield-to-loop';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
 import { dumpDatabase } from '../support/database';
-import { dumpOf, opened, run, SPOILS_A_ROW, searchesWell } from '../support/db-commands';
+import {
+  dumpOf,
+  expectSameSearch,
+  PopulatedDatabase,
+  run,
+  SPOILS_A_ROW,
+  withDatabase,
+} from '../support/populated-database';
 import { tempDir } from '../support/temp-dir';
-import { WellUsed } from '../support/well-used-database';
 
-let used: WellUsed;
+let used: PopulatedDatabase;
 beforeAll(async () => {
-  used = await WellUsed.start();
+  used = await PopulatedDatabase.start();
 });
 beforeEach(() => used.settle());
 afterAll(() => used.stage.close());
 
 const cli = (...args: string[]) => callCli(['db', ...args], used.env);
 
-test('without a command, or with --help, it says which there are', async () => {
+test('without a command or with --help, it lists the commands', async () => {
   const none = await cli();
   expect(none).toMatchObject({
     exitCode: 2,
@@ -35,7 +41,7 @@ test('without a command, or with --help, it says which there are', async () => {
 });
 
 describe('backup', () => {
-  test('has everything that was acknowledged when it began, while writers go on', async () => {
+  test('contains every record acknowledged before it began, while writers continue', async () => {
     const file = join(await tempDir(), 'copy.db');
     const acked = await used.work(1);
     let isDone = false;
@@ -52,7 +58,7 @@ describe('backup', () => {
     expect(writes).toBeGreaterThan(0);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await readdir(dirname(file))).toEqual(['copy.db']);
-    const kept = await opened(file, async ({ reader }) => {
+    const kept = await withDatabase(file, async ({ reader }) => {
       const { rows } = await reader.execute('SELECT last_seq FROM producers');
       return Number(rows[0]?.last_seq);
     });
@@ -61,14 +67,14 @@ describe('backup', () => {
     expect(now.turns?.length).toBeGreaterThan((await dumpOf(file)).turns?.length ?? Number.POSITIVE_INFINITY);
   });
 
-  test('is row by row what the database is, and sound', async () => {
+  test('equals the database row by row, and is sound', async () => {
     const file = join(await tempDir(), 'copy.db');
     expect(await cli('backup', file)).toMatchObject({ exitCode: 0 });
     expect(await dumpOf(file)).toEqual(await dumpDatabase(used.stage.parts.database));
     expect(await cli('check', '--database', file)).toMatchObject({ exitCode: 0, stderr: '' });
   });
 
-  test('writes over nothing, and says where there is nothing to copy', async () => {
+  test('overwrites nothing, and reports a missing source', async () => {
     const file = join(await tempDir(), 'mine.txt');
     await writeFile(file, 'mine');
     expect(await cli('backup', file)).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/already exists/) });
@@ -89,7 +95,7 @@ describe('check', () => {
     await cli('backup', sound);
   });
 
-  test('finds nothing in a database in use', async () => {
+  test('finds no error in a database in use', async () => {
     const { exitCode, stdout } = await cli('check');
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: expect.stringMatching(/is sound: \d+ tables/) });
   });
@@ -110,7 +116,7 @@ describe('check', () => {
     ['attachments', 'DELETE FROM attachment_parts'],
     ['audit', "DROP TRIGGER audit_is_kept; UPDATE audit SET actor = 'nobody' WHERE number = 1"],
     ['schema', "INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 9e15); DELETE FROM compatibility"],
-  ])('finds what is wrong with %s, says so on a line, and fails', async (name, sql) => {
+  ])('reports damage to %s on one line, and fails', async (name, sql) => {
     const file = join(await tempDir(), 'copy.db');
     await copyFile(sound, file);
     await run(file, sql);
@@ -119,7 +125,7 @@ describe('check', () => {
     expect(stdout).toMatch(new RegExp(`^${name}: .+; .+$|^audit: .+\\. .+$`, 'm'));
   });
 
-  test('finds pages that are spoilt', async () => {
+  test('finds damaged pages', async () => {
     const file = join(await tempDir(), 'copy.db');
     const bytes = await readFile(sound);
     bytes.fill(0xa5, bytes.length / 2, bytes.length / 2 + 64 * 1024);
@@ -128,7 +134,7 @@ describe('check', () => {
     expect({ exitCode, told: stdout + stderr }).toEqual({ exitCode: 1, told: expect.stringMatching(/backup|copy/) });
   });
 
-  test('and backup say of what is no database that it is none', async () => {
+  test('and backup report a file that is no database', async () => {
     const file = join(await tempDir(), 'text.db');
     await writeFile(
       file,
@@ -142,7 +148,7 @@ describe('check', () => {
 });
 
 describe('vacuum', () => {
-  test('of a file from before that was possible rewrites it when told to, after which it is', async () => {
+  test('enables incremental vacuum with --full on an older file, then frees pages', async () => {
     const file = join(await tempDir(), 'old.db');
     await cli('backup', file);
     await run(file, 'PRAGMA journal_mode = DELETE', 'PRAGMA auto_vacuum = NONE', 'VACUUM', 'PRAGMA journal_mode = WAL');
@@ -161,7 +167,7 @@ test.each(['vacuum', 'vacuum --full'])('%s waits for another process that writes
   const other = new LocalConnection(file, 5_000);
   await other.run('BEGIN IMMEDIATE', 'loop');
   const ended = cli(...command.split(' '), '--database', file);
-  // longer than SQLite waits, and shorter than a person would
+  // Longer than SQLite waits, and shorter than a person would.
   await pause(500);
   await other.run('COMMIT', 'loop');
   expect(await ended).toMatchObject({ exitCode: 0 });
@@ -169,13 +175,13 @@ test.each(['vacuum', 'vacuum --full'])('%s waits for another process that writes
 });
 
 describe('copy between files', () => {
-  test('has every row, what is searched, and what the database does by itself', async () => {
+  test('has every row, the search index and the triggers', async () => {
     const file = join(await tempDir(), 'copy.db');
     const answer = await cli('copy', used.file, file);
     expect(answer).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/[\d,]+ rows of \d+ tables/) });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await dumpOf(file)).toEqual(await dumpDatabase(used.stage.parts.database));
-    await searchesWell(used, file);
+    await expectSameSearch(used, file);
     expect(await cli('check', '--database', file)).toMatchObject({ exitCode: 0 });
     expect(await cli('copy', used.file, file)).toMatchObject({
       exitCode: 1,
@@ -183,12 +189,12 @@ describe('copy between files', () => {
     });
   });
 
-  test('that was cut off is refused by a dashboard, and begun anew by another', async () => {
+  test('is refused by a dashboard when it was interrupted, and restarted by the next one', async () => {
     const file = join(await tempDir(), 'copy.db');
-    const spoilt = join(await tempDir(), 'spoilt.db');
-    await cli('backup', spoilt);
-    await run(spoilt, SPOILS_A_ROW);
-    expect((await cli('copy', spoilt, file)).exitCode).toBe(1);
+    const partial = join(await tempDir(), 'spoilt.db');
+    await cli('backup', partial);
+    await run(partial, SPOILS_A_ROW);
+    expect((await cli('copy', partial, file)).exitCode).toBe(1);
     await expect(openDatabase({ url: pathToFileURL(file).href })).rejects.toThrow(/holds an incomplete copy/);
     expect(await cli('check', '--database', file)).toMatchObject({
       exitCode: 1,
@@ -198,6 +204,6 @@ describe('copy between files', () => {
     const again = await cli('copy', used.file, file);
     expect(again).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/starting over/) });
     expect(await dumpOf(file)).toEqual(await dumpDatabase(used.stage.parts.database));
-    await searchesWell(used, file);
+    await expectSameSearch(used, file);
   });
 });

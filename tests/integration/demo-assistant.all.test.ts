@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { askForTests, assistantStage } from '../support/assistant-stage';
 import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
-import { notices, Operator, requests, said } from '../support/operator';
+import { assistantText, notices, Operator, requests } from '../support/operator';
 import { tempDir } from '../support/temp-dir';
 
 let dashboard: LocalDashboard;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-test('the demo’s agent stops at a request when interrupted, and is not woken by a stopped task', async () => {
+test('the demo’s agent stops at a request when interrupted, and does not wake for a stopped task', async () => {
   const stage = await assistantStage(dashboard, { speed: 0.5 });
   const { operator } = stage;
   await askForTests(stage);
@@ -52,14 +52,14 @@ test('the demo resumes its agent’s session after a kill in mid-turn, and shows
   const second = startCli(['demo', '--speed', '10'], env);
   onTestFinished(() => void second.process.kill('SIGKILL'));
   await operator.until('a notice', (turns) => notices(turns).some((text) => text.includes('was restarted')));
-  // A late report may resolve it as unknown for a moment; the next one opens it again, and then it is cancelled.
-  const asked = requests(await operator.turns());
-  expect(asked.at(-1)).toMatchObject({ outcome: 'cancelled' });
-  expect(asked.slice(0, -1).every(({ outcome }) => outcome === 'unknown')).toBe(true);
+  // A late report may resolve the request as unknown; the next one reopens it, and then it is cancelled.
+  const shown = requests(await operator.turns());
+  expect(shown.at(-1)).toMatchObject({ outcome: 'cancelled' });
+  expect(shown.slice(0, -1).every(({ outcome }) => outcome === 'unknown')).toBe(true);
   expect((await operator.session())?.state).not.toMatch(/working|waiting/);
   await operator.send('Hello?');
   await operator.until('an answer', (turns) =>
-    turns.some((turn) => turn.state === 'finished' && said(turn).includes('I have read that.')),
+    turns.some((turn) => turn.state === 'finished' && assistantText(turn).includes('I have read that.')),
   );
   second.process.kill('SIGINT');
   expect((await second.ended).exitCode).toBe(130);

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import type { AgentList } from '@interlude/protocol/read-models';
 import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { askForTests, assistantStage, expectTakesPart } from '../support/assistant-stage';
+import { askForTests, assistantStage, expectFullDialogue } from '../support/assistant-stage';
 import { LocalDashboard } from '../support/local-dashboard';
-import { messages, notices, requests, said } from '../support/operator';
+import { assistantText, messages, notices, requests } from '../support/operator';
 
-/** The built-in agent of the demo, on the real runner, beside the real dashboard. */
+/** The demo's built-in agent on the real runner and dashboard. */
 
 let dashboard: LocalDashboard;
 beforeAll(async () => {
@@ -15,55 +15,57 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-test('the demo’s agent asks before it runs the tests, runs them when it is allowed to, and wakes when they are done', async () => {
+test('the demo’s agent asks before it runs the tests, runs them when allowed, and wakes when they end', async () => {
   const stage = await assistantStage(dashboard);
-  await expectTakesPart(stage);
+  await expectFullDialogue(stage);
   expect(notices(await stage.operator.turns())[0]).toContain('a scripted agent');
   await stage.close();
   expect(await stage.operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
 });
 
-test('denied, the demo’s agent runs nothing and says so', async () => {
+test('the demo’s agent runs nothing when denied, and says so', async () => {
   const stage = await assistantStage(dashboard);
   const { operator } = stage;
-  const asked = await askForTests(stage);
+  const request = await askForTests(stage);
   const kinds = (await operator.turns()).at(-1)?.items.map(({ kind }) => kind);
   expect(kinds).toEqual(['message', 'message', 'tool-call', 'request']);
-  await operator.answer(asked.id, { behavior: 'deny', digest: asked.digest });
+  await operator.answer(request.id, { behavior: 'deny', digest: request.digest });
   const turns = await operator.finished(1);
-  expect(said(turns[0])).toContain('You said no, so I have not run anything.');
+  expect(assistantText(turns[0])).toContain('You said no, so I have not run anything.');
   expect(requests(turns)).toMatchObject([{ outcome: 'denied' }]);
   expect(await operator.tasks()).toEqual([]);
 });
 
-test('the demo’s agent runs nothing that it did not ask for, whoever allows it', async () => {
+test('the demo’s agent runs only the command that it asked for, for any allower', async () => {
   const stage = await assistantStage(dashboard);
   const { operator, dataDir } = stage;
   const { id, digest } = await askForTests(stage);
   const file = join(dataDir, 'not-mine');
   await operator.answer(id, { behavior: 'allow', digest, updatedInput: { command: `echo > '${file}'` } });
   const turns = await operator.finished(1);
-  expect(said(turns[0])).toContain('I run only what I asked for');
+  expect(assistantText(turns[0])).toContain('I run only what I asked for');
   expect(await operator.tasks()).toEqual([]);
   expect(existsSync(file)).toBe(false);
 });
 
-test('the demo’s agent takes the answer to a question, and anything else with a word about what it can do', async () => {
+test('the demo’s agent accepts the answer to a question, and answers anything else with its abilities', async () => {
   const { operator } = await assistantStage(dashboard);
   await operator.send('Ask me a question');
-  const asked = await operator.until('a question', (turns) => requests(turns).find(({ outcome }) => outcome === null));
-  expect(asked.requestKind).toBe('question');
-  await operator.answer(asked.id, { answers: { Colour: 'Blue' }, digest: asked.digest });
+  const question = await operator.until('a question', (turns) =>
+    requests(turns).find(({ outcome }) => outcome === null),
+  );
+  expect(question.requestKind).toBe('question');
+  await operator.answer(question.id, { answers: { Colour: 'Blue' }, digest: question.digest });
   await operator.finished(1);
   await operator.send('<img src=x onerror=alert(1)> What is the meaning of life?');
   const turns = await operator.finished(2);
-  expect(said(turns[0])).toContain('Blue it is.');
-  expect(said(turns[1])).toContain('I am scripted');
-  expect(said(turns[1])).not.toContain('<img');
+  expect(assistantText(turns[0])).toContain('Blue it is.');
+  expect(assistantText(turns[1])).toContain('I am scripted');
+  expect(assistantText(turns[1])).not.toContain('<img');
   expect(messages(turns, 'user').map(({ delivery }) => delivery)).toEqual(['seen', 'seen']);
 });
 
-test('the demo’s agent, stopped where it asks, was interrupted: neither its turn nor its session has failed', async () => {
+test('the demo’s agent is interrupted, without a failed turn or session, when it is stopped at a request', async () => {
   const stage = await assistantStage(dashboard);
   await askForTests(stage);
   await stage.close();
@@ -73,7 +75,7 @@ test('the demo’s agent, stopped where it asks, was interrupted: neither its tu
   expect(await stage.operator.session()).toMatchObject({ state: 'exited', stateReason: 'the runner was stopped' });
 });
 
-test('the demo’s agent says that it is of the demo, and acts on all that needs no other agent and does not end it', async () => {
+test('the demo’s agent introduces itself, and handles every command that needs no other agent', async () => {
   await assistantStage(dashboard);
   const status = async () => {
     const response = await fetch(`${dashboard.url}/api/v1/agents`, {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { root } from '../../lib/launch/paths.mjs';
-import { hasDocsSite } from '../support/docs-site.mjs';
+import { hasDocsSite } from '../support/programs.mjs';
 
 describe.skipIf(!hasDocsSite())('the docs site', () => {
   test('builds every page and has no dead link', { timeout: 180_000 }, async () => {

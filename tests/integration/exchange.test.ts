@@ -7,7 +7,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
 
-/** What is answered straight to the connection, without Next. */
+/** Responses written straight to the connection, without Next. */
 async function serving(handle: (request: Request) => Promise<Response>) {
   const door = frontDoor((incoming, response) => exchange(handle, incoming, response));
   door.listen(0, '127.0.0.1');
@@ -28,7 +28,7 @@ async function answerTo(sent: ReturnType<typeof request>, body = ''): Promise<{ 
 
 const large = { text: 'x'.repeat(5_000) };
 
-test('a long answer is packed for those who take that, and a short one for nobody', async () => {
+test('a long response is compressed for clients that accept it, and a short one never', async () => {
   const ask = await serving(async ({ url }) => Response.json(url.endsWith('long') ? large : { text: 'x' }));
   const packed = await answerTo(ask({ path: '/api/long', headers: { 'accept-encoding': 'gzip, br' } }));
   expect(packed.head.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' });
@@ -40,7 +40,7 @@ test('a long answer is packed for those who take that, and a short one for nobod
   }
 });
 
-test('a streamed file is packed as it comes', async () => {
+test('a streamed file is compressed as it arrives', async () => {
   const text = 'line\n'.repeat(10_000);
   const ask = await serving(
     async () => new Response(new Blob([text]).stream(), { headers: { 'content-type': 'text/plain; charset=utf-8' } }),
@@ -50,7 +50,7 @@ test('a streamed file is packed as it comes', async () => {
   expect(gunzipSync(body).toString()).toBe(text);
 });
 
-test('an answer that breaks off ends its connection, also where nobody fetches what came before', async () => {
+test('a response that fails closes its connection, also when the client has read nothing', async () => {
   let breakOff = () => {};
   let isOver = false;
   const ask = await serving(async ({ signal }) => {
@@ -75,7 +75,7 @@ test('an answer that breaks off ends its connection, also where nobody fetches w
   await vi.waitUntil(() => isOver);
 });
 
-test('HEAD is answered without a body, and each cookie is a header of its own', async () => {
+test('HEAD is answered without a body, and each cookie has its own header', async () => {
   const ask = await serving(async () => {
     const headers = new Headers({ 'content-type': 'application/json' });
     headers.append('set-cookie', 'a=1');
@@ -87,7 +87,7 @@ test('HEAD is answered without a body, and each cookie is a header of its own', 
   expect(body.byteLength).toBe(0);
 });
 
-test('every answer carries the headers that keep it from being framed, sniffed or told on', async () => {
+test('every response has headers against framing, sniffing and referrers', async () => {
   const ask = await serving(async () => new Response(null, { status: 303, headers: { location: '/' } }));
   expect((await answerTo(ask())).head.headers).toMatchObject({
     location: '/',
@@ -100,14 +100,14 @@ test('every answer carries the headers that keep it from being framed, sniffed o
 });
 
 test('a body arrives byte for byte, also in pieces', async () => {
-  const ask = await serving(async (asked) => new Response(await new Response(asked.body).text()));
+  const ask = await serving(async (request) => new Response(await new Response(request.body).text()));
   const sent = ask({ method: 'POST' });
   const pieces = Array.from({ length: 50 }, (_, at) => `${at}ü`.repeat(1_000));
   for (const piece of pieces) sent.write(piece);
   expect((await answerTo(sent)).body.toString()).toBe(pieces.join(''));
 });
 
-test('a body that its handler gives up leaves the connection in order for the next request', async () => {
+test('a body that its handler abandons leaves the connection usable for the next request', async () => {
   const ask = await serving(async ({ method, body }) => {
     if (method === 'POST') for await (const chunk of body ?? []) if (chunk.byteLength > 0) break;
     return Response.json({ method });
@@ -120,18 +120,18 @@ test('a body that its handler gives up leaves the connection in order for the ne
   expect([head.statusCode, JSON.parse(body.toString()), next.reusedSocket]).toEqual([200, { method: 'GET' }, true]);
 });
 
-test('a client that goes aborts the request, whose body fails and whose stream is cancelled', async () => {
-  const told: string[] = [];
-  const ask = await serving(async (asked) => {
-    asked.signal.addEventListener('abort', () => told.push('aborted'));
-    if (asked.body !== null) {
-      const text = await new Response(asked.body).text().catch(() => 'cut off');
-      told.push(text);
+test('a client that disconnects aborts the request, fails its body and cancels its stream', async () => {
+  const events: string[] = [];
+  const ask = await serving(async (request) => {
+    request.signal.addEventListener('abort', () => events.push('aborted'));
+    if (request.body !== null) {
+      const text = await new Response(request.body).text().catch(() => 'cut off');
+      events.push(text);
       return new Response(text);
     }
     const body = new ReadableStream({
       start: (to) => to.enqueue(new Uint8Array(1)),
-      cancel: () => void told.push('cancelled'),
+      cancel: () => void events.push('cancelled'),
     });
     return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
   });
@@ -139,16 +139,16 @@ test('a client that goes aborts the request, whose body fails and whose stream i
   watching.end();
   await once(watching, 'response');
   watching.destroy();
-  await vi.waitFor(() => expect(told.sort()).toEqual(['aborted', 'cancelled']));
+  await vi.waitFor(() => expect(events.sort()).toEqual(['aborted', 'cancelled']));
   const sending = ask({ method: 'POST', headers: { 'content-length': '10' } });
   sending.on('error', () => {}).write('half');
   await vi.waitFor(() => expect(sending.socket?.bytesWritten).toBeGreaterThan(0));
   sending.destroy();
-  await vi.waitFor(() => expect(told.sort()).toEqual(['aborted', 'aborted', 'cancelled', 'cut off']));
+  await vi.waitFor(() => expect(events.sort()).toEqual(['aborted', 'aborted', 'cancelled', 'cut off']));
 });
 
-test('a stream that fails breaks the connection off: nobody takes half of it for the whole', async () => {
-  const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+test('a stream that fails breaks the connection, so no client takes the part for the whole', async () => {
+  const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
   const ask = await serving(async () => {
     let count = 0;
     const pull = (to: ReadableStreamDefaultController) => {
@@ -159,7 +159,7 @@ test('a stream that fails breaks the connection off: nobody takes half of it for
     return new Response(new ReadableStream({ pull }), { headers: { 'content-type': 'text/event-stream' } });
   });
   await expect(answerTo(ask())).rejects.toMatchObject({ code: 'ECONNRESET' });
-  // an abort has been told of where it came from
-  expect(said).not.toHaveBeenCalled();
-  said.mockRestore();
+  // The abort signal is delivered to its source.
+  expect(logged).not.toHaveBeenCalled();
+  logged.mockRestore();
 });

@@ -1,25 +1,25 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FrameReader } from '../support/frames';
-import { type HeardLine, heardLine } from '../support/heard-line';
 import { ingest, record } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
+import { type RecordingProxy, recordingProxy } from '../support/test-proxies';
 
-/** What instances ask of a libSQL server without a feed, and what they still hear of each other. */
+/** Queries of instances at a libSQL server without a feed, and the latency between instances. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
-const LOOKED_FOR_MS = 2_000;
-/** Four times a second, and some more on a slow machine that catches up. */
+const PERIOD_MS = 2_000;
+/** Four a second, and a few more on a slow machine that catches up. */
 const AT_MOST = 10;
-/** Writes read it, too, beside what else they need. */
+/** Writes read it as well, among other tables. */
 const COUNTER_ALONE = /\[\{"type":"execute","stmt":\{"sql":"SELECT position FROM counter"/;
 
 let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
-let line: HeardLine;
+let line: RecordingProxy;
 const ends: (() => Promise<unknown>)[] = [];
 beforeEach(async () => {
   libsql = await startLibsqlServer();
   ends.push(() => libsql.stop());
-  line = await heardLine(libsql.url);
+  line = await recordingProxy(libsql.url);
   ends.push(() => line.close());
 });
 afterEach(async () => {
@@ -39,12 +39,12 @@ async function listener(target: InProcessServer, agentId: string): Promise<Frame
   return reader;
 }
 
-/** How often the counter alone is looked up in a while. */
-async function looks(): Promise<number> {
-  const asked = () => line.asked(COUNTER_ALONE);
-  const before = asked();
-  await new Promise((resolve) => setTimeout(resolve, LOOKED_FOR_MS));
-  return asked() - before;
+/** Counts queries for the counter alone during a period. */
+async function countQueries(): Promise<number> {
+  const queries = () => line.asked(COUNTER_ALONE);
+  const before = queries();
+  await new Promise((resolve) => setTimeout(resolve, PERIOD_MS));
+  return queries() - before;
 }
 
 const marker = record(1, { agentId: 'a1', sessionId: 's1', event: { type: 'CUSTOM', name: 'marker', value: 0 } });
@@ -56,24 +56,24 @@ const post = (target: InProcessServer, text: string) =>
   });
 
 suites('the counter of a libSQL server without a feed', () => {
-  test('is looked at while anybody listens, once for all, and by nobody else', async () => {
+  test('is polled only while something listens, once for all listeners', async () => {
     const target = await instance();
     await ingest(target, [marker], 1, 'a1');
-    expect(await looks()).toBe(0);
+    expect(await countQueries()).toBe(0);
     const runners = [await listener(target, 'a1'), await listener(target, 'a2')];
     const pages = [await target.stream('topic=fleet'), await target.stream('topic=session:s1')];
     for (const page of pages) await page.frame('up-to-date');
-    const shared = await looks();
+    const shared = await countQueries();
     expect(shared).toBeGreaterThan(1);
     expect(shared).toBeLessThanOrEqual(AT_MOST);
     for (const runner of runners) await runner.cancel();
-    expect(await looks()).toBeGreaterThan(1);
+    expect(await countQueries()).toBeGreaterThan(1);
     for (const page of pages) await page.cancel();
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(await looks()).toBe(0);
+    expect(await countQueries()).toBe(0);
   });
 
-  test('tells a runner of a command posted at another instance, also after the page that was there before it has gone', async () => {
+  test('delivers a command posted at another instance to a runner, also after an open page has gone', async () => {
     const [near, far] = [await instance(), await instance({}, libsql.url)];
     await ingest(near, [marker], 1, 'a1');
     const page = await near.stream('topic=fleet');
@@ -90,14 +90,14 @@ suites('the counter of a libSQL server without a feed', () => {
     await runner.cancel();
   });
 
-  test('is looked at once for a page where each request has a server of its own', async () => {
+  test('is read once for a page where each request has its own server', async () => {
     const target = await instance({ INTERLUDE_CONTEXT: 'per-request' });
     const page = await target.stream('topic=fleet');
     await page.frame('up-to-date');
-    const shared = await looks();
+    const shared = await countQueries();
     expect(shared).toBeGreaterThan(1);
     expect(shared).toBeLessThanOrEqual(AT_MOST);
-    // history, logs and refusals are for the host's clock to have looked through
+    // History, logs and refusals are left to the host's own schedule.
     expect(line.asked(/FROM refusals/)).toBe(0);
     expect(line.asked(/"value":"(history|logs)"/)).toBe(0);
     await page.cancel();

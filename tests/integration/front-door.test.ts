@@ -7,7 +7,7 @@ import { frontDoor } from '../../lib/launch/front-door.mjs';
 
 const TIMEOUT_MS = 300;
 
-/** A front door whose handlers take a body to its end, unless the path says that they answer without it. */
+/** A front door whose handlers read a body to its end, unless the path tells them to answer without it. */
 async function open(basePath = '', { isSlow = false } = {}) {
   const bodies: string[] = [];
   const server: ReturnType<typeof createServer> = frontDoor(
@@ -30,37 +30,37 @@ async function open(basePath = '', { isSlow = false } = {}) {
 
 interface Half {
   socket: Socket;
-  /** All that came, once the other side has closed. */
+  /** Everything received, once the other side has closed. */
   closed: Promise<string>;
 }
 
-/** A connection on which a request was begun. */
+/** A connection with a partial request. */
 function halfOf(port: number, request: string): Half {
   const socket = connect(port, '127.0.0.1');
-  let came = '';
+  let received = '';
   socket.on('data', (chunk) => {
-    came += chunk;
+    received += chunk;
   });
   socket.on('error', () => undefined);
   socket.write(request);
-  return { socket, closed: new Promise((resolve) => socket.once('close', () => resolve(came))) };
+  return { socket, closed: new Promise((resolve) => socket.once('close', () => resolve(received))) };
 }
 
-const begun = (path: string, headers: string) =>
+const partialRequest = (path: string, headers: string) =>
   `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Length: 10\r\n\r\nhalf`;
 
 test.each([
   ['without a credential', ''],
-  ['with a wrong one', 'Authorization: Bearer guessed\r\n'],
-])('a body that does not come to its end is cut off %s', async (_how, headers) => {
+  ['with a wrong credential', 'Authorization: Bearer guessed\r\n'],
+])('a body that never ends is cut off %s', async (_how, headers) => {
   const { bodies, send } = await open();
-  const answer = await send(begun('/api/events', headers)).closed;
+  const answer = await send(partialRequest('/api/events', headers)).closed;
   expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   expect(answer).toContain('"code":"malformed"');
   await expect.poll(() => bodies).toEqual(['cut off']);
 });
 
-test('a body in chunks, one after the other without end, is cut off as well', async () => {
+test('an endless chunked body is cut off', async () => {
   const { send } = await open();
   const { socket, closed } = send('POST /api/events HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
   const drip = setInterval(() => socket.write('1\r\nx\r\n'), 20);
@@ -68,14 +68,14 @@ test('a body in chunks, one after the other without end, is cut off as well', as
   expect(await closed).toMatch(/^HTTP\/1\.1 408 /);
 });
 
-test('the connection of a request that was answered without its body does not stay open for it', async () => {
+test('the connection of a request answered without its body does not stay open for the body', async () => {
   const { send } = await open();
   for (const headers of ['', 'Authorization: Bearer known\r\n']) {
-    expect(await send(begun('/api/refused', headers)).closed).toContain('not without a sign-in');
+    expect(await send(partialRequest('/api/refused', headers)).closed).toContain('not without a sign-in');
   }
 });
 
-test('a kept connection gets an answer to what is no request', async () => {
+test('a kept connection gets an answer to a malformed request', async () => {
   const { send } = await open();
   const first = 'GET /api/refused HTTP/1.1\r\nHost: localhost\r\n\r\n';
   const { socket, closed } = send(first);
@@ -105,13 +105,13 @@ test.each(['no request\r\n\r\n', 'CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\
   },
 );
 
-test('a CONNECT behind a request is not answered in its place', async () => {
+test('a CONNECT after a request does not get the request’s response', async () => {
   const { send } = await open('', { isSlow: true });
   const answer = await send(`${get('/api/silent')}CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\n`).closed;
   expect(answer).toBe('');
 });
 
-test('a handler that fails is logged without its query, and with no secret', async () => {
+test('a failed handler is logged without query and secrets', async () => {
   const log = vi.spyOn(console, 'error').mockImplementation(() => {});
   onTestFinished(() => log.mockRestore());
   const stderr = vi.spyOn(process.stderr, 'write');
@@ -125,12 +125,14 @@ test('a handler that fails is logged without its query, and with no secret', asy
   expect(logged).not.toMatch(/a-token-of-the-address|xxx/);
 });
 
-test('with a credential there is time for the rest', async () => {
+test('a request with a credential gets more time for its body', async () => {
   const { bodies, send } = await open();
-  const { socket, closed } = send(begun('/api/events', 'Connection: close\r\nAuthorization: Bearer known\r\n'));
-  // as long as a stranger that came at the same time is heard out
-  await send(begun('/api/events', '')).closed;
-  await send(begun('/api/events', '')).closed;
+  const { socket, closed } = send(
+    partialRequest('/api/events', 'Connection: close\r\nAuthorization: Bearer known\r\n'),
+  );
+  // As long as an anonymous request that arrived together with it.
+  await send(partialRequest('/api/events', '')).closed;
+  await send(partialRequest('/api/events', '')).closed;
   await expect.poll(() => bodies).toEqual(['cut off', 'cut off']);
   socket.write(' body!');
   expect(await closed).toMatch(/^HTTP\/1\.1 200 [\s\S]*taken/);
@@ -152,17 +154,17 @@ test.each([
   expect(lines.at(-1)).toBe('taken: /api/second');
 });
 
-test('a page takes no body, and what has one for it is refused before any of it is read', async () => {
+test('a page refuses a request body before reading it', async () => {
   const { bodies, send } = await open();
   for (const path of ['/', '/sessions/s1', '/apiary', '/sign-inx']) {
-    expect(await send(begun(path, '')).closed).toMatch(
+    expect(await send(partialRequest(path, '')).closed).toMatch(
       /^HTTP\/1\.1 405 [\s\S]*"Pages accept GET and HEAD without a body\./,
     );
   }
   expect(bodies).toEqual([]);
 });
 
-test('an address that is too long for a page is refused, and one of the API is not', async () => {
+test('a page refuses an address that is too long, which the API accepts', async () => {
   const { send } = await open();
   const ask = (path: string) =>
     send(`GET ${path}?q=${'x'.repeat(8_000)} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`).closed;
@@ -170,17 +172,17 @@ test('an address that is too long for a page is refused, and one of the API is n
   expect(await ask('/api/events')).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-test('headers that do not come to their end are cut off', async () => {
+test('endless headers are cut off', async () => {
   const { send } = await open();
   expect(await send('GET /api/events HTTP/1.1\r\nHost: localhost\r\n').closed).toMatch(/^HTTP\/1\.1 408 /);
 });
 
-test('a request that came while the process stood still is answered', async () => {
+test('a request that arrived while the process was suspended is answered', async () => {
   const { server, send } = await open();
   const { socket, closed } = send('');
   await once(server, 'connection');
   socket.write('GET /api/refused HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
-  // longer than it takes for a request to be late, and for Node to look
+  // Longer than the request timeout and Node's check of it.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TIMEOUT_MS + 1_200);
   expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
 });
@@ -192,9 +194,9 @@ test.each([
   ['/tools/il?q=/tools/il', '/?q=/tools/il'],
   ['/tools/il/tools/il', '/tools/il'],
   ['/tools/./x/../il/settings', '/settings'],
-])('beneath a path, %j is %j', async (asked, inside) => {
+])('under a base path, %j maps to %j', async (path, inside) => {
   const { send } = await open('/tools/il');
-  const answer = await send(`GET ${asked} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`).closed;
+  const answer = await send(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`).closed;
   expect(answer.endsWith(`\r\n\r\ntaken: ${inside}`)).toBe(true);
 });
 
@@ -211,14 +213,14 @@ test.each([
   ['GET', '/tools/il/%2E%2e/api/x'],
   ['GET', '/tools/il\\..\\api\\x'],
   ['GET', '//host/tools/il'],
-])('beneath a path, there is nothing at %s %j', async (method, path) => {
+])('under a base path, %s %j is not found', async (method, path) => {
   const { send } = await open('/tools/il');
   const answer = await send(`${method} ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).closed;
   expect(answer).toMatch(/^HTTP\/1\.1 404 /);
   expect(answer).toContain('"code":"not_found"');
 });
 
-test('every request names the address of its connection last', async () => {
+test('every request has the address of its connection last in X-Forwarded-For', async () => {
   const seen: unknown[] = [];
   const server = frontDoor(async ({ headers }: IncomingMessage, response: ServerResponse) => {
     seen.push(headers['x-forwarded-for']);
@@ -240,33 +242,26 @@ test.each([
   ['OPTIONS', {}, 405],
   ['GET', { rsc: '1' }, 200],
   ['HEAD', {}, 200],
-])(
-  'a page that is asked for with %s and %j is answered %i, and Next sees no others',
-  async (method, headers, status) => {
-    const { send } = await open();
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    const answer = await send(`${method} / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${lines.join('')}\r\n`)
-      .closed;
-    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-    expect(/"code":/.test(answer)).toBe(status !== 200);
-  },
-);
+])('a page request with %s and %j is answered %i, and others never reach Next', async (method, headers, status) => {
+  const { send } = await open();
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const answer = await send(`${method} / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${lines.join('')}\r\n`)
+    .closed;
+  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  expect(/"code":/.test(answer)).toBe(status !== 200);
+});
 
 test.each([
   ['over TLS', { host: 'interlude.example.com', 'x-forwarded-proto': 'https' }, true],
   ['over TLS with a port', { host: 'interlude.example.com:8443', 'x-forwarded-proto': 'https, http' }, true],
-  [
-    'over TLS, where it is refused',
-    { host: 'interlude.example.com', 'x-forwarded-proto': 'https', 'next-action': 'x' },
-    true,
-  ],
+  ['over TLS, when refused', { host: 'interlude.example.com', 'x-forwarded-proto': 'https', 'next-action': 'x' }, true],
   ['without TLS', { host: 'interlude.example.com', 'x-forwarded-proto': 'http' }, false],
   ['without a proxy', { host: 'interlude.example.com' }, false],
   ['over TLS on loopback', { host: 'localhost:4319', 'x-forwarded-proto': 'https' }, false],
-  ['over TLS by a local name', { host: 'interlude-1.localhost:4319', 'x-forwarded-proto': 'https' }, false],
-  ['over TLS by a loopback address', { host: '127.0.0.1:4319', 'x-forwarded-proto': 'https' }, false],
-  ['over TLS by the one of IPv6', { host: '[::1]:4319', 'x-forwarded-proto': 'https' }, false],
-])('an answer to a request %s asks for TLS for a year, or not', async (_, headers, isStrict) => {
+  ['over TLS with a local name', { host: 'interlude-1.localhost:4319', 'x-forwarded-proto': 'https' }, false],
+  ['over TLS with an IPv4 loopback address', { host: '127.0.0.1:4319', 'x-forwarded-proto': 'https' }, false],
+  ['over TLS with the IPv6 loopback address', { host: '[::1]:4319', 'x-forwarded-proto': 'https' }, false],
+])('a response to a request %s has HSTS only over TLS on a public name', async (_, headers, isStrict) => {
   const { send } = await open();
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const answer = await send(`GET / HTTP/1.1\r\nConnection: close\r\n${lines.join('')}\r\n`).closed;
@@ -274,7 +269,7 @@ test.each([
   expect(value).toBe(isStrict ? 'max-age=31536000' : undefined);
 });
 
-test('removes headers at which Next fails: a range, and a router state that it can’t read', async () => {
+test('drops headers that make Next fail: a range, and an unreadable router state', async () => {
   const seen: unknown[] = [];
   const server = frontDoor(async ({ headers }: IncomingMessage, response: ServerResponse) => {
     seen.push([headers.range, headers['next-router-state-tree']]);

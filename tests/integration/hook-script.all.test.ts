@@ -3,9 +3,9 @@ import { controlPath, writeControlFile } from '@interlude/runner/host/control-fi
 import { ControlPort, NOT_FOLLOWED } from '@interlude/runner/host/control-port';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { type HookRun, listenSaying, pathWith, startHook } from '../support/hook-script';
-import { comesWithin } from '../support/pace';
+import { type HookRun, listenSending, pathWith, startHook } from '../support/hook-script';
 import { tempDir } from '../support/temp-dir';
+import { resolvesWithin } from '../support/timing';
 
 /** Two seconds by the script's own clock. A busy machine starts it late. */
 const WITHIN_MS = 10_000;
@@ -16,9 +16,9 @@ beforeEach(async () => {
   dataDir = await tempDir();
 });
 
-const endOf = ({ ended }: HookRun) => comesWithin(WITHIN_MS, ended);
+const endOf = ({ ended }: HookRun) => resolvesWithin(WITHIN_MS, ended);
 
-/** A companion that answers every hook with nothing. */
+/** A companion that answers every hook with an empty body. */
 async function companion(): Promise<void> {
   const handlers = {
     hook: async () => '',
@@ -33,13 +33,13 @@ async function companion(): Promise<void> {
   onTestFinished(() => port.close());
 }
 
-describe('the hook ends in time', () => {
+describe('the hook exits in time', () => {
   test.each([
-    ['takes connections and never answers', undefined],
-    ['answers half and hangs', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
+    ['accepts connections and never answers', undefined],
+    ['hangs after half an answer', 'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"decision":"block","rea'],
     ['trickles its answer', 'trickle'],
-  ])('when its port %s', async (_, says) => {
-    const { url } = await listenSaying(says);
+  ])('when its port %s', async (_, reply) => {
+    const { url } = await listenSending(reply);
     await writeControlFile(controlPath(dataDir, 'hooks'), { url, secret: 'x', pid: 1 });
     expect(await endOf(startHook(dataDir, 'Stop'))).toMatchObject(SILENT);
   });
@@ -50,14 +50,14 @@ describe('the hook ends in time', () => {
     expect(await endOf(startHook(dataDir, 'Stop', { env: { PATH } }))).toMatchObject(SILENT);
   });
 
-  test('when its input never comes', async () => {
+  test('when its input never arrives', async () => {
     await companion();
     const run = startHook(dataDir, 'SessionStart', { input: null });
     onTestFinished(() => void run.child.stdin?.destroy());
     expect(await endOf(run)).toMatchObject(SILENT);
   });
 
-  test('with all its processes when it is killed', async () => {
+  test('with all of its processes when it is killed', async () => {
     await companion();
     const { child, ended } = startHook(dataDir, 'Stop', { input: null });
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -70,11 +70,11 @@ describe('the hook ends in time', () => {
         return true;
       }
     };
-    await comesWithin(3_000, expect.poll(isGone).toBe(true));
+    await resolvesWithin(3_000, expect.poll(isGone).toBe(true));
   });
 });
 
-test('the hook takes no longer than four starts of curl and 50 ms', async () => {
+test('the hook takes at most four starts of curl and 50 ms', async () => {
   await companion();
   const took: number[] = [];
   const idle: number[] = [];

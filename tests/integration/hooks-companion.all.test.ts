@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { expect, test } from 'vitest';
-import { comesWithin } from '../support/pace';
-import { playedTerminals } from '../support/terminal-companion';
+import { scriptedTerminals } from '../support/terminal-companion';
+import { resolvesWithin } from '../support/timing';
 
-const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
+const { atWork, read, turnsOf, texts, post, eventually } = scriptedTerminals();
 
-test('the stop hook’s last words end a turn whose transcript line is late, and are shown once', async () => {
+test('the stop hook’s last message ends a turn whose transcript line is late, and appears once', async () => {
   const { sessionId, hook, assistant } = await atWork();
   await hook('Stop', { stop_hook_active: false, last_assistant_message: 'It is built.' });
   const finished = async () => {
@@ -21,7 +21,7 @@ test('the stop hook’s last words end a turn whose transcript line is late, and
   expect((await turnsOf(sessionId)).map(({ items }) => items.length)).toEqual([2]);
 });
 
-test('a companion that missed the end of a turn has its session idle when it is back', async () => {
+test('a companion that missed the end of a turn reports its session idle after a restart', async () => {
   const { sessionId, assistant, disconnect, connect } = await atWork();
   await disconnect();
   assistant('It is built.', 'end_turn');
@@ -33,7 +33,7 @@ test('a companion that missed the end of a turn has its session idle when it is 
   expect(texts(turns)).toEqual(['Build it', 'It is built.']);
 });
 
-test('a terminal left after its stop hook began ends its turn with its last word', async () => {
+test('a terminal that exits after its stop hook started ends its turn with its last message', async () => {
   const { sessionId, hook, say } = await atWork();
   await post(`/sessions/${sessionId}/messages`, { text: 'Still there?', clientId: 'c1' });
   const content = [{ type: 'text', text: 'It is built.' }];
@@ -54,8 +54,8 @@ test('a session ends within 12 s of its terminal’s death', async () => {
   const headers = { authorization: `Bearer ${control?.secret}` };
   const file = join(home, `${sessionId}.jsonl`);
   const body = JSON.stringify({ session_id: sessionId, transcript_path: file });
-  // Beyond the largest number that a process can have.
+  // Beyond the largest process id.
   await fetch(`${control?.url}/hooks/UserPromptSubmit?pid=4194305`, { method: 'POST', headers, body });
   const state = async () => ((await read(`/sessions/${sessionId}`)) as { session: { state: string } }).session.state;
-  await comesWithin(12_000, expect.poll(state).not.toBe('working'));
+  await resolvesWithin(12_000, expect.poll(state).not.toBe('working'));
 });

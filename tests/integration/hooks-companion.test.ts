@@ -16,16 +16,19 @@ import type {
 import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
+import { readTerminalRecording, writeLine } from '../support/recordings';
 import { tempDir } from '../support/temp-dir';
-import { playedTerminals } from '../support/terminal-companion';
-import { readTerminalRecording, writeLine } from '../support/terminal-recording';
+import { scriptedTerminals } from '../support/terminal-companion';
 
-/** The companion of terminal sessions against the real server. The terminal is played: hooks and transcript lines. */
+/**
+ * The companion of terminal sessions against the real server. The test plays the terminal with hooks and transcript
+ * lines.
+ */
 
-const { server, terminal, atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
+const { server, terminal, atWork, read, turnsOf, texts, post, eventually } = scriptedTerminals();
 
 describe('a day in a terminal', () => {
-  test('is in the dashboard as it was, over restarts of the companion', async () => {
+  test('appears in the dashboard as it happened, across restarts of the companion', async () => {
     const day = await terminal();
     const steps = readTerminalRecording('terminal-day', day.home);
     for (const [at, step] of steps.entries()) {
@@ -51,18 +54,18 @@ describe('a day in a terminal', () => {
     expect(texts(turns).filter((text) => text === 'The poll ended with code 3.')).toHaveLength(1);
     const { tasks } = (await read(`/sessions/${first}/tasks`)) as { tasks: Task[] };
     expect(tasks.map(({ status }) => status).sort()).toEqual(['completed', 'completed', 'failed']);
-    // /clear began another session, and ended this one. They don't wait for each other.
+    // /clear started another session and ended this one, in either order.
     await eventually(async () => (await ended(first as string)) === 'exited');
     expect(texts(await turnsOf(second as string))).toEqual(['/clear', 'A new beginning.', 'Hello again.']);
   });
 });
 
-describe('the last words of a turn', () => {
-  test('belong to it and answer its prompt, when the stop hook comes a second before them', async () => {
+describe('late messages', () => {
+  test('the last message of a turn belongs to it and answers its prompt when the stop hook arrives a second earlier', async () => {
     const { sessionId, hook, assistant } = await atWork();
     const text = 'It is built.\n\nAll of it.';
     expect(await hook('Stop', { stop_hook_active: false, last_assistant_message: text })).toBe('');
-    // The agent is not held, and its words come later.
+    // The agent is not held, and its message arrives later.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect((await turnsOf(sessionId)).map(({ state }) => state)).toEqual(['open']);
     assistant(text, 'end_turn');
@@ -75,18 +78,18 @@ describe('the last words of a turn', () => {
 });
 
 describe('a message from the dashboard', () => {
-  test('is put before the agent when its turn ends, and its answer is a reply to it', async () => {
+  test('is given to the agent at the end of its turn, which replies to it', async () => {
     const agentId = `agent ${randomUUID()}`;
     const { sessionId, hook, say, assistant } = await atWork(agentId);
     const { messageId } = await post(`/sessions/${sessionId}/messages`, { text: 'Is it\ndone?', clientId: 'c1' });
     assistant('It is built.');
-    const held = await eventually(async () => {
+    const output = await eventually(async () => {
       const answer = await hook('Stop', { stop_hook_active: false });
       return answer.includes('"decision":"block"') && (JSON.parse(answer) as { reason: string });
     });
-    expect(held.reason).toMatch(/Message from operator, \d{4}-\d\d-\d\d \d\d:\d\d UTC:\nIs it\ndone\?/);
-    expect(held.reason).toContain('Reply in your next message');
-    say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${held.reason}` } });
+    expect(output.reason).toMatch(/Message from operator, \d{4}-\d\d-\d\d \d\d:\d\d UTC:\nIs it\ndone\?/);
+    expect(output.reason).toContain('Reply in your next message');
+    say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${output.reason}` } });
     assistant('Yes, Mara.');
     expect(await hook('Stop', { stop_hook_active: true })).toBe('');
     say({ type: 'system', subtype: 'turn_duration', durationMs: 9 });
@@ -105,16 +108,16 @@ describe('a message from the dashboard', () => {
     expect(owed).toMatchObject({ obligations: [] });
   });
 
-  test('that the agent was held with is delivered and answered, though another companion reads that it was', async () => {
+  test('a message is delivered and answered when another companion reads that the agent was held with it', async () => {
     const { sessionId, hook, say, assistant, disconnect, connect } = await atWork();
     const { messageId } = await post(`/sessions/${sessionId}/messages`, { text: '2+2?', clientId: 'c1' });
     assistant('It is built.', 'end_turn');
-    const held = await eventually(async () => {
+    const output = await eventually(async () => {
       const answer = await hook('Stop', { stop_hook_active: false });
       return answer.includes('"decision":"block"') && (JSON.parse(answer) as { reason: string });
     });
     await disconnect();
-    say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${held.reason}` } });
+    say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${output.reason}` } });
     await connect();
     const message = async () =>
       (await turnsOf(sessionId)).flatMap(({ items }) => items as MessageItem[]).find(({ id }) => id === messageId);
@@ -128,7 +131,7 @@ describe('a message from the dashboard', () => {
     expect(replies.find(({ text }) => text === 'Four.')).toMatchObject({ replyTo: [messageId] });
   });
 
-  test('that the agent answers with a tool in mid-turn does not hold it, and is answered when the turn ends', async () => {
+  test('does not hold the agent when a tool replied in mid-turn, and is answered when the turn ends', async () => {
     const agentId = randomUUID();
     const { sessionId, home, hook, say, assistant, owed } = await atWork(agentId);
     const { messageId } = await post(`/sessions/${sessionId}/messages`, { text: 'How far?', clientId: 'c1' });
@@ -154,43 +157,43 @@ describe('a message from the dashboard', () => {
     expect((await all()).filter(({ text }) => text === 'Half way.')).toMatchObject([{ replyTo: [messageId] }]);
   });
 
-  test('does not hold the agent twice in a row, nor for what was typed in the terminal', async () => {
+  test('does not hold the agent twice in a row, nor for a prompt of the terminal', async () => {
     const { sessionId, hook, owed } = await atWork();
     const owedAtServer = async () => ((await read(`/sessions/${sessionId}/obligations`)) as SessionObligations).owed;
-    // The person's own prompt is owed an answer as far as the server knows.
+    // For the server, the person's own prompt awaits a reply.
     await eventually(async () => (await owedAtServer()).length === 1);
     expect(await hook('Stop', { stop_hook_active: false })).toBe('');
     await hook('UserPromptSubmit', { prompt: 'more' });
     await post(`/sessions/${sessionId}/messages`, { text: 'Well?', clientId: 'c1' });
     await eventually(async () => JSON.stringify(await owed()).includes('Well?'));
     expect(await hook('Stop', { stop_hook_active: true })).toBe('');
-    const held = await hook('Stop', { stop_hook_active: false });
-    expect(held).toContain('Well?');
-    expect(held).not.toContain('Build it');
+    const output = await hook('Stop', { stop_hook_active: false });
+    expect(output).toContain('Well?');
+    expect(output).not.toContain('Build it');
     expect(await hook('SubagentStop', { stop_hook_active: false, agent_id: 'a' })).toBe('');
   });
 
-  test('holds the agent for a reply that is owed, and not for one that a person has waived', async () => {
+  test('holds the agent for a pending reply, and not for one that a person waived', async () => {
     const agentId = randomUUID();
     const { sessionId, hook, owed } = await atWork(agentId);
-    const asks = (messageId: string, delta: string) => [
+    const prompts = (messageId: string, delta: string) => [
       { type: 'TEXT_MESSAGE_START', messageId, role: 'user', name: 'Ada' },
       { type: 'TEXT_MESSAGE_CONTENT', messageId, delta },
       { type: 'TEXT_MESSAGE_END', messageId },
     ];
-    const events = [...asks('m1', 'Is it waived?'), ...asks('m2', 'Is it owed?')];
+    const events = [...prompts('m1', 'Is it waived?'), ...prompts('m2', 'Is it owed?')];
     const records = events.map((event, at) => record(at + 1, { agentId, sessionId, event }));
     await ingest(server(), records, 1, `peer of ${agentId}`);
     await post(`/sessions/${sessionId}/obligations/m1/waive`, {}, 200);
-    // What comes for the agent has its runner ask anew what is owed.
+    // A command for the agent makes its runner fetch pending replies.
     await post(`/sessions/${sessionId}/messages`, { text: 'Well?', clientId: 'c1' });
     await eventually(async () => JSON.stringify(await owed()).includes('Is it owed?'));
-    const held = await hook('Stop', { stop_hook_active: false });
-    expect(held).toContain('Is it owed?');
-    expect(held).not.toContain('Is it waived?');
+    const output = await hook('Stop', { stop_hook_active: false });
+    expect(output).toContain('Is it owed?');
+    expect(output).not.toContain('Is it waived?');
   });
 
-  test('is refused with the reason when the terminal is idle, and when its turn ends without taking it', async () => {
+  test('is refused with the reason when the terminal is idle, and when its turn ends without it', async () => {
     const { sessionId, hook, say, prompt, owed } = await atWork();
     const failed = async (id: string | undefined) => {
       const all = (await turnsOf(sessionId)).flatMap(({ items }) => items) as MessageItem[];
@@ -199,14 +202,14 @@ describe('a message from the dashboard', () => {
     };
     const { messageId: late } = await post(`/sessions/${sessionId}/messages`, { text: 'One', clientId: 'c1' });
     await eventually(async () => JSON.stringify(await owed()).includes('One'));
-    // Interrupted in the terminal: no stop hook runs then.
+    // Interrupted in the terminal: no stop hook runs.
     say({
       type: 'user',
       message: { role: 'user', content: [{ type: 'text', text: '[Request interrupted by user]' }] },
     });
     expect(await eventually(() => failed(late))).toMatch(/its turn ended before/);
     await hook('UserPromptSubmit', {});
-    // What was refused is owed no more, though the snapshot may not know yet.
+    // A refused message needs no reply, though the snapshot may not contain that yet.
     expect(await hook('Stop', { stop_hook_active: false })).toBe('');
     const { messageId: idle } = await post(`/sessions/${sessionId}/messages`, { text: 'Two', clientId: 'c2' });
     expect(await eventually(() => failed(idle))).toMatch(/runs in a terminal and is idle\. Type there/);
@@ -214,21 +217,21 @@ describe('a message from the dashboard', () => {
     await eventually(async () => texts(await turnsOf(sessionId)).includes('Typed again'));
   });
 
-  test('never asks a terminal for what only the person there can do', async () => {
+  test('never asks a terminal for an action that needs its person', async () => {
     const { sessionId } = await atWork();
     const { commandId } = await post(`/sessions/${sessionId}/interrupt`, {});
-    const said = await eventually(async () => {
+    const refusals = await eventually(async () => {
       const all = JSON.stringify(await turnsOf(sessionId));
       return all.includes('press Esc there') && all;
     });
-    expect(said).toContain('runs in a terminal');
+    expect(refusals).toContain('runs in a terminal');
     expect(commandId).toBeTruthy();
   });
 });
 
-describe('a companion that was not there when the turn ended', () => {
+describe('a companion that missed the end of a turn', () => {
   const session = async (id: string) => ((await read(`/sessions/${id}`)) as { session: SessionSummary }).session;
-  /** A process like the terminal's. */
+  /** A process in place of the terminal. */
   async function process() {
     const child = spawn('sleep', ['600'], { stdio: 'ignore' });
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -243,21 +246,24 @@ describe('a companion that was not there when the turn ended', () => {
   test.each([
     ['finished', 'exited', 'had said its last word', 'end_turn'],
     ['failed', 'exited', 'was in the middle of something', 'tool_use'],
-  ])('has its turn %s and its session %s, where the agent %s and is gone', async (turnState, state, _, reason) => {
-    const { pid, kill } = await process();
-    const { sessionId, assistant, disconnect, connect } = await atWork(undefined, pid);
-    await disconnect();
-    assistant('It is built.', reason);
-    await kill();
-    await connect();
-    await eventually(async () => (await session(sessionId)).state === state);
-    const turns = await turnsOf(sessionId);
-    expect(turns.filter(({ kind }) => kind === 'user').map((turn) => turn.state)).toEqual([turnState]);
-    expect(texts(turns)).toEqual(['Build it', 'It is built.']);
-  });
+  ])(
+    'a restarted companion reports its turn %s and its session %s when the agent %s and exited',
+    async (turnState, state, _, reason) => {
+      const { pid, kill } = await process();
+      const { sessionId, assistant, disconnect, connect } = await atWork(undefined, pid);
+      await disconnect();
+      assistant('It is built.', reason);
+      await kill();
+      await connect();
+      await eventually(async () => (await session(sessionId)).state === state);
+      const turns = await turnsOf(sessionId);
+      expect(turns.filter(({ kind }) => kind === 'user').map((turn) => turn.state)).toEqual([turnState]);
+      expect(texts(turns)).toEqual(['Build it', 'It is built.']);
+    },
+  );
 });
 
-test('a terminal left while its stop hook runs ends its turn with its last word', async () => {
+test('a terminal that exits during its stop hook ends its turn with its last message', async () => {
   const { sessionId, hook, say } = await atWork();
   await post(`/sessions/${sessionId}/messages`, { text: 'Still there?', clientId: 'c1' });
   const content = [{ type: 'text', text: 'It is built.' }];
@@ -273,13 +279,13 @@ test('a terminal left while its stop hook runs ends its turn with its last word'
   expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('finished');
 });
 
-test('the log level of a companion is turned while it runs, and is as it was after a restart', async () => {
+test('the log level of a companion can be set while it runs, and survives a restart', async () => {
   const agentId = randomUUID();
   const one = await terminal(agentId);
   const level = async () => (await read(`/agents/${agentId}/log-level`)) as AgentLogLevel;
-  const isWritten = async (wanted: string) => {
+  const isWritten = async (expected: string) => {
     const { level: written, desired } = await level();
-    return written === wanted && desired?.state === 'confirmed';
+    return written === expected && desired?.state === 'confirmed';
   };
   const hookLines = async () =>
     ((await read(`/agents/${agentId}/logs?level=debug`)) as LogPage).lines.filter(
@@ -304,7 +310,7 @@ test('the log level of a companion is turned while it runs, and is as it was aft
   await eventually(() => isWritten('debug'));
 });
 
-test('a hook that died is told in the session it belongs to, and in the log', async () => {
+test('a dead hook is reported in its session and in the log', async () => {
   const { sessionId, home } = await atWork();
   const control = await readControlFile(controlPath(home, 'hooks'));
   const headers = { authorization: `Bearer ${control?.secret}` };
@@ -314,7 +320,7 @@ test('a hook that died is told in the session it belongs to, and in the log', as
   await eventually(async () => JSON.stringify(await turnsOf(sessionId)).includes('The Stop hook failed (exit 3'));
 });
 
-test('a hook that died wants a look: of the session it says, and of the agent', async () => {
+test('a dead hook is marked on its session and on the agent', async () => {
   const agentId = randomUUID();
   const { sessionId, home } = await atWork(agentId);
   const control = await readControlFile(controlPath(home, 'hooks'));
@@ -342,7 +348,7 @@ test('a hook that died wants a look: of the session it says, and of the agent', 
   expect([session.insightCount, (await agent()).agent.insightCount]).toEqual([1, 1]);
 });
 
-test('the real hook, dying before it knows its session, marks all that its agent has open', async () => {
+test('a real hook that dies before it reads its session marks every open session of its agent', async () => {
   const agentId = randomUUID();
   const { sessionId, home } = await atWork(agentId);
   const broken = await tempDir();

@@ -7,7 +7,7 @@ import { callCli } from '../support/cli-in-process';
 import { tempDir } from '../support/temp-dir';
 
 const entries = hookEntries('/opt/interlude/hook.sh', '/data');
-const ODD = '{ "model" : "opus",\n\n\t"hooks": { "Stop": [ ] } , "x": [1,2 , 3]}';
+const UNUSUAL = '{ "model" : "opus",\n\n\t"hooks": { "Stop": [ ] } , "x": [1,2 , 3]}';
 
 let folder: string;
 let file: string;
@@ -17,19 +17,19 @@ beforeEach(async () => {
 });
 
 describe('a settings file', () => {
-  test('is what it was after the hooks have come and gone', async () => {
-    await writeFile(file, ODD, { mode: 0o640 });
+  test('is restored byte for byte after install and uninstall', async () => {
+    await writeFile(file, UNUSUAL, { mode: 0o640 });
     expect(await installHooks(file, entries)).toBe('changed');
     expect(await installHooks(file, entries)).toBe('unchanged');
     expect((await stat(file)).mode & 0o777).toBe(0o640);
-    expect(await readFile(`${file}.interlude-backup`, 'utf8')).toBe(ODD);
+    expect(await readFile(`${file}.interlude-backup`, 'utf8')).toBe(UNUSUAL);
     expect(await uninstallHooks(file, entries)).toBe('changed');
-    expect(await readFile(file, 'utf8')).toBe(ODD);
+    expect(await readFile(file, 'utf8')).toBe(UNUSUAL);
     expect(await readdir(folder)).toEqual(['settings.json']);
     expect(await uninstallHooks(file, entries)).toBe('unchanged');
   });
 
-  test('is made where there is none, and gone afterwards', async () => {
+  test('is created when missing, and removed afterwards', async () => {
     const deep = join(folder, 'a', 'b', 'settings.json');
     await installHooks(deep, entries);
     expect(Object.keys(JSON.parse(await readFile(deep, 'utf8')).hooks)).toHaveLength(11);
@@ -37,27 +37,27 @@ describe('a settings file', () => {
     expect(await readdir(join(folder, 'a', 'b'))).toEqual([]);
   });
 
-  test('keeps what was changed in it since', async () => {
-    await writeFile(file, ODD);
+  test('keeps later changes', async () => {
+    await writeFile(file, UNUSUAL);
     await installHooks(file, entries);
     await writeFile(file, (await readFile(file, 'utf8')).replace('"opus"', '"sonnet"'));
     await uninstallHooks(file, entries);
-    expect(await readFile(file, 'utf8')).toBe(ODD.replace('"opus"', '"sonnet"'));
+    expect(await readFile(file, 'utf8')).toBe(UNUSUAL.replace('"opus"', '"sonnet"'));
   });
 
-  test('stays a link, and keeps its first backup over installations of other places', async () => {
+  test('stays a link, and keeps its first backup across installs of other agents', async () => {
     const target = join(folder, 'dotfiles.json');
-    await writeFile(target, ODD);
+    await writeFile(target, UNUSUAL);
     await symlink(target, file);
     await installHooks(file, entries);
     await installHooks(file, hookEntries('/elsewhere/hook.sh', '/data'));
     expect((await lstat(file)).isSymbolicLink()).toBe(true);
-    expect(await readFile(`${target}.interlude-backup`, 'utf8')).toBe(ODD);
+    expect(await readFile(`${target}.interlude-backup`, 'utf8')).toBe(UNUSUAL);
     await uninstallHooks(file, entries);
-    expect(await readFile(target, 'utf8')).toBe(ODD);
+    expect(await readFile(target, 'utf8')).toBe(UNUSUAL);
   });
 
-  test.each(['', ' \n\t\n'])('that holds nothing but %j is one without settings', async (text) => {
+  test.each(['', ' \n\t\n'])('counts as empty when it contains %j', async (text) => {
     await writeFile(file, text, { mode: 0o640 });
     expect(await uninstallHooks(file, entries)).toBe('unchanged');
     expect(await installHooks(file, entries)).toBe('changed');
@@ -70,7 +70,7 @@ describe('a settings file', () => {
   });
 
   test.each(['no JSON', '{"a":1,}', '[]', '{"hooks":7}'])(
-    'that holds %j is left as it is, with a clear error',
+    'is left unchanged with a clear error when it contains %j',
     async (text) => {
       await writeFile(file, text);
       await expect(installHooks(file, entries)).rejects.toThrow(SettingsError);
@@ -80,23 +80,23 @@ describe('a settings file', () => {
     },
   );
 
-  test('that is not UTF-8 is left as it is', async () => {
+  test('is left unchanged when it is not UTF-8', async () => {
     const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
     await writeFile(file, bytes);
     await expect(installHooks(file, entries)).rejects.toThrow('is not UTF-8');
     expect(await readFile(file)).toEqual(bytes);
   });
 
-  test('that can not be replaced is left as it is', async () => {
-    const taken = join(folder, 'a-folder');
-    await mkdir(taken);
-    await chmod(taken, 0o700);
-    await expect(installHooks(taken, entries)).rejects.toThrow("can't be changed (EISDIR)");
+  test('is left unchanged when it can’t be replaced', async () => {
+    const folderInPlace = join(folder, 'a-folder');
+    await mkdir(folderInPlace);
+    await chmod(folderInPlace, 0o700);
+    await expect(installHooks(folderInPlace, entries)).rejects.toThrow("can't be changed (EISDIR)");
   });
 });
 
 describe('the command', () => {
-  test('finds the settings of Claude Code, and takes its word for another file', async () => {
+  test('finds the settings of Claude Code, or uses the named file', async () => {
     const env = { CLAUDE_CONFIG_DIR: folder, INTERLUDE_DATA_DIR: join(folder, 'data') };
     expect(await callCli(['hooks', 'install'], env)).toMatchObject({ exitCode: 0, stderr: '' });
     expect(await readFile(file, 'utf8')).toContain(join(folder, 'data'));

@@ -4,16 +4,16 @@ import { expect, test } from 'vitest';
 import { runCli } from '../support/cli';
 import { expectNothingRuns, expectSdkSeesNoSecret, hostileRepository } from '../support/hostile-repository';
 
-test('a runner that works in a hostile repository runs nothing of it when started elsewhere', async () => {
+test('a runner working in a hostile repository runs none of its code when started elsewhere', async () => {
   await expectNothingRuns(await hostileRepository(), process.cwd());
 });
 
-test('a runner runs nothing of a hostile repository that has the data folder in it', async () => {
+test('a runner runs no code of a hostile repository that contains the data folder', async () => {
   const hostile = await hostileRepository();
   await expectNothingRuns(hostile, hostile.repo, { INTERLUDE_DATA_DIR: join(hostile.repo, 'kept') });
 });
 
-test('hooks install takes a data folder of ".interlude" from its own folder, not from a hostile one', async () => {
+test('hooks install resolves a data folder of ".interlude" in its own folder, not in a hostile one', async () => {
   const { repo, marks } = await hostileRepository();
   const settings = join(dirname(repo), 'settings.json');
   const env = { INTERLUDE_DATA_DIR: '.interlude' };
@@ -24,7 +24,7 @@ test('hooks install takes a data folder of ".interlude" from its own folder, not
   expect(await marks()).toBe('');
 });
 
-test('a runner loads the Agent SDK of a named folder, and passes it and the agent no secret', async () => {
+test('a runner loads the Agent SDK of a named folder, and passes no secret to it or the agent', async () => {
   await expectSdkSeesNoSecret(
     await hostileRepository(),
     (home) => join(home, '..', 'named'),

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { runCli } from '../support/cli';
-import { idleTerminals } from '../support/idle-terminals';
+import { idleTerminals } from '../support/terminal-companion';
 
 const { atWork, atRest, endTurn, turnsOf, texts, eventually } = idleTerminals();
 
-describe('an agent that listens', () => {
-  test('is given what its interrupted turn did not read', async () => {
+describe('a listening agent', () => {
+  test('receives a message that its interrupted turn did not read', async () => {
     const { send, listen, hook, prompt, say, sessionId, message } = await atRest();
     const { ended } = await listen();
     await hook('UserPromptSubmit', { prompt: 'More' });
@@ -19,7 +19,7 @@ describe('an agent that listens', () => {
     expect((await ended).stdout).toContain('How far?');
   });
 
-  test('keeps listening over a restart of its companion', async () => {
+  test('keeps listening across a restart of its companion', async () => {
     const { send, listen, disconnect, connect, isWakeable, message } = await atRest();
     const { ended } = await listen();
     await disconnect();
@@ -30,15 +30,15 @@ describe('an agent that listens', () => {
     await eventually(async () => (await message(messageId))?.delivery === 'delivered');
   });
 
-  test('is sent nothing once its wait was killed', async () => {
+  test('receives nothing once its wait was killed', async () => {
     const { send, message, listen, isWakeable } = await atRest();
     const { process: wait } = await listen();
     wait.kill('SIGKILL');
     await eventually(async () => !(await isWakeable()));
     const messageId = await send('Anybody?');
     const { deliveryReason } = await eventually(async () => {
-      const said = await message(messageId);
-      return said?.delivery === 'failed' && said;
+      const delivered = await message(messageId);
+      return delivered?.delivery === 'failed' && delivered;
     });
     expect(deliveryReason).toMatch(/is idle\. Type there.*only if it listens/);
   });
@@ -53,7 +53,7 @@ describe('an agent that listens', () => {
     ]);
   });
 
-  test('is told when the wait’s time is over', async () => {
+  test('is notified when the wait times out', async () => {
     const { home } = await atRest();
     const { exitCode, stdout, stderr } = await runCli(['wait', '--for', '1'], { INTERLUDE_DATA_DIR: home });
     expect([exitCode, stdout, stderr]).toEqual([
@@ -63,7 +63,7 @@ describe('an agent that listens', () => {
     ]);
   });
 
-  test('ends its wait when the session ends', async () => {
+  test('stops waiting when the session ends', async () => {
     const { listen, hook } = await atRest();
     const { ended } = await listen();
     await hook('SessionEnd', { reason: 'prompt_input_exit' });
@@ -74,8 +74,8 @@ describe('an agent that listens', () => {
   });
 });
 
-describe('an agent that comes to rest', () => {
-  test('is told again that it can listen after a message was refused', async () => {
+describe('an idle agent', () => {
+  test('is reminded to listen after a message was refused', async () => {
     const one = await atRest();
     expect(await endTurn(one)).toContain('additionalContext');
     await one.rest();
@@ -84,7 +84,7 @@ describe('an agent that comes to rest', () => {
     expect(await endTurn(one)).toContain('additionalContext');
   });
 
-  test('is not told while it listens, nor when the hook held it already', async () => {
+  test('is not reminded while it listens or after the hook held it', async () => {
     const one = await atRest();
     expect(await endTurn(one, { stop_hook_active: true })).toBe('');
     await one.rest();
@@ -93,7 +93,7 @@ describe('an agent that comes to rest', () => {
   });
 });
 
-test('a session without a person at the terminal is not told to listen', async () => {
+test('a session without a person at the terminal is not reminded to listen', async () => {
   const { sessionId, hook, say } = await atWork(undefined, undefined, { offersToListen: true });
   const message = { id: randomUUID(), stop_reason: 'end_turn', content: [{ type: 'text', text: 'Done.' }] };
   say({ type: 'assistant', entrypoint: 'sdk-cli', message });

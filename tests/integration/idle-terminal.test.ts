@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { callCli } from '../support/cli-in-process';
-import { idleTerminals, messagesOf } from '../support/idle-terminals';
 import { tempDir } from '../support/temp-dir';
+import { idleTerminals, messagesOf } from '../support/terminal-companion';
 
 const { atRest, endTurn, turnsOf, texts, eventually } = idleTerminals();
 
-describe('an agent that listens', () => {
-  test('is woken by a message, which the turn that begins so answers', async () => {
+describe('a listening agent', () => {
+  test('a listening agent is woken by a message, which its next turn answers', async () => {
     const { sessionId, send, message, listen, wakes, assistant, rest, isWakeable } = await atRest();
     const { ended, call } = await listen();
     const messageId = await send('Is it\nwarm?');
@@ -22,28 +22,28 @@ describe('an agent that listens', () => {
       const all = await turnsOf(sessionId);
       return all.some((turn) => turn.state === 'finished' && turn.userMessageIds.includes(messageId)) && all;
     });
-    const woken = turns.filter(({ userMessageIds }) => userMessageIds.includes(messageId));
-    expect(woken).toMatchObject([{ kind: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] } }]);
-    expect(texts(woken)).toEqual(['Is it\nwarm?', 'Quite warm.', 'It is built.']);
+    const answering = turns.filter(({ userMessageIds }) => userMessageIds.includes(messageId));
+    expect(answering).toMatchObject([{ kind: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] } }]);
+    expect(texts(answering)).toEqual(['Is it\nwarm?', 'Quite warm.', 'It is built.']);
     expect(messagesOf(turns).find(({ text }) => text === 'Quite warm.')?.replyTo).toEqual([messageId]);
     expect((await message(messageId))?.delivery).toBe('seen');
   });
 
-  test('is given what comes while it works at the end of its turn, and not by its wait as well', async () => {
+  test('a listening agent receives messages sent during its turn at the turn’s end, and not again from its wait', async () => {
     const { send, listen, hook, prompt, isWakeable } = await atRest();
     const { process: wait } = await listen();
     await hook('UserPromptSubmit', { prompt: 'More' });
     prompt('More');
     await send('How far?');
-    const held = await eventually(async () => {
+    const output = await eventually(async () => {
       const answer = await hook('Stop', { stop_hook_active: false });
       return answer.includes('How far?') && answer;
     });
-    expect(held).toContain('"decision":"block"');
+    expect(output).toContain('"decision":"block"');
     expect([wait.exitCode, await isWakeable()]).toEqual([null, true]);
   });
 
-  test('gives a message again, marked as a repeat, when the wait that had it died', async () => {
+  test('receives a message again, marked as a repeat, when the wait that printed it died', async () => {
     const { send, message, askAs, isWakeable } = await atRest();
     const handed = askAs('w1');
     await eventually(isWakeable);
@@ -52,7 +52,7 @@ describe('an agent that listens', () => {
       kind: 'message',
       text: expect.stringContaining('UTC:\nAre you there?'),
     });
-    // The wait does not confirm that it printed the message, so the next one gets it once that is clear.
+    // The wait does not confirm printing, so the next wait repeats the message once that is clear.
     const again = await askAs('w2');
     expect(again.body.text).toContain('UTC (it may have reached you before):\nAre you there?');
     expect((await message(messageId))?.delivery).toBe('queued');
@@ -70,11 +70,11 @@ describe('an agent that listens', () => {
   });
 });
 
-describe('an agent that comes to rest', () => {
-  test('is told once that it can listen, without being blocked', async () => {
+describe('an idle agent', () => {
+  test('is notified once that it can listen, without being blocked', async () => {
     const one = await atRest();
-    const said = JSON.parse(await endTurn(one));
-    expect(said).toEqual({
+    const output = JSON.parse(await endTurn(one));
+    expect(output).toEqual({
       hookSpecificOutput: {
         hookEventName: 'Stop',
         additionalContext: expect.stringMatching(/node \S+interlude\.mjs wait/),
@@ -89,7 +89,7 @@ test.each([
   [[], 1, 'the companion for terminals is not running'],
   [['--for', 'ever'], 2, '--for must be a number of seconds'],
   [['now'], 2, 'it has options only'],
-])('wait %j exits with %i and one line that says why', async (args, exitCode, words) => {
+])('wait %j exits with %i and one line with the reason', async (args, exitCode, words) => {
   const end = await callCli(['wait', ...args], { INTERLUDE_DATA_DIR: await tempDir() });
   expect(end.exitCode).toBe(exitCode);
   expect(end.stderr).toContain(words);

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-/** By the file that imports: what it says, each of which is a way around the rules or breaks one. */
+/** By importing file: imports that break the rules or try to evade them. */
 const REFUSED: Record<string, string> = {
   'lib/protocol/by-alias.ts': `import { x } from '@/db/client'; x;`,
   'lib/protocol/by-path.ts': `import { x } from '../../db/client'; x;`,
@@ -45,7 +45,7 @@ const ALLOWED: Record<string, string> = {
   'app/page.ts': `import x from '@/components/tasks/task-card'; import y from '@/lib/server/queries/health'; x; y;`,
 };
 
-describe('who may import whom', () => {
+describe('the import rules', () => {
   const folder = mkdtempSync(join(tmpdir(), 'interlude-test-'));
   let refused: Set<string>;
 
@@ -69,11 +69,11 @@ describe('who may import whom', () => {
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it.each(Object.entries(REFUSED))('refuses %s: %s', (file) => {
+  it.each(Object.entries(REFUSED))('refuse %s: %s', (file) => {
     expect(refused).toContain(file);
   });
 
-  it.each(Object.entries(ALLOWED))('allows %s: %s', (file) => {
+  it.each(Object.entries(ALLOWED))('allow %s: %s', (file) => {
     expect(refused).not.toContain(file);
   });
 });

@@ -1,17 +1,17 @@
 import type { LogPage } from '@interlude/protocol/read-models';
 import { expect, onTestFinished, test } from 'vitest';
-import { StoppedClock } from '../support/hurried-clock';
+import { ManualClock } from '../support/clocks';
 import { LocalDashboard } from '../support/local-dashboard';
-import { expectWithin } from '../support/pace';
-import { startQuietRunner } from '../support/quiet-runner';
+import { startSilentRunner } from '../support/silent-runner';
 import { tempDir } from '../support/temp-dir';
+import { expectWithin } from '../support/timing';
 
-test('debug lines arrive within a second of the level that a person asked for', async () => {
+test('debug lines arrive within a second of the requested level', async () => {
   const dashboard = await LocalDashboard.start();
   onTestFinished(() => dashboard.close());
   const { endpoint } = dashboard;
-  const clock = new StoppedClock();
-  const { logger } = await startQuietRunner({ agentId: 'quiet', folder: await tempDir(), endpoint, clock });
+  const clock = new ManualClock();
+  const { logger } = await startSilentRunner({ agentId: 'quiet', folder: await tempDir(), endpoint, clock });
   const path = '/agents/quiet/log-level';
   const until = (look: () => unknown) => expect.poll(look, { interval: 10 });
   const messages = async () =>

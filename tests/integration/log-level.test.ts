@@ -1,12 +1,12 @@
 import type { AgentLogLevel, AgentSummary, LogPage } from '@interlude/protocol/read-models';
 import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { StoppedClock } from '../support/hurried-clock';
+import { ManualClock } from '../support/clocks';
 import { LocalDashboard } from '../support/local-dashboard';
-import { startQuietRunner } from '../support/quiet-runner';
+import { startSilentRunner } from '../support/silent-runner';
 import { tempDir } from '../support/temp-dir';
 
-/** A level from the dashboard's route to the runner's log and back, with the real runner, its disk and its port. */
+/** A log level from the dashboard's route to the runner's log and back, with the real runner, disk and port. */
 const MINUTE = 60_000;
 
 let dashboard: LocalDashboard;
@@ -17,22 +17,22 @@ afterAll(() => dashboard.close());
 
 let agents = 0;
 
-async function agentAtHome() {
+async function runnerWithLog() {
   agents += 1;
   const agentId = `quiet-${agents}`;
   const folder = await tempDir();
-  const clock = new StoppedClock();
+  const clock = new ManualClock();
   const read = async <Model>(path: string) => dashboard.request<Model>(`/agents/${agentId}${path}`);
   return {
     agentId,
     folder,
     clock,
     start: (more: { startedAt?: number } = {}) =>
-      startQuietRunner({ agentId, folder, endpoint: dashboard.endpoint, clock, ...more }),
+      startSilentRunner({ agentId, folder, endpoint: dashboard.endpoint, clock, ...more }),
     put: (body: object) => dashboard.request(`/agents/${agentId}/log-level`, body, 'PUT'),
     level: () => read<AgentLogLevel>('/log-level'),
     connection: async () => (await read<{ agent: AgentSummary }>('')).agent.connection,
-    /** What its log says of levels and of the test, in order. */
+    /** The log's lines about levels and from the test, in order. */
     log: async () =>
       (await read<LogPage>('/logs')).lines.flatMap(({ component, message, marker }) => {
         if (marker?.kind === 'level') return [`${marker.previous} → ${marker.level} (${marker.by})`];
@@ -41,117 +41,117 @@ async function agentAtHome() {
   };
 }
 
-const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
+const eventually = (look: () => unknown) => expect.poll(look, { interval: 10 });
 const CONFIRMED = { level: 'debug', by: 'operator', base: 'info', desired: { level: 'debug', state: 'confirmed' } };
 
-describe('a level that is asked of a runner', () => {
-  test('is applied while it runs: confirmed, marked in the log, and debug lines arrive', async () => {
-    const agent = await agentAtHome();
+describe('a requested level', () => {
+  test('is applied to a running runner: confirmed, marked in the log, with debug lines', async () => {
+    const agent = await runnerWithLog();
     const { logger } = await agent.start();
     const log = logger.child('test');
     log.debug('too fine');
     log.info('before');
-    await settled(agent.log).toEqual(['before']);
+    await eventually(agent.log).toEqual(['before']);
     await agent.put({ level: 'debug' });
-    await settled(() => logger.level.get()).toBe('debug');
+    await eventually(() => logger.level.get()).toBe('debug');
     log.debug('fine');
-    await settled(agent.log).toEqual(['before', 'info → debug (operator)', 'fine']);
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.log).toEqual(['before', 'info → debug (operator)', 'fine']);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     await agent.put({ level: null });
-    await settled(() => logger.level.get()).toBe('info');
+    await eventually(() => logger.level.get()).toBe('info');
   });
 
-  test('goes back by itself, and the log says so at that place', async () => {
-    const agent = await agentAtHome();
+  test('reverts by itself, which the log marks', async () => {
+    const agent = await runnerWithLog();
     const { logger } = await agent.start();
     await agent.put({ level: 'debug', ttlSeconds: 25 });
-    await settled(() => logger.level.get()).toBe('debug');
+    await eventually(() => logger.level.get()).toBe('debug');
     agent.clock.fire();
     logger.child('test').debug('too late');
-    await settled(agent.log).toEqual(['info → debug (operator)', 'debug → info (time-limit)']);
-    await settled(agent.level).toMatchObject({ level: 'info', by: null, until: null });
+    await eventually(agent.log).toEqual(['info → debug (operator)', 'debug → info (time-limit)']);
+    await eventually(agent.level).toMatchObject({ level: 'info', by: null, until: null });
   });
 
-  test('is shown to be another than is written, where somebody turned it at the control port', async () => {
-    const agent = await agentAtHome();
+  test('shows the level in use when it was changed at the control port', async () => {
+    const agent = await runnerWithLog();
     await agent.start();
     await agent.put({ level: 'debug' });
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     const control = await readControlFile(controlPath(agent.folder, agent.agentId));
     await fetch(`${control?.url}/log-level`, {
       method: 'POST',
       headers: { authorization: `Bearer ${control?.secret}` },
       body: JSON.stringify({ level: 'error' }),
     });
-    await settled(agent.level).toMatchObject({ level: 'error', by: 'control-port', desired: CONFIRMED.desired });
-    await settled(agent.log).toEqual(['info → debug (operator)', 'debug → error (control-port)']);
+    await eventually(agent.level).toMatchObject({ level: 'error', by: 'control-port', desired: CONFIRMED.desired });
+    await eventually(agent.log).toEqual(['info → debug (operator)', 'debug → error (control-port)']);
   });
 
-  test('reaches an agent that was away when it comes back, and only the newest does', async () => {
-    const agent = await agentAtHome();
+  test('reaches an absent agent when it returns, and only the newest does', async () => {
+    const agent = await runnerWithLog();
     const first = await agent.start();
-    await settled(agent.connection).toBe('connected');
+    await eventually(agent.connection).toBe('connected');
     await first.close();
-    await settled(agent.connection).toBe('away');
+    await eventually(agent.connection).toBe('away');
     await agent.put({ level: 'error' });
     await agent.put({ level: 'debug' });
     expect(await agent.level()).toMatchObject({ level: 'info', desired: { level: 'debug', state: 'requested' } });
     await agent.start();
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     expect(await agent.log()).toEqual(['info → debug (operator)']);
   });
 
-  test('reaches it through an outage of the dashboard', async () => {
-    const agent = await agentAtHome();
+  test('reaches the runner through an outage of the dashboard', async () => {
+    const agent = await runnerWithLog();
     await agent.start();
-    await settled(agent.connection).toBe('connected');
+    await eventually(agent.connection).toBe('connected');
     await dashboard.down();
     await dashboard.up();
     await agent.put({ level: 'debug' });
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
   });
 
-  test('can be given back, and then nothing is asked any more', async () => {
-    const agent = await agentAtHome();
+  test('is no longer requested after it is reset', async () => {
+    const agent = await runnerWithLog();
     await agent.start();
     await agent.put({ level: 'warn' });
-    await settled(agent.level).toMatchObject({ level: 'warn' });
+    await eventually(agent.level).toMatchObject({ level: 'warn' });
     await agent.put({ level: null });
-    await settled(agent.level).toMatchObject({ level: 'info', by: null, desired: null });
-    await settled(agent.log).toEqual(['info → warn (operator)', 'warn → info (operator)']);
+    await eventually(agent.level).toMatchObject({ level: 'info', by: null, desired: null });
+    await eventually(agent.log).toEqual(['info → warn (operator)', 'warn → info (operator)']);
   });
 });
 
 describe('a level with a time limit', () => {
-  test('lasts through a restart of the runner, no longer than it was to', async () => {
-    const agent = await agentAtHome();
+  test('survives a restart of the runner without being extended', async () => {
+    const agent = await runnerWithLog();
     const first = await agent.start();
     await agent.put({ level: 'debug' });
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     await first.close();
     agent.clock.time += 10 * MINUTE;
     const { logger } = await agent.start();
     logger.child('test').debug('still fine');
-    // the new process is asked as well, has done it, and says so
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    // The new process receives the request as well, applies it and confirms.
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     const restartedAt = agent.clock.time;
     while (logger.level.get() === 'debug') agent.clock.fire();
     expect(agent.clock.time - restartedAt).toBe(5 * MINUTE);
-    await settled(agent.log).toEqual(['info → debug (operator)', 'still fine', 'debug → info (time-limit)']);
+    await eventually(agent.log).toEqual(['info → debug (operator)', 'still fine', 'debug → info (time-limit)']);
   });
 
-  test('that ran out while the runner was away is over when it is back, and the log says so there', async () => {
-    const agent = await agentAtHome();
+  test('that expired during the runner’s absence is reset on its return, which the log marks', async () => {
+    const agent = await runnerWithLog();
     const first = await agent.start();
     await agent.put({ level: 'debug', ttlSeconds: 60 });
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     first.logger.child('test').info('last words');
     await first.close();
     agent.clock.time += 2 * MINUTE;
     const { logger } = await agent.start();
     expect(logger.level.get()).toBe('info');
     logger.child('test').info('first words');
-    await settled(agent.log).toEqual([
+    await eventually(agent.log).toEqual([
       'info → debug (operator)',
       'last words',
       'debug → info (time-limit)',
@@ -160,21 +160,21 @@ describe('a level with a time limit', () => {
   });
 });
 
-describe('of two runners of one agent', () => {
-  test('the one that takes over is asked for the level, and the other confirms nothing', async () => {
-    const agent = await agentAtHome();
+describe('the newer of two runners of an agent', () => {
+  test('receives the level, and the older confirms nothing', async () => {
+    const agent = await runnerWithLog();
     const older = await agent.start({ startedAt: 1_000 });
     await agent.put({ level: 'debug', ttlSeconds: null });
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(agent.level).toMatchObject(CONFIRMED);
     const elsewhere = { ...agent, folder: await tempDir() };
-    const newer = await startQuietRunner({
+    const newer = await startSilentRunner({
       agentId: agent.agentId,
       folder: elsewhere.folder,
       endpoint: dashboard.endpoint,
       clock: agent.clock,
     });
-    await settled(() => older.over).toHaveLength(1);
-    await settled(() => newer.logger.level.get()).toBe('debug');
-    await settled(agent.level).toMatchObject(CONFIRMED);
+    await eventually(() => older.over).toHaveLength(1);
+    await eventually(() => newer.logger.level.get()).toBe('debug');
+    await eventually(agent.level).toMatchObject(CONFIRMED);
   });
 });

@@ -14,11 +14,11 @@ beforeAll(async () => {
 afterAll(() => stage.stop());
 
 const HOUR_MS = 3_600_000;
-const vera = (...groups: string[]) => {
+const identity = (...groups: string[]) => {
   stage.identity.accounts.vera = { name: 'Vera', groups };
 };
 
-/** Makes the question for the role due, for every sign-in that can be asked about. */
+/** Makes the role check due for every sign-in that has one. */
 async function passAnHour(): Promise<void> {
   const { database, credentials } = await stage.server.parts();
   await database.writes.run(async (transaction) => {
@@ -41,11 +41,11 @@ async function newest() {
 }
 
 beforeEach(() => {
-  vera('staff');
+  identity('staff');
   stage.identity.givesRefreshTokens = true;
 });
 
-test('the sign-in of a member ends twelve hours after it began, unless the environment says otherwise', async () => {
+test('the sign-in of a member ends after twelve hours, or as the environment sets', async () => {
   const lifetimeOf = (one: Awaited<ReturnType<typeof newest>>) => Number(one?.expires_at) - Number(one?.created_at);
   await stage.signIn('vera');
   expect(Math.round(lifetimeOf(await newest()) / HOUR_MS)).toBe(12);
@@ -57,7 +57,7 @@ test('the sign-in of a member ends twelve hours after it began, unless the envir
   stage.server = usual;
 });
 
-test('the sign-in of a member keeps the refresh token sealed, and shows it to nobody', async () => {
+test('the sign-in of a member stores the refresh token encrypted, and returns it nowhere', async () => {
   const { browser } = await stage.signIn('ada');
   const sealed = String((await newest())?.refresh_token);
   const { database } = await stage.server.parts();
@@ -75,7 +75,7 @@ test('the sign-in of a member keeps the refresh token sealed, and shows it to no
   }
 });
 
-test('the sign-in of a member forgets the refresh token when it ends', async () => {
+test('the sign-in of a member deletes the refresh token when it ends', async () => {
   const { browser } = await stage.signIn('ada');
   await stage.ask(browser, '/sign-out', 'POST');
   expect(await newest()).toMatchObject({ refresh_token: null, revoked_at: expect.any(Number) });
@@ -93,10 +93,10 @@ test('the sign-in of a member forgets the refresh token when it ends', async () 
   expect(rows).toEqual([{ refresh_token: null }]);
 });
 
-test('the sign-in of a member has a new role once an hour has passed, before the next request is answered', async () => {
+test('the sign-in of a member has its new role an hour later, before the next response', async () => {
   const { browser } = await stage.signIn('vera');
   const { browser: beside } = await stage.signIn('vera');
-  vera('admins');
+  identity('admins');
   expect(await stage.me(browser)).toMatchObject({ role: 'viewer' });
   await passAnHour();
   expect(await stage.me(browser)).toMatchObject({ role: 'admin' });
@@ -104,10 +104,10 @@ test('the sign-in of a member has a new role once an hour has passed, before the
   expect(Number((await newest())?.role_due_at)).toBeGreaterThan(Date.now() + HOUR_MS / 2);
 });
 
-test('the sign-in of a member ends with all others of that person when no group lets them in any more', async () => {
+test('the sign-in of a member ends with all others of that person when no group admits them', async () => {
   const { browser } = await stage.signIn('vera');
   const { browser: beside } = await stage.signIn('vera');
-  vera('elsewhere');
+  identity('elsewhere');
   await passAnHour();
   expect((await stage.ask(browser, '/api/v1/sessions')).status).toBe(401);
   expect((await stage.ask(beside, '/api/v1/sessions')).status).toBe(401);
@@ -122,20 +122,20 @@ test('the sign-in of a member ends when the provider has ended it', async () => 
   expect((await stage.ask(browser, '/api/v1/sessions')).status).toBe(401);
 });
 
-test('the sign-in of a member ends while only a stream is open by it', async () => {
+test('the sign-in of a member ends during an open stream', async () => {
   const { browser } = await stage.signIn('vera');
   const stream = new FrameReader(
     (await stage.ask(browser, '/api/v1/stream?topic=fleet')).body as ReadableStream<Uint8Array>,
   );
   await stream.frame('up-to-date');
-  vera('elsewhere');
+  identity('elsewhere');
   await passAnHour();
   expect((await stream.frame('bye')).data).toEqual({ reason: 'unauthorized' });
 });
 
-test('the sign-in of a member goes on while the provider is away, which is asked again later and later', async () => {
+test('the sign-in of a member continues while the provider is away, with increasing delays', async () => {
   const { browser } = await stage.signIn('vera');
-  vera('admins');
+  identity('admins');
   const waits: number[] = [];
   const minutesUntilDue = async () => Math.round((Number((await newest())?.role_due_at) - Date.now()) / 60_000);
   vi.spyOn(console, 'error').mockImplementation(() => {});
@@ -158,7 +158,7 @@ test('the sign-in of a member goes on while the provider is away, which is asked
   expect(await stage.me(browser)).toMatchObject({ role: 'admin' });
 });
 
-test('the sign-in of a member keeps its role and its name while the provider tells neither', async () => {
+test('the sign-in of a member keeps its role and name when the provider returns neither', async () => {
   const { browser } = await stage.signIn('vera');
   stage.identity.accounts.vera = {};
   await passAnHour();
@@ -167,9 +167,9 @@ test('the sign-in of a member keeps its role and its name while the provider tel
   expect(members.map(({ name }: { name: string }) => name)).toContain('Vera');
 });
 
-test('the sign-in of a member goes on with a new refresh token, even if the rest of that refresh failed', async () => {
+test('the sign-in of a member uses a new refresh token even if the rest of that refresh failed', async () => {
   const { browser } = await stage.signIn('vera');
-  vera('admins');
+  identity('admins');
   stage.identity.hidesPeople = true;
   await passAnHour();
   expect(await stage.me(browser)).toMatchObject({ role: 'viewer' });
@@ -192,7 +192,7 @@ test('the sign-in of a member sends its refresh token to no other provider or cl
   await other.close();
 });
 
-test('the sign-in of a member is asked about by one of two instances, and once', async () => {
+test('the sign-in of a member is refreshed once by one of two instances', async () => {
   const beside = stage.serverWith('another-token-for-tests-9876543210');
   const { browser } = await stage.signIn('vera');
   await passAnHour();
@@ -214,11 +214,11 @@ test('the sign-in of a member is asked about by one of two instances, and once',
   await beside.close();
 });
 
-test('the sign-in of a member without a refresh token is asked about at the next sign-in', async () => {
+test('the sign-in of a member without a refresh token is checked at the next sign-in', async () => {
   stage.identity.givesRefreshTokens = false;
   const { browser } = await stage.signIn('vera');
   expect(await newest()).toMatchObject({ refresh_token: null, role_due_at: null });
-  vera('admins');
+  identity('admins');
   await passAnHour();
   expect(await stage.me(browser)).toMatchObject({ role: 'viewer' });
   await stage.signIn('vera');

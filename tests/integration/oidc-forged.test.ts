@@ -4,20 +4,20 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import type { ProviderLogout } from '@/lib/server/access/oidc/logout-tokens';
 import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
-import { CookieBrowser } from '@/tests/support/cookie-browser';
-import { ForgingProvider } from '@/tests/support/forging-provider';
+import { ForgingProvider } from '@/tests/support/identity-provider';
+import { CookieBrowser } from '@/tests/support/team-stage';
 
 const PUBLIC_URL = 'http://localhost:4319';
 const CALLBACK = `${PUBLIC_URL}/sign-in/callback`;
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
 let provider: ForgingProvider;
-/** Seals sign-ins in progress. */
+/** Encrypts sign-ins in progress. */
 const KEY = new Uint8Array(32).fill(7);
 let interlude: OidcSignIn;
 let strangersKey: CryptoKey;
 
-function signInWith(env: Record<string, string> = {}, asksTogether = true): OidcSignIn {
+function signInWith(env: Record<string, string> = {}, sharesDiscovery = true): OidcSignIn {
   const settings = oidcSettings({
     INTERLUDE_OIDC_ISSUER: provider.issuer,
     INTERLUDE_OIDC_CLIENT_ID: 'interlude',
@@ -28,7 +28,7 @@ function signInWith(env: Record<string, string> = {}, asksTogether = true): Oidc
     ...env,
   });
   if (settings === null) throw new Error('no settings');
-  return new OidcSignIn(settings, Date.now, asksTogether);
+  return new OidcSignIn(settings, Date.now, sharesDiscovery);
 }
 
 const seconds = () => Math.floor(Date.now() / 1000);
@@ -41,18 +41,18 @@ const idClaims = (nonce: string): JWTPayload => ({
   nonce,
 });
 
-/** Signs in at a provider that answers with this ID token. */
+/** Signs in at a provider that returns this ID token. */
 async function signIn(idTokenFor: (nonce: string) => Promise<string>, at = interlude) {
   const browser = new CookieBrowser();
   const answer = await at.begin(new Request(PUBLIC_URL), '/', KEY);
   browser.keep(new URL(CALLBACK), answer.headers);
-  const asked = new URL(answer.headers.get('location') ?? '').searchParams;
+  const query = new URL(answer.headers.get('location') ?? '').searchParams;
   provider.token = async () => ({
     access_token: 'for userinfo',
     token_type: 'Bearer',
-    id_token: await idTokenFor(asked.get('nonce') ?? ''),
+    id_token: await idTokenFor(query.get('nonce') ?? ''),
   });
-  return at.finish(browser.request(`${CALLBACK}?code=c&state=${asked.get('state')}`), KEY);
+  return at.finish(browser.request(`${CALLBACK}?code=c&state=${query.get('state')}`), KEY);
 }
 
 const claiming = (more: JWTPayload) => (nonce: string) => provider.sign({ claims: { ...idClaims(nonce), ...more } });
@@ -83,7 +83,7 @@ afterAll(async () => {
 });
 
 describe('an ID token', () => {
-  test('is taken if everything in it is right', async () => {
+  test('is accepted if every claim is valid', async () => {
     expect(await signIn(claiming({ name: 'Ada' }))).toMatchObject({ subject: 'ada', name: 'Ada', role: 'viewer' });
   });
 
@@ -116,11 +116,11 @@ describe('an ID token', () => {
     );
   });
 
-  test('is needed', async () => {
+  test('is required', async () => {
     await expect(signIn(async () => undefined as unknown as string)).rejects.toSatisfy(refusedAs('malformed'));
   });
 
-  test('is no reason for an error of ours if it is no token at all', async () => {
+  test('is refused without an internal error when it is no token', async () => {
     for (const token of ['', 'x', 'a.b.c', '{}']) {
       const error = await signIn(async () => token).catch((thrown) => thrown);
       expect(error).toBeInstanceOf(AppError);
@@ -129,7 +129,7 @@ describe('an ID token', () => {
   });
 });
 
-describe('an answer that is an error', () => {
+describe('an error response', () => {
   const answered = async (query: string) => {
     const browser = new CookieBrowser();
     const answer = await interlude.begin(new Request(PUBLIC_URL), '/', KEY);
@@ -138,7 +138,7 @@ describe('an answer that is an error', () => {
     return interlude.finish(browser.request(`${CALLBACK}?state=${state}&${query}`), KEY);
   };
 
-  test('says what to do about it', async () => {
+  test('is reported with what to do', async () => {
     for (const error of ['temporarily_unavailable', 'server_error']) {
       await expect(answered(`error=${error}`)).rejects.toSatisfy(refusedAs('unavailable', /Try again in a minute/));
     }
@@ -147,7 +147,7 @@ describe('an answer that is an error', () => {
     );
   });
 
-  test('about who we are is one of our secret', async () => {
+  test('about client authentication names our secret as the cause', async () => {
     for (const error of ['invalid_client', 'unauthorized_client']) {
       const signing = answered('code=c');
       provider.token = async () => ({ error });
@@ -155,7 +155,7 @@ describe('an answer that is an error', () => {
     }
   });
 
-  test('makes no line of its own in the log', async () => {
+  test('can’t inject a line into the log', async () => {
     vi.mocked(console.error).mockClear();
     await answered(`error=invalid_scope&error_description=${encodeURIComponent('x\n[interlude] all is well')}`).catch(
       () => {},
@@ -166,8 +166,8 @@ describe('an answer that is an error', () => {
   });
 });
 
-describe('what the provider tells besides', () => {
-  test('fills in what the token lacks, and changes nothing in it', async () => {
+describe('userinfo', () => {
+  test('fills in missing claims, and overrides none', async () => {
     provider.userinfo = { sub: 'ada', name: 'Told', groups: ['admins'], sid: 'told' };
     expect(await signIn(claiming({ name: 'Signed', sid: 'signed' }))).toMatchObject({
       name: 'Signed',
@@ -177,7 +177,7 @@ describe('what the provider tells besides', () => {
     expect((await signIn(claiming({ groups: [] }))).role).toBe('viewer');
   });
 
-  test('is asked for with the token that came, and a refusal of it is not one of our secret', async () => {
+  test('is requested with the returned token, and its refusal does not blame our secret', async () => {
     provider.refusing.add('/userinfo');
     await expect(signIn(claiming({}))).rejects.toSatisfy(refusedAs('unavailable', /Try again in a minute/));
     provider.refusing.clear();
@@ -185,26 +185,26 @@ describe('what the provider tells besides', () => {
     await expect(signIn(claiming({}))).rejects.toSatisfy(refusedAs('unavailable', /CLIENT_SECRET/));
   });
 
-  test('is a name that can be shown, whatever it is', async () => {
+  test('is a displayable name for any value', async () => {
     const named = async (name: unknown) => (await signIn(claiming({ name }))).name;
     expect(await named('Ada\u202e\nLovelace\ud800')).toBe('Ada Lovelace\ufffd');
     expect(await named('x'.repeat(500))).toBe('x'.repeat(200));
     for (const none of [7, null, '', ' \u200f ', ['Ada']]) expect(await named(none)).toBe('ada');
   });
 
-  test('is no subject that could be taken for another', async () => {
+  test('is no subject that could be confused with another', async () => {
     for (const sub of ['x'.repeat(256), 'ada\ud800']) {
       provider.userinfo = { sub };
       await expect(signIn(claiming({ sub }))).rejects.toSatisfy(refusedAs('malformed'));
     }
   });
 
-  test('must be about the same person', async () => {
+  test('must have the same subject', async () => {
     provider.userinfo = { sub: 'grace', groups: ['admins'] };
     await expect(signIn(claiming({}))).rejects.toSatisfy(refusedAs('malformed'));
   });
 
-  test('does not verify an address that it was not said with', async () => {
+  test('does not verify an address that it did not name', async () => {
     const at = signInWith({ INTERLUDE_FIRST_ADMIN: 'boss@example.com' });
     provider.userinfo = { sub: 'ada', email: 'ada@example.com', email_verified: true };
     expect((await signIn(claiming({ email: 'boss@example.com' }), at)).role).toBe('viewer');
@@ -213,12 +213,12 @@ describe('what the provider tells besides', () => {
 });
 
 describe('a provider', () => {
-  test('that names another issuer than the one set is not used', async () => {
+  test('is refused when its issuer differs from the setting', async () => {
     provider.metadata = { issuer: 'https://evil.example' };
     await expect(interlude.begin(new Request(PUBLIC_URL), '/', KEY)).rejects.toSatisfy(refusedAs('unavailable'));
   });
 
-  test('of every tenant is not used, though the library would', async () => {
+  test('is refused for all tenants, though the library would accept it', async () => {
     vi.stubGlobal('fetch', async () =>
       Response.json({
         issuer: 'https://login.microsoftonline.com/{tenantid}/v2.0',
@@ -236,20 +236,20 @@ describe('a provider', () => {
   });
 
   test.each(['/.well-known/openid-configuration', '/token', '/keys', '/userinfo'])(
-    'whose %s is broken is said to be so',
+    'is reported when its %s is broken',
     async (path) => {
       provider.broken.add(path);
       await expect(signIn(claiming({}))).rejects.toSatisfy(refusedAs('unavailable', /Try again in a minute/));
     },
   );
 
-  test('is asked once by all who come at the same time', async () => {
+  test('is discovered once for concurrent sign-ins', async () => {
     const answers = await Promise.all([1, 2, 3].map(() => interlude.begin(new Request(PUBLIC_URL), '/', KEY)));
     expect(new Set(answers.map(({ headers }) => headers.get('location'))).size).toBe(3);
     expect(provider.asked).toBe(1);
   });
 
-  test('is asked by each for itself where no request may wait for what another one has begun', async () => {
+  test('is discovered by each request where requests may not share promises', async () => {
     const at = signInWith({}, false);
     await Promise.all([1, 2, 3].map(() => at.begin(new Request(PUBLIC_URL), '/', KEY)));
     expect(provider.asked).toBe(3);
@@ -257,7 +257,7 @@ describe('a provider', () => {
     expect(provider.asked).toBe(3);
   });
 
-  test('gets the secret as it takes it, or as is set', async () => {
+  test('receives the secret with its preferred or the configured method', async () => {
     const sent = async (at: OidcSignIn) => {
       await signIn(claiming({}), at);
       const { authorization, body } = provider.tokenRequests.at(-1) ?? {};
@@ -271,7 +271,7 @@ describe('a provider', () => {
     expect(await sent(signInWith({ INTERLUDE_OIDC_CLIENT_AUTH: 'post' }))).toEqual({ isBasic: false, isPost: true });
   });
 
-  test('on this machine may be reached without TLS, and then cookies do without it too', async () => {
+  test('may be reached without TLS on this machine, which permits cookies without it', async () => {
     const [cookie] = (await interlude.begin(new Request(PUBLIC_URL), '/', KEY)).headers.getSetCookie();
     expect(cookie).toMatch(/^interlude-oidc-/);
     expect(cookie).not.toContain('Secure');
@@ -295,7 +295,7 @@ describe('a logout token', () => {
   const send = (token: string, at = interlude) => post(new URLSearchParams({ logout_token: token }), at);
   const typed = { typ: 'logout+jwt' };
 
-  test('ends one sign-in, or all of somebody', async () => {
+  test('ends one sign-in or all of a person', async () => {
     const one = logoutClaims({ sid: 'the one' });
     const issuedAt = Number(one.iat) * 1000 + 999;
     expect(await send(await provider.sign({ claims: one, header: typed }))).toEqual({
@@ -345,7 +345,7 @@ describe('a logout token', () => {
     await expect(send(token)).rejects.toSatisfy(refusedAs('malformed', /logout token is rejected/));
   });
 
-  test('has to be alone in a form of its size', async () => {
+  test('must be the only field of a form of its size', async () => {
     const token = await provider.sign({ claims: logoutClaims(), header: typed });
     for (const body of ['', 'logout_token=', `logout_token=${token}&logout_token=${token}`, `{"logout_token":"x"}`]) {
       await expect(post(body)).rejects.toSatisfy(refusedAs('malformed', /one field/));
@@ -353,23 +353,23 @@ describe('a logout token', () => {
     await expect(post(`logout_token=${'x'.repeat(40_000)}`)).rejects.toSatisfy(refusedAs('too_large'));
   });
 
-  test('is not judged by keys that came without TLS from elsewhere', async () => {
-    const asked: string[] = [];
+  test('is not verified with keys fetched without TLS from another machine', async () => {
+    const requests: string[] = [];
     vi.stubGlobal('fetch', async (url: string | URL) => {
-      asked.push(String(url));
+      requests.push(String(url));
       return Response.json({ issuer: 'https://id.example.com', jwks_uri: 'http://id.example.com/keys' });
     });
     try {
       const at = signInWith({ INTERLUDE_OIDC_ISSUER: 'https://id.example.com' });
       const token = await provider.sign({ claims: logoutClaims({ iss: 'https://id.example.com' }), header: typed });
       await expect(send(token, at)).rejects.toSatisfy(refusedAs('unavailable'));
-      expect(asked).toEqual(['https://id.example.com/.well-known/openid-configuration']);
+      expect(requests).toEqual(['https://id.example.com/.well-known/openid-configuration']);
     } finally {
       vi.unstubAllGlobals();
     }
   });
 
-  test('is not judged while the keys can’t be had', async () => {
+  test('is not accepted while the keys are unavailable', async () => {
     const token = await provider.sign({ claims: logoutClaims(), header: typed });
     provider.broken.add('/keys');
     await expect(send(token)).rejects.toSatisfy(refusedAs('unavailable'));

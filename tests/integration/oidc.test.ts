@@ -5,28 +5,28 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import type { ProviderLogout } from '@/lib/server/access/oidc/logout-tokens';
 import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
-import { CookieBrowser } from '@/tests/support/cookie-browser';
 import { type Account, IdentityProvider } from '@/tests/support/identity-provider';
+import { CookieBrowser } from '@/tests/support/team-stage';
 
 const PUBLIC_URL = 'https://interlude.example.com';
-/** Seals sign-ins in progress. */
+/** Encrypts sign-ins in progress. */
 const KEY = new Uint8Array(32).fill(7);
 const MINUTE = 60_000;
 const ADA = { subject: 'ada', email: null };
 
-/** What this server was told of sign-outs, or what it answered instead. */
-const told: (ProviderLogout | Response)[] = [];
+/** Sign-outs this server was notified of, or the error it returned. */
+const notified: (ProviderLogout | Response)[] = [];
 /** Holds the server that the provider calls back. */
 const backChannel = createServer(async (request, response) => {
   let body = '';
   for await (const chunk of request) body += chunk;
   const answer = await interlude
     .backChannelLogout(new Request(PUBLIC_URL, { method: 'POST', body }), async (logout) => {
-      told.push(logout);
+      notified.push(logout);
       return new Response(null);
     })
     .catch(toResponse);
-  if (!answer.ok) told.push(answer);
+  if (!answer.ok) notified.push(answer);
   lastToken = new URLSearchParams(body).get('logout_token') ?? '';
   response.writeHead(answer.status).end();
 });
@@ -52,8 +52,8 @@ function signInWith(env: Record<string, string> = {}): OidcSignIn {
   return new OidcSignIn(settings, () => now);
 }
 
-/** Begins a sign-in in a browser, and goes through the provider's part of it. */
-async function comeBack(browser: CookieBrowser, next: string | null = '/sessions/s1', at = interlude): Promise<URL> {
+/** Starts a sign-in in a browser, and completes the provider's part. */
+async function returnFrom(browser: CookieBrowser, next: string | null = '/sessions/s1', at = interlude): Promise<URL> {
   const address = new URL('/sign-in/provider', PUBLIC_URL);
   const answer = await at.begin(browser.request(address), next, KEY);
   expect(answer.status).toBe(303);
@@ -67,7 +67,7 @@ const finish = (browser: CookieBrowser, callback: URL, at = interlude, key = KEY
 async function signIn(visitor: string | null, next: string | null = '/', at = interlude) {
   identity.visitor = visitor;
   const browser = new CookieBrowser();
-  return finish(browser, await comeBack(browser, next, at), at);
+  return finish(browser, await returnFrom(browser, next, at), at);
 }
 
 function refusal(code: string, message: RegExp) {
@@ -95,7 +95,7 @@ beforeEach(() => {
   Object.assign(identity.accounts, accounts);
   now = Date.now();
   interlude = signInWith();
-  told.length = 0;
+  notified.length = 0;
   log.mockClear();
 });
 
@@ -106,10 +106,10 @@ afterAll(async () => {
 });
 
 describe('a sign-in', () => {
-  test('tells who came, as what, and where they wanted to go', async () => {
+  test('returns the person, their role and their destination', async () => {
     identity.visitor = 'ada';
     const browser = new CookieBrowser();
-    const callback = await comeBack(browser, '/sessions/s1?tab=tasks');
+    const callback = await returnFrom(browser, '/sessions/s1?tab=tasks');
     expect(callback.origin + callback.pathname).toBe(`${PUBLIC_URL}/sign-in/callback`);
     const person = await finish(browser, callback);
     expect(person).toEqual({
@@ -128,7 +128,7 @@ describe('a sign-in', () => {
     expect(browser.cookiesFor(callback)).toBe('');
   });
 
-  test('is asked about again by its refresh token, and by no other', async () => {
+  test('is refreshed with its refresh token only', async () => {
     const { refreshToken } = await signIn('ada');
     const again = await interlude.refresh(ADA, refreshToken ?? '', async () => {});
     expect(again).toMatchObject({ name: 'Ada Lovelace', email: 'ada@example.com', role: 'admin' });
@@ -142,14 +142,14 @@ describe('a sign-in', () => {
     );
   });
 
-  test('is called by its subject when the provider tells no name', async () => {
+  test('is named by its subject when the provider returns no name', async () => {
     expect(await signIn('vera')).toMatchObject({ subject: 'vera', name: 'vera', email: null, role: 'viewer' });
   });
 
-  test('asks with a code challenge, state and nonce, and shows none of what they are kept for', async () => {
+  test('sends a code challenge, state and nonce, and exposes none of their secrets', async () => {
     const answer = await interlude.begin(new Request(PUBLIC_URL), '/', KEY);
-    const asked = new URL(answer.headers.get('location') ?? '').searchParams;
-    expect(Object.fromEntries(asked)).toMatchObject({
+    const query = new URL(answer.headers.get('location') ?? '').searchParams;
+    expect(Object.fromEntries(query)).toMatchObject({
       response_type: 'code',
       client_id: 'interlude',
       code_challenge_method: 'S256',
@@ -161,25 +161,25 @@ describe('a sign-in', () => {
     expect(cookie).toMatch(
       /^__Secure-interlude-oidc-[\w-]{43}=\S+; Path=\/sign-in; HttpOnly; SameSite=Lax; Secure; Max-Age=600$/,
     );
-    expect(cookie).not.toContain(asked.get('nonce'));
-    expect(asked.get('nonce')).toMatch(/^[\w-]{43}$/);
+    expect(cookie).not.toContain(query.get('nonce'));
+    expect(query.get('nonce')).toMatch(/^[\w-]{43}$/);
   });
 
-  test('of a second tab does not break the first', async () => {
+  test('works in a second tab without breaking the first', async () => {
     identity.visitor = 'ada';
     const browser = new CookieBrowser();
-    const first = await comeBack(browser, '/first');
-    const second = await comeBack(browser, '/second');
+    const first = await returnFrom(browser, '/first');
+    const second = await returnFrom(browser, '/second');
     expect((await finish(browser, second)).next).toBe('/second');
     expect((await finish(browser, first)).next).toBe('/first');
   });
 
-  test('leaves no more than five in progress, the newest', async () => {
+  test('keeps the newest five in progress', async () => {
     identity.visitor = 'ada';
     const browser = new CookieBrowser();
     const callbacks: URL[] = [];
     for (let tab = 0; tab < 7; tab++) {
-      callbacks.push(await comeBack(browser, `/${tab}`));
+      callbacks.push(await returnFrom(browser, `/${tab}`));
       now += 1000;
     }
     const last = callbacks[6] as URL;
@@ -190,28 +190,28 @@ describe('a sign-in', () => {
     );
   });
 
-  test('works on an instance that did not begin it', async () => {
+  test('completes on an instance that did not start it', async () => {
     identity.visitor = 'ada';
     const browser = new CookieBrowser();
-    const callback = await comeBack(browser);
+    const callback = await returnFrom(browser);
     expect((await finish(browser, callback, signInWith())).subject).toBe('ada');
   });
 
   test.each([
     ['a site', 'https://evil.example/'],
     ['a host', '//evil.example'],
-    ['a host by backslash', '/\\evil.example'],
-    ['a host behind a tab', '/\t/evil.example'],
+    ['a host after a backslash', '/\\evil.example'],
+    ['a host after a tab', '/\t/evil.example'],
     ['a script', 'javascript:alert(1)'],
-    ['more than a cookie holds', `/${'x'.repeat(2000)}`],
+    ['more than a cookie can hold', `/${'x'.repeat(2000)}`],
     ['nothing', null],
-  ])('goes nowhere but to this server when asked for %s', async (_, next) => {
+  ])('redirects only within this server when given %s', async (_, next) => {
     expect((await signIn('ada', next)).next).toBe('/');
   });
 });
 
 describe('a role', () => {
-  test('is decided at each sign-in', async () => {
+  test('is determined at each sign-in', async () => {
     expect((await signIn('grace')).role).toBe('operator');
     identity.accounts.grace = { groups: ['staff'] };
     expect((await signIn('grace')).role).toBe('viewer');
@@ -219,11 +219,11 @@ describe('a role', () => {
     expect((await signIn('grace')).role).toBeNull();
   });
 
-  test('is needed, and whoever has none is told why', async () => {
+  test('is required, and its absence is explained', async () => {
     expect((await signIn('nobody')).role).toBeNull();
   });
 
-  test('is admin for the first admin by email, if the provider has verified it', async () => {
+  test('is admin for the configured admin’s email if the provider has verified it', async () => {
     const at = signInWith({ INTERLUDE_FIRST_ADMIN: 'no@example.com' });
     expect((await signIn('nobody', '/', at)).role).toBe('admin');
     identity.accounts.nobody = { email: 'no@example.com', email_verified: false };
@@ -233,14 +233,14 @@ describe('a role', () => {
   });
 });
 
-describe('a callback that is not the answer', () => {
+describe('an invalid callback', () => {
   let browser: CookieBrowser;
   let callback: URL;
 
   beforeEach(async () => {
     identity.visitor = 'ada';
     browser = new CookieBrowser();
-    callback = await comeBack(browser);
+    callback = await returnFrom(browser);
   });
 
   const changed = (change: (query: URLSearchParams) => void) => {
@@ -249,7 +249,7 @@ describe('a callback that is not the answer', () => {
     return url;
   };
 
-  test('is refused without a state, with a wrong one, or with two', async () => {
+  test('is refused without a state, with a wrong one or with two', async () => {
     await expect(
       finish(
         browser,
@@ -271,7 +271,7 @@ describe('a callback that is not the answer', () => {
     expect((await finish(browser, callback)).subject).toBe('ada');
   });
 
-  test('is refused without the issuer, or with another', async () => {
+  test('is refused without the issuer or with another', async () => {
     await expect(
       finish(
         browser,
@@ -286,8 +286,8 @@ describe('a callback that is not the answer', () => {
     ).rejects.toSatisfy(refusal('malformed', /"iss"/));
   });
 
-  test('is refused without a code, with a made-up one, or with that of another sign-in', async () => {
-    const other = await comeBack(new CookieBrowser());
+  test('is refused without a code, with a made-up one or with that of another sign-in', async () => {
+    const other = await returnFrom(new CookieBrowser());
     const code = other.searchParams.get('code') ?? '';
     await expect(
       finish(
@@ -309,30 +309,30 @@ describe('a callback that is not the answer', () => {
     ).rejects.toSatisfy(refusal('malformed', /rejected this/));
   });
 
-  test('is refused the second time', async () => {
+  test('is refused when it is repeated', async () => {
     expect((await finish(browser, callback)).subject).toBe('ada');
     await expect(finish(browser, callback)).rejects.toSatisfy(refusal('malformed', /already used/));
   });
 
-  test('is refused in a browser that did not begin it', async () => {
+  test('is refused in a browser that did not start the sign-in', async () => {
     await expect(finish(new CookieBrowser(), callback)).rejects.toSatisfy(
       refusal('malformed', /no such sign-in in progress/),
     );
     const another = new CookieBrowser();
-    await comeBack(another);
+    await returnFrom(another);
     await expect(finish(another, callback)).rejects.toSatisfy(refusal('malformed', /no such sign-in in progress/));
   });
 
-  test('is refused with the cookie of another sign-in under the name of this one', async () => {
+  test('is refused with another sign-in’s cookie under its own name', async () => {
     const another = new CookieBrowser();
-    const theirs = await comeBack(another);
+    const theirs = await returnFrom(another);
     const value = another.cookiesFor(theirs).split('=')[1];
     const name = browser.cookiesFor(callback).split('=')[0];
     const request = new Request(callback, { headers: { cookie: `${name}=${value}` } });
     await expect(interlude.finish(request, KEY)).rejects.toSatisfy(refusal('malformed', /belongs to another/));
   });
 
-  test('is refused with a cookie that was changed, or sealed by somebody else', async () => {
+  test('is refused with an altered cookie, or one encrypted with another key', async () => {
     const cookie = browser.cookiesFor(callback);
     const [name] = cookie.split('=');
     const flipped = cookie.slice(0, -3) + (cookie.at(-3) === 'A' ? 'B' : 'A') + cookie.slice(-2);
@@ -352,11 +352,11 @@ describe('a callback that is not the answer', () => {
     await expect(finish(browser, callback)).rejects.toSatisfy(refusal('malformed', /longer than 10 minutes/));
   });
 
-  test('says so when the person or the provider declined', async () => {
+  test('reports that the person or the provider declined', async () => {
     await expect(signIn(null)).rejects.toSatisfy(refusal('forbidden', /access_denied.*declined/));
   });
 
-  test('repeats nothing of an error that was written by hand', async () => {
+  test('repeats no forged error text', async () => {
     const forged = changed((q) => {
       q.delete('code');
       q.set('error', 'Call +1 555 now');
@@ -369,14 +369,14 @@ describe('a callback that is not the answer', () => {
 });
 
 describe('a provider', () => {
-  test('that is away is said to be so, and needed again only when it is back', async () => {
+  test('is reported when away, and required only when it returns', async () => {
     identity.visitor = 'ada';
     const browser = new CookieBrowser();
-    const callback = await comeBack(browser);
+    const callback = await returnFrom(browser);
     await identity.stop();
     try {
-      const afresh = signInWith();
-      await expect(afresh.begin(new Request(PUBLIC_URL), '/', KEY)).rejects.toSatisfy(
+      const restarted = signInWith();
+      await expect(restarted.begin(new Request(PUBLIC_URL), '/', KEY)).rejects.toSatisfy(
         refusal('unavailable', /Try again/),
       );
       await expect(finish(browser, callback)).rejects.toSatisfy(refusal('unavailable', /Try again/));
@@ -392,7 +392,7 @@ describe('a provider', () => {
     expect((await signIn('ada')).subject).toBe('ada');
   });
 
-  test('that does not take our secret is said to be set wrong', async () => {
+  test('is reported as misconfigured when it refuses our secret', async () => {
     const at = signInWith({ INTERLUDE_OIDC_CLIENT_SECRET: 'wrong' });
     await expect(signIn('ada', '/', at)).rejects.toSatisfy(refusal('unavailable', /INTERLUDE_OIDC_CLIENT_SECRET/));
     expect(log.mock.calls.join('\n')).not.toContain('wrong');
@@ -403,11 +403,11 @@ describe('a sign-out', () => {
   async function signedIn(visitor: string) {
     identity.visitor = visitor;
     const browser = new CookieBrowser();
-    const person = await finish(browser, await comeBack(browser));
+    const person = await finish(browser, await returnFrom(browser));
     return { browser, person };
   }
 
-  /** Signs out at the provider, as its own page does. */
+  /** Signs out at the provider, like the provider's own page. */
   async function signOut(browser: CookieBrowser, address: string): Promise<URL> {
     const { response } = await browser.follow(address);
     const form = await response.text();
@@ -417,36 +417,36 @@ describe('a sign-out', () => {
     return (await browser.follow(action, { method: 'POST', body })).url;
   }
 
-  test('goes on to the provider and comes back, and the provider tells of it', async () => {
+  test('redirects to the provider and back, and the provider notifies the server', async () => {
     const { browser, person } = await signedIn('ada');
     const address = await interlude.endSessionUrl('/signed-out', person.idToken);
     const end = await signOut(browser, address ?? '');
     expect(end.href).toBe(`${PUBLIC_URL}/signed-out`);
-    expect(told).toEqual([
+    expect(notified).toEqual([
       { subject: 'ada', providerSessionId: person.providerSessionId, issuedAt: expect.closeTo(now, -4) },
     ]);
   });
 
-  test('stays here while the provider is away', async () => {
-    const afresh = signInWith();
+  test('stays local while the provider is away', async () => {
+    const restarted = signInWith();
     await identity.stop();
-    expect(await afresh.endSessionUrl('/signed-out')).toBeNull();
+    expect(await restarted.endSessionUrl('/signed-out')).toBeNull();
     await identity.startAgain();
-    expect(await afresh.endSessionUrl('/signed-out')).toContain(identity.issuer);
+    expect(await restarted.endSessionUrl('/signed-out')).toContain(identity.issuer);
   });
 
-  test('is told once, only while it is fresh, and only to whom it was meant for', async () => {
+  test('is accepted once, while fresh and for its audience only', async () => {
     const { browser } = await signedIn('grace');
     await signOut(browser, (await interlude.endSessionUrl('/signed-out')) ?? '');
-    expect(told).toHaveLength(1);
+    expect(notified).toHaveLength(1);
     const post = (at: OidcSignIn, end = async (_: ProviderLogout) => 'ended') =>
       at.backChannelLogout(new Request(PUBLIC_URL, { method: 'POST', body: `logout_token=${lastToken}` }), end);
     await expect(post(interlude)).rejects.toSatisfy(refusal('malformed', /already used/));
     const another = signInWith({ INTERLUDE_OIDC_CLIENT_ID: 'another' });
     await expect(post(another)).rejects.toSatisfy(refusal('malformed', /"aud"/));
-    const afresh = signInWith();
-    await expect(post(afresh, () => Promise.reject(new Error('the disk is full')))).rejects.toThrow('disk is full');
-    expect(await post(afresh)).toBe('ended');
+    const restarted = signInWith();
+    await expect(post(restarted, () => Promise.reject(new Error('the disk is full')))).rejects.toThrow('disk is full');
+    expect(await post(restarted)).toBe('ended');
     now += 6 * MINUTE;
     await expect(post(signInWith())).rejects.toSatisfy(refusal('malformed', /"exp"|"iat"/));
   });

@@ -6,9 +6,9 @@ import { type OptimisticLimits, OptimisticWrites } from '@/db/optimistic-writes'
 import { ProvisionalPositions } from '@/db/provisional-positions';
 import type { WriteKey, WriteTransaction } from '@/db/writes';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
-import { type LongLine, longLine } from '../support/long-line';
+import { type UnreliableProxy, unreliableProxy } from '../support/test-proxies';
 
-/** Jobs of several instances on one libSQL server, over lines that lose what they carry. */
+/** Jobs of several instances on one libSQL server over lossy connections. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 
 let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
@@ -53,13 +53,13 @@ async function all(sql: string): Promise<Record<string, unknown>[]> {
   return (await direct.execute(sql)).rows.map((row) => ({ ...row }));
 }
 
-async function take(transaction: WriteTransaction): Promise<number> {
+async function nextSerial(transaction: WriteTransaction): Promise<number> {
   const position = (await transaction.position()) + 1;
   await transaction.moveTo(position);
   return position;
 }
 
-/** Reads the sum, thinks, and writes it anew: what a lost update loses. */
+/** Reads the sum, waits, and writes it back: exposes lost updates. */
 async function addOne(transaction: WriteTransaction, key: WriteKey, who: string): Promise<void> {
   transaction.touch(key);
   const { rows } = await transaction.execute({ sql: 'SELECT sum FROM sums WHERE key = ?', args: [key] });
@@ -70,12 +70,12 @@ async function addOne(transaction: WriteTransaction, key: WriteKey, who: string)
   });
   await transaction.execute({
     sql: 'INSERT INTO notes (position, who, body) VALUES (?, ?, ?)',
-    args: [await take(transaction), who, JSON.stringify({ key, sum })],
+    args: [await nextSerial(transaction), who, JSON.stringify({ key, sum })],
   });
 }
 
 suites('jobs of several instances', () => {
-  test('lose no update of each other, and what they do under a key is in the order of its positions', async () => {
+  test('lose no update, and order the work on a key by position', async () => {
     const instances = [instance(), instance(), instance()];
     const keys: WriteKey[] = ['agent:a', 'agent:b', 'agent:c'];
     await Promise.all(
@@ -93,9 +93,9 @@ suites('jobs of several instances', () => {
     }
   });
 
-  test('are done once each, however often their line loses a request or an answer', async () => {
-    const line = await longLine(libsql.url, 1);
-    opened.push(line as LongLine);
+  test('run once each when the connection loses requests or responses', async () => {
+    const line = await unreliableProxy(libsql.url, 1);
+    opened.push(line as UnreliableProxy);
     const far = instance(line.origin);
     line.lose({ requests: 0.08, answers: 0.08 });
     const outcomes = await Promise.allSettled(
@@ -114,7 +114,7 @@ suites('jobs of several instances', () => {
     expect(Number(total?.sum)).toBe(written.length);
   });
 
-  test('come to an end, though others come before them each time', async () => {
+  test('complete even though others commit first each time', async () => {
     const [slow, quick] = [instance(libsql.url, { mostConflicts: 3 }), instance()];
     let runs = 0;
     let others = 0;
@@ -124,7 +124,7 @@ suites('jobs of several instances', () => {
       runs += 1;
       transaction.touch('agent:a');
       await transaction.execute('SELECT sum FROM sums');
-      // the last time, whoever comes waits
+      // On the last attempt, later jobs wait.
       if (runs <= 3) await writes();
       else held = writes();
       await addOne(transaction, 'agent:a', 'at last');
@@ -144,7 +144,7 @@ suites('jobs of several instances', () => {
     expect(last?.who).toMatch(/^other/);
   });
 
-  test('that only rely on a key go on beside each other, and not past one that touches it', async () => {
+  test('that only depend on a key run concurrently, and not past one that changes it', async () => {
     const [one, other] = [instance(), instance()];
     let runs = 0;
     const relying = one.run(async (transaction) => {
@@ -171,7 +171,7 @@ suites('jobs of several instances', () => {
     ]);
   });
 
-  test('see what they have written themselves, and nobody else does before they are done', async () => {
+  test('read their own writes, which others don’t before the commit', async () => {
     const seen = await instance().run(async (transaction) => {
       await transaction.execute(`INSERT INTO sums VALUES ('own', 1)`);
       const changed = await transaction.execute(`UPDATE sums SET sum = sum + 1 WHERE key = 'own' RETURNING sum`);
@@ -182,7 +182,7 @@ suites('jobs of several instances', () => {
     expect(await all('SELECT * FROM sums')).toEqual([{ key: 'own', sum: 2 }]);
   });
 
-  test('undo what is behind a savepoint, and hear there whether it is refused', async () => {
+  test('roll back to a savepoint, and receive a rejection there', async () => {
     await instance().run(async (transaction) => {
       await transaction.execute(`INSERT INTO sums VALUES ('kept', 1)`);
       await transaction.execute('SAVEPOINT part');
@@ -194,7 +194,7 @@ suites('jobs of several instances', () => {
     expect(await all('SELECT * FROM sums')).toEqual([{ key: 'kept', sum: 1 }]);
   });
 
-  test('write nothing more once a newer version says that this one may not, also where they hold the lock', async () => {
+  test('write nothing after a newer version forbids it, even while holding the lock', async () => {
     await direct.batch(
       [
         'DROP TABLE IF EXISTS compatibility',
@@ -221,7 +221,7 @@ suites('jobs of several instances', () => {
     expect(await all('SELECT * FROM notes')).toEqual(before);
   });
 
-  test('are forgotten but for the newest, also those that moved nothing', async () => {
+  test('are forgotten except the newest, also those without changes', async () => {
     const writes = instance();
     await writes.run((transaction) => addOne(transaction, 'agent:a', 'a'));
     const [{ position }] = (await all('SELECT position FROM counter')) as [{ position: number }];
@@ -231,15 +231,15 @@ suites('jobs of several instances', () => {
     const rows = 'SELECT count(*) AS count FROM commits';
     expect(await all(rows)).toEqual([{ count: 21 }]);
     expect(await pruneCommits(direct, writes, 5)).toBe(false);
-    // this was one, too
+    // This was a job as well.
     expect(await all(rows)).toEqual([{ count: 6 }]);
     expect(await all('SELECT key, position FROM touched')).toEqual([{ key: 'forgotten', position }]);
-    // whoever begins now has missed nothing
+    // A job that starts now has missed nothing.
     await writes.run((transaction) => addOne(transaction, 'agent:a', 'a'));
     expect(await all('SELECT sum FROM sums')).toEqual([{ sum: 22 }]);
   });
 
-  test('that throw have written nothing', async () => {
+  test('write nothing when they throw', async () => {
     const job = instance().run(async (transaction) => {
       await addOne(transaction, 'agent:a', 'nobody');
       throw new Error('guilty');
@@ -250,27 +250,27 @@ suites('jobs of several instances', () => {
 });
 
 suites('the positions of a job', () => {
-  test('are put in wherever they stand, and given back as they were committed', async () => {
+  test('replace placeholders anywhere, and are returned as committed', async () => {
     const given = await instance().run(async (transaction) => {
-      const position = await take(transaction);
-      const next = await take(transaction);
-      const told = { id: `turn:${position}`, at: String(next), list: [position, { next }] };
+      const position = await nextSerial(transaction);
+      const next = await nextSerial(transaction);
+      const expected = { id: `turn:${position}`, at: String(next), list: [position, { next }] };
       await transaction.execute({
         sql: 'INSERT INTO notes (position, who, body) VALUES (?, ?, ?)',
-        args: [position, `turn:${position} \u0001 and what people type`, JSON.stringify(told)],
+        args: [position, `turn:${position} \u0001 and what people type`, JSON.stringify(expected)],
       });
-      return { ...told, places: new Map([['a', position]]) };
+      return { ...expected, places: new Map([['a', position]]) };
     });
     const [note] = await all('SELECT * FROM notes');
     const position = Number(note?.position);
     expect(position).toBeLessThan(1e9);
-    const told = { id: `turn:${position}`, at: String(position + 1), list: [position, { next: position + 1 }] };
-    expect(JSON.parse(String(note?.body))).toEqual(told);
+    const expected = { id: `turn:${position}`, at: String(position + 1), list: [position, { next: position + 1 }] };
+    expect(JSON.parse(String(note?.body))).toEqual(expected);
     expect(note?.who).toBe(`turn:${position} \u0001 and what people type`);
-    expect(given).toEqual({ ...told, places: new Map([['a', position]]) });
+    expect(given).toEqual({ ...expected, places: new Map([['a', position]]) });
   });
 
-  test('come after all that were committed before them, also more than one commit’s worth', async () => {
+  test('follow all earlier commits, also for more than one commit’s worth', async () => {
     const writes = instance();
     const many = async (count: number) =>
       writes.run(async (transaction) => {
@@ -289,8 +289,8 @@ suites('the positions of a job', () => {
     expect(stored).toEqual(ends.flatMap((end) => [end - 2, end - 1, end]));
   });
 
-  test('are known from what only looks like them, and left alone in it', async () => {
-    // Leading digits that a record is bound to hold.
+  test('are distinguished from similar text, which stays unchanged', async () => {
+    // Leading digits that a record is bound to contain.
     const draft = new ProvisionalPositions(null, () => 0);
     const digits = String(draft.position + 77_777);
     expect(() => draft.committed({ sql: 'SELECT ?', args: [`["${digits}"]`] })).toThrow();
@@ -306,13 +306,13 @@ suites('the positions of a job', () => {
     expect(draft.committed({ sql: 'SELECT ?', args: [json] })).toEqual({ sql: 'SELECT ?', args: [json] });
   });
 
-  test('can be fixed before they are committed: what is made of them stands', async () => {
+  test('can be fixed before the commit, for values derived from them', async () => {
     const [one, other] = [instance(), instance()];
     let runs = 0;
     const fixed = await one.run(async (transaction) => {
       runs += 1;
-      const position = await take(transaction);
-      // others go on meanwhile
+      const position = await nextSerial(transaction);
+      // Other jobs commit meanwhile.
       await other.run((second) => addOne(second, 'agent:b', `other ${runs}`));
       transaction.fixPositions();
       await transaction.execute({

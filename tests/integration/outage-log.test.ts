@@ -5,16 +5,15 @@ import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { createOutboxLogger } from '@interlude/runner/logger/logger';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { expect, onTestFinished, test } from 'vitest';
-import { FaultServer } from '../support/fault-server';
-import { HurriedClock } from '../support/hurried-clock';
-import { refusal } from '../support/ledger';
+import { InstantClock } from '../support/clocks';
+import { FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 
-/** A runner's log, written into the very outbox whose outages it tells. */
+/** A runner's log, written into the outbox whose outages it reports. */
 async function logging(level?: string) {
   const server = await FaultServer.start();
   const folder = await tempDir();
-  const clock = new HurriedClock();
+  const clock = new InstantClock();
   let journal: DeliveryJournal | null = null;
   const outbox = await Outbox.open(join(folder, 'outbox.db'), {
     producerId: 'producer-1',
@@ -25,14 +24,14 @@ async function logging(level?: string) {
     onNotice: (notice) => journal?.notice(notice),
   });
   const logger = createOutboxLogger({ agentId: 'agent-1', dir: folder, level: new LevelSwitch(level) }, outbox);
-  const told = new DeliveryJournal({ logger, meanwhile: 'the agent continues', now: () => clock.now() });
-  journal = told;
+  const opened = new DeliveryJournal({ logger, meanwhile: 'the agent continues', now: () => clock.now() });
+  journal = opened;
   onTestFinished(async () => {
     await outbox.stop();
     logger.close();
     await server.close();
   });
-  const happens = (sessionId = 's1') =>
+  const writeEvent = (sessionId = 's1') =>
     outbox.enqueue({
       kind: 'event',
       agentId: 'agent-1',
@@ -42,72 +41,72 @@ async function logging(level?: string) {
     });
   const lines = () =>
     server.ledger.records.filter((record): record is LogRecord & { seq: number } => record.kind === 'log');
-  const said = () => lines().map(({ log }) => `${log.level} ${log.component} ${log.message}`);
-  const tries = (count: number) =>
+  const logged = () => lines().map(({ log }) => `${log.level} ${log.component} ${log.message}`);
+  const untilTries = (count: number) =>
     expect.poll(() => outbox.status.trouble?.tries ?? 0, { interval: 5 }).toBeGreaterThan(count);
-  return { server, outbox, journal: told, happens, lines, said, tries };
+  return { server, outbox, journal: opened, writeEvent, lines, logged, untilTries };
 }
 
 const REFUSED = 'the dashboard can’t be reached (ECONNREFUSED); the agent continues, and its events are sent later';
 
-test('an outage is told as it begins and as it ends, however often it was tried in between', async () => {
-  const { server, outbox, journal, happens, said, tries } = await logging();
+test('an outage is logged when it starts and when it ends, for any number of attempts', async () => {
+  const { server, outbox, journal, writeEvent, logged, untilTries } = await logging();
   await server.close();
-  await happens();
-  await tries(50);
+  await writeEvent();
+  await untilTries(50);
   journal.linkChanged({ state: 'waiting', cause: 'unavailable', message: 'ECONNREFUSED' });
   journal.linkChanged({ state: 'waiting', cause: 'unavailable', message: 'the server fell silent' });
-  await happens();
+  await writeEvent();
   await server.listen();
   await outbox.idle();
-  expect(said()).toEqual([`warn outbox ${REFUSED}`]);
+  expect(logged()).toEqual([`warn outbox ${REFUSED}`]);
   journal.linkChanged({ state: 'connected' });
   await outbox.idle();
-  expect(said()).toEqual([
+  expect(logged()).toEqual([
     `warn outbox ${REFUSED}`,
     'info commands connected',
     expect.stringMatching(/^info outbox back after (\d+ h )?(\d+ m )?\d+[.\d]* [sm], 3 records sent$/),
   ]);
 });
 
-test('an outage that turns into another kind is told again, one that only words it otherwise is not', async () => {
-  const { server, outbox, happens, said, tries } = await logging();
+test('an outage is logged again when its cause changes, and not when only its wording does', async () => {
+  const { server, outbox, writeEvent, logged, untilTries } = await logging();
   server.behaviour = () =>
     server.requests.length % 2 === 0 ? { kind: 'reset' } : { kind: 'answer', status: 503, body: { error: {} } };
-  await happens();
-  await tries(9);
+  await writeEvent();
+  await untilTries(9);
   server.behaviour = () => ({ kind: 'answer', ...refusal(401, 'unauthenticated', {}) });
-  await tries(20);
+  await untilTries(20);
   server.behaviour = () => ({ kind: 'none' });
   await outbox.idle();
-  expect(said()).toEqual([
+  expect(logged()).toEqual([
     expect.stringMatching(/^warn outbox the dashboard can’t be reached \(/),
     expect.stringMatching(/^warn outbox the dashboard refuses the token \(refused: unauthenticated\); /),
     expect.stringMatching(/^info outbox back after /),
   ]);
 });
 
-test('each try is told at debug, with why it failed and when the next one is, one line a try', async () => {
-  const { server, outbox, happens, said, tries } = await logging('debug');
+test('each attempt is logged at debug with its error and the next delay, on one line', async () => {
+  const { server, outbox, writeEvent, logged, untilTries } = await logging('debug');
   await server.close();
-  await happens();
-  await tries(5);
+  await writeEvent();
+  await untilTries(5);
   const waited = outbox.status.waiting;
   const tried = outbox.status.trouble?.tries ?? 0;
-  // what happened, the outage's own line, and one of each try
+  // What happened, the line of the outage, and one of each attempt.
   expect(waited).toBeLessThanOrEqual(tried + 3);
   await server.listen();
   await outbox.idle();
-  const tryLines = said().filter((line) => line.startsWith('debug outbox attempt '));
+  const tryLines = logged().filter((line) => line.startsWith('debug outbox attempt '));
   expect(tryLines.slice(0, 2)).toEqual([
     expect.stringMatching(/^debug outbox attempt 1 failed: ECONNREFUSED; next one in 0\.\d s$/),
     expect.stringMatching(/^debug outbox attempt 2 failed: ECONNREFUSED; next one in 1\.\d s$/),
   ]);
 });
 
-test('a record that is refused for good is told as FATAL, and wants a person’s look', async () => {
-  const { server, outbox, happens, lines } = await logging();
-  await happens();
+test('a permanently refused record is logged as FATAL and needs attention', async () => {
+  const { server, outbox, writeEvent, lines } = await logging();
+  await writeEvent();
   await outbox.idle();
   let isRefused = true;
   server.behaviour = ({ seqs }) => {
@@ -115,7 +114,7 @@ test('a record that is refused for good is told as FATAL, and wants a person’s
     isRefused = seqs.length > 1;
     return { kind: 'answer', ...refusal(400, 'malformed', {}) };
   };
-  await happens('s2');
+  await writeEvent('s2');
   await outbox.idle();
   expect(lines().map(({ log }) => log)).toMatchObject([
     {
@@ -128,8 +127,8 @@ test('a record that is refused for good is told as FATAL, and wants a person’s
   ]);
 });
 
-test('a line that tells of a refused record and is refused itself is not told of in turn', async () => {
-  const { server, outbox, happens, lines } = await logging();
+test('a refused line about a refused record is not reported in turn', async () => {
+  const { server, outbox, writeEvent, lines } = await logging();
   let refusals = 0;
   server.behaviour = ({ seqs }) => {
     const isLoss = refusals > 0 && seqs.length === 1 && seqs[0] === refusals;
@@ -137,9 +136,9 @@ test('a line that tells of a refused record and is refused itself is not told of
     refusals += 1;
     return { kind: 'answer', ...refusal(400, 'malformed', {}) };
   };
-  await happens();
+  await writeEvent();
   await outbox.idle();
-  await happens();
+  await writeEvent();
   await outbox.idle();
   expect(lines()).toEqual([]);
   expect(server.ledger.lost).toBe(2);

@@ -1,23 +1,23 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { startBundled } from '../support/bundled-process';
 import { FaultServer } from '../support/fault-server';
 import { seededRandom } from '../support/random';
-import { scaled } from '../support/scale';
 import { tempDir } from '../support/temp-dir';
+import { scaled } from '../support/timeouts';
+import { startBundled } from '../support/typescript-programs';
 
 const KILLS = scaled(4, 300);
 const RECORDS = 2_000 * KILLS;
 
 const random = seededRandom('outbox-kill');
 
-test('keeps each record once when the runner is killed in mid-work', async () => {
+test('keeps each record once when the runner is killed at random moments', async () => {
   const server = await FaultServer.start();
   onTestFinished(() => server.close());
   const file = join(await tempDir(), 'outbox.db');
   let killed = 0;
   for (;;) {
-    const end = await life(file, server, killed < KILLS);
+    const end = await runOnce(file, server, killed < KILLS);
     if (end === 0) break;
     expect(end, 'it ends by the kill or because all is done').toBe('SIGKILL');
     killed += 1;
@@ -27,8 +27,8 @@ test('keeps each record once when the runner is killed in mid-work', async () =>
   expect(killed).toBe(KILLS);
 });
 
-/** One life of the runner, cut off at some moment after its records have begun to arrive. */
-function life(file: string, server: FaultServer, toBeKilled: boolean): Promise<number | string | null> {
+/** One run of the runner, killed at some moment after its records started to arrive. */
+function runOnce(file: string, server: FaultServer, toBeKilled: boolean): Promise<number | string | null> {
   const child = startBundled('tests/support/outbox-writer.ts', [file, server.url, String(RECORDS)], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });

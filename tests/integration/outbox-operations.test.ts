@@ -6,9 +6,8 @@ import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
-import { FaultServer } from '../support/fault-server';
-import { HurriedClock } from '../support/hurried-clock';
-import { refusal } from '../support/ledger';
+import { InstantClock } from '../support/clocks';
+import { FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 
 let server: FaultServer;
@@ -35,14 +34,14 @@ async function open(url = server.url): Promise<Outbox> {
     producerId: 'producer-1',
     agentId: 'agent-1',
     endpoint: async () => ({ url, token: undefined }),
-    clock: new HurriedClock(),
+    clock: new InstantClock(),
     maxBatchRows: 1,
   });
   onTestFinished(async () => void (await outbox.stop()));
   return outbox;
 }
 
-/** An outbox with records 1 to 5, of which the server has refused 2 and 4. */
+/** An outbox with records 1 to 5. The server has refused 2 and 4. */
 async function withRefused(): Promise<Outbox> {
   const outbox = await open();
   const bad = refusal(400, 'malformed', {});
@@ -57,12 +56,12 @@ async function withRefused(): Promise<Outbox> {
   return outbox;
 }
 
-// SQLite locks a file per process, so the command needs a process of its own beside an open outbox.
+// SQLite locks a file per process, so the command runs in its own process beside an open outbox.
 const cli = (...args: string[]) => runCli(['outbox', ...args], { INTERLUDE_DATA_DIR: dataDir });
 const cliAlone = (...args: string[]) => callCli(['outbox', ...args], { INTERLUDE_DATA_DIR: dataDir });
 
-describe('what the server refused', () => {
-  test('is listed, sent again on demand, and arrives once', async () => {
+describe('rejected records', () => {
+  test('are listed, sent again on demand, and arrive once', async () => {
     const outbox = await withRefused();
     expect(server.ledger.messages).toEqual(['1', '3', '5']);
     const [two, four] = await poisonedIn(file);
@@ -83,7 +82,7 @@ describe('what the server refused', () => {
     expect(await outbox.facts()).toEqual({ depth: 0, oldestAgeMs: null, poisoned: 1 });
   });
 
-  test('is sent again by the next outbox, where none has the file open', async () => {
+  test('are sent again by the next outbox when none has the file open', async () => {
     await (await withRefused()).stop();
     await decide(file, 'all', 'redrive', Date.now());
     const next = await open();
@@ -91,7 +90,7 @@ describe('what the server refused', () => {
     expect(server.ledger.messages).toEqual(['1', '3', '5', '2', '4']);
   });
 
-  test('is kept when it is discarded, counts no more, and can be sent after all', async () => {
+  test('are kept when discarded, no longer counted, and can still be sent', async () => {
     const outbox = await withRefused();
     expect((await decide(file, 'all', 'discarded', 7)).changed).toHaveLength(2);
     expect(await outbox.facts()).toMatchObject({ poisoned: 0 });
@@ -104,7 +103,7 @@ describe('what the server refused', () => {
     expect(server.ledger.messages.at(-1)).toBe('2');
   });
 
-  test('is not sent again when no request can hold it', async () => {
+  test('are not sent again when no request can hold them', async () => {
     const outbox = await open();
     await outbox.enqueue(log('x'.repeat(9_000_000)));
     await outbox.idle();
@@ -114,7 +113,7 @@ describe('what the server refused', () => {
     });
   });
 
-  test('is not sent again behind fresher ones, where it said how the agent was', async () => {
+  test('rejected records are not sent again after fresher ones when they report agent status', async () => {
     const outbox = await open();
     const status = (state: string): OutgoingRecord => ({
       kind: 'status',
@@ -138,7 +137,7 @@ describe('what the server refused', () => {
     expect((await decide(file, 'all', 'discarded', 2)).changed).toEqual([1]);
   });
 
-  test('waits while the outbox is full', async () => {
+  test('wait while the outbox is full', async () => {
     await (await withRefused()).stop();
     await decide(file, 'all', 'redrive', 1);
     const full = await Outbox.open(file, {
@@ -156,7 +155,7 @@ describe('what the server refused', () => {
 test.each([
   [1, 'an older version of Interlude; send its records with the version that wrote it, then move the file away'],
   [99, 'a newer version of Interlude; update this Interlude'],
-])('a file of version %i is left as it is, with the reason', async (version, reason) => {
+])('a file of version %i is left unchanged, with the reason', async (version, reason) => {
   await (await withRefused()).stop();
   const client = createClient({ url: `file:${file}` });
   onTestFinished(() => client.close());
@@ -185,7 +184,7 @@ describe('the command', () => {
     await server.listen();
   });
 
-  test('lists refused records, and has the next outbox send them again or discard them', async () => {
+  test('lists rejected records, and lets the next outbox resend or discard them', async () => {
     await (await withRefused()).stop();
     expect((await cliAlone('list')).stdout).toMatch(/agent-1 +1 +kept +\S+Z +log +agent-1 +- +refused: malformed/);
     expect(await cliAlone('redrive', '--outbox', 'agent-1', '--id', '1')).toMatchObject({
@@ -209,7 +208,7 @@ describe('the command', () => {
     expect((await cliAlone('redrive', '--all')).exitCode).toBe(1);
   });
 
-  test('says what it needs, and skips a file that is no outbox', async () => {
+  test('prints its usage, and skips a file that is no outbox', async () => {
     expect((await cliAlone('status')).stdout).toBe('no outbox yet\n');
     writeFileSync(file, 'no database at all, but long enough to be looked at as one');
     expect(await cliAlone('status')).toMatchObject({

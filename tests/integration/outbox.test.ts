@@ -10,9 +10,8 @@ import { Outbox, type OutboxOptions, type OutgoingRecord } from '@interlude/runn
 import { OutboxStore, type QueuedRow } from '@interlude/runner/outbox/store';
 import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { FaultServer } from '../support/fault-server';
-import { HurriedClock, StoppedClock } from '../support/hurried-clock';
-import { refusal } from '../support/ledger';
+import { InstantClock, ManualClock } from '../support/clocks';
+import { FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 
 let server: FaultServer;
@@ -31,7 +30,7 @@ const log = (message: string): OutgoingRecord => ({
   log: { level: 'info', component: 'test', message },
 });
 
-const said = (sessionId: string, delta: string): OutgoingRecord => ({
+const message = (sessionId: string, delta: string): OutgoingRecord => ({
   kind: 'event',
   agentId: 'agent-1',
   sessionId,
@@ -46,19 +45,19 @@ async function open(options: Partial<OutboxOptions> = {}): Promise<Outbox> {
     producerId: 'producer-1',
     agentId: 'agent-1',
     endpoint: async () => ({ url: server.url, token: 'a-token-of-the-test' }),
-    clock: new HurriedClock(),
+    clock: new InstantClock(),
     ...options,
   });
   onTestFinished(async () => void (await outbox.stop()));
   return outbox;
 }
 
-async function reaches(outbox: Outbox, condition: () => boolean): Promise<void> {
+async function until(outbox: Outbox, condition: () => boolean): Promise<void> {
   await expect.poll(() => condition() || JSON.stringify(outbox.status), { interval: 5 }).toBe(true);
 }
 
-describe('handing over and sending', () => {
-  test('what is handed over arrives once, in order, numbered from 1 without a hole', async () => {
+describe('sending', () => {
+  test('delivers records once, in order, numbered from 1 without gaps', async () => {
     const outbox = await open();
     await Promise.all(numbered(1, 1_200).map((text) => outbox.enqueue(log(text))));
     await outbox.idle();
@@ -66,7 +65,7 @@ describe('handing over and sending', () => {
     expect(server.ledger.records.map((record) => record.seq)).toEqual(numbered(1, 1_200).map(Number));
   });
 
-  test('a request carries at most 500 records', async () => {
+  test('sends at most 500 records in a request', async () => {
     await server.close();
     const outbox = await open();
     await outbox.enqueue(numbered(1, 1_200).map(log));
@@ -75,7 +74,7 @@ describe('handing over and sending', () => {
     expect(server.requests.map((request) => request.seqs.length)).toEqual([500, 500, 200]);
   });
 
-  test('a request carries at most 1 MiB, but always one record', async () => {
+  test('sends at most 1 MiB in a request, but always one record', async () => {
     await server.close();
     const outbox = await open();
     const large = 'x'.repeat(400_000);
@@ -86,7 +85,7 @@ describe('handing over and sending', () => {
     expect(server.requests.map((request) => request.seqs)).toEqual([[1, 2], [3], [4], [5]]);
   });
 
-  test('a small request goes as it is, a large one compressed', async () => {
+  test('compresses a large request, and not a small one', async () => {
     const outbox = await open();
     await outbox.enqueue(log('short'));
     await outbox.idle();
@@ -96,21 +95,21 @@ describe('handing over and sending', () => {
     expect(server.requests[1]?.bytes).toBeLessThan(1_000);
   });
 
-  test('an idle outbox sends at once', async () => {
-    const outbox = await open({ clock: new StoppedClock() });
+  test('sends at once when it is idle', async () => {
+    const outbox = await open({ clock: new ManualClock() });
     await outbox.enqueue(log('now'));
     await outbox.idle();
     expect(server.ledger.messages).toEqual(['now']);
   });
 
-  test('a seq that came along with a record does not overrule the outbox', async () => {
+  test('ignores a seq in a handed-over record', async () => {
     const outbox = await open();
     await outbox.enqueue({ ...log('first'), seq: 99 });
     await outbox.idle();
     expect(server.ledger.records.map((record) => record.seq)).toEqual([1]);
   });
 
-  test('a cursor is stored with the records it stands for', async () => {
+  test('stores a cursor with its records', async () => {
     const outbox = await open();
     expect(await outbox.cursor('line')).toBeNull();
     await outbox.enqueue([log('a'), log('b')], { name: 'line', value: '2' });
@@ -119,20 +118,20 @@ describe('handing over and sending', () => {
     expect(await (await open()).cursor('line')).toBe('2');
   });
 
-  test('after stop nothing more is taken', async () => {
+  test('accepts nothing after stop', async () => {
     const outbox = await open();
     await outbox.stop();
     expect(() => outbox.enqueue(log('too late'))).toThrow('stopped');
   });
 
-  test('stop waits for what can still be sent, and keeps the rest for the next outbox', async () => {
+  test('sends what it can on stop, and keeps the rest for the next outbox', async () => {
     const first = await open({ clock: systemClock });
     for (const text of numbered(1, 50)) first.enqueue(log(text));
     expect(await first.stop({ flushMs: 5_000 })).toEqual({ waiting: 0 });
     expect(server.ledger.messages).toEqual(numbered(1, 50));
 
     await server.close();
-    const second = await open({ clock: new StoppedClock() });
+    const second = await open({ clock: new ManualClock() });
     second.enqueue(log('51'));
     expect(await second.stop()).toEqual({ waiting: 1 });
     await server.listen();
@@ -140,7 +139,7 @@ describe('handing over and sending', () => {
     expect(server.ledger.messages).toEqual(numbered(1, 51));
   });
 
-  test('a file is open in one outbox only', async () => {
+  test('opens a file in one outbox only', async () => {
     const first = await open();
     await expect(open()).rejects.toThrow(ProcessLockedError);
     await expect(open()).rejects.toThrow(`process ${process.pid}`);
@@ -149,9 +148,9 @@ describe('handing over and sending', () => {
   });
 });
 
-describe('a server in trouble', () => {
-  test('an outage of a hundred tries uses nothing up', async () => {
-    const clock = new HurriedClock();
+describe('a failing server', () => {
+  test('loses nothing in an outage of a hundred attempts', async () => {
+    const clock = new InstantClock();
     server.behaviour = () => (server.requests.length < 100 ? { kind: 'answer', status: 503 } : { kind: 'none' });
     const outbox = await open({ clock });
     await outbox.enqueue(numbered(1, 3).map(log));
@@ -160,8 +159,8 @@ describe('a server in trouble', () => {
     expect(clock.waits).toHaveLength(99);
   });
 
-  test('the wait doubles from one second to ten, spread over its upper half', async () => {
-    const clock = new HurriedClock();
+  test('is retried after one second, doubling to ten, with jitter over the upper half', async () => {
+    const clock = new InstantClock();
     server.behaviour = () => (server.requests.length <= 9 ? { kind: 'reset' } : { kind: 'none' });
     const outbox = await open({ clock });
     await outbox.enqueue(log('patience'));
@@ -170,15 +169,15 @@ describe('a server in trouble', () => {
   });
 
   test.each([
-    ['a cut connection', { kind: 'reset' }],
-    ['a cut connection after the records were taken', { kind: 'taken-then-reset' }],
-    ['half an answer', { kind: 'taken-then-half-an-answer' }],
-    ['no answer at all', { kind: 'taken-then-silence' }],
+    ['a reset connection', { kind: 'reset' }],
+    ['a reset after the server stored the records', { kind: 'taken-then-reset' }],
+    ['a truncated response', { kind: 'taken-then-half-an-answer' }],
+    ['no response', { kind: 'taken-then-silence' }],
     ['a 500', { kind: 'answer', status: 500 }],
-    ['a proxy that knows nothing', { kind: 'answer', status: 404, body: 'nothing here' }],
-    ['a proxy that says 400', { kind: 'answer', status: 400, body: 'the plain request was sent to a TLS port' }],
-    ['a page instead of an answer', { kind: 'answer', status: 200, body: 'Welcome!' }],
-  ] as const)('%s is survived without loss or double', async (_name, fault) => {
+    ['a 404 of a proxy', { kind: 'answer', status: 404, body: 'nothing here' }],
+    ['a 400 of a proxy', { kind: 'answer', status: 400, body: 'the plain request was sent to a TLS port' }],
+    ['a page instead of a response', { kind: 'answer', status: 200, body: 'Welcome!' }],
+  ] as const)('causes no loss or duplicate: %s', async (_name, fault) => {
     server.script(fault, fault);
     const outbox = await open({ requestTimeoutMs: 150 });
     for (const text of numbered(1, 20)) await outbox.enqueue(log(text));
@@ -187,8 +186,8 @@ describe('a server in trouble', () => {
     expect(await poisonedIn(file)).toEqual([]);
   });
 
-  test('Retry-After is honoured', async () => {
-    const clock = new HurriedClock();
+  test('has its Retry-After honoured', async () => {
+    const clock = new InstantClock();
     server.script({ kind: 'answer', status: 429, headers: { 'retry-after': '17' } });
     const outbox = await open({ clock });
     await outbox.enqueue(log('later'));
@@ -196,12 +195,12 @@ describe('a server in trouble', () => {
     expect(clock.waits).toEqual([17_000]);
   });
 
-  test('a kick ends a long wait', async () => {
-    const clock = new StoppedClock();
+  test('is retried at once on a kick', async () => {
+    const clock = new ManualClock();
     server.script({ kind: 'answer', status: 503, headers: { 'retry-after': '3600' } });
     const outbox = await open({ clock });
     await outbox.enqueue(log('kicked'));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await until(outbox, () => outbox.status.state === 'waiting');
     expect(clock.armed.map((timer) => timer.ms)).toEqual([3_600_000]);
     outbox.kick();
     await outbox.idle();
@@ -209,16 +208,16 @@ describe('a server in trouble', () => {
     expect(clock.armed).toEqual([]);
   });
 
-  test('a refused token stops the sending, not the collecting, and a renewed one is used', async () => {
+  test('stops sending, not collecting, on a refused token, and continues with a renewed one', async () => {
     let token = 'an-old-token-of-the-test';
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     server.behaviour = (request) =>
       request.authorization === 'Bearer a-new-token-of-the-test'
         ? { kind: 'none' }
         : { kind: 'answer', ...refusal(401, 'unauthenticated', {}) };
     const outbox = await open({ clock, endpoint: async () => ({ url: server.url, token }) });
     await outbox.enqueue(log('1'));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await until(outbox, () => outbox.status.state === 'waiting');
     await outbox.enqueue(log('2'));
     expect(outbox.status).toMatchObject({ waiting: 2, trouble: { kind: 'unauthorized', tries: 1 } });
     expect(clock.armed.map((timer) => timer.ms)).toEqual([22_500]);
@@ -229,7 +228,7 @@ describe('a server in trouble', () => {
     expect(outbox.status.trouble).toBeNull();
   });
 
-  test('an outbox whose producer was taken over stops and says so', async () => {
+  test('stops and reports an outbox whose producer was taken over', async () => {
     await server.ledger.take({
       producer: { id: 'producer-1', epoch: 9_000_000_000_000 },
       records: [{ seq: 1, ...log('of the newer outbox') } as never],
@@ -244,14 +243,14 @@ describe('a server in trouble', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('a server that lost its database is told what is missing, and gets what waits', async () => {
+  test('learns what is missing when it lost its database, and gets the rest', async () => {
     const notices: OutboxNotice[] = [];
     const outbox = await open({ onNotice: (notice) => notices.push(notice) });
-    await outbox.enqueue([said('s1', '1'), said('s1', '2'), said('s1', '3')]);
+    await outbox.enqueue([message('s1', '1'), message('s1', '2'), message('s1', '3')]);
     await outbox.idle();
     server.ledger.forget();
     const { epoch } = outbox.status.producer;
-    await outbox.enqueue([said('s1', '4'), said('s1', '5')]);
+    await outbox.enqueue([message('s1', '4'), message('s1', '5')]);
     await outbox.idle();
     expect(server.ledger.records.slice(3)).toMatchObject([
       { seq: 1, kind: 'lost', agentId: 'agent-1', sessionId: 's1', lost: { count: 3, reason: 'lost-by-server' } },
@@ -262,7 +261,7 @@ describe('a server in trouble', () => {
     expect(notices).toMatchObject([{ kind: 'lost-by-server', count: 3 }]);
   });
 
-  test('records the server already has are not sent for ever', async () => {
+  test('is not sent records it already has, over and over', async () => {
     const outbox = await open();
     server.script({ kind: 'answer', ...refusal(409, 'sequence_gap', { expectedSeq: 3 }) });
     server.behaviour = () => ({ kind: 'answer', status: 200, body: { ackedSeq: 4 } });
@@ -274,36 +273,33 @@ describe('a server in trouble', () => {
     ]);
   });
 
-  test.each([1, 4, 6])(
-    'an old copy of the file that has %i new records, with the server four ahead, loses none',
-    async (count) => {
-      const before = await open();
-      await before.enqueue(numbered(1, 3).map(log));
-      await before.idle();
-      await before.stop();
-      const client = createClient({ url: `file:${file}` });
-      await client.execute(`VACUUM INTO '${file}.backup'`);
-      client.close();
-      const meanwhile = await open();
-      await meanwhile.enqueue(numbered(4, 7).map(log));
-      await meanwhile.idle();
-      await meanwhile.stop();
-      for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
-      await copyFile(`${file}.backup`, file);
-      await server.close();
-      const notices: OutboxNotice[] = [];
-      const restored = await open({ onNotice: (notice) => notices.push(notice) });
-      const fresh = numbered(101, 100 + count);
-      await restored.enqueue(fresh.map(log));
-      await server.listen();
-      restored.kick();
-      await restored.idle();
-      expect(server.ledger.messages).toEqual([...numbered(1, 7), ...fresh]);
-      expect(notices).toMatchObject([{ level: 'error', kind: 'rewound' }]);
-    },
-  );
+  test.each([1, 4, 6])('loses none of %i new records of a restored old file when it is four ahead', async (count) => {
+    const before = await open();
+    await before.enqueue(numbered(1, 3).map(log));
+    await before.idle();
+    await before.stop();
+    const client = createClient({ url: `file:${file}` });
+    await client.execute(`VACUUM INTO '${file}.backup'`);
+    client.close();
+    const meanwhile = await open();
+    await meanwhile.enqueue(numbered(4, 7).map(log));
+    await meanwhile.idle();
+    await meanwhile.stop();
+    for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
+    await copyFile(`${file}.backup`, file);
+    await server.close();
+    const notices: OutboxNotice[] = [];
+    const restored = await open({ onNotice: (notice) => notices.push(notice) });
+    const fresh = numbered(101, 100 + count);
+    await restored.enqueue(fresh.map(log));
+    await server.listen();
+    restored.kick();
+    await restored.idle();
+    expect(server.ledger.messages).toEqual([...numbered(1, 7), ...fresh]);
+    expect(notices).toMatchObject([{ level: 'error', kind: 'rewound' }]);
+  });
 
-  test('a file that goes on where it was asks the server once, and nothing is stored or counted by that', async () => {
+  test('is probed once by a reopened file, without storing or counting anything', async () => {
     const before = await open();
     await before.enqueue(numbered(1, 3).map(log));
     await before.idle();
@@ -318,7 +314,7 @@ describe('a server in trouble', () => {
     expect(probes).toHaveLength(1);
   });
 
-  test('an old copy of the file does not pass its new records for duplicates', async () => {
+  test('does not mistake new records of a restored file for duplicates', async () => {
     const outbox = await open();
     server.script({ kind: 'answer', status: 200, body: { ackedSeq: 700, duplicates: 1, rejected: [] } });
     await outbox.enqueue(log('not there yet'));
@@ -327,8 +323,8 @@ describe('a server in trouble', () => {
   });
 });
 
-describe('records that can not be taken', () => {
-  test('one refused record among many is found, set aside and declared; the others arrive', async () => {
+describe('rejected records', () => {
+  test('are isolated, set aside and declared, while the others arrive', async () => {
     const notices: OutboxNotice[] = [];
     await server.close();
     const outbox = await open({ onNotice: (notice) => notices.push(notice) });
@@ -348,35 +344,35 @@ describe('records that can not be taken', () => {
     );
     const attempts = Number(/attempts (\d+)/.exec(notices[0]?.message ?? '')?.[1]);
     const refused = server.requests.filter(({ seqs }) => seqs.includes(37)).length;
-    // but for the request that brought the declaration in its place
+    // Except for the request with the declaration in its place.
     expect(attempts).toBe(refused - 1);
     const [kept] = await poisonedIn(file);
     expect(JSON.parse(kept?.body ?? '')).toEqual(log('37'));
   });
 
-  test('a server that refuses everything costs one record at most, not the queue', async () => {
-    const clock = new StoppedClock();
+  test('are one at most when a server refuses everything', async () => {
+    const clock = new ManualClock();
     server.behaviour = () => ({ kind: 'answer', ...refusal(413, 'too_large', {}) });
     const outbox = await open({ clock });
     await outbox.enqueue(numbered(1, 50).map(log));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await until(outbox, () => outbox.status.state === 'waiting');
     expect(outbox.status).toMatchObject({ waiting: 50, trouble: { kind: 'refused' } });
     expect(await poisonedIn(file)).toHaveLength(1);
   });
 
-  test('a record that no request can hold is kept aside and declared at its place', async () => {
+  test('are kept and declared at their place when no request can hold them', async () => {
     const outbox = await open();
-    await outbox.enqueue([said('s1', 'before'), said('s1', 'x'.repeat(9_000_000)), said('s1', 'after')]);
+    await outbox.enqueue([message('s1', 'before'), message('s1', 'x'.repeat(9_000_000)), message('s1', 'after')]);
     await outbox.idle();
     expect(server.ledger.records).toMatchObject([
       { event: { delta: 'before' } },
       { kind: 'lost', sessionId: 's1', lost: { count: 1, reason: 'record-too-large' } },
       { event: { delta: 'after' } },
     ]);
-    expect((await poisonedIn(file))[0]?.body).toHaveLength(JSON.stringify(said('s1', 'x'.repeat(9_000_000))).length);
+    expect((await poisonedIn(file))[0]?.body).toHaveLength(JSON.stringify(message('s1', 'x'.repeat(9_000_000))).length);
   });
 
-  test('what the server quarantined is acknowledged and said', async () => {
+  test('are acknowledged and logged when the server quarantined them', async () => {
     const notices: OutboxNotice[] = [];
     const rejected = [{ seq: 1, code: 'unknown_kind', message: 'what is that?' }];
     server.script({ kind: 'answer', status: 200, body: { ackedSeq: 1, rejected } });
@@ -387,12 +383,12 @@ describe('records that can not be taken', () => {
   });
 });
 
-const OF_THE_MOMENT = {
+const LISTS = {
   process: { state: 'running', pid: 1, exitCode: null },
   ...{ openTurnId: null, state: 'still', tasks: [], requests: [] },
 };
 
-describe('status records that wait', () => {
+describe('queued status records', () => {
   const status = (sessionId: string, at: number): OutgoingRecord => ({
     kind: 'status',
     agentId: 'agent-1',
@@ -400,40 +396,40 @@ describe('status records that wait', () => {
     occurredAt: at,
     status: { at },
   });
-  const told = () =>
+  const reports = () =>
     server.ledger.records.map((record) =>
       record.kind === 'status' ? `${record.sessionId} ${record.occurredAt}` : record.kind,
     );
 
-  test('are one of each session, the newest, and the newest of all comes last', async () => {
+  test('queued statuses are the newest of each session, with the newest of all last', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock() });
+    const outbox = await open({ clock: new ManualClock() });
     for (const at of [1, 2, 3]) {
       await outbox.enqueue([status('s1', at * 10), log(`${at}`), status('s2', at * 10 + 1)]);
     }
     await outbox.enqueue(status('s1', 40));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await until(outbox, () => outbox.status.state === 'waiting');
     expect(outbox.status.waiting).toBe(5);
     await server.listen();
     outbox.kick();
     await outbox.idle();
-    expect(told()).toEqual(['s2 31', 'log', 's1 40', 'log', 'log']);
+    expect(reports()).toEqual(['s2 31', 'log', 's1 40', 'log', 'log']);
   });
 
-  test('are outdated also by those of the next process', async () => {
+  test('are replaced by those of the next process', async () => {
     await server.close();
-    const first = await open({ clock: new StoppedClock() });
+    const first = await open({ clock: new ManualClock() });
     await first.enqueue([status('s1', 1), log('a'), status('s2', 2)]);
     await first.stop();
-    const second = await open({ clock: new StoppedClock(), sendAtOpen: false });
+    const second = await open({ clock: new ManualClock(), sendAtOpen: false });
     await second.enqueue(status('s1', 3));
     await server.listen();
     second.kick();
     await second.idle();
-    expect(told()).toEqual(['s2 2', 'log', 's1 3']);
+    expect(reports()).toEqual(['s2 2', 'log', 's1 3']);
   });
 
-  test('are outdated by what comes while a request carries them only if it fails', async () => {
+  test('queued statuses are replaced during a request that carries them only if it fails', async () => {
     server.script({ kind: 'slow', ms: 200 });
     const outbox = await open();
     await outbox.enqueue(status('s1', 1));
@@ -441,34 +437,34 @@ describe('status records that wait', () => {
     for (const at of [2, 3, 4]) await outbox.enqueue(status('s1', at));
     expect(outbox.status.waiting).toBe(2);
     await outbox.idle();
-    expect(told()).toEqual(['s1 1', 's1 4']);
+    expect(reports()).toEqual(['s1 1', 's1 4']);
 
     server.behaviour = () => ({ kind: 'answer', status: 503 });
     await outbox.enqueue(status('s1', 5));
     await outbox.enqueue([log('x'), status('s1', 6)]);
-    await reaches(outbox, () => (outbox.status.trouble?.tries ?? 0) > 2);
+    await until(outbox, () => (outbox.status.trouble?.tries ?? 0) > 2);
     await outbox.enqueue(status('s1', 7));
     server.behaviour = () => ({ kind: 'none' });
     await outbox.idle();
-    expect(told().slice(2)).toEqual(['s1 7', 'log']);
+    expect(reports().slice(2)).toEqual(['s1 7', 'log']);
   });
 
-  test('replace what a request carried whose answer was lost, and are told again where the server has it', async () => {
+  test('queued statuses replace those of a request whose response was lost, and are sent again when the server has it', async () => {
     server.script({ kind: 'taken-then-reset' }, { kind: 'answer', status: 503 });
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const outbox = await open({ clock });
     await outbox.enqueue(status('s1', 1));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await until(outbox, () => outbox.status.state === 'waiting');
     await outbox.enqueue(status('s1', 2));
     outbox.kick();
-    await reaches(outbox, () => outbox.status.trouble?.tries === 2);
+    await until(outbox, () => outbox.status.trouble?.tries === 2);
     outbox.kick();
     await outbox.idle();
-    expect(told()).toEqual(['s1 1', 's1 2']);
+    expect(reports()).toEqual(['s1 1', 's1 2']);
     expect(server.ledger.records.map(({ seq }) => seq)).toEqual([1, 2]);
   });
 
-  test('are not outdated by an older one that was held back for a request which has just been answered', async () => {
+  test('are not replaced by an older one that was held back for a finished request', async () => {
     const birth = { producerId: 'producer-1', epoch: 1 };
     const store = await OutboxStore.open(file, birth, { maxRows: 100, maxBytes: 1_000_000 });
     onTestFinished(() => store.close());
@@ -487,18 +483,18 @@ describe('status records that wait', () => {
   });
 
   test.each([
-    ['no longer say what was open where events of their session came meanwhile', 's1', false],
-    ['say what was open though events of another session came meanwhile', 's2', true],
-  ])('that were held back %s', async (_what, sessionId, isSaid) => {
+    ['omit open items after later events of their session', 's1', false],
+    ['keep open items after later events of another session', 's2', true],
+  ])('held-back statuses %s', async (_what, sessionId, isKept) => {
     server.script({ kind: 'slow', ms: 200 });
     const outbox = await open();
-    const says = (at: number): OutgoingRecord => {
-      const lists = OF_THE_MOMENT;
+    const report = (at: number): OutgoingRecord => {
+      const lists = LISTS;
       return { kind: 'status', agentId: 'agent-1', sessionId: 's1', occurredAt: at, status: { at, ...lists } };
     };
-    await outbox.enqueue(says(1));
+    await outbox.enqueue(report(1));
     await server.until(() => server.requests.length === 1);
-    await outbox.enqueue(says(2));
+    await outbox.enqueue(report(2));
     const event = { type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q' } };
     await outbox.enqueue({ kind: 'event', agentId: 'agent-1', sessionId, occurredAt: 3, event });
     await outbox.idle();
@@ -506,59 +502,59 @@ describe('status records that wait', () => {
     expect(last?.occurredAt).toBe(2);
     expect(last?.status).toEqual({
       at: 2,
-      ...(isSaid && OF_THE_MOMENT),
+      ...(isKept && LISTS),
     });
   });
 
-  test('are told again also by the next process, where the server has what one of them replaced', async () => {
+  test('are sent again by the next process when the server has a replaced one', async () => {
     server.script({ kind: 'taken-then-reset' });
-    const first = await open({ clock: new StoppedClock() });
+    const first = await open({ clock: new ManualClock() });
     await first.enqueue(status('s1', 1));
-    await reaches(first, () => first.status.state === 'waiting');
+    await until(first, () => first.status.state === 'waiting');
     await first.enqueue(status('s1', 2));
     await first.stop();
     const second = await open();
     await second.idle();
-    expect(told()).toEqual(['s1 1', 's1 2']);
+    expect(reports()).toEqual(['s1 1', 's1 2']);
   });
 
-  test('are not those by which it is told how long the outbox waits', async () => {
+  test('exclude reports of the outbox’s own delay', async () => {
     await server.close();
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const outbox = await open({ clock });
     await outbox.enqueue([status('s1', 5), log('a'), status('s1', 6)]);
     clock.time += 7;
     expect((await outbox.facts()).oldestAgeMs).toBe(7);
   });
 
-  test('keep their numbers dense through a new epoch', async () => {
+  test('keep dense numbers through a new epoch', async () => {
     const outbox = await open();
     await outbox.enqueue([log('a'), status('s1', 1)]);
     await outbox.idle();
     server.ledger.forget();
     await server.close();
     await outbox.enqueue([log('b'), status('s1', 2), log('c')]);
-    await reaches(outbox, () => (outbox.status.trouble?.tries ?? 0) > 0);
+    await until(outbox, () => (outbox.status.trouble?.tries ?? 0) > 0);
     await outbox.enqueue(status('s1', 3));
     await server.listen();
     await outbox.idle();
     await outbox.enqueue(status('s1', 4));
     await outbox.idle();
-    expect(told()).toEqual(['log', 's1 1', 'lost', 'log', 's1 3', 'log', 's1 4']);
+    expect(reports()).toEqual(['log', 's1 1', 'lost', 'log', 's1 3', 'log', 's1 4']);
   });
 });
 
 describe('a full outbox', () => {
-  test('log lines go first, then the newest of everything; each drop is declared at its place', async () => {
+  test('drops log lines first, then the newest of all kinds, and declares each loss at its place', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
+    const outbox = await open({ clock: new ManualClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
     for (const text of numbered(1, 12)) await outbox.enqueue(log(text));
-    await outbox.enqueue(said('s1', 'still fits'));
-    for (let at = 0; at < 5; at += 1) await outbox.enqueue(said(`s${at % 2}`, 'too late'));
+    await outbox.enqueue(message('s1', 'still fits'));
+    for (let at = 0; at < 5; at += 1) await outbox.enqueue(message(`s${at % 2}`, 'too late'));
     await server.listen();
     outbox.kick();
     await outbox.idle();
-    await outbox.enqueue(said('s1', 'room again'));
+    await outbox.enqueue(message('s1', 'room again'));
     await outbox.idle();
     expect(server.ledger.messages).toEqual(numbered(1, 9));
     expect(server.ledger.records.slice(9)).toMatchObject([
@@ -569,18 +565,18 @@ describe('a full outbox', () => {
     ]);
   });
 
-  test('has room for the failures that its log tells, and not for its other signals', async () => {
+  test('has room for logged failures, and not for other signals', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
-    await outbox.enqueue(numbered(1, 9).map((text) => said('s1', text)));
-    const telling = (message: string, insight: object): OutgoingRecord => ({
+    const outbox = await open({ clock: new ManualClock(), bound: { maxRows: 10, maxBytes: 1_000_000 } });
+    await outbox.enqueue(numbered(1, 9).map((text) => message('s1', text)));
+    const logLine = (message: string, insight: object): OutgoingRecord => ({
       kind: 'log',
       agentId: 'agent-1',
       occurredAt: 1_795_000_000_000,
       log: { level: 'info', component: 'test', message, insight },
     });
-    await outbox.enqueue(telling('failed', { signal: 'disk', outcome: 'failed', source: 'disk' }));
-    await outbox.enqueue(telling('as it is', { signal: 'context_ratio', value: 0.4, source: 'context' }));
+    await outbox.enqueue(logLine('failed', { signal: 'disk', outcome: 'failed', source: 'disk' }));
+    await outbox.enqueue(logLine('as it is', { signal: 'context_ratio', value: 0.4, source: 'context' }));
     await server.listen();
     outbox.kick();
     await outbox.idle();
@@ -588,35 +584,35 @@ describe('a full outbox', () => {
     expect(server.ledger.lost).toBe(1);
   });
 
-  test('a loss that was declared to the server is not changed afterwards', async () => {
-    const clock = new StoppedClock();
+  test('does not change a loss that was declared to the server', async () => {
+    const clock = new ManualClock();
     const outbox = await open({ clock, bound: { maxRows: 2, maxBytes: 1_000_000 } });
     server.script({ kind: 'taken-then-reset' });
     await server.close();
-    await outbox.enqueue([said('s1', '1'), said('s1', '2'), said('s1', 'dropped')]);
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    await outbox.enqueue([message('s1', '1'), message('s1', '2'), message('s1', 'dropped')]);
+    await until(outbox, () => outbox.status.state === 'waiting');
     await server.listen();
     outbox.kick();
-    await reaches(outbox, () => outbox.status.trouble?.tries === 2);
-    await outbox.enqueue(said('s1', 'dropped as well'));
+    await until(outbox, () => outbox.status.trouble?.tries === 2);
+    await outbox.enqueue(message('s1', 'dropped as well'));
     outbox.kick();
     await outbox.idle();
     expect(server.ledger.lost).toBe(2);
   });
 
-  test('a loss that the server has already, without its having been sent, counts no further drops', async () => {
+  test('counts no further drops in a loss that the server has already received', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock(), maxBatchRows: 1, bound: { maxRows: 9, maxBytes: 1_000 } });
+    const outbox = await open({ clock: new ManualClock(), maxBatchRows: 1, bound: { maxRows: 9, maxBytes: 1_000 } });
     const tooLarge = 'x'.repeat(2_000);
-    await outbox.enqueue([said('s1', 'fits'), said('s1', tooLarge)]);
-    await reaches(outbox, () => outbox.status.state === 'waiting');
-    const records = [1, 2].map((seq) => ({ seq, ...said('s1', 'from a newer copy of the file') }) as never);
+    await outbox.enqueue([message('s1', 'fits'), message('s1', tooLarge)]);
+    await until(outbox, () => outbox.status.state === 'waiting');
+    const records = [1, 2].map((seq) => ({ seq, ...message('s1', 'from a newer copy of the file') }) as never);
     await server.ledger.take({ producer: outbox.status.producer, records });
     server.script({ kind: 'answer', ...refusal(409, 'sequence_gap', { expectedSeq: 3 }) });
     await server.listen();
     outbox.kick();
     await outbox.idle();
-    await outbox.enqueue(said('s1', tooLarge));
+    await outbox.enqueue(message('s1', tooLarge));
     await outbox.idle();
     expect(server.ledger.records.slice(2)).toMatchObject([
       { seq: 3, kind: 'lost', sessionId: 's1', lost: { count: 1, reason: 'outbox-full' } },
@@ -624,7 +620,7 @@ describe('a full outbox', () => {
   });
 });
 
-test('whatever becomes of a record, its size is that of its JSON in bytes', async () => {
+test('the size of a record is that of its JSON in bytes after any change', async () => {
   const now = 1_795_000_000_000;
   const client = createClient({ url: `file:${file}` });
   onTestFinished(() => client.close());
@@ -635,7 +631,7 @@ test('whatever becomes of a record, its size is that of its JSON in bytes', asyn
     expect(rows.map(({ bytes }) => bytes)).toEqual(rows.map(({ real }) => real));
     return rows.length;
   };
-  const of = (delta: string) => candidateOf(JSON.stringify({ ...said('сеанс', delta), agentId: 'агент' }));
+  const of = (delta: string) => candidateOf(JSON.stringify({ ...message('сеанс', delta), agentId: 'агент' }));
   await store.append([{ candidates: ['1', '2', '3', '4', '5'].map(of) }], now);
   expect(await sizes()).toBe(4);
   await store.append([{ candidates: Array.from({ length: 9 }, () => of('dropped')) }], now);
@@ -662,12 +658,12 @@ describe('a damaged file', () => {
     expect(readdirSync(join(file, '..')).some((name) => name.includes('.corrupt-'))).toBe(true);
   });
 
-  test('is noticed in mid-life as well, and the work goes on in a new file', async () => {
+  test('is detected while open, and a new file continues', async () => {
     await server.close();
-    const outbox = await open({ clock: new StoppedClock() });
-    // more than SQLite keeps in memory, so that it has to read the damaged pages
-    await outbox.enqueue(numbered(1, 40).map((text) => said('s1', text.repeat(300_000))));
-    await reaches(outbox, () => outbox.status.state === 'waiting');
+    const outbox = await open({ clock: new ManualClock() });
+    // More than SQLite caches, so it must read the damaged pages.
+    await outbox.enqueue(numbered(1, 40).map((text) => message('s1', text.repeat(300_000))));
+    await until(outbox, () => outbox.status.state === 'waiting');
     for (const name of [file, `${file}-wal`]) {
       const size = statSync(name).size;
       writeFileSync(name, Buffer.alloc(Math.max(size - 4_096, 0), 0xff), { flag: 'r+' });
@@ -675,7 +671,7 @@ describe('a damaged file', () => {
     await server.listen();
     outbox.kick();
     await outbox.idle();
-    await outbox.enqueue(said('s1', 'goes on'));
+    await outbox.enqueue(message('s1', 'goes on'));
     await outbox.idle();
     expect(server.ledger.records).toMatchObject([
       { seq: 1, kind: 'lost', lost: { reason: 'outbox-corrupt' } },
@@ -683,7 +679,7 @@ describe('a damaged file', () => {
     ]);
   });
 
-  test('an empty file is no damage', async () => {
+  test('excludes an empty file', async () => {
     await writeFile(file, '');
     const outbox = await open();
     await outbox.enqueue(log('fine'));

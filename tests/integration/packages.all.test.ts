@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { root } from '../../lib/launch/paths.mjs';
 import { type CliRun, runShell, startShell } from '../support/cli';
-import { ownPort } from '../support/own-port.mjs';
+import { reservePort } from '../support/reserve-port.mjs';
 
 /** From the archives in an empty folder, as a new user installs them. */
 describe('the packages', { timeout: 180_000 }, () => {
@@ -23,7 +23,7 @@ describe('the packages', { timeout: 180_000 }, () => {
     base = await mkdtemp(join(tmpdir(), 'interlude-packages-'));
     folder = join(base, 'project');
     for (const name of ['project', 'home']) await mkdir(join(base, name));
-    const port = await ownPort();
+    const port = await reservePort();
     url = `http://127.0.0.1:${port}`;
     env = { HOME: join(base, 'home'), PORT: String(port), npm_config_update_notifier: 'false' };
     const packed = [archive('interlude-0'), archive('interlude-runner')].join(' ');

@@ -7,28 +7,27 @@ import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
 import { StreamedResponse } from '@/lib/server/access/streamed-response';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
-import { type TestDatabase, temporaryDatabase } from '../support/database';
-import { deltas, insertRows } from '../support/insert-rows';
+import { deltas, insertRows, type TestDatabase, temporaryDatabase } from '../support/database';
 
-/** Frames on their way to a connection, straight and through a body that somebody carries there. */
+/** Frames on their way to a connection: direct, and through a body that is piped there. */
 let database: TestDatabase;
 let fanOut: FanOut;
 let server: Server;
 let client: Socket;
-/** What carries a stream to its response. */
+/** The task that pipes a stream to its response. */
 let carry: (answer: StreamedResponse, incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
 beforeEach(async () => {
   carry = (answer, incoming, response) => exchange(async () => answer, incoming, response);
   database = await temporaryDatabase();
   fanOut = new FanOut(database);
   server = frontDoor(async (incoming, response) => {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
+    const disconnect = new AbortController();
+    response.once('close', () => disconnect.abort());
     const open = await fanOut.subscribe({
       topics: [{ kind: 'session', sessionId: 's1' }],
       scope: EVERYTHING,
       after: null,
-      signal: gone.signal,
+      signal: disconnect.signal,
     });
     await carry(new StreamedResponse(open, SSE_HEADERS), incoming, response);
   });
@@ -43,7 +42,7 @@ afterEach(async () => {
   await database.dispose();
 });
 
-/** Asks for the stream. @returns what has come of it */
+/** Requests the stream. @returns the bytes received so far */
 async function listen(): Promise<() => string> {
   client = connect((server.address() as AddressInfo).port, '127.0.0.1');
   await new Promise((resolve) => client.once('connect', resolve));
@@ -52,7 +51,7 @@ async function listen(): Promise<() => string> {
   client.setEncoding('latin1').on('data', (chunk: string) => {
     received += chunk;
   });
-  // HTTP/1.0: the body comes as it is, without the lengths of its chunks
+  // HTTP/1.0: the body has no chunk lengths.
   client.write('GET / HTTP/1.0\r\nhost: 127.0.0.1\r\n\r\n');
   await vi.waitFor(() => expect(received).toContain('event: up-to-date'));
   return () => received;
@@ -60,7 +59,7 @@ async function listen(): Promise<() => string> {
 
 const idsIn = (received: string) => [...received.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id));
 
-test('reach a reader who keeps up, behind the head of the answer and what greets them', async () => {
+test('frames reach a reader that keeps up, after the response head and the greeting', async () => {
   const received = await listen();
   for (let at = 0; at < 20; at += 1) await insertRows(database, deltas(1, 's1', 'x'.repeat(at * 10)));
   await vi.waitFor(() => expect(idsIn(received())).toHaveLength(20));
@@ -71,7 +70,7 @@ test('reach a reader who keeps up, behind the head of the answer and what greets
   expect(body).toMatch(/^event: hello\n/);
 });
 
-test('frames of any size reach a reader that stops and starts, once and in order', async () => {
+test('frames of any size reach a reader that pauses and resumes, once and in order', async () => {
   const received = await listen();
   const sizes = [10, 200_000, 50, 15_000, 17_000, 1, 400_000, 3, 3, 3, 60_000, 12_000];
   const count = 96;
@@ -89,7 +88,7 @@ test('frames of any size reach a reader that stops and starts, once and in order
   expect(received()).not.toContain('event: bye');
 });
 
-test('come in order also where a body carries them that lags behind', async () => {
+test('frames arrive in order through a piped body that lags behind', async () => {
   carry = async (answer, _incoming, response) => {
     for await (const chunk of answer.body) {
       await new Promise((resolve) => setTimeout(resolve, 5));

@@ -4,9 +4,9 @@ import { unscoped } from '@/lib/server/access/request-context';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { ingest, inProcessTarget } from '../support/ingest-target';
-import { adaptRecording, assistantTexts } from '../support/read-recording';
+import { adaptRecording, assistantTexts } from '../support/recordings';
 
-/** Real runs of Claude Code, through the adapter and ingest into libSQL, and read back as a page would. */
+/** Real Claude Code runs through the adapter and ingest into libSQL, read back like a page. */
 
 interface Replayed {
   turns: Turn[];
@@ -22,7 +22,7 @@ function replayed(file: string): Promise<Replayed> {
   return known;
 }
 
-/** Sends a recording as an outbox would, a few records to a request, and reads it back. */
+/** Sends a recording like an outbox, a few records per request, and reads it back. */
 async function replay(file: string): Promise<Replayed> {
   const target = await inProcessTarget();
   const records = adaptRecording(file).flatMap(({ at, events }) =>
@@ -36,27 +36,27 @@ async function replay(file: string): Promise<Replayed> {
   return { turns: page?.turns ?? [], tasks: tasks?.tasks ?? [] };
 }
 
-/** One line a turn: what woke it or whom it answers, and what is said and told in it. */
-function story({ turns, tasks }: { turns: Turn[]; tasks: Task[] }): string[] {
+/** One line per turn: its cause or prompt, and its texts and reported tasks. */
+function outline({ turns, tasks }: { turns: Turn[]; tasks: Task[] }): string[] {
   const name = (id: string) => tasks.find((task) => task.id === id)?.description ?? id;
   return turns.map((turn) => {
-    const told = turn.items.flatMap((item) => {
+    const ended = turn.items.flatMap((item) => {
       if (item.kind === 'message') return [`${item.role === 'user' ? '> ' : ''}${item.text}`];
       if (item.kind === 'task') return [`[${name(item.id)} ${item.phase}]`];
       return item.kind === 'request' ? [`(${item.outcome})`] : [];
     });
-    const woken = turn.trigger === null ? '' : ` by ${turn.trigger.taskIds.map(name).join(', ')}`;
-    return `${turn.kind} ${turn.state}${woken}: ${told.join(' ')}`;
+    const cause = turn.trigger === null ? '' : ` by ${turn.trigger.taskIds.map(name).join(', ')}`;
+    return `${turn.kind} ${turn.state}${cause}: ${ended.join(' ')}`;
   });
 }
 
-const facts = (tasks: Task[]) => tasks.map((task) => [task.description, task.status, task.exitCode]);
+const taskFacts = (tasks: Task[]) => tasks.map((task) => [task.description, task.status, task.exitCode]);
 
 const END = 'none finished: ';
 const STARTED = 'user finished: > START [Poll started] Started the poll in the background.';
 const WOKEN = 'between-run finished by Poll: [Poll failed] Poll exited with code 3';
 
-const GIVEN: [file: string, story: string[], tasks: unknown[]][] = [
+const EXPECTED: [file: string, story: string[], tasks: unknown[]][] = [
   ['bash-bg', [STARTED, WOKEN, END], [['Poll', 'failed', 3]]],
   ['bash-bg-min', [STARTED, WOKEN, END], [['Poll', 'failed', 3]]],
   ['hooks-bash', [STARTED, WOKEN, END], [['Poll', 'failed', 3]]],
@@ -84,7 +84,7 @@ const GIVEN: [file: string, story: string[], tasks: unknown[]][] = [
     'stoptask',
     [
       'user finished: > START [Long poll started] Started a long poll.',
-      // A stop wakes nobody: the agent is told with the next message.
+      // A stop wakes nobody: the agent sees it with the next message.
       'user finished: [Long poll stopped] > USERMSG-A Long poll killed | Reply to USERMSG-A.',
       END,
     ],
@@ -138,29 +138,29 @@ const DEMO = [
 ].map((name) => `demo/${name}`);
 
 describe('a recording', () => {
-  it.each(GIVEN)('%s reads as what happened', async (file, expected, tasks) => {
+  it.each(EXPECTED)('%s reads as it happened', async (file, expected, tasks) => {
     const found = await replayed(file);
-    expect(story(found)).toEqual(expected);
-    expect(facts(found.tasks)).toEqual(tasks);
+    expect(outline(found)).toEqual(expected);
+    expect(taskFacts(found.tasks)).toEqual(tasks);
     for (const task of found.tasks) expect(task.summary).not.toBeNull();
   });
 
-  it.each([...GIVEN.map(([file]) => file), ...DEMO])(
+  it.each([...EXPECTED.map(([file]) => file), ...DEMO])(
     '%s has each assistant text exactly once, in order',
     async (file) => {
       const { turns } = await replayed(file);
-      const said = turns.flatMap((turn) =>
+      const texts = turns.flatMap((turn) =>
         turn.items.flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : [])),
       );
-      expect(said).toEqual(assistantTexts(file));
+      expect(texts).toEqual(assistantTexts(file));
       expect(
         turns.filter((turn) => turn.kind === 'none').flatMap((turn) => turn.items.map((item) => item.kind)),
       ).not.toContain('message');
     },
   );
 
-  it.each([...GIVEN.map(([file]) => file), ...DEMO])(
-    '%s leaves nothing open, and every end of a task with the turn that answered it',
+  it.each([...EXPECTED.map(([file]) => file), ...DEMO])(
+    '%s leaves nothing open, and links every task end to the turn that answered it',
     async (file) => {
       const { turns, tasks } = await replayed(file);
       expect(turns.map((turn) => turn.state)).not.toContain('open');
@@ -176,7 +176,7 @@ describe('a recording', () => {
           ),
         );
         expect(shownIn.map((turn) => turn.id)).toHaveLength(1);
-        // A turn that failed was woken by it all the same; another one answered.
+        // A task's end woke the failed turn; another turn answered.
         if (task.answeredInTurnId !== null && shownIn[0]?.state !== 'failed')
           expect(shownIn[0]?.id).toBe(task.answeredInTurnId);
       }
@@ -189,7 +189,7 @@ describe('a recording', () => {
 });
 
 describe('the demo recordings', () => {
-  it('show one answer for three tasks that ended at once', async () => {
+  it('show one turn for three tasks that ended together', async () => {
     const { turns } = await replayed('demo/triple');
     const between = turns.filter((turn) => turn.kind === 'between-run');
     expect(between.map((turn) => turn.trigger?.taskIds.length)).toContain(3);
@@ -202,25 +202,25 @@ describe('the demo recordings', () => {
     expect(failed?.error?.message).toContain('Credit balance');
   });
 
-  it('show an interrupted turn as interrupted, with what it had said', async () => {
+  it('show an interrupted turn as interrupted, with its text', async () => {
     const { turns } = await replayed('demo/interrupted');
     const broken = turns.find((turn) => turn.state === 'interrupted');
     expect(broken?.kind).toBe('user');
     expect(broken?.items.some((item) => item.kind === 'message' && item.role === 'assistant')).toBe(true);
   });
 
-  it('show a folded task end in the user turn that was told of it', async () => {
+  it('show a task end in the user turn that reported it', async () => {
     const { turns, tasks } = await replayed('demo/folded');
     expect(turns.filter((turn) => turn.kind === 'between-run')).toEqual([]);
     expect(tasks[0]?.answeredInTurnId).toBe(turns.find((turn) => turn.kind === 'user')?.id);
   });
 
-  it('show two messages that were sent meanwhile in one turn', async () => {
+  it('show two queued messages in one turn', async () => {
     const { turns } = await replayed('demo/user-twice');
     expect(turns.map((turn) => turn.userMessageIds.length)).toContain(2);
   });
 
-  it('show what a subagent said under its task and nowhere else', async () => {
+  it('show a subagent’s output under its task and nowhere else', async () => {
     const { turns, tasks } = await replayed('demo/research');
     expect(tasks.filter((task) => task.kind === 'subagent')).toHaveLength(3);
     expect(turns.filter((turn) => turn.kind === 'between-run')).toHaveLength(3);

@@ -15,7 +15,7 @@ async function stageOf(dataDir?: string): Promise<AccessStage> {
   return stage;
 }
 
-/** The wall clock, which only this moves. */
+/** A wall clock that only the test moves. */
 function clock(): { passes(ms: number): void } {
   let now = Date.now();
   vi.spyOn(Date, 'now').mockImplementation(() => now);
@@ -26,7 +26,7 @@ function clock(): { passes(ms: number): void } {
   };
 }
 
-/** @returns the entries of this credential, the oldest first, once the chain was found whole */
+/** @returns the entries of this credential, oldest first, after verifying the chain */
 async function entriesOf(stage: AccessStage, { id }: { id: string }): Promise<AuditEntry[]> {
   expect((await stage.ask<AuditCheck>('/audit/check')).brokenAt).toBeNull();
   return (await stage.ask<AuditPage>(`/audit?limit=1000&credential=${id}`)).entries.toReversed();
@@ -44,15 +44,15 @@ async function interrupts(
   );
 }
 
-const told = (entries: AuditEntry[]) => entries.map(({ action, result, times }) => [action, result, times]);
+const summaries = (entries: AuditEntry[]) => entries.map(({ action, result, times }) => [action, result, times]);
 
-describe('what is refused again and again', () => {
-  test('is one entry at once, and one that says how often ten minutes later', async () => {
+describe('repeated refusals', () => {
+  test('a repeated refusal adds one entry at once, and one with the count ten minutes later', async () => {
     const time = clock();
     const stage = await stageOf();
     const viewer = await stage.token({ role: 'viewer' });
     await interrupts(stage, viewer, 300);
-    expect(told(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
+    expect(summaries(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
     time.passes(WINDOW_MS - 1);
     await stage.parts.refusals.flushDue();
     expect(await entriesOf(stage, viewer)).toHaveLength(1);
@@ -61,14 +61,14 @@ describe('what is refused again and again', () => {
     time.passes(1);
     await stage.parts.refusals.flushDue();
     const all = await entriesOf(stage, viewer);
-    expect(told(all)).toEqual([
+    expect(summaries(all)).toEqual([
       ['interrupt', 'forbidden', 1],
       ['interrupt', 'forbidden', 300],
     ]);
     expect(all[1]).toMatchObject({ at: lastAt, sessionId: 'newest-1', target: '/api/v1/sessions/newest-1/interrupt' });
   });
 
-  test('is one entry every ten minutes as long as it goes on, and is told at once after a pause', async () => {
+  test('adds one entry per ten minutes while it continues, and one at once after a pause', async () => {
     const time = clock();
     const stage = await stageOf();
     const viewer = await stage.token({ role: 'viewer' });
@@ -85,7 +85,7 @@ describe('what is refused again and again', () => {
     expect((await entriesOf(stage, viewer)).at(-1)).toMatchObject({ number: (all.at(-1)?.number ?? 0) + 1, times: 1 });
   });
 
-  test('is told apart by who, what and why, and what is done is an entry each time', async () => {
+  test('is counted per actor, action and reason, while each success has its own entry', async () => {
     const stage = await stageOf();
     const [viewer, other] = [await stage.token({ role: 'viewer' }), await stage.token({ role: 'viewer' })];
     const operator = await stage.token({ role: 'operator' });
@@ -93,15 +93,15 @@ describe('what is refused again and again', () => {
     await interrupts(stage, other, 3);
     await interrupts(stage, operator, 3);
     for (let times = 0; times < 3; times += 1) await stage.ask('/tokens', { method: 'POST', body: { role: 'viewer' } });
-    expect(told(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
-    expect(told(await entriesOf(stage, other))).toEqual([['interrupt', 'forbidden', 1]]);
-    expect(told(await entriesOf(stage, operator))).toEqual([['interrupt', 'not_found', 1]]);
-    const made = (await entriesOf(stage, { id: 'owner' })).filter(({ action }) => action === 'create token');
-    expect(made).toHaveLength(6);
-    expect(made.every(({ times }) => times === 1)).toBe(true);
+    expect(summaries(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
+    expect(summaries(await entriesOf(stage, other))).toEqual([['interrupt', 'forbidden', 1]]);
+    expect(summaries(await entriesOf(stage, operator))).toEqual([['interrupt', 'not_found', 1]]);
+    const created = (await entriesOf(stage, { id: 'owner' })).filter(({ action }) => action === 'create token');
+    expect(created).toHaveLength(6);
+    expect(created.every(({ times }) => times === 1)).toBe(true);
   });
 
-  test('is told by whoever comes next, if the server is gone by then, and once by two', async () => {
+  test('is flushed by the next request after the server exited, and once by two', async () => {
     const time = clock();
     const first = await stageOf();
     const viewer = await first.token({ role: 'viewer' });
@@ -110,21 +110,21 @@ describe('what is refused again and again', () => {
     const [second, third] = await Promise.all([stageOf(first.dataDir), stageOf(first.dataDir)]);
     await vi.waitFor(async () => expect(await entriesOf(second, viewer)).toHaveLength(2));
     await third.parts.refusals.flushDue();
-    expect(told(await entriesOf(third, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
+    expect(summaries(await entriesOf(third, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
     expect(await entriesOf(third, viewer)).toHaveLength(2);
   });
 
-  test('is told although the clock was set back', async () => {
+  test('is flushed after the clock was set back', async () => {
     const time = clock();
     const stage = await stageOf();
     const viewer = await stage.token({ role: 'viewer' });
     await interrupts(stage, viewer, 20);
     time.passes(-100 * WINDOW_MS);
     await interrupts(stage, viewer, 1);
-    expect(told(await entriesOf(stage, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
+    expect(summaries(await entriesOf(stage, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
   });
 
-  test('is told by itself, and keeps no process from ending', async () => {
+  test('is flushed by a timer that keeps no process alive', async () => {
     const time = clock();
     const stage = await stageOf();
     const timers = vi.spyOn(globalThis, 'setTimeout');
@@ -149,7 +149,7 @@ describe('what is refused again and again', () => {
   });
 });
 
-test('nobody makes an entry long, or the chain look broken, by what they ask for', async () => {
+test('a hostile request neither enlarges an entry nor breaks the chain', async () => {
   const stage = await stageOf();
   const viewer = await stage.token({ role: 'viewer' });
   await interrupts(stage, viewer, 1, `${'x'.repeat(5_000)}`);
@@ -160,7 +160,7 @@ test('nobody makes an entry long, or the chain look broken, by what they ask for
   expect((await entriesOf(stage, other))[0]?.sessionId).toBe('nul-\uFFFD-1');
 });
 
-test('nobody fills the audit by ending what they do not have', async () => {
+test('requests to revoke unknown credentials don’t fill the audit', async () => {
   const stage = await stageOf();
   const person = await stage.browser();
   const { credentialId: id } = await stage.ask<Me>('/me', { as: person });
@@ -168,7 +168,7 @@ test('nobody fills the audit by ending what they do not have', async () => {
   for (let times = 0; times < 5; times += 1) {
     expect(await stage.status('/me/sign-ins', { method: 'DELETE', as: person })).toBe(409);
   }
-  expect(told((await entriesOf(stage, { id })).slice(before))).toEqual([['sign out elsewhere', 'conflict', 1]]);
+  expect(summaries((await entriesOf(stage, { id })).slice(before))).toEqual([['sign out elsewhere', 'conflict', 1]]);
   await stage.browser();
   expect(await stage.status('/me/sign-ins', { method: 'DELETE', as: person })).toBe(200);
 });

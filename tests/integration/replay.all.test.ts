@@ -30,7 +30,7 @@ const eventsOf = (isWanted: (record: EventRecord) => boolean) =>
   server.ledger.records.filter((record): record is EventRecord => record.kind === 'event' && isWanted(record));
 
 describe('replay', () => {
-  test('plays into two sessions when started twice at once', async () => {
+  test('creates two sessions when started twice at once', async () => {
     const ends = await Promise.all([runCli(atSpeed('max'), env), runCli(atSpeed('max'), env)]);
     expect(ends.map((end) => end.exitCode)).toEqual([0, 0]);
     const sessions = [...new Set(eventsOf(() => true).map(({ sessionId }) => sessionId))];
@@ -38,7 +38,7 @@ describe('replay', () => {
     expect(counts).toEqual([counts[0], counts[0]]);
   });
 
-  test('resumes where it was killed, five times', async () => {
+  test('resumes after each of five kills', async () => {
     const contentOf = (agentId: string) =>
       eventsOf((record) => record.agentId === agentId).map(({ event }) =>
         JSON.stringify({ ...event, timestamp: undefined }),

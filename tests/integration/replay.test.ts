@@ -6,8 +6,7 @@ import type { EventRecord } from '@interlude/protocol/envelope';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCli, startCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
-import { FaultServer } from '../support/fault-server';
-import { refusal } from '../support/ledger';
+import { FaultServer, refusal } from '../support/fault-server';
 import { tempDir } from '../support/temp-dir';
 
 const recording = fileURLToPath(new URL('../fixtures/recordings/bash-bg-min.jsonl', import.meta.url));
@@ -32,7 +31,7 @@ function eventsOf(sessionId: string): EventRecord[] {
   );
 }
 
-/** Every session that was written to. */
+/** Every session with events. */
 function sessionsOf(): Set<string> {
   return new Set(server.ledger.records.flatMap(({ sessionId }) => (typeof sessionId === 'string' ? [sessionId] : [])));
 }
@@ -43,7 +42,7 @@ function linesOf(agentId: string): string[] {
   );
 }
 
-/** The events without what a second run may well have otherwise: times, and the session they stand in. */
+/** Events without the fields that differ between runs: times and session ids. */
 function contentOf(sessionId: string): string[] {
   return eventsOf(sessionId).map(({ event }) => {
     const { timestamp: _, ...rest } = event;
@@ -52,7 +51,7 @@ function contentOf(sessionId: string): string[] {
 }
 
 describe('replay', () => {
-  test('ends with 0 and the address of the session once everything is acknowledged', async () => {
+  test('exits with 0 and the session’s address once all records are acknowledged', async () => {
     const end = await runCli(atOnce('--session', 's1', '--agent', 'a1'), env);
     expect(end).toEqual({ exitCode: 0, stdout: `${server.url}/sessions/s1\n`, stderr: '' });
     const types = eventsOf('s1').map((record) => record.event.type);
@@ -61,7 +60,7 @@ describe('replay', () => {
     expect(new Set(server.ledger.records.map((record) => record.agentId))).toEqual(new Set(['a1']));
   });
 
-  test('a log level that is none is said, once here and once in the log, and the default is used', async () => {
+  test('reports an invalid log level once on stderr and once in the log, and uses the default', async () => {
     env.INTERLUDE_LOG_LEVEL = 'verbose';
     const words = 'INTERLUDE_LOG_LEVEL is "verbose", not one of debug, info, warn, error, fatal; using info';
     const end = await replay('--session', 's1', '--agent', 'a1');
@@ -69,7 +68,7 @@ describe('replay', () => {
     expect(linesOf('a1').filter((line) => line === words)).toHaveLength(1);
   });
 
-  test('a session that was named has the recording once, however often it is replayed', async () => {
+  test('adds a recording to a named session once, however often it is replayed', async () => {
     await replay('--session', 's1');
     const before = server.ledger.records.length;
     const again = await replay('--session', 's1');
@@ -78,7 +77,7 @@ describe('replay', () => {
     expect(server.ledger.records).toHaveLength(before);
   });
 
-  test('without a name each finished replay is a session of its own and leaves no file behind', async () => {
+  test('creates a session for each unnamed replay, and leaves no file behind', async () => {
     await replay();
     await replay();
     const sessions = sessionsOf();
@@ -87,7 +86,7 @@ describe('replay', () => {
     expect(readdirSync(join(dataDir, 'outboxes'))).toEqual([]);
   });
 
-  test('its agent has a log: what is played, each turn and each task, once, also when it is gone on with', async () => {
+  test('logs its progress, each turn and each task once, across a resume', async () => {
     server.behaviour = () => ({ kind: 'answer', ...refusal(401, 'unauthenticated', {}) });
     await replay('--session', 's1', '--agent', 'a1');
     server.behaviour = () => ({ kind: 'none' });
@@ -105,7 +104,7 @@ describe('replay', () => {
     expect(turn?.occurredAt).toBe(eventsOf('s1').find(({ event }) => event.type === 'RUN_STARTED')?.occurredAt);
   });
 
-  test('a server whose database is gone gets the recording again from its beginning', async () => {
+  test('sends the recording from its beginning to a server that lost its database', async () => {
     await replay('--session', 's1');
     const once = contentOf('s1');
     server.ledger.forget();
@@ -115,7 +114,7 @@ describe('replay', () => {
     expect(server.ledger.lost).toBe(0);
   });
 
-  test('an interrupted one says how to go on, and does', async () => {
+  test('prints how to resume when it is interrupted, and resumes', async () => {
     const args = ['replay', recording, '--url', server.url, '--speed', '1'];
     const run = startCli(args, env);
     await server.until(() => server.requests.length > 0);
@@ -128,7 +127,7 @@ describe('replay', () => {
     expect(sessionsOf().size).toBe(1);
   });
 
-  test('finds a local server and a token by itself: the runners’ own, or of an older server the one for all', async () => {
+  test('finds a local server and the runners’ token, or an older server’s shared one', async () => {
     await mkdir(dataDir, { recursive: true });
     await writeFile(join(dataDir, 'server.json'), JSON.stringify({ url: server.url, pid: 1 }));
     await writeFile(join(dataDir, 'token'), 'the-token-of-this-machine\n');
@@ -140,7 +139,7 @@ describe('replay', () => {
     expect(server.requests.at(-1)?.authorization).toBe('Bearer the-token-of-its-runners');
   });
 
-  test('a refused token ends it at once; what was handed over is kept for the next run', async () => {
+  test('exits at once on a refused token, and keeps its records for the next run', async () => {
     server.behaviour = () => ({ kind: 'answer', ...refusal(401, 'unauthenticated', {}) });
     const end = await callCli(atOnce('--session', 's1'), { ...env, INTERLUDE_TOKEN: 'a-wrong-token-of-the-test' });
     expect(end.exitCode).toBe(1);
@@ -152,7 +151,7 @@ describe('replay', () => {
     expect(eventsOf('s1').filter((record) => record.event.type === 'RUN_STARTED')).toHaveLength(2);
   });
 
-  describe('whose records are quarantined', () => {
+  describe('replay with quarantined records', () => {
     const quarantine = (isRejected: (seq: number) => boolean) => {
       server.behaviour = ({ seqs }) => {
         const rejected = seqs
@@ -163,7 +162,7 @@ describe('replay', () => {
       };
     };
 
-    test('ends with 1 and one line when all of them are', async () => {
+    test('exits with 1 and one line when all are quarantined', async () => {
       quarantine((seq) => seq > 1);
       const end = await replay('--session', 's1');
       expect(end).toMatchObject({ exitCode: 1, stdout: '' });
@@ -172,7 +171,7 @@ describe('replay', () => {
       );
     });
 
-    test('ends with 0 and says how many were, when others were taken', async () => {
+    test('exits with 0 and their number when others were accepted', async () => {
       quarantine((seq) => seq === 2 || seq === 3);
       const end = await replay('--session', 's1');
       expect(end).toMatchObject({ exitCode: 0, stdout: `${server.url}/sessions/s1\n` });
@@ -182,11 +181,13 @@ describe('replay', () => {
     });
   });
 
-  test('a server that comes late is waited for, and that is said', async () => {
+  test('replay waits for a late server, and says so', async () => {
     await server.close();
     const run = startCli(['replay', recording, '--url', server.url, '--speed', 'max'], env);
-    const told = new Promise<string>((resolve) => run.process.stderr?.once('data', (chunk) => resolve(String(chunk))));
-    expect(await told).toMatch(/can't be reached \(ECONNREFUSED\); unsent records follow/);
+    const warning = new Promise<string>((resolve) =>
+      run.process.stderr?.once('data', (chunk) => resolve(String(chunk))),
+    );
+    expect(await warning).toMatch(/can't be reached \(ECONNREFUSED\); unsent records follow/);
     await server.listen();
     expect((await run.ended).exitCode).toBe(0);
   });
@@ -196,13 +197,13 @@ describe('replay', () => {
     ['an unknown command', ['dance'], 2, 'unknown command "dance"'],
     ['no recording', ['replay'], 2, 'name one recording'],
     ['an unknown option', ['replay', recording, '--loud'], 2, "Unknown option '--loud'"],
-    ['a speed of nought', ['replay', recording, '--speed', '0'], 2, '--speed'],
-    ['an address that is none', ['replay', recording, '--url', 'ftp://there'], 2, 'not an http address'],
-    ['a file that is not there', ['replay', 'nowhere.jsonl'], 1, 'nowhere.jsonl: no such file'],
+    ['a speed of zero', ['replay', recording, '--speed', '0'], 2, '--speed'],
+    ['an address that is no URL', ['replay', recording, '--url', 'ftp://there'], 2, 'not an http address'],
+    ['a missing file', ['replay', 'nowhere.jsonl'], 1, 'nowhere.jsonl: no such file'],
     ['a file that is no recording', ['replay', 'package.json'], 1, 'not a recording: line 1'],
     ['help', ['--help'], 0, 'npx interlude <command>'],
     ['help for a command', ['replay', '--help'], 0, 'npx interlude replay <recording.jsonl>'],
-  ])('%s is answered in words and with its exit code', async (_name, args, exitCode, words) => {
+  ])('replay handles %s with a message and its exit code', async (_name, args, exitCode, words) => {
     const end = await callCli(args, env);
     expect(end.exitCode).toBe(exitCode);
     expect(end.stdout + end.stderr).toContain(words);

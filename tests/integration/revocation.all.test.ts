@@ -2,59 +2,63 @@ import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bumpAccessVersion } from '@/lib/server/access/credential-rows';
 import { makeSecret, textDigest } from '@/lib/server/access/secret';
-import { type AccessStage, bearer, type Headers, secretOf } from '../support/access-stage';
-import { expectUnavailable } from '../support/expect-unavailable';
+import { type AccessStage, bearer, expectUnavailable, type Headers, secretOf } from '../support/access-stage';
 import { FrameReader } from '../support/frames';
 import {
   demotedPerson,
   ENDINGS,
   ENDINGS_OF_PEOPLE,
   endConnections,
-  endsOf,
-  placeOf,
-  stageOf,
+  expectedEnds,
+  openPlace,
+  startStage,
   untilRefused,
 } from '../support/open-connections';
-import { comesWithin, expectWithin, pace } from '../support/pace';
-import { startTypescript } from '../support/typescript-process';
+import { expectWithin, resolvesWithin, slowdown } from '../support/timing';
+import { startTypescript } from '../support/typescript-programs';
 
-/** The time within which every server on a database refuses a credential that ended, and ends its connections. */
+/** Every server on a database refuses an ended credential, and closes its connections, within this time. */
 const WITHIN_MS = 2_000;
 
-/** How something ended, if it did in time. */
+/** How a connection ended, if in time. */
 function inTime(how: Promise<string>): Promise<string> {
-  const withinMs = WITHIN_MS * pace();
+  const withinMs = WITHIN_MS * slowdown();
   return Promise.race([how, new Promise<string>((resolve) => setTimeout(resolve, withinMs, 'not in time'))]);
 }
 
 describe.each([
-  ['the same server', false],
-  ['another server on the same file', true],
+  ['on the same server', false],
+  ['on another server with the same file', true],
 ])('within two seconds, %s', (_, isSecond) => {
-  test.each(Object.entries(ENDINGS_OF_PEOPLE))('refuses a credential once %s', async (_ending, ending) => {
-    const { first, here } = await placeOf(isSecond);
-    const { headers, end } = await ending(first, 'operator');
-    expect(await here.status('/sessions', { as: headers })).toBe(200);
-    await end();
-    await comesWithin(WITHIN_MS, untilRefused(here, headers));
+  test.each(Object.entries(ENDINGS_OF_PEOPLE))('closes an operator’s connections once %s', async (_ending, ending) => {
+    expect(await endConnections(await openPlace(isSecond), ending, 'operator', inTime)).toEqual(
+      expectedEnds('operator'),
+    );
   });
 
-  test.each(Object.entries(ENDINGS_OF_PEOPLE))('ends an operator’s connections once %s', async (_ending, ending) => {
-    expect(await endConnections(await placeOf(isSecond), ending, 'operator', inTime)).toEqual(endsOf('operator'));
+  test.each(Object.entries(ENDINGS))('closes a runner’s connections once %s', async (_ending, ending) => {
+    expect(await endConnections(await openPlace(isSecond), ending, 'runner', inTime)).toEqual(expectedEnds('runner'));
   });
 
-  test.each(Object.entries(ENDINGS))('ends a runner’s connections once %s', async (_ending, ending) => {
-    expect(await endConnections(await placeOf(isSecond), ending, 'runner', inTime)).toEqual(endsOf('runner'));
-  });
-
-  test('knows that a person has another role', async () => {
-    const { end } = await demotedPerson(await placeOf(isSecond));
-    await comesWithin(WITHIN_MS, end());
+  test('applies a person’s new role', async () => {
+    const { end } = await demotedPerson(await openPlace(isSecond));
+    await resolvesWithin(WITHIN_MS, end());
   });
 });
 
-test('a server in another process ends the connections of a revoked credential within two seconds', async () => {
-  const first = await stageOf();
+test.each(Object.entries(ENDINGS_OF_PEOPLE))(
+  'another server refuses a credential within two seconds once %s',
+  async (_ending, ending) => {
+    const { first, here } = await openPlace(true);
+    const { headers, end } = await ending(first, 'operator');
+    expect(await here.status('/sessions', { as: headers })).toBe(200);
+    await end();
+    await resolvesWithin(WITHIN_MS, untilRefused(here, headers));
+  },
+);
+
+test('a server in another process closes the connections of a revoked credential within two seconds', async () => {
+  const first = await startStage();
   const child = startTypescript('tests/support/api-process.ts', [], {
     env: { ...process.env, INTERLUDE_TOKEN: secretOf(first.owner), INTERLUDE_DATA_DIR: first.dataDir },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -72,13 +76,13 @@ test('a server in another process ends the connections of a revoked credential w
   expect((await fetch(`${url}/sessions`, { headers })).status).toBe(401);
 });
 
-test('credentials are answered with 503 while the database does not answer, and let in again afterwards', async () => {
-  await expectUnavailable(await stageOf(), () => new Promise(() => {}));
+test('credentials are answered with 503 during a database outage, and accepted afterwards', async () => {
+  await expectUnavailable(await startStage(), () => new Promise(() => {}));
 });
 
-describe('with very many credentials', () => {
-  /** Adds credentials behind the server's back. */
-  async function many(stage: AccessStage, count: number): Promise<Headers[]> {
+describe('among very many credentials', () => {
+  /** Inserts credentials directly into the database. */
+  async function addCredentials(stage: AccessStage, count: number): Promise<Headers[]> {
     const { database } = stage.parts;
     const secrets = Array.from({ length: count }, () => makeSecret('token'));
     const rows = secrets.map((secret, at) => [`token-${at}`, textDigest(secret)]);
@@ -93,9 +97,9 @@ describe('with very many credentials', () => {
     return secrets.map(bearer);
   }
 
-  test('each of 10,000 is known, and ended within two seconds', async () => {
-    const stage = await stageOf();
-    const all = await many(stage, 10_000);
+  test('each of 10,000 is known, and revoked within two seconds', async () => {
+    const stage = await startStage();
+    const all = await addCredentials(stage, 10_000);
     for (const headers of all) expect(await stage.status('/me', { as: headers })).toBe(200);
     const stream = await stage.stream('/stream?topic=fleet', all[5_000] as Headers);
     await stream.frame('up-to-date');
@@ -106,14 +110,14 @@ describe('with very many credentials', () => {
     expect(await stage.status('/me', { as: all[5_001] as Headers })).toBe(200);
   });
 
-  test('a stream ends within two seconds of its expiry, however many strangers came since', async () => {
-    const stage = await stageOf();
+  test('a stream ends within two seconds of its expiry after many unknown tokens', async () => {
+    const stage = await startStage();
     const expiresAt = Date.now() + 8_000;
     const { secret } = await stage.credential({ kind: 'embed', expiresAt });
     const stream = await stage.stream('/stream?topic=fleet', bearer(secret));
     await stream.frame('up-to-date');
     const { credentials } = stage.parts;
-    // Unknown secrets must not push known credentials out of the cache.
+    // Unknown secrets must not evict known credentials from the cache.
     const strangers = Array.from({ length: 21_000 }, () => makeSecret('token'));
     for (const stranger of strangers) await credentials.find(stranger);
     const over = stream.end().then((frames) => JSON.stringify(frames.at(-1)?.data));

@@ -1,26 +1,24 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { type AccessStage, bearer } from '../support/access-stage';
+import { type AccessStage, bearer, expectUnavailable, fillAudit } from '../support/access-stage';
 import { busyAgent } from '../support/busy-agent';
-import { expectUnavailable } from '../support/expect-unavailable';
 import type { FrameReader } from '../support/frames';
-import { lengthenAudit } from '../support/long-audit';
 import {
+  COMPLETE,
   CONNECTIONS,
-  CUT,
   demotedPerson,
   ENDINGS_OF_PEOPLE,
   endConnections,
-  endsOf,
-  placeOf,
+  expectedEnds,
+  openPlace,
   readSlowly,
-  stageOf,
+  startStage,
+  TRUNCATED,
   untilRefused,
-  WHOLE,
 } from '../support/open-connections';
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** Expects a stream to deliver an event that is written after the credentials were looked up again. */
+/** Expects a stream to deliver an event written after the credentials were reloaded. */
 async function expectOpen(
   stage: AccessStage,
   stream: FrameReader,
@@ -38,7 +36,7 @@ async function expectOpen(
 
 describe('a credential', () => {
   test.each(Object.entries(ENDINGS_OF_PEOPLE))('is refused once %s', async (_, ending) => {
-    const stage = await stageOf();
+    const stage = await startStage();
     await busyAgent(stage, 'a');
     const { headers, end } = await ending(stage, 'operator');
     expect(await stage.status('/sessions', { as: headers })).toBe(200);
@@ -53,28 +51,31 @@ describe('a credential', () => {
     ['operator', 'the same server', false],
     ['operator', 'another server on the same file', true],
     ['runner', 'another server on the same file', true],
-  ] as const)('of the role %s ends its connections at %s when it is revoked', async (holder, _, isSecond) => {
-    expect(await endConnections(await placeOf(isSecond), revoked, holder)).toEqual(endsOf(holder));
-  });
+  ] as const)(
+    'a credential of the role %s closes its connections at %s when it is revoked',
+    async (holder, _, isSecond) => {
+      expect(await endConnections(await openPlace(isSecond), revoked, holder)).toEqual(expectedEnds(holder));
+    },
+  );
 });
 
-describe('a person who becomes a viewer', () => {
+describe('a person demoted to viewer', () => {
   test('loses the connections that only admins may hold, and keeps the others', async () => {
-    const place = await placeOf(true);
+    const place = await openPlace(true);
     const { here, busy } = place;
-    await lengthenAudit(place.first, 6_000);
+    await fillAudit(place.first, 6_000);
     const { headers, end } = await demotedPerson(place);
     const exported = await readSlowly(await here.send('/api/v1/audit/export', { as: headers }));
     const answered = await CONNECTIONS['an AG-UI client']?.open(place, headers);
     const watched = await here.stream(`/stream?topic=session:${busy.sessionId}`, headers);
     await watched.frame('up-to-date');
     await end();
-    expect([await exported(), await answered?.()]).toEqual([CUT, WHOLE]);
+    expect([await exported(), await answered?.()]).toEqual([TRUNCATED, COMPLETE]);
     await expectOpen(here, watched, { agentId: busy.agentId, sessionId: busy.sessionId });
   });
 
-  test('loses the connections that carry secrets, where viewers are sent none', async () => {
-    const place = await placeOf(true, { INTERLUDE_REDACT_ROLES: 'viewer' });
+  test('loses the connections that carry secrets hidden from viewers', async () => {
+    const place = await openPlace(true, { INTERLUDE_REDACT_ROLES: 'viewer' });
     const carrying = Object.entries(CONNECTIONS).filter(
       ([name, { of }]) => of === 'operator' && !name.includes('AG-UI'),
     );
@@ -87,10 +88,10 @@ describe('a person who becomes a viewer', () => {
   });
 });
 
-describe('by the clock', () => {
+describe('expiry', () => {
   const HOUR_MS = 3_600_000;
-  /** The wall clock, which these tests move, and the steady one, which only goes on. */
-  function movable(): { by(ms: number): void; passes(ms: number): void } {
+  /** The wall clock, which these tests move, and the monotonic one. */
+  function movableClock(): { by(ms: number): void; passes(ms: number): void } {
     const [wall, steady] = [Date.now.bind(Date), performance.now.bind(performance)];
     let [moved, passed] = [0, 0];
     vi.spyOn(Date, 'now').mockImplementation(() => wall() + moved);
@@ -106,10 +107,10 @@ describe('by the clock', () => {
     };
   }
 
-  test('a sign-in that nobody uses ends after its time, and one that is used does not', async () => {
-    const clock = movable();
-    const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
-    const second = await stageOf({ dataDir: stage.dataDir, env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
+  test('ends an unused sign-in after its time, and keeps a used one', async () => {
+    const clock = movableClock();
+    const stage = await startStage({ env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
+    const second = await startStage({ dataDir: stage.dataDir, env: { INTERLUDE_SESSION_IDLE_HOURS: '2' } });
     const [browser, unused] = [await stage.browser(), await stage.browser()];
     const used = { ...browser, 'x-interlude-page': 'used' };
     for (let hours = 0; hours < 3; hours += 1) {
@@ -122,14 +123,14 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: used })).toBe(401);
   });
 
-  test('a sign-in whose page nobody uses ends, with its stream', async () => {
-    const clock = movable();
-    const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
+  test('ends a sign-in, with its stream, when its page is unused', async () => {
+    const clock = movableClock();
+    const stage = await startStage({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     await stream.frame('up-to-date');
     clock.passes(HOUR_MS / 2);
-    // as a page does by itself: its stream has reached its time, it polls, it marks what it shows, it shows images
+    // Automatic requests of a page: stream reconnects, polls, marks, images.
     const left = { ...person, 'x-interlude-page': '1' };
     await (await stage.stream('/stream?topic=fleet', left)).frame('up-to-date');
     for (const as of [left, person]) expect(await stage.status('/sessions', { as })).toBe(200);
@@ -142,24 +143,24 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: person })).toBe(401);
   });
 
-  test('a stream here goes on while its sign-in is used at another server', async () => {
-    const clock = movable();
+  test('keeps a stream open while its sign-in is used at another server', async () => {
+    const clock = movableClock();
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
-    const stage = await stageOf({ env });
-    const second = await stageOf({ dataDir: stage.dataDir, env });
+    const stage = await startStage({ env });
+    const second = await startStage({ dataDir: stage.dataDir, env });
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     await stream.frame('up-to-date');
     clock.passes(HOUR_MS * 0.7);
     expect(await second.status('/me', { as: { ...person, 'x-interlude-page': 'used' } })).toBe(200);
-    await noted(second, clock);
+    await untilUseStored(second, clock);
     clock.passes(HOUR_MS * 0.7);
     await expectOpen(stage, stream);
   });
 
-  test('a sign-in on this machine ends 30 days after it began, however much it is used', async () => {
-    const clock = movable();
-    const stage = await stageOf();
+  test('ends a sign-in on this machine after 30 days, used or not', async () => {
+    const clock = movableClock();
+    const stage = await startStage();
     const person = await stage.browser();
     const stream = await stage.stream('/stream?topic=fleet', person);
     for (let days = 5; days < 30; days += 5) {
@@ -172,9 +173,9 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: person })).toBe(401);
   });
 
-  test('a clock set back locks nobody out, and lets nobody in again who was told that it is over', async () => {
-    const clock = movable();
-    const stage = await stageOf();
+  test('neither locks out nor readmits anyone when the clock is set back', async () => {
+    const clock = movableClock();
+    const stage = await startStage();
     const person = await stage.browser();
     const embed = bearer((await stage.credential({ kind: 'embed', expiresAt: Date.now() + HOUR_MS })).secret);
     expect([await stage.status('/me', { as: person }), await stage.status('/me', { as: embed })]).toEqual([200, 200]);
@@ -182,14 +183,14 @@ describe('by the clock', () => {
     expect([await stage.status('/me', { as: person }), await stage.status('/me', { as: embed })]).toEqual([200, 401]);
     clock.by(-12 * HOUR_MS);
     expect([await stage.status('/me', { as: person }), await stage.status('/me', { as: embed })]).toEqual([200, 401]);
-    // also when everything is read again
+    // Also after the credentials are reloaded.
     await stage.token({ role: 'viewer' });
     expect(await stage.status('/me', { as: embed })).toBe(401);
   });
 
-  test('a clock that runs ahead for a moment ends no sign-in for good', async () => {
-    const clock = movable();
-    const stage = await stageOf({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
+  test('ends no sign-in permanently because of a clock that was briefly ahead', async () => {
+    const clock = movableClock();
+    const stage = await startStage({ env: { INTERLUDE_SESSION_IDLE_HOURS: '1' } });
     const person = await stage.browser();
     expect(await stage.status('/me', { as: person })).toBe(200);
     clock.by(5 * HOUR_MS);
@@ -198,32 +199,32 @@ describe('by the clock', () => {
     expect(await stage.status('/me', { as: person })).toBe(200);
   });
 
-  test('a sign-in that is used at another server is known here, however long ago it was used here', async () => {
-    const clock = movable();
+  test('accepts a sign-in last used at another server', async () => {
+    const clock = movableClock();
     const env = { INTERLUDE_SESSION_IDLE_HOURS: '1' };
-    const stage = await stageOf({ env });
-    const second = await stageOf({ dataDir: stage.dataDir, env });
+    const stage = await startStage({ env });
+    const second = await startStage({ dataDir: stage.dataDir, env });
     const person = { ...(await stage.browser()), 'x-interlude-page': 'used' };
     expect(await second.status('/me', { as: person })).toBe(200);
     clock.passes(HOUR_MS / 2);
     expect(await stage.status('/me', { as: person })).toBe(200);
     clock.passes(HOUR_MS * 0.7);
     expect(await stage.status('/me', { as: person })).toBe(200);
-    // refused here at most until the other has written down that it was used
+    // Refused here at most until the other server has stored the use.
     await second.status('/me', { as: person });
-    await noted(stage, clock);
+    await untilUseStored(stage, clock);
     expect(await second.status('/me', { as: person })).toBe(200);
   });
 
-  /** Until a server has written down when each was used last, which it does once a minute. */
-  async function noted(stage: AccessStage, clock: ReturnType<typeof movable>): Promise<void> {
+  /** Resolves once a server has stored each last use, which it does once a minute. */
+  async function untilUseStored(stage: AccessStage, clock: ReturnType<typeof movableClock>): Promise<void> {
     clock.passes(61_000);
     await stage.parts.credentials.invalidate();
   }
 
-  test('a code is good for five minutes', async () => {
-    const clock = movable();
-    const stage = await stageOf();
+  test('ends a code after five minutes', async () => {
+    const clock = movableClock();
+    const stage = await startStage();
     const [soon, late] = [await stage.code(), await stage.code()];
     clock.passes(4 * 60_000);
     expect((await stage.send(`/sign-in?token=${soon}`, { as: {} })).headers.get('location')).toBe('/');
@@ -237,9 +238,9 @@ describe('by the clock', () => {
 });
 
 describe('a code', () => {
-  test('lets in one, of many that come at once, at two servers', async () => {
-    const first = await stageOf();
-    const second = await stageOf({ dataDir: first.dataDir });
+  test('admits one of many concurrent uses at two servers', async () => {
+    const first = await startStage();
+    const second = await startStage({ dataDir: first.dataDir });
     const code = await first.code();
     const all = await Promise.all(
       Array.from({ length: 20 }, (_, at) => (at % 2 ? first : second).send(`/sign-in?token=${code}`, { as: {} })),
@@ -251,17 +252,17 @@ describe('a code', () => {
   });
 
   test('opens nothing by itself', async () => {
-    const stage = await stageOf();
+    const stage = await startStage();
     const code = await stage.code();
     expect(await stage.status('/me', { as: bearer(code) })).toBe(401);
     const cookie = { cookie: `interlude=${code}`, 'sec-fetch-site': 'same-origin' };
     expect(await stage.status('/me', { as: cookie })).toBe(401);
-    // being asked about has not spent it
+    // The question before the sign-in has not used it.
     expect((await stage.send(`/sign-in?token=${code}`, { as: {} })).headers.get('location')).toBe('/');
   });
 
-  test('that is revoked is worthless', async () => {
-    const stage = await stageOf();
+  test('is worthless when it is revoked', async () => {
+    const stage = await startStage();
     const code = await stage.code();
     const { rows } = await stage.parts.database.reader.execute("SELECT id FROM credentials WHERE kind = 'code'");
     await stage.ask(`/credentials/${rows[0]?.id}`, { method: 'DELETE' });
@@ -269,7 +270,7 @@ describe('a code', () => {
   });
 });
 
-test('credentials are answered with 503 while the database fails, and let in again afterwards', async () => {
+test('credentials are answered with 503 while the database fails, and accepted afterwards', async () => {
   const failure = Object.assign(new Error('SQLITE_IOERR: disk I/O error'), { code: 'SQLITE_IOERR' });
-  await expectUnavailable(await stageOf(), () => Promise.reject(failure));
+  await expectUnavailable(await startStage(), () => Promise.reject(failure));
 });

@@ -33,7 +33,7 @@ afterAll(() => dashboard.close());
 let agents = 0;
 const NOT_BEGUN = { state: 'failed' as const, reason: 'it has not begun' };
 
-/** A runner around an agent that answers each message by repeating it. */
+/** A runner around an agent that repeats each message. */
 async function repeater(
   sessionId?: string,
   more: Partial<RunnerHostOptions> = {},
@@ -86,7 +86,7 @@ async function repeater(
     },
     ...verbs,
     refusals: { interrupt: 'it only repeats' },
-    end: async (...asked) => (around === null ? NOT_BEGUN : await endSessionHandler(around)(...asked)),
+    end: async (...args) => (around === null ? NOT_BEGUN : await endSessionHandler(around)(...args)),
     close: async (deadlineMs, reason) => {
       closedWith = deadlineMs;
       closedFor = reason;
@@ -112,8 +112,8 @@ async function repeater(
   };
   onTestFinished(async () => void (await close()));
   await host.start(
-    (surroundings) => {
-      around = surroundings;
+    (context) => {
+      around = context;
       return source;
     },
     only === null ? null : session,
@@ -134,14 +134,14 @@ async function repeater(
   };
 }
 
-const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
+const eventually = (look: () => unknown) => expect.poll(look, { interval: 20 });
 const summary = async (agentId: string) =>
   (await dashboard.request<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent;
 const session = async (id: string) => (await dashboard.request<SessionDetail>(`/sessions/${id}`)).session;
 const transcript = async (id: string) => (await dashboard.request<TranscriptPage>(`/sessions/${id}/transcript`)).turns;
 
-describe('a report', () => {
-  test('speaks of no session that ended while it was made', async () => {
+describe('a status report', () => {
+  test('omits a session that ended while it was made', async () => {
     const [agentId, id, folder] = ['reported', 'reported-session', await tempDir()];
     let around: SourceContext | null = null;
     let [hasChanged, isEnding, isOver] = [false, false, false];
@@ -149,7 +149,7 @@ describe('a report', () => {
       get sessions() {
         if (isEnding) {
           isEnding = false;
-          // behind whoever has just looked, and before the disk has answered
+          // After the last check, and before the disk has answered.
           queueMicrotask(() => {
             isOver = true;
             const event = { type: 'CUSTOM', name: 'session:ended', value: { reason: 'it was left' } };
@@ -173,26 +173,26 @@ describe('a report', () => {
       return closed;
     };
     onTestFinished(async () => void (await close()));
-    await host.start((surroundings) => {
-      around = surroundings;
+    await host.start((context) => {
+      around = context;
       return source;
     });
     [hasChanged, isEnding] = [true, true];
     (around as SourceContext | null)?.changed();
-    await settled(() => isOver).toBe(true);
-    // with one report more, and all of it sent
+    await eventually(() => isOver).toBe(true);
+    // One more report, and all of it sent.
     await close();
     expect((await session(id)).state).toBe('exited');
   });
 });
 
 describe('a runner', () => {
-  test('has its session in the dashboard before anything was said, and tells how it is', async () => {
+  test('registers its session before any message, and reports its state', async () => {
     const { agentId, sessionId, outbox, close, closedWith, closedFor } = await repeater();
     await outbox.idle();
     expect(await session(sessionId)).toMatchObject({ agentId, turnCount: 0, title: null });
-    await settled(async () => (await summary(agentId)).connection).toBe('connected');
-    await settled(async () => (await summary(agentId)).status).toMatchObject({
+    await eventually(async () => (await summary(agentId)).connection).toBe('connected');
+    await eventually(async () => (await summary(agentId)).status).toMatchObject({
       kind: 'repeater',
       cwd: '/project',
       versions: { runner: RUNNER_VERSION, protocol: '1', provider: 'Repeater 2.0' },
@@ -204,20 +204,20 @@ describe('a runner', () => {
     expect(await close()).toEqual({ waiting: 0 });
     expect([closedWith(), closedFor()]).toEqual([0, 'the runner was stopped']);
     expect(await session(sessionId)).toMatchObject({ state: 'exited', stateReason: 'it was closed' });
-    await settled(async () => (await summary(agentId)).connection).toBe('away');
+    await eventually(async () => (await summary(agentId)).connection).toBe('away');
   });
 
-  test('brings a message to its agent and the reply back, through an outage of the dashboard as well', async () => {
+  test('delivers a message to its agent and the reply back, through an outage of the dashboard', async () => {
     const { sessionId, outbox } = await repeater();
     await outbox.idle();
     await dashboard.request(`/sessions/${sessionId}/messages`, { text: 'one', clientId: 'a' });
-    await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
+    await eventually(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
       'You said: one',
     ]);
     await dashboard.down();
     await dashboard.up();
     await dashboard.request(`/sessions/${sessionId}/messages`, { text: 'two', clientId: 'b' });
-    await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
+    await eventually(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
       'You said: one',
       'You said: two',
     ]);
@@ -225,7 +225,7 @@ describe('a runner', () => {
     expect(one?.delivery).toBe('seen');
   });
 
-  test('sends its log to the dashboard, at the level that the dashboard asks for', async () => {
+  test('sends its log to the dashboard at the requested level', async () => {
     const { agentId, logger, outbox } = await repeater();
     logger.child('test').debug('too fine to be told');
     logger.child('test').info('worth telling');
@@ -234,18 +234,18 @@ describe('a runner', () => {
       (await dashboard.request<{ lines: { component: string; message: string }[] }>(`/agents/${agentId}/logs`)).lines
         .filter(({ component }) => component === 'test')
         .map(({ message }) => message);
-    await settled(lines).toEqual(['worth telling']);
+    await eventually(lines).toEqual(['worth telling']);
     const headers = { authorization: `Bearer ${dashboard.token}`, 'content-type': 'application/json' };
     const address = `${dashboard.url}/api/v1/agents/${agentId}/log-level`;
     await fetch(address, { method: 'PUT', headers, body: JSON.stringify({ level: 'debug' }) });
-    await settled(() => logger.level.get()).toBe('debug');
+    await eventually(() => logger.level.get()).toBe('debug');
     logger.child('test').debug('fine, and told');
-    await settled(lines).toEqual(['worth telling', 'fine, and told']);
-    await settled(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
+    await eventually(lines).toEqual(['worth telling', 'fine, and told']);
+    await eventually(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
   });
 
   test.each(['info', 'error'])(
-    'says, as its session ends, how much of its tool use was gathering, at level %s',
+    'logs the share of exploratory tool use at the end of its session, at level %s',
     async (level) => {
       const { agentId, sessionId, emit, close } = await repeater(undefined, { level });
       const calls = ['Read', 'Grep', 'Bash'].map((name) => ({ toolCallId: name, toolCallName: name }));
@@ -259,14 +259,14 @@ describe('a runner', () => {
     },
   );
 
-  test('keeps that to itself where it is told to', async () => {
+  test('logs no such share when it is turned off', async () => {
     const { agentId, emit, close } = await repeater(undefined, { logsContextRatio: false });
     await emit([{ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Read' }]);
     await close();
     expect((await dashboard.request<AgentDetail>(`/agents/${agentId}`)).insights).toEqual([]);
   });
 
-  test('has what its starter says to the agent said and answered, though the dashboard is away, and not again', async () => {
+  test('delivers the starter’s prompt once, though the dashboard is away', async () => {
     const { host, sessionId, outbox, commands } = await repeater();
     await outbox.idle();
     await dashboard.down();
@@ -274,16 +274,16 @@ describe('a runner', () => {
     await host.sendFirstMessage({ sessionId, text: 'Begin.' });
     expect(commands).toHaveLength(1);
     await dashboard.up();
-    await settled(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
+    await eventually(async () => messages(await transcript(sessionId), 'assistant').map(({ text }) => text)).toEqual([
       'You said: Begin.',
     ]);
     expect(messages(await transcript(sessionId), 'user').map(({ text, name }) => [text, name])).toEqual([
       ['Begin.', 'operator'],
     ]);
-    await settled(async () => (await session(sessionId)).owedCount).toBe(0);
+    await eventually(async () => (await session(sessionId)).owedCount).toBe(0);
   });
 
-  test('names the session in each line of its log where it carries several', async () => {
+  test('names the session in each log line when it has several', async () => {
     const { agentId, emit, sessionId, outbox } = await repeater(undefined, { hasManySessions: true });
     await emit([{ type: 'RUN_STARTED', threadId: sessionId, runId: 'r1' }]);
     await emit([{ type: 'RUN_FINISHED', threadId: sessionId, runId: 'r1' }]);
@@ -292,45 +292,45 @@ describe('a runner', () => {
       (await dashboard.request<{ lines: { component: string; message: string }[] }>(`/agents/${agentId}/logs`)).lines
         .filter(({ component }) => component === 'turns' || component === 'tasks')
         .map(({ message }) => message.replace(/after [\d.]+ s/, 'after a while'));
-    await settled(lines).toEqual([
+    await eventually(lines).toEqual([
       `task t1 “Poll” started [session ${sessionId}]`,
       `turn started: answers a message [session ${sessionId}]`,
       `turn ended after a while [session ${sessionId}]`,
     ]);
   });
 
-  test('ends in good order where people end its session, and has said so by then', async () => {
+  test('exits cleanly when a person ends its session, after reporting it', async () => {
     const { host, agentId, sessionId, outbox, over, close, closedFor } = await repeater();
     await outbox.idle();
-    await settled(async () => (await summary(agentId)).status?.takes).toContain('session.end');
+    await eventually(async () => (await summary(agentId)).status?.takes).toContain('session.end');
     const { commandId } = await dashboard.request<CommandAnswer>(`/sessions/${sessionId}/end`, {});
-    await settled(() => over).toEqual(['ended from the dashboard']);
+    await eventually(() => over).toEqual(['ended from the dashboard']);
     expect(host.failure).toBeNull();
     expect(await close()).toEqual({ waiting: 0 });
     expect(closedFor()).toBe('ended from the dashboard');
     expect(await session(sessionId)).toMatchObject({ state: 'exited' });
-    const said = (await transcript(sessionId)).flatMap(({ items }) => items);
-    expect(said).toContainEqual(
+    const items = (await transcript(sessionId)).flatMap(({ items }) => items);
+    expect(items).toContainEqual(
       expect.objectContaining({ id: `command:${commandId}`, text: 'The runner ends the session.' }),
     );
   });
 
-  test('ends when a newer runner of its agent takes over', async () => {
+  test('exits when a newer runner of its agent takes over', async () => {
     const { agentId, over, outbox, close, closedFor } = await repeater();
     await outbox.idle();
-    await settled(async () => (await summary(agentId)).connection).toBe('connected');
+    await eventually(async () => (await summary(agentId)).connection).toBe('connected');
     const query = new URLSearchParams({ runner: 'newer', startedAt: String(Date.now() + 60_000) });
     const newer = await fetch(`${dashboard.url}/api/v1/agents/${agentId}/commands?${query}`, {
       headers: { authorization: `Bearer ${dashboard.token}` },
     });
-    await settled(() => over).toEqual([expect.stringContaining('has taken over')]);
+    await eventually(() => over).toEqual([expect.stringContaining('has taken over')]);
     await close();
     expect(closedFor()).toBe('another runner of this agent has taken over');
     await newer.body?.cancel();
   });
 });
 
-test('a session is unknown with its task lost while its agent can’t be reached, and goes on with it afterwards', async () => {
+test('a session is unknown with its task lost while its agent is unreachable, and continues with it afterwards', async () => {
   let answer: string | null = null;
   const lost: string[] = [];
   const { sessionId } = await repeater(undefined, { reach: { everyMs: 5, limitMs: 10 } }, undefined, {
@@ -338,18 +338,18 @@ test('a session is unknown with its task lost while its agent can’t be reached
     lost: async (reason) => void lost.push(reason),
   });
   const tasks = async () => (await dashboard.request<TaskList>(`/sessions/${sessionId}/tasks`)).tasks;
-  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
+  await eventually(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
   answer = 'no answer at there';
-  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['lost']);
+  await eventually(async () => (await tasks()).map(({ status }) => status)).toEqual(['lost']);
   const away = { isUnreachable: true, reason: 'no answer at there', last: 'waiting-on-background' };
   expect(await session(sessionId)).toMatchObject({ state: 'unknown', away });
-  await settled(() => lost).toEqual(['no answer at there']);
+  await eventually(() => lost).toEqual(['no answer at there']);
   answer = null;
-  await settled(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
+  await eventually(async () => (await tasks()).map(({ status }) => status)).toEqual(['running']);
   expect(await session(sessionId)).toMatchObject({ away: null });
 });
 
-test('what a killed runner left open is not vouched for before the agent has answered', async () => {
+test('items left open by a killed runner are unconfirmed until the agent has answered', async () => {
   const [agentId, id, folder] = ['left-open', 'left-open-session', await tempDir()];
   const [file, occurredAt] = [join(folder, 'outbox.db'), Date.now()];
   const event = { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: 'Poll' } };
@@ -367,7 +367,7 @@ test('what a killed runner left open is not vouched for before the agent has ans
   onTestFinished(async () => void (await host.close(0, 2_000)));
   const sessions = [{ sessionId: id, attachments: [] }];
   const reach = async () => {
-    // a dead address may take its time
+    // A dead address may take its time.
     await pause(200);
     return answer;
   };
@@ -376,7 +376,11 @@ test('what a killed runner left open is not vouched for before the agent has ans
   const away = { isUnreachable: true, last: 'waiting-on-background' };
   expect(await session(id)).toMatchObject({ state: 'unknown', away, runningTaskCount: 0 });
   answer = null;
-  await settled(() => session(id)).toMatchObject({ state: 'waiting-on-background', away: null, runningTaskCount: 1 });
+  await eventually(() => session(id)).toMatchObject({
+    state: 'waiting-on-background',
+    away: null,
+    runningTaskCount: 1,
+  });
 });
 
 describe('a session that belongs to another agent', () => {
@@ -385,22 +389,22 @@ describe('a session that belongs to another agent', () => {
     return quarantine.filter(({ code }) => code === 'session_of_another_agent');
   };
 
-  test('ends a runner that has no other, in one sentence, and nothing is told again because it was rejected', async () => {
+  test('stops a runner without any other session with one sentence, and its rejection causes no report', async () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const { host, agentId, over, close } = await repeater(owner.sessionId);
-    await settled(() => over).toHaveLength(1);
+    await eventually(() => over).toHaveLength(1);
     expect(host.failure).toBe(
       `session ${owner.sessionId} belongs to another agent; choose another with --session, or name its agent with --agent`,
     );
     await close();
     const kinds = (await refused(agentId)).map(({ record }) => (record as { kind: string }).kind);
-    // One as it starts, and perhaps one as its stream opens: the rejection causes none.
+    // One at the start, and perhaps one when its stream opens: the rejection causes none.
     expect(kinds.filter((kind) => kind === 'status').length).toBeLessThanOrEqual(2);
     expect(kinds.length).toBeLessThan(10);
   });
 
-  test('ends the command with exit code 1', async () => {
+  test('exits with 1 and that sentence', async () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const data = { INTERLUDE_DATA_DIR: join(await tempDir(), 'data'), INTERLUDE_TOKEN: dashboard.token };
@@ -413,55 +417,55 @@ describe('a session that belongs to another agent', () => {
     ]);
   });
 
-  test('is left alone by a runner that follows several', async () => {
+  test('is skipped by a runner that follows several', async () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const { agentId, outbox, over } = await repeater(owner.sessionId, {}, null);
-    await settled(async () => (await refused(agentId)).length).toBeGreaterThan(0);
-    await settled(async () => (await summary(agentId)).connection).toBe('connected');
+    await eventually(async () => (await refused(agentId)).length).toBeGreaterThan(0);
+    await eventually(async () => (await summary(agentId)).connection).toBe('connected');
     await outbox.idle();
     const before = (await refused(agentId)).length;
-    // Two reports that the rejection has not caused.
+    // Two reports, neither caused by the rejection.
     for (const level of ['debug', 'info']) {
       await dashboard.request(`/agents/${agentId}/log-level`, { level }, 'PUT');
-      await settled(async () => (await summary(agentId)).status?.logLevel).toBe(level);
+      await eventually(async () => (await summary(agentId)).status?.logLevel).toBe(level);
     }
     expect((await refused(agentId)).length).toBe(before);
     expect(over).toEqual([]);
   });
 
-  test('ends a runner that follows several where it has found none of its own for a while', async () => {
+  test('stops a runner that follows several when it has found no session of its own for a while', async () => {
     const owner = await repeater();
     await owner.outbox.idle();
     const { agentId, host, over } = await repeater(owner.sessionId, {}, null);
-    await settled(async () => (await refused(agentId)).length).toBeGreaterThan(0);
+    await eventually(async () => (await refused(agentId)).length).toBeGreaterThan(0);
     const level = (to: string) => dashboard.request(`/agents/${agentId}/log-level`, { level: to }, 'PUT');
     await level('debug');
-    await settled(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
+    await eventually(async () => (await summary(agentId)).status?.logLevel).toBe('debug');
     expect(over).toEqual([]);
     const now = performance.now.bind(performance);
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 20_000);
     onTestFinished(() => clock.mockRestore());
     await level('info');
-    await settled(() => over).toHaveLength(1);
+    await eventually(() => over).toHaveLength(1);
     expect(host.failure).toBe(
       'all of its sessions belong to other agents; stop their runner first, or name its agent with --agent',
     );
   });
 });
 
-describe('what its tasks write', () => {
+describe('task output', () => {
   const kept = async (sessionId: string) => {
     const detail = await dashboard.request<TaskOutputDetail>(`/sessions/${sessionId}/tasks/t1/output`);
     return { ...detail, text: detail.output?.parts.map(({ text }) => text).join('') ?? '' };
   };
 
-  test('is on the server while they run, without secrets, and complete once the runner has ended', async () => {
+  test('reaches the server during the task, without secrets, and is complete once the runner has exited', async () => {
     const { emit, folder, sessionId, close } = await repeater();
     const file = join(folder, 't1.output');
     await emit([{ type: 'CUSTOM', name: 'task:updated', value: { task_id: 't1', output_file: file } }]);
     await writeFile(file, `begins\npassword=${'hunter2'.repeat(3)}\n`);
-    await settled(async () => (await kept(sessionId)).text).toContain('begins');
+    await eventually(async () => (await kept(sessionId)).text).toContain('begins');
     expect((await kept(sessionId)).text).toMatch(/password=\[redacted: .+\]\n$/);
     expect(await kept(sessionId)).toMatchObject({ output: { redacted: 1, hasEnded: false } });
     await appendFile(file, 'never ended a line');
@@ -491,7 +495,7 @@ describe('interlude runner', () => {
     [['claude', '--cwd', 'nowhere-at-all'], 1, 'nowhere-at-all is not a folder'],
     [['parrot'], 2, 'unknown kind "parrot"'],
     [[], 2, 'name a kind of agent'],
-  ])('%j exits with its code and one line that says what to do', async (args, exitCode, words) => {
+  ])('%j exits with its code and one line with what to do', async (args, exitCode, words) => {
     const end = await run(...args);
     expect(end.exitCode).toBe(exitCode);
     expect(end.stderr).toContain(words);

@@ -18,13 +18,13 @@ const marker = (fields: object) => ({ event: { type: 'CUSTOM', name: 'marker', v
 const json = (token: string) => ({ authorization: `Bearer ${token}`, 'content-type': 'application/json' });
 
 async function tokenFor(body: object): Promise<string> {
-  const asked = { method: 'POST', headers: json(server.token), body: JSON.stringify(body) };
-  const answer = await server.send('/api/v1/tokens', asked);
+  const request = { method: 'POST', headers: json(server.token), body: JSON.stringify(body) };
+  const answer = await server.send('/api/v1/tokens', request);
   expect(answer.status).toBe(201);
   return ((await answer.json()) as NewToken).token;
 }
 
-/** Each time from an outbox that begins anew. */
+/** As a new producer each time. */
 function send(token: string, producerId: string, records: object[], epoch = ++seq): Promise<Response> {
   const body = { producer: { id: producerId, epoch }, records: records.map((one, at) => record(at + 1, one as never)) };
   return server.send('/api/v1/events', { method: 'POST', headers: json(token), body: JSON.stringify(body) });
@@ -33,13 +33,13 @@ function send(token: string, producerId: string, records: object[], epoch = ++se
 const agentOf = async (id: string) => (await server.get(`/api/v1/agents/${id}`)).json();
 
 describe('a runner’s token', () => {
-  test('lets in what its own agent says', async () => {
+  test('accepts records of its own agent', async () => {
     const token = await tokenFor({ agent: 'mine' });
     const answer = await send(token, 'mine', [marker({ agentId: 'mine', sessionId: 'my-session' })]);
     expect(await answer.json()).toMatchObject({ accepted: 1, rejected: [] });
   });
 
-  test('keeps what names another agent in quarantine, under its own, and tells that agent nothing', async () => {
+  test('quarantines records that name another agent under its own, without notifying that agent', async () => {
     const token = await tokenFor({ agent: 'mine' });
     const before = await agentOf('theirs');
     const records = [
@@ -57,7 +57,7 @@ describe('a runner’s token', () => {
       ...Array(4).fill('agent_of_another_token'),
       'unknown_kind',
     ]);
-    // the id that another agent has leads to a session of its own
+    // An id of another agent gets its own session here.
     expect(answer.accepted).toBe(2);
     expect({ ...(await agentOf('theirs')), position: '' }).toEqual({ ...before, position: '' });
     expect((await agentOf('mine')).agent.quarantinedCount).toBe(5);
@@ -82,7 +82,7 @@ describe('a runner’s token', () => {
     expect(rejected.map(({ code }: { code: string }) => code)).toEqual(names.map(() => 'reserved_name'));
   });
 
-  test('can’t pass a message for one that a person sent through the dashboard', async () => {
+  test('can’t pass off a message as one that a person sent through the dashboard', async () => {
     const token = await tokenFor({ agent: 'mine' });
     const interlude = { origin: 'interlude', delivery: 'queued', clientId: 'c1' };
     const forged = { type: 'TEXT_MESSAGE_START', messageId: 'forged', role: 'user', metadata: { interlude } };
@@ -92,7 +92,7 @@ describe('a runner’s token', () => {
     expect(items.find(({ id }: { id: string }) => id === 'forged')).toMatchObject({ delivery: null, clientId: null });
   });
 
-  test('opens no outbox but its own: neither by its name, nor one that another agent writes from', async () => {
+  test('a runner’s token opens no other outbox: neither by its name, nor one that another agent writes from', async () => {
     const mine = await tokenFor({ agent: 'mine' });
     for (const id of ['theirs', 'min', 'mineral', 'mine-2', 'x-mine']) {
       const answer = await send(mine, id, [marker({ agentId: 'mine' })], 9_000_000);
@@ -102,12 +102,12 @@ describe('a runner’s token', () => {
     await send(server.token, 'mine/of-theirs', [marker({ agentId: 'theirs', sessionId: 'their-session' })]);
     expect((await send(mine, 'mine/of-theirs', [marker({ agentId: 'mine' })], 9_000_000)).status).toBe(403);
     const fleet = await tokenFor({ agentPrefix: 'fleet-', producerPrefix: 'box-' });
-    const said = [marker({ agentId: 'fleet-1', sessionId: 'f1' })];
-    expect((await send(fleet, 'fleet-1', said)).status).toBe(403);
-    expect(await (await send(fleet, 'box-1', said)).json()).toMatchObject({ accepted: 1 });
+    const records = [marker({ agentId: 'fleet-1', sessionId: 'f1' })];
+    expect((await send(fleet, 'fleet-1', records)).status).toBe(403);
+    expect(await (await send(fleet, 'box-1', records)).json()).toMatchObject({ accepted: 1 });
   });
 
-  test('whoever sends it, an epoch far ahead of the clock is refused, because it would fence the outbox for ever', async () => {
+  test('is refused an epoch far ahead of the clock, like any credential, because it would fence the outbox forever', async () => {
     const far = Date.now() + 2 * DAY_MS;
     const answer = await send(server.token, 'mine', [marker({ agentId: 'mine' })], far);
     expect([answer.status, (await errorOf(answer)).code]).toEqual([409, 'epoch_ahead']);

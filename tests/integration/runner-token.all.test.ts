@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { keepRunnerToken } from '@/lib/launch/local-credentials.mjs';
-import { PlayedAcpAgent } from '../support/acp-agent';
+import { ScriptedAcpAgent } from '../support/acp-agent';
 import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => dashboard.close());
 
-test('the runner’s token is made later when the start could not make it', async () => {
+test('the runner’s token is created later when the start could not create it', async () => {
   const dataDir = await tempDir();
   dashboard.cutsOff = (path) => path === '/api/v1/tokens';
   await keepRunnerToken(dataDir, { url: dashboard.url, token: dashboard.token });
@@ -23,23 +23,23 @@ test('the runner’s token is made later when the start could not make it', asyn
   await expect.poll(() => readdirSync(dataDir)).toEqual(['runner-token']);
 });
 
-test('a runner whose token is revoked says once what to do, and its agent goes on', async () => {
+test('a runner with a revoked token prints once what to do, and its agent continues', async () => {
   const dataDir = await tempDir();
   const { token, credential } = await dashboard.request<{ token: string; credential: { id: string } }>('/tokens', {
     agentPrefix: 'own-',
   });
   const given = join(dataDir, 'given');
   await writeFile(given, `${token}\n`, { mode: 0o600 });
-  const agent = await PlayedAcpAgent.open();
+  const agent = await ScriptedAcpAgent.open();
   const flags = ['--agent', 'own-1', '--session', 'own-session', '--token-file', given];
   const { process: started, ended } = startCli(['runner', 'acp', ...flags, '--', ...agent.command], {
     INTERLUDE_DATA_DIR: join(dataDir, 'data'),
     INTERLUDE_URL: dashboard.url,
   });
   onTestFinished(() => void started.kill('SIGKILL'));
-  let said = '';
+  let printed = '';
   started.stderr?.on('data', (chunk) => {
-    said += chunk;
+    printed += chunk;
   });
   const connection = async () => {
     const { agents } = await dashboard.request<{ agents: { id: string; connection: string }[] }>('/agents');
@@ -47,7 +47,7 @@ test('a runner whose token is revoked says once what to do, and its agent goes o
   };
   await expect.poll(connection).toBe('connected');
   await dashboard.request(`/credentials/${credential.id}`, undefined, 'DELETE');
-  await expect.poll(() => said).toMatch(/refuses the token/);
+  await expect.poll(() => printed).toMatch(/refuses the token/);
   expect(started.exitCode).toBe(null);
   started.kill('SIGINT');
   const { stderr } = await ended;

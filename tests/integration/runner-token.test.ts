@@ -6,7 +6,7 @@ import { ensureRunnerToken, isTerminal, runnerTokenFile, signInLines } from '@/l
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';
 
-/** What the start does once its server answers, and the runners that find what it has left, at the real handlers. */
+/** The runner token that a start creates once its server answers, against the real handlers. */
 
 let dashboard: LocalDashboard;
 let dataDir: string;
@@ -37,7 +37,7 @@ const tokens = async () => {
 };
 
 describe('the token of this machine’s runners', () => {
-  test('is made at the first start, for its owner’s eyes, and can’t do what the owner’s can', async () => {
+  test('is created at the first start, readable by its owner only, with fewer permissions than the owner’s token', async () => {
     expect(await ensureRunnerToken(file, own())).toBe('made');
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(readdirSync(dataDir)).toEqual(['runner-token']);
@@ -49,7 +49,7 @@ describe('the token of this machine’s runners', () => {
     }
   });
 
-  test('stays through the next starts, and no further one is made', async () => {
+  test('survives later starts, which create no other', async () => {
     await ensureRunnerToken(file, own());
     const [token, count] = [await tokenIn(), await tokens()];
     expect(await ensureRunnerToken(file, own())).toBe('kept');
@@ -58,9 +58,9 @@ describe('the token of this machine’s runners', () => {
 
   test.each([
     ['was revoked', async () => await revoke(await tokenIn())],
-    ['is of another database', async () => await writeFile(file, `ilt_${'x'.repeat(43)}\n`)],
-    ['is none', async () => await writeFile(file, '')],
-  ])('is made anew where the one that is there %s', async (_, spoil) => {
+    ['belongs to another database', async () => await writeFile(file, `ilt_${'x'.repeat(43)}\n`)],
+    ['is empty', async () => await writeFile(file, '')],
+  ])('is replaced when the existing one %s', async (_, spoil) => {
     await ensureRunnerToken(file, own());
     const before = await tokenIn();
     await spoil();
@@ -69,17 +69,17 @@ describe('the token of this machine’s runners', () => {
     expect(await meOf(await tokenIn())).toMatchObject({ role: 'runner' });
   });
 
-  test('is one, where another server that shares the folder makes it meanwhile', async () => {
+  test('is created once when another server creates it in the same folder meanwhile', async () => {
     const count = async () => {
       const { credentials } = await dashboard.request<CredentialList>('/credentials');
       return credentials.filter(({ kind, revokedAt }) => kind === 'token' && revokedAt === null).length;
     };
     const before = await count();
     const real = globalThis.fetch;
-    // between the other's question for a token and its answer
-    vi.stubGlobal('fetch', async (...asked: Parameters<typeof fetch>) => {
-      const response = await real(...asked);
-      if (String(asked[0]).endsWith('/tokens')) {
+    // Between the other server's request for a token and its response.
+    vi.stubGlobal('fetch', async (...args: Parameters<typeof fetch>) => {
+      const response = await real(...args);
+      if (String(args[0]).endsWith('/tokens')) {
         vi.unstubAllGlobals();
         expect(await ensureRunnerToken(file, own())).toBe('made');
       }
@@ -91,7 +91,7 @@ describe('the token of this machine’s runners', () => {
     expect(await count()).toBe(before + 1);
   });
 
-  test('stays as it is while the server can’t say whether it knows it, and is looked at again', async () => {
+  test('remains, and is checked again later, while the server can’t validate it', async () => {
     await ensureRunnerToken(file, own());
     const before = await tokenIn();
     dashboard.cutsOff = (path) => path === '/api/v1/me';
@@ -100,26 +100,26 @@ describe('the token of this machine’s runners', () => {
   });
 });
 
-describe('what the terminal says of signing in', () => {
-  test('prints a single-use link and how to get another, never the owner’s token', async () => {
-    const said = await signInLines(own(), true);
-    expect(said).not.toContain(dashboard.token);
-    expect(said).toMatch(
-      /\n {2}The link works once, within 5 minutes. Print another with:\n {4}.*interlude -- sign-in$/,
+describe('the sign-in lines of the terminal', () => {
+  test('print a single-use link and how to get another, never the owner’s token', async () => {
+    const lines = await signInLines(own(), true);
+    expect(lines).not.toContain(dashboard.token);
+    expect(lines).toMatch(
+      /\n {2}The link works once, within 5 minutes. Print another with:\n {4}.*npx interlude sign-in$/,
     );
-    const link = /Sign in: {2}(\S+)/.exec(said)?.[1] ?? '';
+    const link = /Sign in: {2}(\S+)/.exec(lines)?.[1] ?? '';
     const open = () => fetch(link, { redirect: 'manual' });
     expect((await open()).headers.get('set-cookie')).toContain('interlude=ils_');
     expect((await open()).headers.get('set-cookie')).toBe(null);
   });
 
-  test('is how to get a link where a log keeps it, for which no code is made', async () => {
-    const asked: string[] = [];
-    dashboard.cutsOff = (path) => asked.push(path) < 0;
+  test('print the command for a link, without creating a code, when a log would keep them', async () => {
+    const requests: string[] = [];
+    dashboard.cutsOff = (path) => requests.push(path) < 0;
     expect(await signInLines(own(), false)).toMatch(
-      /^ {2}Sign in: {2}get a single-use link with\n {4}.*interlude -- sign-in$/,
+      /^ {2}Sign in: {2}get a single-use link with\n {4}.*npx interlude sign-in$/,
     );
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
   test.each([
@@ -127,14 +127,14 @@ describe('what the terminal says of signing in', () => {
     [true, { INTERLUDE_LOG_FORMAT: 'json' }, false],
     [false, {}, false],
     [undefined, {}, false],
-  ])('is a link on a terminal alone: isTTY %s, %j', (isTTY, env, expected) => {
+  ])('print a link on a terminal only: isTTY %s, %j', (isTTY, env, expected) => {
     expect(isTerminal({ ...(isTTY !== undefined && { isTTY }) }, env)).toBe(expected);
   });
 
-  test('is what to do, where none can be made', async () => {
+  test('print what to do when no link can be created', async () => {
     dashboard.cutsOff = (path) => path === '/api/v1/sign-in-codes';
     expect(await signInLines(own(), true)).toMatch(
-      /can't create a link now. Once .+, print one with:\n {4}.*interlude -- sign-in$/,
+      /can't create a link now. Once .+, print one with:\n {4}.*npx interlude sign-in$/,
     );
   });
 });

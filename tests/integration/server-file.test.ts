@@ -29,7 +29,7 @@ async function server(dataDir: string, url: string): Promise<{ child: ChildProce
 
 const announced = (dataDir: string) => JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8'));
 
-test('a second server that stops leaves the word to the first, which still runs', async () => {
+test('a second server that stops leaves the file to the first, which still runs', async () => {
   const dataDir = await tempDir();
   const first = await server(dataDir, 'http://127.0.0.1:1');
   const second = await server(dataDir, 'http://127.0.0.1:2');
@@ -43,7 +43,7 @@ test('a second server that stops leaves the word to the first, which still runs'
   expect(readdirSync(dataDir)).toEqual([]);
 });
 
-test('a server that was killed is not named again', async () => {
+test('a killed server is no longer named', async () => {
   const dataDir = await tempDir();
   const killed = await server(dataDir, 'http://127.0.0.1:1');
   killed.child.kill('SIGKILL');
@@ -53,7 +53,7 @@ test('a server that was killed is not named again', async () => {
   expect(readdirSync(dataDir)).toEqual([]);
 });
 
-test('a server that starts removes what killed ones have left, and nothing of those that run', async () => {
+test('a starting server removes the files of killed ones, and none of running ones', async () => {
   const dataDir = await tempDir();
   const killed = await server(dataDir, 'http://127.0.0.1:1');
   killed.child.kill('SIGKILL');
@@ -66,7 +66,7 @@ test('a server that starts removes what killed ones have left, and nothing of th
   expect(readdirSync(dataDir).sort()).toEqual(['server.json', ...pids].sort());
 });
 
-test('what somebody else wrote stays', async () => {
+test('files of other programs remain', async () => {
   const dataDir = await tempDir();
   const one = await server(dataDir, 'http://127.0.0.1:1');
   writeFileSync(join(dataDir, 'server.json'), '{}');

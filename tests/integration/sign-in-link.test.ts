@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { AccessStage, type Headers } from '../support/access-stage';
 
-describe('a link to sign in', () => {
+describe('a sign-in link', () => {
   const PERSON = { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
   const LAN = { INTERLUDE_ALLOWED_HOSTS: 'interlude.lan' };
   const lan = { host: 'interlude.lan:4319' };
@@ -16,11 +16,11 @@ describe('a link to sign in', () => {
   }
 
   test.each<[string, Headers]>([
-    ['who typed it', PERSON],
-    ['who typed it, over TLS', { ...PERSON, ...tls }],
+    ['a person who typed it', PERSON],
+    ['a person who typed it, over TLS', { ...PERSON, ...tls }],
     ['a program on this machine', {}],
-    ['a program that says how it asks, and nothing else', { 'sec-fetch-mode': 'cors' }],
-  ])('lets in at once %s', async (_, headers) => {
+    ['a program that sends Sec-Fetch-Mode only', { 'sec-fetch-mode': 'cors' }],
+  ])('signs in at once %s', async (_, headers) => {
     const { answer } = await opened(headers);
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/inbox']);
     expect(answer.headers.get('set-cookie')).toContain('interlude=ils_');
@@ -28,16 +28,16 @@ describe('a link to sign in', () => {
 
   const AHEAD = { 'sec-purpose': 'prefetch;prerender' };
   test.each<[string, Headers, number]>([
-    ['a page of another site', { ...PERSON, 'sec-fetch-site': 'cross-site' }, 200],
-    ['a page on another port', { ...PERSON, 'sec-fetch-site': 'same-site' }, 200],
-    ['a page of ours, on which agents write links', { ...PERSON, 'sec-fetch-site': 'same-origin' }, 200],
+    ['a visitor from another site', { ...PERSON, 'sec-fetch-site': 'cross-site' }, 200],
+    ['a visitor from another port', { ...PERSON, 'sec-fetch-site': 'same-site' }, 200],
+    ['a visitor from a page of ours, where agents write links', { ...PERSON, 'sec-fetch-site': 'same-origin' }, 200],
     ['a frame', { ...PERSON, 'sec-fetch-dest': 'iframe' }, 200],
     ['an image', { ...PERSON, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }, 200],
-    ['a browser that looks ahead', { ...PERSON, ...AHEAD }, 503],
-    ['an older one that does', { ...PERSON, purpose: 'prefetch' }, 503],
-    ['whoever says nothing, by a name of the network', lan, 200],
-    ['whoever says nothing, over TLS', tls, 200],
-  ])('asks before it lets in %s, and is good afterwards', async (_, headers, status) => {
+    ['a prefetching browser', { ...PERSON, ...AHEAD }, 503],
+    ['an older prefetching browser', { ...PERSON, purpose: 'prefetch' }, 503],
+    ['a client without fetch metadata, under a network name', lan, 200],
+    ['a client without fetch metadata, over TLS', tls, 200],
+  ])('asks before it signs in %s, and stays valid until confirmed', async (_, headers, status) => {
     const { named, code, answer, text } = await opened(headers);
     expect([answer.status, answer.headers.get('set-cookie'), answer.headers.get('location')]).toEqual([
       status,
@@ -56,7 +56,7 @@ describe('a link to sign in', () => {
     expect(entered.headers.get('set-cookie')).toContain('interlude=ils_');
   });
 
-  test('asks in the same words whether it is good or made up, and says who would not be signed in any more', async () => {
+  test('asks with the same page whether valid or made up, and names the user who would be signed out', async () => {
     const headers = { ...PERSON, 'sec-fetch-site': 'cross-site' };
     const { named, code, text } = await opened(headers);
     const madeUp = `ilc_${'x'.repeat(43)}`;
@@ -74,9 +74,9 @@ describe('a link to sign in', () => {
     ['our own page', { origin: 'http://interlude.lan:4319', ...lan }, 303],
     ['a program', {}, 303],
     ['another site', { 'sec-fetch-site': 'cross-site' }, 403],
-    ['another site, on plain http', { origin: 'http://elsewhere.example', ...lan }, 403],
+    ['another site over plain HTTP', { origin: 'http://elsewhere.example', ...lan }, 403],
     ['a page that hides its origin', { origin: 'null', ...lan }, 403],
-  ])('its form from %s', async (_, headers, status) => {
+  ])('accepts its form from its own pages and programs only: %s', async (_, headers, status) => {
     const named = await AccessStage.start({ env: LAN });
     onTestFinished(() => named.close());
     const body = new TextEncoder().encode(`token=${await named.code()}`);

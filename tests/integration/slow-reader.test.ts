@@ -8,10 +8,9 @@ import { frontDoor } from '@/lib/launch/front-door.mjs';
 import { type OpenStream, StreamedResponse } from '@/lib/server/access/streamed-response';
 import { CommandStream } from '@/lib/server/commands/command-stream';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
-import { type TestDatabase, temporaryDatabase } from '../support/database';
-import { deltas, insertRows } from '../support/insert-rows';
+import { deltas, insertRows, type TestDatabase, temporaryDatabase } from '../support/database';
 
-/** Readers that were sent away and read nothing: what has left the stream lies in the socket's buffers. */
+/** Disconnected readers that read nothing: the rest of the stream remains in the socket's buffers. */
 const LINGER_MS = 50;
 const MIB = 'x'.repeat(1024 * 1024);
 
@@ -29,7 +28,7 @@ beforeEach(async () => {
   );
 });
 afterEach(async () => {
-  // that readers come and go is nothing to write a stack trace of
+  // Connects and disconnects need no stack traces.
   expect(logged.mock.calls).toEqual([]);
   logged.mockRestore();
   client.destroy();
@@ -38,14 +37,14 @@ afterEach(async () => {
   await database.dispose();
 });
 
-test('a reader that was cut off for being slow and still does not read loses its connection', async () => {
+test('a reader disconnected for being slow loses its connection when it still does not read', async () => {
   client = await request(server);
   await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1));
   while (fanOut.subscriberCount > 0) await insertRows(database, deltas(4, 's1', MIB));
   await vi.waitFor(async () => expect(await connectionsOf(server)).toBe(0));
 });
 
-test('a reader that was cut off and reads what is its own keeps its connection for that', async () => {
+test('a reader disconnected for being slow keeps its connection while it reads the rest', async () => {
   client = await request(server);
   await vi.waitFor(() => expect(fanOut.subscriberCount).toBe(1));
   await insertRows(database, deltas(1));
@@ -61,7 +60,7 @@ test('a reader that was cut off and reads what is its own keeps its connection f
   expect(await connectionsOf(server)).toBe(1);
 });
 
-test('a runner that was sent away and does not read loses its connection', async () => {
+test('a fenced runner that does not read loses its connection', async () => {
   server.close();
   const text = MIB.slice(0, 256 * 1024);
   let stream: CommandStream | undefined;
@@ -94,7 +93,7 @@ function commandOf(position: number, text: string) {
   return { command, position, agentId: 'a1', state: 'queued' as const, reason: null, claimedBy: null };
 }
 
-/** The front door, which opens a stream over the connection itself. */
+/** The front door, which writes a stream to the connection itself. */
 async function listening(open: (signal: AbortSignal) => Promise<OpenStream>): Promise<Server> {
   const door = frontDoor((incoming, response) =>
     exchange(async ({ signal }) => new StreamedResponse(await open(signal), SSE_HEADERS), incoming, response),
@@ -105,7 +104,7 @@ async function listening(open: (signal: AbortSignal) => Promise<OpenStream>): Pr
   return door;
 }
 
-/** A connection that has asked and never reads. */
+/** A connection that sends a request and never reads. */
 async function request(to: Server): Promise<Socket> {
   const socket = connect((to.address() as AddressInfo).port, '127.0.0.1');
   await new Promise((resolve) => socket.once('connect', resolve));

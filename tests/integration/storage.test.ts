@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TtlCache } from '@/lib/server/access/ttl-cache';
 import { estimateTables, measureTables, readStorage } from '@/lib/server/queries/read-storage';
 import { temporaryDatabase } from '../support/database';
-import { WellUsed } from '../support/well-used-database';
+import { PopulatedDatabase } from '../support/populated-database';
 
-let used: WellUsed;
+let used: PopulatedDatabase;
 beforeAll(async () => {
-  used = await WellUsed.start();
+  used = await PopulatedDatabase.start();
 });
 afterAll(() => used.stage.close());
 
@@ -15,7 +15,7 @@ const sumOf = (parts: readonly { bytes: number }[]) => parts.reduce((sum, { byte
 const partIn = ({ parts }: StorageSizes, name: string): StoragePart | undefined =>
   parts.find((part) => part.name === name);
 
-test('GET /storage shares out every byte of the database by what it is for', async () => {
+test('GET /storage attributes every byte of the database to a purpose', async () => {
   const storage = await used.stage.ask<Storage>('/storage');
   const { rows } = await used.stage.parts.database.reader.execute(
     'SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size',
@@ -27,20 +27,20 @@ test('GET /storage shares out every byte of the database by what it is for', asy
   expect(events?.tables).toMatchObject([{ name: 'events' }]);
   expect(events?.tables[0]?.indexBytes).toBeGreaterThan(4096 * 4);
   expect(search?.tables.map(({ name }) => name)).toContain('log_search_data');
-  // a table that nobody has named would hide there
+  // A table without a purpose would hide there.
   const rest = partIn(storage, 'rest')?.tables.map(({ name }) => name) ?? [];
   const known = ['__drizzle_migrations', 'commits', 'compatibility', 'counter', 'leases', 'sqlite_schema', 'touched'];
   expect(rest.filter((name) => !known.includes(name))).toEqual([]);
 });
 
-test('GET /storage says how long what has happened is kept', async () => {
+test('GET /storage returns the retention periods', async () => {
   const { retention } = await used.stage.ask<Storage>('/storage');
   expect(retention).toMatchObject({ elsewhereDays: 90, auditDays: 400, maxBytes: null });
   expect(retention.days).toMatchObject({ working: 90, exited: 90 });
   expect(retention.logs).toEqual({ days: 14, maxBytes: 256 * 1024 * 1024 });
 });
 
-test('the numbers are taken once for all who ask, and anew after a while', async () => {
+test('GET /storage caches its measurement for a while', async () => {
   const database = await temporaryDatabase();
   let now = 1_000_000;
   const kept = new TtlCache<StorageSizes>();
@@ -54,7 +54,7 @@ test('the numbers are taken once for all who ask, and anew after a while', async
   await database.dispose();
 });
 
-test('a database that can’t tell the sizes of its tables has them estimated, and says so', async () => {
+test('GET /storage returns estimates, marked as such, when the database can’t measure its tables', async () => {
   const { reader } = used.stage.parts.database;
   const mute = {
     ...reader,
@@ -69,7 +69,7 @@ test('a database that can’t tell the sizes of its tables has them estimated, a
   expect(Math.abs(sumOf(storage.parts) - whole)).toBeLessThan(100);
 });
 
-test('what is estimated is near to what is measured where rows are many', async () => {
+test('estimates are close to measurements for many rows', async () => {
   const { database } = used.stage.parts;
   await database.writes.run((transaction) =>
     transaction.execute(`INSERT INTO events (position, session_id, agent_id, producer_id, epoch, seq, occurred_at,

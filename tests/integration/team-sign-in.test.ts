@@ -5,9 +5,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { serverKey } from '@/db/server-keys';
 import { secretsFromFiles } from '@/lib/launch/token.mjs';
 import { createServer } from '@/lib/server/create-server';
-import { CookieBrowser } from '@/tests/support/cookie-browser';
 import { FrameReader } from '@/tests/support/frames';
-import { PUBLIC_URL, TeamStage, TOKEN } from '@/tests/support/team-stage';
+import { CookieBrowser, PUBLIC_URL, TeamStage, TOKEN } from '@/tests/support/team-stage';
 
 let stage: TeamStage;
 
@@ -17,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.stop());
 
-/** As somebody does who signs out of another program of the team. */
+/** Signs out at the provider, as another program of the team does. */
 async function signOutAtProvider(browser: CookieBrowser): Promise<void> {
   const { response } = await browser.follow(`${stage.identity.issuer}/session/end?client_id=interlude`);
   const xsrf = /name="xsrf" value="([^"]+)"/.exec(await response.text())?.[1] ?? '';
@@ -26,26 +25,26 @@ async function signOutAtProvider(browser: CookieBrowser): Promise<void> {
 }
 
 describe('the cookie of a sign-in in progress', () => {
-  test('opens on every instance of one database, whatever its token', async () => {
+  test('opens on every instance of a database, with any token', async () => {
     const beside = stage.serverWith('another-token-for-tests-9876543210');
     stage.identity.visitor = 'ada';
-    for (const [begins, ends] of [
+    for (const [starter, ends] of [
       [stage.server, beside],
       [beside, stage.server],
     ] as const) {
       const browser = new CookieBrowser();
       const address = new URL('/sign-in/provider', PUBLIC_URL);
-      const begun = await begins.handle(browser.request(address));
-      browser.keep(address, begun.headers);
-      const { url } = await browser.follow(begun.headers.get('location') ?? '');
+      const redirect = await starter.handle(browser.request(address));
+      browser.keep(address, redirect.headers);
+      const { url } = await browser.follow(redirect.headers.get('location') ?? '');
       expect((await ends.handle(browser.request(url))).status).toBe(303);
     }
     await beside.close();
   });
 
-  test('opens with nothing that can be derived from the token', async () => {
-    const begun = await stage.server.handle(new CookieBrowser().request(new URL('/sign-in/provider', PUBLIC_URL)));
-    const [cookie = ''] = begun.headers.getSetCookie();
+  test('can’t be decrypted with a key derived from the token', async () => {
+    const redirect = await stage.server.handle(new CookieBrowser().request(new URL('/sign-in/provider', PUBLIC_URL)));
+    const [cookie = ''] = redirect.headers.getSetCookie();
     const sealed = /=([^;]+)/.exec(cookie)?.[1] ?? '';
     const token = new TextEncoder().encode(TOKEN);
     const material = await crypto.subtle.importKey('raw', token, 'HKDF', false, ['deriveBits']);
@@ -65,8 +64,8 @@ describe('the cookie of a sign-in in progress', () => {
   });
 });
 
-describe('a person of the team', () => {
-  test('comes in with the role of their groups, and goes on to where they wanted', async () => {
+describe('a member of the team', () => {
+  test('gets the role of their groups, and continues to their destination', async () => {
     const { browser, answer } = await stage.signIn('ada', '/inbox');
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/inbox']);
     expect(answer.headers.getSetCookie().some((one) => one.startsWith('__Host-interlude=ils_'))).toBe(true);
@@ -74,7 +73,7 @@ describe('a person of the team', () => {
     expect((await stage.ask(browser, '/api/v1/audit')).status).toBe(200);
   });
 
-  test('who only reads may decide nothing', async () => {
+  test('may decide nothing as a viewer', async () => {
     const { browser } = await stage.signIn('vera');
     expect(await stage.me(browser)).toMatchObject({ role: 'viewer' });
     expect((await stage.ask(browser, '/api/v1/sessions')).status).toBe(200);
@@ -86,14 +85,14 @@ describe('a person of the team', () => {
     expect((await stage.ask(browser, '/api/v1/credentials')).status).toBe(403);
   });
 
-  test('of no group that may use it is told so on a page, and is not in', async () => {
+  test('without an admitted group gets a page that says so, and no sign-in', async () => {
     const { browser, answer } = await stage.signIn('nobody');
     expect([answer.status, answer.headers.get('content-type')]).toEqual([403, 'text/html; charset=utf-8']);
     expect(await answer.text()).toContain('none of your groups');
     expect((await stage.ask(browser, '/api/v1/me')).status).toBe(401);
   });
 
-  test('whom no group lets in any more is out, also where they had come in before', async () => {
+  test('loses every sign-in when no group admits them any more', async () => {
     const { browser } = await stage.signIn('vera');
     stage.identity.accounts.vera = { name: 'Vera', groups: ['elsewhere'] };
     const { answer } = await stage.signIn('vera');
@@ -102,12 +101,12 @@ describe('a person of the team', () => {
     stage.identity.accounts.vera = { name: 'Vera', groups: ['staff'] };
   });
 
-  test('who is an admin of it makes no links to sign in, which would outlast them', async () => {
+  test('creates no sign-in links as an admin, because links would outlast them', async () => {
     const { browser } = await stage.signIn('ada');
     expect((await stage.ask(browser, '/api/v1/sign-in-codes', 'POST')).status).toBe(403);
   });
 
-  test('whose groups change has the new role in every sign-in from the next one on', async () => {
+  test('has a new role in every sign-in after their groups change', async () => {
     const { browser: before } = await stage.signIn('vera');
     stage.identity.accounts.vera = { name: 'Vera', groups: ['admins'] };
     await stage.signIn('vera');
@@ -117,7 +116,7 @@ describe('a person of the team', () => {
     expect(await stage.me(before)).toMatchObject({ role: 'viewer' });
   });
 
-  test('who is no admin any more keeps no token that does what people do; runners keep theirs', async () => {
+  test('keeps no token for actions of people after losing the admin role, while runners keep theirs', async () => {
     const read = async (answer: Promise<Response>) => (await answer).json();
     for (const end of ['groups', 'block'] as const) {
       stage.identity.accounts.vera = { name: 'Vera', groups: ['admins'] };
@@ -148,7 +147,7 @@ describe('a person of the team', () => {
     stage.identity.accounts.vera = { name: 'Vera', groups: ['staff'] };
   });
 
-  test('whom the provider signs out is out here: requests and streams', async () => {
+  test('a member loses requests and streams when the provider signs them out', async () => {
     const { browser } = await stage.signIn('ada');
     const stream = new FrameReader(
       (await stage.ask(browser, '/api/v1/stream?topic=fleet')).body as ReadableStream<Uint8Array>,
@@ -159,16 +158,16 @@ describe('a person of the team', () => {
     expect((await stage.ask(browser, '/api/v1/me')).status).toBe(401);
   });
 
-  test('who signs out here goes on to sign out at the provider', async () => {
+  test('continues to the provider’s sign-out when signing out here', async () => {
     const { browser } = await stage.signIn('ada');
     const answer = await stage.ask(browser, '/sign-out', 'POST');
-    // not by a redirect, which the page's own policy for forms would not let go elsewhere
+    // Not by a redirect: the page's own form-action policy would block it.
     expect(answer.headers.get('refresh')).toContain(`${stage.identity.issuer}/session/end?`);
     expect(answer.headers.get('clear-site-data')).toBe('"storage"');
     expect((await stage.ask(browser, '/api/v1/me')).status).toBe(401);
   });
 
-  test('a forged way back is a bad request, told as a page', async () => {
+  test('gets a page with status 400 for a forged callback', async () => {
     const answer = await stage.server.handle(
       new Request(`${PUBLIC_URL}/sign-in/callback?state=made-up&code=x`, {
         headers: { host: 'interlude.example.com' },
@@ -178,7 +177,7 @@ describe('a person of the team', () => {
   });
 });
 
-test('where no provider is set, that is said, and the link works', async () => {
+test('sign-in without a provider says so, and the link works', async () => {
   const other = createServer({ INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: mkdtempSync(join(stage.folder, 'other-')) });
   const answer = await other.handle(
     new Request('http://127.0.0.1/sign-in/provider', { headers: { host: '127.0.0.1' } }),
@@ -187,11 +186,11 @@ test('where no provider is set, that is said, and the link works', async () => {
   await other.close();
 });
 
-test('the secret of the provider may be in a file, and one that is not there is told at the start', () => {
+test('the provider’s secret may be in a file, and a missing file is reported at the start', () => {
   const file = join(stage.folder, 'client-secret');
   writeFileSync(file, 'from a file\n');
-  const asked = { INTERLUDE_OIDC_CLIENT_SECRET_FILE: file };
-  expect(secretsFromFiles(asked)).toEqual({ INTERLUDE_OIDC_CLIENT_SECRET: 'from a file' });
-  expect(secretsFromFiles({ ...asked, INTERLUDE_OIDC_CLIENT_SECRET: 'set' })).toEqual({});
+  const settings = { INTERLUDE_OIDC_CLIENT_SECRET_FILE: file };
+  expect(secretsFromFiles(settings)).toEqual({ INTERLUDE_OIDC_CLIENT_SECRET: 'from a file' });
+  expect(secretsFromFiles({ ...settings, INTERLUDE_OIDC_CLIENT_SECRET: 'set' })).toEqual({});
   expect(() => secretsFromFiles({ INTERLUDE_OIDC_CLIENT_SECRET_FILE: `${file}-gone` })).toThrow('(ENOENT)');
 });

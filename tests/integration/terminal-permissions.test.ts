@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { AgentDetail, RequestItem } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
-import { playedTerminals } from '../support/terminal-companion';
+import { scriptedTerminals } from '../support/terminal-companion';
 
-/** Permissions, questions and plans of a terminal, answered in the dashboard through the hook that waits. */
+/** Permissions, questions and plans of a terminal, answered in the dashboard through the waiting hook. */
 
-const { atWork, read, turnsOf, texts, post, eventually } = playedTerminals();
+const { atWork, read, turnsOf, texts, post, eventually } = scriptedTerminals();
 
-/** A call as the transcript has it, and its input as the hook has it, if that differs. */
+/** A call as in the transcript, and its input as the hook receives it, if different. */
 interface AskedCall {
   tool: string;
   input: object;
@@ -16,7 +16,7 @@ interface AskedCall {
 
 const CLEAN: AskedCall = { tool: 'Bash', input: { command: 'rm -r build', description: 'Clean' } };
 
-/** A terminal that asks. @param within seconds that its hook waits; 0: as it is installed without --permissions */
+/** A terminal with a request. @param within the hook's timeout in seconds; 0: installed without --permissions */
 async function asking(within = 30, { tool, input, asked } = CLEAN) {
   const agentId = randomUUID();
   const one = await atWork(agentId);
@@ -34,9 +34,10 @@ async function asking(within = 30, { tool, input, asked } = CLEAN) {
       .flatMap(({ items }) => items)
       .find((item): item is RequestItem => item.kind === 'request' && item.id === id);
   const opened = await eventually(request);
-  const takes = async () => ((await read(`/agents/${agentId}`)) as AgentDetail).agent.status?.takes as string[];
-  if (within > 0) await eventually(async () => (await takes()).includes('permission.decision'));
-  /** The tool has run, or not. */
+  const supportedCommands = async () =>
+    ((await read(`/agents/${agentId}`)) as AgentDetail).agent.status?.takes as string[];
+  if (within > 0) await eventually(async () => (await supportedCommands()).includes('permission.decision'));
+  /** The tool call's result. */
   const returned = (isDenied = false) => {
     const content = [{ type: 'tool_result', tool_use_id: id, content: 'ok', is_error: isDenied }];
     const permissionDecision = { decision: isDenied ? 'reject' : 'accept', source: 'user_temporary' };
@@ -44,23 +45,23 @@ async function asking(within = 30, { tool, input, asked } = CLEAN) {
   };
   const answer = (more: object, status?: number) =>
     post(`/sessions/${sessionId}/requests/${id}`, { clientId: randomUUID(), ...more }, status);
-  return { ...one, id, suggestions, printed, request, opened, takes, returned, answer };
+  return { ...one, id, suggestions, printed, request, opened, supportedCommands, returned, answer };
 }
 
 const decisionIn = (printed: string) => JSON.parse(printed).hookSpecificOutput;
 
-describe('a permission whose hook waits', () => {
-  test('is allowed in the dashboard, and that is told before the tool has run', async () => {
-    const { answer, printed, request, opened, takes } = await asking();
+describe('a permission with a waiting hook', () => {
+  test('is allowed in the dashboard, which is recorded before the tool runs', async () => {
+    const { answer, printed, request, opened, supportedCommands } = await asking();
     expect(opened).toMatchObject({ outcome: null, title: 'Use Bash' });
     expect(opened.expiresAt).toBeGreaterThan(Date.now() + 20_000);
     await answer({ behavior: 'allow', digest: opened.digest });
     expect(decisionIn(await printed)).toEqual({ hookEventName: 'PermissionRequest', decision: { behavior: 'allow' } });
     await eventually(async () => (await request())?.outcome === 'allowed');
-    await eventually(async () => !(await takes()).includes('permission.decision'));
+    await eventually(async () => !(await supportedCommands()).includes('permission.decision'));
   });
 
-  test('keeps the reason of a person who denies it when the terminal reports the denial, too', async () => {
+  test('keeps the person’s reason for denying it when the terminal reports the denial as well', async () => {
     const { sessionId, answer, printed, request, returned, assistant } = await asking();
     await answer({ behavior: 'deny', message: 'Not that folder.' });
     expect(decisionIn(await printed).decision).toEqual({ behavior: 'deny', message: 'Not that folder.' });
@@ -71,13 +72,13 @@ describe('a permission whose hook waits', () => {
     expect(await request()).toMatchObject({ outcome: 'denied', message: 'Not that folder.' });
   });
 
-  test('is not asked for again where the person said so: with what the terminal offers for that', async () => {
+  test('is not requested again when the person remembers it with the terminal’s suggested rule', async () => {
     const { answer, printed, suggestions } = await asking();
     await answer({ behavior: 'allow', remember: true });
     expect(decisionIn(await printed).decision).toEqual({ behavior: 'allow', updatedPermissions: suggestions });
   });
 
-  test('is over for the dashboard once it was answered in the terminal', async () => {
+  test('is resolved in the dashboard when it was answered in the terminal', async () => {
     const { answer, printed, request, returned } = await asking();
     returned();
     expect(await printed).toBe('');
@@ -85,20 +86,20 @@ describe('a permission whose hook waits', () => {
     await answer({ behavior: 'deny' }, 409);
   });
 
-  test('is one for the terminal only when nobody has answered in time, and stays open there', async () => {
-    const { printed, request, takes, returned } = await asking(1);
+  test('a permission falls back to the terminal only when nobody answered in time, and stays open there', async () => {
+    const { printed, request, supportedCommands, returned } = await asking(1);
     expect(await printed).toBe('');
     const left = await eventually(async () => {
       const now = await request();
       return now?.expiresAt === null && now;
     });
     expect(left.outcome).toBeNull();
-    await eventually(async () => !(await takes()).includes('permission.decision'));
+    await eventually(async () => !(await supportedCommands()).includes('permission.decision'));
     returned();
     await eventually(async () => (await request())?.outcome === 'allowed');
   });
 
-  test('is one for the terminal only after its companion was stopped and is back', async () => {
+  test('falls back to the terminal after its companion was restarted', async () => {
     const { printed, request, disconnect, connect } = await asking();
     const cut = printed.then(
       (output) => output,
@@ -111,7 +112,7 @@ describe('a permission whose hook waits', () => {
     expect(await request()).toMatchObject({ outcome: null });
   });
 
-  test('runs nothing else than what was shown: an answer to other input is refused', async () => {
+  test('refuses an answer with another input than the one shown', async () => {
     const { answer, printed, opened, returned, request } = await asking();
     const other = `${opened.digest?.slice(0, -1)}${opened.digest?.endsWith('0') ? '1' : '0'}`;
     await answer({ behavior: 'allow', digest: other }, 409);
@@ -121,16 +122,16 @@ describe('a permission whose hook waits', () => {
   });
 });
 
-test('a permission whose hook does not wait is answered in the terminal only', async () => {
-  const { printed, opened, takes } = await asking(0);
+test('a permission without a waiting hook is answered in the terminal only', async () => {
+  const { printed, opened, supportedCommands } = await asking(0);
   expect(await printed).toBe('');
   expect(opened).toMatchObject({ expiresAt: null, title: 'Use Bash: answer it in the terminal' });
-  expect(await takes()).not.toContain('permission.decision');
+  expect(await supportedCommands()).not.toContain('permission.decision');
 });
 
 const QUESTION: AskedCall = {
   tool: 'AskUserQuestion',
-  // As the model wrote it; the hook has it in the order of its schema, with its defaults.
+  // As the model wrote it. The hook receives it in schema order with defaults.
   input: { questions: [{ options: [{ label: 'SQLite' }, { label: 'Postgres' }], question: 'Which database?' }] },
   asked: {
     questions: [
@@ -139,11 +140,11 @@ const QUESTION: AskedCall = {
   },
 };
 
-describe('a question whose hook waits', () => {
-  test('is answered in the dashboard, with the answers where the terminal puts them', async () => {
-    const { opened, answer, printed, request, takes } = await asking(30, QUESTION);
+describe('a question with a waiting hook', () => {
+  test('is answered in the dashboard, in the format of the terminal', async () => {
+    const { opened, answer, printed, request, supportedCommands } = await asking(30, QUESTION);
     expect(opened).toMatchObject({ requestKind: 'question', title: 'Which database?', outcome: null });
-    expect(await takes()).toContain('question.answer');
+    expect(await supportedCommands()).toContain('question.answer');
     await answer({ answers: { 'Which database?': 'Postgres' }, digest: opened.digest });
     const updatedInput = { ...QUESTION.asked, answers: { 'Which database?': 'Postgres' } };
     expect(decisionIn(await printed).decision).toEqual({ behavior: 'allow', updatedInput });
@@ -154,7 +155,7 @@ describe('a question whose hook waits', () => {
     expect(answered).toMatchObject({ outcome: 'answered', message: 'Postgres' });
   });
 
-  test('is over for the dashboard once it was answered in the terminal', async () => {
+  test('is resolved in the dashboard when it was answered in the terminal', async () => {
     const { answer, printed, request, returned } = await asking(30, QUESTION);
     returned();
     expect(await printed).toBe('');
@@ -163,7 +164,7 @@ describe('a question whose hook waits', () => {
   });
 });
 
-test('a plan whose hook waits is approved in the dashboard', async () => {
+test('a plan with a waiting hook is approved in the dashboard', async () => {
   const input = { plan: '# Build it', planFilePath: '/p.md' };
   const { opened, answer, printed, request } = await asking(30, { tool: 'ExitPlanMode', input });
   expect(opened).toMatchObject({ requestKind: 'permission', title: 'Approve the plan', input });

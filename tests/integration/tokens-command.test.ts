@@ -34,7 +34,7 @@ async function created(...flags: string[]): Promise<{ token: string; id: string 
 }
 
 describe('tokens create', () => {
-  test('prints the token alone on stdout, and it is the one of a runner of that agent', async () => {
+  test('prints only the token on stdout, which is a runner’s token of that agent', async () => {
     const { token } = await created('--agent', 'build-1', '--name', 'Build box');
     expect(await meOf(token)).toMatchObject({
       name: 'Build box',
@@ -46,7 +46,7 @@ describe('tokens create', () => {
     expect((await ask('/sessions', token)).status).toBe(403);
   });
 
-  test('of a prefix, another role and an end is as it was asked for', async () => {
+  test('creates a token with the given prefix, role and expiry', async () => {
     const before = Date.now();
     const { token } = await created('--agent-prefix', 'ci-', '--role', 'operator', '--expires', '90d');
     const me = await meOf(token);
@@ -55,7 +55,7 @@ describe('tokens create', () => {
     expect((me.expiresAt ?? 0) - Date.now()).toBeLessThanOrEqual(90 * 86_400_000);
   });
 
-  test('writes it to a file that nobody else can read, in the place of an old one, and prints none of it', async () => {
+  test('replaces a file that only its owner can read, and prints no token', async () => {
     const file = join(await tempDir(), 'runner.token');
     await writeFile(file, 'an old one', { mode: 0o644 });
     const { exitCode, stdout, stderr } = await callCli(['tokens', 'create', '--agent', 'a', '--out', file], env);
@@ -66,7 +66,7 @@ describe('tokens create', () => {
     expect((await meOf(token)).role).toBe('runner');
   });
 
-  test('makes none where its file can’t be written', async () => {
+  test('creates no token when its file can’t be written', async () => {
     const before = await callCli(['tokens', 'list', '--json'], env);
     const end = await callCli(['tokens', 'create', '--agent', 'a', '--out', '/proc/no/token'], env);
     expect(end).toEqual({
@@ -86,13 +86,13 @@ describe('tokens create', () => {
     [['create', 'a'], /"create" has options only/],
     [['revoke'], /name the ids of the tokens/],
     [[], /use create, list or revoke/],
-  ])('%j is a usage error that says what to do', async (args, says) => {
+  ])('refuses %j as a usage error with what to do', async (args, message) => {
     const { exitCode, stdout, stderr } = await callCli(['tokens', ...args], env);
     expect([exitCode, stdout, stderr.trim().split('\n').length]).toEqual([2, '', 1]);
-    expect(stderr).toMatch(says);
+    expect(stderr).toMatch(message);
   });
 
-  test('takes a token from the arguments of an old script, and says where else to put it', async () => {
+  test('accepts a token argument of an old script, and recommends where to put it', async () => {
     const { exitCode, stderr } = await callCli(['tokens', 'list', '--token', 'a-secret-of-some-length'], env);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
@@ -101,14 +101,14 @@ describe('tokens create', () => {
     expect(stderr).not.toContain('a-secret');
   });
 
-  test('repeats what the server says of a token that there can’t be', async () => {
+  test('prints the server’s refusal of an impossible token', async () => {
     const end = await callCli(['tokens', 'create', '--role', 'admin', '--agent', 'a'], env);
     expect(end).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^interlude: .*role admin.*\n$/) });
   });
 });
 
 describe('tokens list and revoke', () => {
-  test('tell what opens something, until it is revoked, and it then opens nothing', async () => {
+  test('list a credential until it is revoked and opens nothing', async () => {
     const { token, id } = await created('--agent', 'listed', '--name', 'To be listed');
     await meOf(token);
     const listed = async (...flags: string[]) => (await callCli(['tokens', 'list', ...flags], env)).stdout;
@@ -125,11 +125,11 @@ describe('tokens list and revoke', () => {
     expect((await ask('/me', token)).status).toBe(401);
     expect(await listed()).not.toContain(id);
     const all = (await listed('--all', '--json')).trim().split('\n');
-    const told = all.map((line) => JSON.parse(line) as CredentialSummary).find((one) => one.id === id);
-    expect(told?.revokedAt).toEqual(expect.any(Number));
+    const credential = all.map((line) => JSON.parse(line) as CredentialSummary).find((one) => one.id === id);
+    expect(credential?.revokedAt).toEqual(expect.any(Number));
   });
 
-  test('revoke what they can, say of the rest that there is none, and fail', async () => {
+  test('revoke valid ids, report unknown ones, and fail', async () => {
     const { token, id } = await created('--agent', 'one');
     const end = await callCli(['tokens', 'revoke', 'token-of-nobody', id], env);
     expect(end).toMatchObject({ exitCode: 1, stdout: expect.stringContaining(id) });
@@ -150,7 +150,7 @@ describe('sign-in', () => {
     expect((await open()).headers.get('location')).toBe('/signed-out?reason=old-link');
   });
 
-  test('and the tokens are for the owner and admins: a runner’s token is told that', async () => {
+  test('refuses a runner’s token, like the tokens commands, and names who may use it', async () => {
     const { token } = await created('--agent', 'x');
     for (const args of [['sign-in'], ['tokens', 'list'], ['tokens', 'create', '--agent', 'y']]) {
       const end = await callCli(args, { ...env, INTERLUDE_TOKEN: token });
@@ -159,23 +159,23 @@ describe('sign-in', () => {
     }
   });
 
-  test('says what to do where there is no token, a wrong one, or no server', async () => {
+  test('says what to do without a token, with a wrong one, or without a server', async () => {
     const { INTERLUDE_TOKEN: _, ...without } = env;
-    const said = async (more: Record<string, string>) => {
+    const output = async (more: Record<string, string>) => {
       const { exitCode, stdout, stderr } = await callCli(['sign-in'], { ...without, ...more });
       expect([exitCode, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
       return stderr;
     };
-    expect(await said({})).toMatch(/no token for http\S+; pass its owner’s/);
-    expect(await said({ INTERLUDE_TOKEN: 'wrong-wrong-wrong' })).toMatch(/refuses the token; pass its owner’s/);
-    expect(await said({ INTERLUDE_TOKEN: 'x'.repeat(20), INTERLUDE_URL: 'http://127.0.0.1:9' })).toMatch(
+    expect(await output({})).toMatch(/no token for http\S+; pass its owner’s/);
+    expect(await output({ INTERLUDE_TOKEN: 'wrong-wrong-wrong' })).toMatch(/refuses the token; pass its owner’s/);
+    expect(await output({ INTERLUDE_TOKEN: 'x'.repeat(20), INTERLUDE_URL: 'http://127.0.0.1:9' })).toMatch(
       /http:\/\/127.0.0.1:9 does not answer \(.+\); start Interlude/,
     );
   });
 });
 
 describe('the token of a command', () => {
-  test('comes from --token-file, INTERLUDE_TOKEN_FILE, INTERLUDE_TOKEN and the data folder, in this order', async () => {
+  test('comes from --token-file, INTERLUDE_TOKEN_FILE, INTERLUDE_TOKEN or the data folder, in this order', async () => {
     const folder = await tempDir();
     const [wrong, right] = [join(folder, 'wrong'), join(folder, 'right')];
     await writeFile(wrong, 'wrong-wrong-wrong\n', { mode: 0o600 });
@@ -192,24 +192,24 @@ describe('the token of a command', () => {
   });
 
   test.each([
-    ['of which there is none', null, /can’t be read \(ENOENT\)/],
+    ['that does not exist', null, /can’t be read \(ENOENT\)/],
     ['that is empty', '', /must contain one token/],
     ['with more than a token', 'INTERLUDE_TOKEN=abc def', /must contain one token/],
-  ])('a file %s is told of at once, by a runner too', async (_, content, says) => {
+  ])('refuses a file %s at once, also for a runner', async (_, content, message) => {
     const file = join(await tempDir(), 'token');
     if (content !== null) await writeFile(file, content);
     for (const args of [['sign-in'], ['demo']]) {
       const { exitCode, stderr } = await callCli([...args, '--token-file', file], env);
       expect([exitCode, stderr.trim().split('\n').length]).toEqual([1, 1]);
-      expect(stderr).toMatch(says);
+      expect(stderr).toMatch(message);
     }
   });
 });
 
-test('a token for any agent is for runners alone, and names none', async () => {
-  const made = await dashboard.request<NewToken>('/tokens', { anyAgent: true });
-  expect(await meOf(made.token)).toMatchObject({ role: 'runner', scope: { kind: 'everything' } });
-  expect((await ask('/sessions', made.token)).status).toBe(403);
+test('a token for any agent is limited to runners, and names none', async () => {
+  const created = await dashboard.request<NewToken>('/tokens', { anyAgent: true });
+  expect(await meOf(created.token)).toMatchObject({ role: 'runner', scope: { kind: 'everything' } });
+  expect((await ask('/sessions', created.token)).status).toBe(403);
   for (const body of [{ anyAgent: true, role: 'viewer' }, { anyAgent: true, agent: 'a' }, {}]) {
     await expect(dashboard.request('/tokens', body)).rejects.toThrow('answered 400');
   }

@@ -7,12 +7,12 @@ import { forwardCalls, runnerPortsIn } from '@interlude/runner/mcp/forward-call'
 import { expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../support/temp-dir';
 
-/** `interlude mcp` before several runners of one data folder: each is asked, and one is called. */
+/** `interlude mcp` before several runners of one data folder: it asks each, and calls one. */
 
 const REPORT = { state: 'idle', summary: 'I wait.' };
 const MADE = { client: 'codex-mcp-client', ids: ['call-1'] };
 
-/** Runners that answer as these say, by their agents' names. */
+/** Runners with these answers, by agent name. */
 async function runners(owners: Record<string, ToolOwner['at'] | { at: number; refusal: string }>) {
   const dataDir = await tempDir();
   const reported: string[] = [];
@@ -43,7 +43,7 @@ async function runners(owners: Record<string, ToolOwner['at'] | { at: number; re
   return { dataDir, reported, asked, report: () => callTool('report_status', REPORT, MADE) };
 }
 
-test('a call goes to the runner whose agent is nearest above it, with its evidence', async () => {
+test('a call goes to the runner of the nearest agent above it, with its evidence', async () => {
   const { report, reported, asked } = await runners({ outer: 2, inner: 1, other: null });
   expect(await report()).toEqual({ text: 'Reported: idle.', isError: false });
   expect(reported).toEqual(['inner']);
@@ -53,13 +53,13 @@ test('a call goes to the runner whose agent is nearest above it, with its eviden
   });
 });
 
-test('a call that the nearest runner refuses is not given to one further off', async () => {
+test('a call that the nearest runner refuses goes to no other', async () => {
   const { report, reported } = await runners({ outer: 2, inner: { at: 1, refusal: 'no session makes this call' } });
   expect(await report()).toEqual({ text: 'Interlude refused: no session makes this call', isError: true });
   expect(reported).toEqual([]);
 });
 
-test('one of two runners of the same agent has the call if only its session makes it; if both do, none has', async () => {
+test('a call goes to the one of two runners of an agent whose session makes it, and to none if both do', async () => {
   const one = await runners({ a: 1, b: { at: 1, refusal: 'no session makes this call' } });
   expect(await one.report()).toMatchObject({ isError: false });
   expect(one.reported).toEqual(['a']);
@@ -71,7 +71,7 @@ test('one of two runners of the same agent has the call if only its session make
   expect(both.reported).toEqual([]);
 });
 
-test('an agent that no runner follows is told so, and what a dead runner left is not asked', async () => {
+test('an agent without a runner gets an explanation, and a dead runner’s port is not called', async () => {
   const { report, dataDir } = await runners({ a: null, b: null });
   const gone = spawnSync(process.execPath, ['-e', '']).pid;
   await writeControlFile(controlPath(dataDir, 'gone'), { url: 'http://127.0.0.1:9', secret: 'x', pid: gone });

@@ -6,9 +6,9 @@ import { databaseAt } from '../support/database';
 import { type InProcessTarget, ingest, inProcessTarget, marker, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { seededRandom } from '../support/random';
-import { scaled } from '../support/scale';
+import { scaled } from '../support/timeouts';
 
-/** A libSQL server behind a gateway that says things of its own in the place of answers. */
+/** A libSQL server behind a gateway that replaces responses with its own. */
 const suites = 'missing' in ensureLibsqlServer() ? describe.skip : describe;
 
 /** Of each of four writers. */
@@ -27,7 +27,7 @@ async function gatewayTo(target: string, random: () => number) {
     const sent = { ...(authorization && { authorization }), ...(type && { 'content-type': type }) };
     const isSpoiled = method === 'POST' && random() < share;
     if (isSpoiled) spoiled += 1;
-    // half of those that are spoiled are done all the same
+    // Half of the spoiled requests take effect.
     const isForwarded = !isSpoiled || random() < 0.5;
     const body = parts.length > 0 ? Buffer.concat(parts) : undefined;
     const answer = isForwarded ? await fetch(new URL(url, target), { method, headers: sent, body }) : null;
@@ -60,7 +60,7 @@ async function gatewayTo(target: string, random: () => number) {
   };
 }
 
-suites('a libSQL server whose answers a gateway spoils', () => {
+suites('a libSQL server with responses spoiled by a gateway', () => {
   let libsql: Awaited<ReturnType<typeof startLibsqlServer>>;
   let gateway: Awaited<ReturnType<typeof gatewayTo>>;
   let target: InProcessTarget;
@@ -76,7 +76,7 @@ suites('a libSQL server whose answers a gateway spoils', () => {
     await libsql?.stop();
   });
 
-  test('ingests each record once, quarantines none, and says each time when to retry', async () => {
+  test('ingests each record once, quarantines none, and returns when to retry', async () => {
     gateway.spoil(0.3);
     const statuses = new Set<number>();
     const writers = Array.from({ length: 4 }, async (_, writer) => {
@@ -109,9 +109,9 @@ suites('a libSQL server whose answers a gateway spoils', () => {
     );
   });
 
-  test('quarantines one record that it refuses, and not the question that came with it', async () => {
-    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
-    onTestFinished(() => said.mockRestore());
+  test('quarantines a record that it refuses, and not the request beside it', async () => {
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
+    onTestFinished(() => logged.mockRestore());
     await target.database.writes.run((transaction) =>
       transaction.execute(
         `CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.payload LIKE '%poison%' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
@@ -130,6 +130,6 @@ suites('a libSQL server whose answers a gateway spoils', () => {
       'asks',
     );
     expect(answer).toMatchObject({ ackedSeq: 3, accepted: 2, rejected: [{ seq: 2, code: 'not_storable' }] });
-    expect(said.mock.calls.flat().join()).toContain('the database refused a record');
+    expect(logged.mock.calls.flat().join()).toContain('the database refused a record');
   });
 });

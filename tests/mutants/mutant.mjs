@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { root } from '../../lib/launch/paths.mjs';
 
 /**
- * One small fault in the source, and the test that must fail because of it.
+ * A small fault in the source and the test that must fail.
  *
  * @typedef {object} Mutant
  * @property {string} name
@@ -26,7 +26,7 @@ export function mutate({ file, find, replace }, source) {
 }
 
 /**
- * Why an entry can't be run; null if it can.
+ * The reason that an entry can't run, or null.
  *
  * @param {Mutant} mutant
  * @returns {string | null}

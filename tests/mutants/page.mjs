@@ -42,7 +42,7 @@ export const PAGE = [
     test: 'tests/ui/meant-press.test.tsx',
   },
   {
-    name: 'sends an answer without the digest of what was shown',
+    name: 'sends an answer without the shown digest',
     file: 'components/requests/request-card.tsx',
     find: 'const digest = item.digest === null ? {} : { digest: item.digest };',
     replace: 'const digest = {};',
@@ -70,21 +70,21 @@ export const PAGE = [
     test: 'tests/ui/settled-button.test.tsx',
   },
   {
-    name: 'follows the end of a log that the reader has left',
+    name: 'follows the end of a log after the reader has scrolled away',
     file: 'components/ui/row-window.ts',
     find: 'if (isUp && canLeave()) report(false);',
     replace: '',
     test: 'tests/ui/follow.test.tsx',
   },
   {
-    name: 'leaves the end of a log because lines push it away',
+    name: 'stops following a log when new lines push its end away',
     file: 'components/ui/row-window.ts',
     find: 'if (!isHeld && performance.now() - actedAt > OWN_SCROLL_MS) {',
     replace: 'if (isHeld) {',
     test: 'tests/ui/follow.test.tsx',
   },
   {
-    name: 'follows the end of a transcript that the reader has left',
+    name: 'follows the end of a transcript after the reader has scrolled away',
     file: 'components/ui/row-window.ts',
     find: 'if (follows) box.scrollTop = box.scrollHeight;',
     replace: 'box.scrollTop = box.scrollHeight;',
@@ -112,7 +112,7 @@ export const PAGE = [
     test: 'tests/ui/outgoing-queue.test.ts',
   },
   {
-    name: 'sends a message ahead of one that waits',
+    name: 'sends a message ahead of a waiting one',
     file: 'components/composer/outgoing-queue.ts',
     find: "const head = this.#messages.find(({ state }) => state !== 'sent' && state !== 'refused');",
     replace: "const head = this.#messages.findLast(({ state }) => state !== 'sent' && state !== 'refused');",
@@ -224,7 +224,7 @@ export const PAGE = [
     test: 'tests/ui/lookalikes.test.ts',
   },
   {
-    name: 'restores a page after its person has signed out',
+    name: 'restores a cached page after its user has signed out',
     file: 'components/access/page-person.tsx',
     find: 'persisted && (hasPageEnded() || isSuperseded())',
     replace: 'persisted && isSuperseded()',

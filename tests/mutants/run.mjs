@@ -1,5 +1,5 @@
 /**
- * `npm run test:mutants [-- name…]`: runs each mutant against the test that must fail because of it. A mutant is killed
+ * `npm run test:mutants [-- name…]`: runs each mutant against the test that must fail. A mutant is killed
  * if one of that file's tests fails while the file's unmutated run passes. The last line is the sum.
  *
  * Failure: a mutant that survives, is never loaded, or keeps its test file from running at all fails the run, and so
@@ -14,17 +14,20 @@ import { endAll, runScript } from '../run-script.mjs';
 import { staleness } from './mutant.mjs';
 import { MUTANTS } from './mutants.mjs';
 
-/** Limit in milliseconds of each wait in a test: most mutants make a condition that never comes true. */
+/** Limit in milliseconds of each wait in a test. Most mutants cause a condition that never becomes true. */
 const WAIT_MS = 5_000;
 
-/** Limits in milliseconds of a run with one mutant, and of the run of all tests without a mutant. */
-const MUTANT_LIMIT_MS = 120_000;
-const UNMUTATED_LIMIT_MS = 1_800_000;
+/** Limit in milliseconds of a batch of mutants, and of the run of all tests without a mutant. */
+const LIMIT_MS = 1_800_000;
 
-/** One more than processors: many mutants only wait, for a condition that never holds. */
+/** Mutants that share a process at least. */
+const MIN_BATCH = 4;
+
+/** More than the number of CPUs, because many mutants only wait. */
 const AT_ONCE = Math.min(availableParallelism() + 1, 3);
 
 /** @typedef {import('./mutant.mjs').Mutant} Mutant */
+/** @typedef {import('./batch.mjs').Verdict} Verdict */
 
 /**
  * The part of vitest's JSON report that is read.
@@ -32,20 +35,20 @@ const AT_ONCE = Math.min(availableParallelism() + 1, 3);
  * @typedef {object} FileReport
  * @property {string} name absolute path
  * @property {string} status
- * @property {string} message
  * @property {number} startTime
  * @property {number} endTime
- * @property {{ fullName: string, status: string }[]} assertionResults
+ * @property {{ status: string }[]} assertionResults
  */
 
 const folder = mkdtempSync(join(tmpdir(), 'interlude-mutants-'));
+const ENV = { INTERLUDE_TEST_WAIT_MS: String(WAIT_MS), INTERLUDE_MUTANT_CACHE: join(folder, 'cache') };
 
 /** @param {string[]} names */
 async function run(names) {
   const unknown = names.find((name) => !MUTANTS.some((mutant) => mutant.name === name));
-  if (unknown !== undefined) throw new LaunchError(`there is no mutant "${unknown}"`, 2);
+  if (unknown !== undefined) throw new LaunchError(`unknown mutant "${unknown}"`, 2);
   const chosen = MUTANTS.filter(({ name }) => names.length === 0 || names.includes(name));
-  const beganAt = performance.now();
+  const startedAt = performance.now();
   /** @type {string[]} */
   const failures = [];
   /** @type {(mutant: Mutant, why: string) => void} */
@@ -63,40 +66,56 @@ async function run(names) {
     if (known?.isSound !== true) fail(mutant, 'its test fails without the mutant');
     return known?.isSound === true;
   });
-  // the longest first, so that no worker ends long after the others
+  // The longest first, in batches that get smaller, so no worker ends long after the others.
   const queue = runnable.sort((a, b) => sound.get(b.test).ms - sound.get(a.test).ms);
   let passed = 0;
   const work = async () => {
-    for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-      const startedAt = performance.now();
-      const { killedBy, why, cpuSeconds } = await verdictOn(mutant);
-      const wallSeconds = (performance.now() - startedAt) / 1_000;
-      if (killedBy === undefined) fail(mutant, why ?? 'survived');
-      else passed += 1;
-      const verdict = killedBy === undefined ? `FAILED  ${mutant.name}: ${why}` : `killed  ${mutant.name}`;
-      printLine(`${verdict} (CPU ${cpuSeconds.toFixed(1)} s, wall ${wallSeconds.toFixed(1)} s)`);
-      if (killedBy !== undefined) printLine(`        by ${mutant.test} > ${killedBy}`);
+    while (queue.length > 0) {
+      const batch = queue.splice(0, Math.max(MIN_BATCH, Math.ceil(queue.length / (4 * AT_ONCE))));
+      const verdicts = await runBatch(batch);
+      const next = batch[verdicts.length];
+      // A batch that ends early stopped at this mutant; the others run again.
+      if (next) fail(next, 'no verdict: over the limit, or its run failed');
+      queue.unshift(...batch.slice(verdicts.length + 1));
+      for (const [at, { killedBy, why = 'survived' }] of verdicts.entries()) {
+        if (killedBy !== undefined) passed += 1;
+        else fail(/** @type {Mutant} */ (batch[at]), why);
+      }
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 
   for (const failure of failures) printLine(`FAILED  ${failure}`);
-  const wall = ((performance.now() - beganAt) / 1_000).toFixed(0);
+  const wall = ((performance.now() - startedAt) / 1_000).toFixed(0);
   printLine(`${passed} of ${chosen.length} mutants killed, CPU ${cpuSum.toFixed(0)} s, wall ${wall} s`);
   printLine(`${passed} passed, ${failures.length} failed`);
   process.exitCode = failures.length === 0 ? 0 : 1;
 }
 
 /**
- * Runs the test files without a mutant: one that fails by itself proves nothing.
+ * Runs the test files without a mutant. A test that fails by itself proves nothing. Fills the cache of transformed modules.
  *
  * @param {string[]} tests
  * @returns {Promise<Map<string, { isSound: boolean, ms: number }>>}
  */
 async function unmutated(tests) {
-  const { files, output, cpuSeconds } = await vitest(tests, 'unmutated', AT_ONCE, {});
+  const report = join(folder, 'unmutated.json');
+  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...tests];
+  args.push('--config', 'tests/mutants/vitest.config.ts', `--maxWorkers=${AT_ONCE}`);
+  args.push('--reporter=json', `--outputFile=${report}`);
+  let output = '';
+  const { cpuSeconds } = await runScript(args, {
+    env: ENV,
+    limitMs: LIMIT_MS,
+    onLine: (line) => {
+      output += `${line}\n`;
+    },
+  });
+  cpuSum += cpuSeconds;
+  /** @type {{ testResults: FileReport[] }} */
+  const { testResults } = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : { testResults: [] };
   const sound = new Map(
-    files.map(({ name, status, assertionResults, startTime, endTime }) => {
+    testResults.map(({ name, status, assertionResults, startTime, endTime }) => {
       const isSound = status === 'passed' && assertionResults.some((test) => test.status === 'passed');
       return [relative(root, name), { isSound, ms: endTime - startTime }];
     }),
@@ -109,56 +128,31 @@ async function unmutated(tests) {
   return sound;
 }
 
-let runs = 0;
 /** CPU seconds of all runs. */
 let cpuSum = 0;
 
 /**
- * @param {Mutant} mutant
- * @returns {Promise<{ killedBy?: string, why?: string, cpuSeconds: number }>}
+ * @param {readonly Mutant[]} batch
+ * @returns {Promise<Verdict[]>} in order; fewer than mutants if the process ended early
  */
-async function verdictOn({ name, test }) {
-  runs += 1;
-  const loaded = join(folder, `loaded-${runs}`);
-  const env = { INTERLUDE_MUTANT: name, INTERLUDE_MUTANT_LOADED: loaded };
-  const { files, output, cpuSeconds } = await vitest([test], `mutant-${runs}`, 1, env);
-  const [file] = files;
-  if (file === undefined) return { why: `vitest did not report: ${output.trim().split('\n').at(-1)}`, cpuSeconds };
-  if (!existsSync(loaded)) return { why: 'never loaded by its test', cpuSeconds };
-  const killer = file.assertionResults.find(({ status }) => status === 'failed');
-  if (killer !== undefined) return { killedBy: killer.fullName, cpuSeconds };
-  if (file.status !== 'passed') return { why: `its test file did not run: ${file.message.split('\n')[0]}`, cpuSeconds };
-  return { why: 'survived', cpuSeconds };
-}
-
-/**
- * @param {string[]} files
- * @param {string} name of the report
- * @param {number} workers
- * @param {Record<string, string>} env
- * @returns {Promise<{ files: FileReport[], output: string, cpuSeconds: number }>} no files if vitest ended without a report
- */
-async function vitest(files, name, workers, env) {
-  const isMutated = env.INTERLUDE_MUTANT !== undefined;
-  const report = join(folder, `${name}.json`);
-  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...files];
-  args.push('--config', 'tests/mutants/vitest.config.ts', `--maxWorkers=${workers}`);
-  if (isMutated) args.push('--bail=1');
-  args.push('--reporter=json', `--outputFile=${report}`);
-  const shared = { INTERLUDE_TEST_WAIT_MS: String(WAIT_MS), INTERLUDE_MUTANT_CACHE: join(folder, 'cache') };
-  let output = '';
-  const { cpuSeconds } = await runScript(args, {
-    env: { ...shared, ...env },
-    limitMs: isMutated ? MUTANT_LIMIT_MS : UNMUTATED_LIMIT_MS,
+async function runBatch(batch) {
+  /** @type {Verdict[]} */
+  const verdicts = [];
+  const { cpuSeconds } = await runScript([join(root, 'tests/mutants/batch.mjs'), ...batch.map(({ name }) => name)], {
+    env: ENV,
+    limitMs: LIMIT_MS,
     onLine: (line) => {
-      output += `${line}\n`;
+      if (!line.startsWith('{"name":')) return;
+      /** @type {Verdict} */
+      const verdict = JSON.parse(line);
+      verdicts.push(verdict);
+      const { name, killedBy, why = 'survived', seconds } = verdict;
+      printLine(`${killedBy === undefined ? `FAILED  ${name}: ${why}` : `killed  ${name}`} (${seconds.toFixed(1)} s)`);
+      if (killedBy !== undefined) printLine(`        by ${batch[verdicts.length - 1]?.test} > ${killedBy}`);
     },
   });
   cpuSum += cpuSeconds;
-  if (!existsSync(report)) return { files: [], output, cpuSeconds };
-  /** @type {{ testResults: FileReport[] }} */
-  const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
-  return { files: testResults, output, cpuSeconds };
+  return verdicts;
 }
 
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));

@@ -12,13 +12,13 @@ const AGENTS: readonly (readonly [name: string, introduction: { protocolVersion?
 const LOST = { code: -32_002, message: 'Resource not found', data: { sessionId: 'n' } };
 const IDS = [undefined, 'a', 'b', '0b0a4b1e-0000-4000-8000-000000000001', '0b0a4b1e-0000-4000-8000-000000000002'];
 
-/** One life of an agent, in which whatever may be told is told at any time. */
+/** Simulates an agent that emits any event at any time. */
 function life([name, introduction]: (typeof AGENTS)[number]) {
   const frames = acpFrames(name, introduction);
   const { update, pass, call } = frames;
   const prompts: string[] = [];
   const unanswered: string[] = [];
-  /** Cancelled unread, or refused: no turn has to answer these. */
+  /** Prompts cancelled unread or refused; no turn has to answer them. */
   const excused = new Set<string>();
   const calls = new Set<string>();
   const own = new Set<string>();
@@ -81,7 +81,7 @@ function life([name, introduction]: (typeof AGENTS)[number]) {
   };
   return {
     ...{ frames, steps, prompts, excused },
-    /** All that the agent has begun it ends, then nothing more comes. */
+    /** Ends everything the agent has started. */
     over() {
       steps.result();
       for (const prompt of [...unanswered]) answer(prompt);
@@ -95,7 +95,7 @@ function life([name, introduction]: (typeof AGENTS)[number]) {
 
 const STEPS = Object.keys(life(['some-agent', {}]).steps) as (keyof ReturnType<typeof life>['steps'])[];
 
-test('no turn of an ACP agent stays open once all has ended, and each prompt is answered by a turn', () => {
+test('the ACP adapter closes every turn and answers each prompt with a turn', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...AGENTS),

@@ -9,12 +9,11 @@ import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
 import { RunProjector } from '@/lib/server/agui/run-projector';
 import { TaskActivities } from '@/lib/server/agui/task-activity';
 import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
-import { refusalOf } from '../support/agui-verifier';
+import { rejectionOf, undeclaredFieldIn } from '../support/agui-verifier';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
-import { clientRefuses, strictClient } from '../support/strict-clients';
-import { undeclaredIn } from '../support/undeclared';
+import { rejectionBy, strictClient } from '../support/strict-clients';
 
-/** What agents send besides: what strict clients count as brackets, and whose it is. */
+/** Start and end events checked by strict clients, with their subagents. */
 const id = (prefix: string) => fc.constantFrom(`${prefix}1`, `${prefix}2`);
 const speaker = fc.option(id('s'), { nil: undefined });
 const bracketed: fc.Arbitrary<AgUiEvent> = fc.oneof(
@@ -29,7 +28,7 @@ const bracketed: fc.Arbitrary<AgUiEvent> = fc.oneof(
   fc.record({
     type: fc.constantFrom('TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END', 'REASONING_MESSAGE_START'),
     messageId: id('m'),
-    role: fc.constantFrom('assistant', 'user', 'nobody'),
+    role: fc.constantFrom('assistant', 'user', 'unknown'),
     metadata: fc.constantFrom(undefined, { interlude: { turn: 'none', from: 7, replyTo: ['u1', 7] } as never }),
     delta: fc.constantFrom('', 'x', 7),
     subagentRunId: speaker,
@@ -65,7 +64,7 @@ const bracketed: fc.Arbitrary<AgUiEvent> = fc.oneof(
   ),
 );
 
-/** Any session's log, in the order of its positions. */
+/** Any session's log in position order. */
 const logs: fc.Arbitrary<EventEntry[]> = fc
   .tuple(arbitraryBatchesWithSnapshots, fc.array(fc.tuple(fc.nat(100), bracketed), { maxLength: 30 }))
   .map(([batches, more]) => {
@@ -75,7 +74,7 @@ const logs: fc.Arbitrary<EventEntry[]> = fc
   });
 
 const DIALECTS: Dialect[] = ['1.0', '0.0.59'];
-const asked: PendingRequest = {
+const request: PendingRequest = {
   id: 'q1',
   kind: 'permission',
   title: 'May I?',
@@ -97,12 +96,12 @@ function partsOf(has: readonly [string, number][]): ClientParts {
 const had = fc.array(fc.tuple(fc.constantFrom('m1', 'm2', 'u1', 't1'), fc.nat(6)), { maxLength: 3 });
 
 beforeAll(() => {
-  // the clients say there what they think of a stream
-  for (const said of ['warn', 'error'] as const) vi.spyOn(console, said).mockImplementation(() => undefined);
+  // clients print their verdicts there
+  for (const method of ['warn', 'error'] as const) vi.spyOn(console, method).mockImplementation(() => undefined);
 });
 afterAll(() => vi.restoreAllMocks());
 
-describe('a strict stream', () => {
+describe('a well-formed stream', () => {
   const outcomes = fc.constantFrom<Outcome>(
     { type: 'success' },
     { type: 'cancelled' },
@@ -112,40 +111,37 @@ describe('a strict stream', () => {
     maxLength: 12,
   });
 
-  test.each(DIALECTS)(
-    'is never refused by a client of %s, whatever it is given and whenever its runs end',
-    (dialect) => {
-      fc.assert(
-        fc.property(logs, verbs, had, (log, turns, has) => {
-          const stream = new WellFormedStream({ threadId: 's1', dialect, parts: partsOf(has) });
-          for (const [at, entry] of log.entries()) {
-            for (const [when, verb, outcome] of turns) {
-              if (when % log.length !== at) continue;
-              if (verb === 'begin') stream.begin({ runId: `run-${at}` });
-              else if (verb === 'finish') stream.finish(outcome);
-              else if (verb === 'fail') stream.fail('no');
-              else stream.settle();
-            }
-            stream.write(entry);
+  test.each(DIALECTS)('is accepted by %s clients for any input and any end of runs', (dialect) => {
+    fc.assert(
+      fc.property(logs, verbs, had, (log, turns, has) => {
+        const stream = new WellFormedStream({ threadId: 's1', dialect, parts: partsOf(has) });
+        for (const [at, entry] of log.entries()) {
+          for (const [when, verb, outcome] of turns) {
+            if (when % log.length !== at) continue;
+            if (verb === 'begin') stream.begin({ runId: `run-${at}` });
+            else if (verb === 'finish') stream.finish(outcome);
+            else if (verb === 'fail') stream.fail('no');
+            else stream.settle();
           }
-          stream.finish({ type: 'success' });
-          const written = stream.drain();
-          expect([refusalOf(written, dialect), undeclaredIn(written)]).toEqual([null, null]);
-        }),
-        { numRuns: 500 },
-      );
-    },
-  );
+          stream.write(entry);
+        }
+        stream.finish({ type: 'success' });
+        const written = stream.drain();
+        expect([rejectionOf(written, dialect), undeclaredFieldIn(written)]).toEqual([null, null]);
+      }),
+      { numRuns: 500 },
+    );
+  });
 });
 
-describe('the projector of a client', () => {
+describe('a run projector', () => {
   const given = fc.record({
     messageIds: fc.subarray(['u1', 'u2']),
     answeredIn: fc.option(fc.constantFrom('r1', 'r2'), { nil: null }),
     answersNext: fc.boolean(),
     follows: fc.constantFrom<RunProjectorOptions['follows']>('no', 'while-tasks-run', 'always'),
     openTurnId: fc.option(fc.constantFrom('r0', 'r1'), { nil: null }),
-    pending: fc.subarray([asked]),
+    pending: fc.subarray([request]),
     answered: fc.subarray(['q1']),
     asOf: fc.nat(40).map(String),
     knownUpTo: fc.nat(40).map(String),
@@ -191,11 +187,11 @@ describe('the projector of a client', () => {
 
   const lives = fc.record({ log: logs, options: given, when: moments, has: had });
 
-  test.each(DIALECTS)('is never refused by a client of %s, and never ends in the middle of a run', (dialect) => {
+  test.each(DIALECTS)('is accepted by %s clients and never ends mid-run', (dialect) => {
     fc.assert(
       fc.property(lives, (life) => {
         const events = live(dialect, life);
-        expect([refusalOf(events, dialect), undeclaredIn(events)]).toEqual([null, null]);
+        expect([rejectionOf(events, dialect), undeclaredFieldIn(events)]).toEqual([null, null]);
         expect(events.at(-1)?.type).toMatch(/^RUN_(FINISHED|ERROR)$/);
         expect(events.filter((event) => event.delta === '')).toEqual([]);
       }),
@@ -203,33 +199,33 @@ describe('the projector of a client', () => {
     );
   });
 
-  test.each(DIALECTS)('is taken by the client of %s itself', async (dialect) => {
+  test.each(DIALECTS)('is accepted by the %s client itself', async (dialect) => {
     await fc.assert(
       fc.asyncProperty(lives, async (life) => {
-        expect(await clientRefuses(live(dialect, life), dialect)).toBeNull();
+        expect(await rejectionBy(live(dialect, life), dialect)).toBeNull();
       }),
       { numRuns: 100 },
     );
   });
 
-  test('leaves the client with the text that was told, however much of it it had, and wherever deltas were folded', async () => {
+  test('gives the client the complete text from any partial text and any folding of deltas', async () => {
     const deltas = fc.array(fc.string({ minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 8 });
     await fc.assert(
-      fc.asyncProperty(deltas, fc.nat(40), fc.nat(8), fc.boolean(), async (told, had, folded, isAnnounced) => {
-        const whole = told.join('');
+      fc.asyncProperty(deltas, fc.nat(40), fc.nat(8), fc.boolean(), async (deltas, had, folded, isAnnounced) => {
+        const whole = deltas.join('');
         const has = whole.slice(0, had);
         const parts = new ClientParts();
         if (has !== '') parts.add('text', 'm1', has.length, 0);
         const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
         stream.begin({ runId: 'r1' });
         const events: AgUiEvent[] = isAnnounced ? [{ type: 'TEXT_MESSAGE_START', messageId: 'm1' }] : [];
-        const upTo = Math.min(folded, told.length);
+        const upTo = Math.min(folded, deltas.length);
         if (upTo > 0) {
-          const delta = told.slice(0, upTo).join('');
+          const delta = deltas.slice(0, upTo).join('');
           const metadata = { interlude: { whole: true as const } };
           events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta, metadata });
         }
-        for (const delta of told.slice(upTo)) events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
+        for (const delta of deltas.slice(upTo)) events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
         for (const [at, event] of events.entries()) {
           stream.write({ position: String(at), occurredAt: at, receivedAt: at, event });
         }

@@ -1,18 +1,17 @@
 import type { Command, CommandAnswer } from '@interlude/protocol/commands';
 import { COMMAND_LEASE_MS } from '@interlude/protocol/limits';
 import type { RequestItem, TranscriptPage } from '@interlude/protocol/read-models';
-import type { CommandFrame } from '@interlude/protocol/sse';
 import { PermissionRequests } from '@interlude/runner/sources/claude/permission-requests';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { callRoute } from '../support/call-route';
-import { FrameReader } from '../support/frames';
+import { CommandWorld } from '../support/command-world';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
 /**
- * An agent asks, withdraws, asks something else under the same id and tells it again; people answer what they once saw,
- * more than once; the runner comes and goes, its records and acknowledgements late or lost. What is let run is always
- * what somebody allowed.
+ * An agent opens, withdraws, reopens and repeats requests under the same id with different input. People answer
+ * outdated pages, repeatedly. The runner disconnects and reconnects; records and acknowledgements are late or lost.
+ * Only input that somebody allowed may run.
  */
 const AGENT = 'a1';
 const SESSION = 's1';
@@ -31,70 +30,64 @@ interface Given extends Seen {
 let world: World | null = null;
 afterEach(() => world?.close());
 
-class World {
-  /** What people answered with the server's 202. */
+class World extends CommandWorld {
+  /** Answers accepted with 202. */
   readonly given: Given[] = [];
-  /** What reached the agent, with the input it was held with. */
-  readonly taken: { id: string; input: unknown; digest: string | undefined; behavior: Behavior }[] = [];
-  losesAcks = false;
-  readonly #target: InProcessTarget;
-  readonly #clock: { now: number };
+  /** Answers that reached the agent, with the request's input at that time. */
+  readonly applied: { id: string; input: unknown; digest: string | undefined; behavior: Behavior }[] = [];
   readonly #pending = new PermissionRequests(SESSION);
   readonly #held = new Map<string, object>();
   readonly #outbox: object[] = [];
   readonly #outcomes = new Map<string, 'done' | 'failed'>();
-  /** What the operator's page showed when it was last looked at. */
+  /** The operator's latest page. */
   #page = new Map<string, Seen>();
   #seq = 0;
-  #reader: FrameReader | null = null;
-  #read = 0;
 
   static async open(): Promise<World> {
     const clock = { now: 1_000_000 };
     const opened = new World(await inProcessTarget(() => clock.now), clock);
-    opened.#tell('marker', {});
+    opened.#send('marker', {});
     await opened.flush();
     return opened;
   }
 
   constructor(target: InProcessTarget, clock: { now: number }) {
-    this.#target = target;
-    this.#clock = clock;
+    super(target, clock, AGENT);
   }
 
-  /** @param silently without a word of what it asked under this id before, as some other agent's runner may */
+  /** @param silently without resolving the previous request of this id, as other runners may */
   ask(id: string, input: object, silently: boolean): void {
     if (!silently) this.withdraw(id);
     this.#held.set(id, input);
-    this.#tell('request:opened', { request_id: id, tool_name: 'Bash', input });
+    this.#send('request:opened', { request_id: id, tool_name: 'Bash', input });
     const context = { signal: new AbortController().signal };
     const request = { tool: 'Bash', input: input as Record<string, unknown>, context };
     void this.#pending.wait(id, request, NEVER_MS, (decision) => {
       if (this.#held.get(id) === input) this.#held.delete(id);
       if (decision.kind !== 'permission') return;
       const { behavior, digest } = decision.body;
-      this.taken.push({ id, input, digest, behavior });
-      this.#tell('request:resolved', { request_id: id, outcome: behavior === 'allow' ? 'allowed' : 'denied' });
+      this.applied.push({ id, input, digest, behavior });
+      this.#send('request:resolved', { request_id: id, outcome: behavior === 'allow' ? 'allowed' : 'denied' });
     });
   }
 
   withdraw(id: string): void {
     if (!this.#held.has(id)) return;
     this.#pending.withdraw(id);
-    this.#tell('request:resolved', { request_id: id, outcome: 'cancelled' });
+    this.#send('request:resolved', { request_id: id, outcome: 'cancelled' });
   }
 
-  tellAgain(id: string): void {
+  repeat(id: string): void {
     const input = this.#held.get(id);
-    if (input !== undefined) this.#tell('request:opened', { request_id: id, tool_name: 'Bash', input });
+    if (input !== undefined) this.#send('request:opened', { request_id: id, tool_name: 'Bash', input });
   }
 
   async flush(): Promise<void> {
-    if (this.#outbox.length > 0) await ingest(this.#target, this.#outbox.splice(0));
+    if (this.#outbox.length > 0) await ingest(this.target, this.#outbox.splice(0));
   }
 
   async look(): Promise<void> {
-    const response = await callRoute(this.#target.context, 'GET', `/sessions/${SESSION}/transcript`);
+    const response = await callRoute(this.target.context, 'GET', `/sessions/${SESSION}/transcript`);
     const { turns } = (await response.json()) as TranscriptPage;
     const open = turns
       .flatMap(({ items }) => items)
@@ -102,50 +95,24 @@ class World {
     this.#page = new Map(open.map(({ id, digest, input }) => [id, { digest: digest as string, input }]));
   }
 
-  /** Answers what the page shows, however old that is. */
+  /** Answers what the page shows, however outdated. */
   async answer(id: string, behavior: Behavior, clientId: string): Promise<void> {
     const seen = this.#page.get(id);
     if (seen === undefined) return;
     const body = { behavior, digest: seen.digest, clientId };
-    const response = await callRoute(this.#target.context, 'POST', `/sessions/${SESSION}/requests/${id}`, { body });
+    const response = await callRoute(this.target.context, 'POST', `/sessions/${SESSION}/requests/${id}`, { body });
     const answer = (await response.json()) as CommandAnswer & { error?: object };
     expect([202, 409]).toContain(response.status);
     if (response.status === 202) this.given.push({ ...seen, id, behavior });
     expect(answer).toHaveProperty(response.status === 202 ? 'commandId' : 'error');
   }
 
-  async connect(): Promise<void> {
+  override async connect(): Promise<void> {
     await this.drop();
-    const response = await callRoute(this.#target.context, 'GET', `/agents/${AGENT}/commands?runner=r&startedAt=1`);
-    this.#reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
-    this.#read = 0;
-    await this.#reader.until(() => this.#frames().some(({ event }) => event === 'up-to-date'));
-    await this.work();
+    await super.connect(false);
   }
 
-  async drop(): Promise<void> {
-    await this.#reader?.cancel();
-    this.#reader = null;
-  }
-
-  async pass(ms: number): Promise<void> {
-    this.#clock.now += ms;
-    await this.#target.context.commands.sweep();
-    this.#target.context.commands.wake(AGENT);
-    await this.work();
-  }
-
-  async work(): Promise<void> {
-    await this.#target.database.writes.run(async () => {});
-    const frames = this.#frames();
-    while (this.#read < frames.length) {
-      const frame = frames[this.#read] as CommandFrame;
-      this.#read += 1;
-      if (frame.event === 'command') await this.#take(frame.data);
-    }
-  }
-
-  /** Everything works, and whoever looks now answers all that is asked. */
+  /** Restores everything and answers all requests on a fresh page. */
   async settle(): Promise<void> {
     this.losesAcks = false;
     await this.flush();
@@ -164,35 +131,24 @@ class World {
     return [...this.#held.keys(), ...this.#page.keys()];
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.#pending.cancelAll();
-    await this.drop();
-    this.#target.context.commands.close();
-    await this.#target.close();
+    await super.close();
   }
 
-  #tell(name: string, value: object): void {
+  #send(name: string, value: object): void {
     this.#seq += 1;
     const event = { type: 'CUSTOM', name, value };
     this.#outbox.push(record(this.#seq, { agentId: AGENT, sessionId: SESSION, event }));
   }
 
-  async #take(command: Command): Promise<void> {
+  protected override async take(command: Command): Promise<void> {
     if (command.type !== 'permission.decision') throw new Error(`a ${command.type}`);
     if (!this.#outcomes.has(command.id)) {
       const refusal = await this.#pending.answer(command);
       this.#outcomes.set(command.id, refusal === null ? 'done' : 'failed');
     }
-    if (this.losesAcks) return;
-    const body = { state: this.#outcomes.get(command.id) };
-    const response = await callRoute(this.#target.context, 'POST', `/agents/${AGENT}/commands/${command.id}/ack`, {
-      body,
-    });
-    expect(response.status).toBe(200);
-  }
-
-  #frames(): CommandFrame[] {
-    return (this.#reader?.frames ?? []) as unknown as CommandFrame[];
+    await this.acknowledge(command.id, this.#outcomes.get(command.id));
   }
 }
 
@@ -209,22 +165,22 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 5,
     arbitrary: fc
       .tuple(id, input, fc.boolean())
-      .map(([one, asked, silently]) =>
-        named(`ask ${one} ${JSON.stringify(asked)} ${silently}`, (w) => w.ask(one, { ...asked }, silently)),
+      .map(([one, input, silently]) =>
+        named(`ask ${one} ${JSON.stringify(input)} ${silently}`, (w) => w.ask(one, { ...input }, silently)),
       ),
   },
   {
     weight: 3,
-    arbitrary: fc.tuple(id, input).map(([one, asked]) =>
-      named(`ask ${one} ${JSON.stringify(asked)} in sight`, async (w) => {
-        w.ask(one, { ...asked }, false);
+    arbitrary: fc.tuple(id, input).map(([one, input]) =>
+      named(`ask ${one} ${JSON.stringify(input)} on the page`, async (w) => {
+        w.ask(one, { ...input }, false);
         await w.flush();
         await w.look();
       }),
     ),
   },
   { weight: 2, arbitrary: id.map((one) => named(`withdraw ${one}`, (w) => w.withdraw(one))) },
-  { weight: 2, arbitrary: id.map((one) => named(`tell ${one} again`, (w) => w.tellAgain(one))) },
+  { weight: 2, arbitrary: id.map((one) => named(`repeat ${one}`, (w) => w.repeat(one))) },
   { weight: 5, arbitrary: fc.constant(named('flush', (w) => w.flush())) },
   { weight: 4, arbitrary: fc.constant(named('look', (w) => w.look())) },
   {
@@ -240,7 +196,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.boolean().map((loses) =>
-      named(`acks are ${loses ? 'lost' : 'taken'}`, (w) => {
+      named(`acks are ${loses ? 'lost' : 'delivered'}`, (w) => {
         w.losesAcks = loses;
       }),
     ),
@@ -248,21 +204,21 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('answers', () => {
-  it('reach no request with other input, whatever is reopened, withdrawn and sent again', async () => {
+  it('apply only to the input they were given for, with any reopening, withdrawal and resend', async () => {
     let reached = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 16, size: 'max' }), async (steps) => {
         world = await World.open();
         for (const { run } of steps) await run(world);
         await world.settle();
-        for (const { id, input, digest, behavior } of world.taken) {
+        for (const { id, input, digest, behavior } of world.applied) {
           const meant = world.given.filter((one) => one.id === id && one.behavior === behavior);
           expect(meant).toContainEqual({ id, input, digest, behavior });
         }
-        // Each opening is answered once, and nobody who answers what is asked is left without an effect.
-        expect(new Set(world.taken.map(({ digest }) => digest)).size).toBe(world.taken.length);
+        // Each opening is answered once, and every answer to a current request takes effect.
+        expect(new Set(world.applied.map(({ digest }) => digest)).size).toBe(world.applied.length);
         expect(await world.leftOpen()).toEqual([]);
-        reached += world.taken.length;
+        reached += world.applied.length;
         await world.close();
         world = null;
       }),

@@ -1,15 +1,14 @@
 import type { Command } from '@interlude/protocol/commands';
 import { COMMAND_LEASE_MS, MESSAGE_EXPIRY_MS } from '@interlude/protocol/limits';
-import type { CommandFrame } from '@interlude/protocol/sse';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { callRoute } from '../support/call-route';
-import { FrameReader } from '../support/frames';
+import { CommandWorld } from '../support/command-world';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';
 
 /**
- * Whatever is cut off, restarted or waited out: a runner that remembers what it has taken acts on each command once,
- * and on every one that was answered 202.
+ * With disconnects, restarts and waits at any time, a runner that remembers its commands acts exactly once on every
+ * command accepted with 202.
  */
 const AGENT = 'a1';
 const SESSION = 's1';
@@ -17,19 +16,12 @@ const SESSION = 's1';
 let world: World | null = null;
 afterEach(() => world?.close());
 
-/** A server, a runner with its memory on disk, and the clock both live by. */
-class World {
+/** A server, a runner with persistent memory, and their shared clock. */
+class World extends CommandWorld {
   readonly acted: string[] = [];
-  readonly asked: string[] = [];
-  readonly #target: InProcessTarget;
-  readonly #clock: { now: number };
-  /** What the runner has on disk: it outlives its process. */
+  readonly accepted: string[] = [];
+  /** The runner's state on disk; survives its process. */
   readonly #seen = new Set<string>();
-  #position: string | null = null;
-  #process = 0;
-  #reader: FrameReader | null = null;
-  #read = 0;
-  losesAcks = false;
 
   static async open(): Promise<World> {
     const clock = { now: 1_000_000 };
@@ -39,111 +31,37 @@ class World {
   }
 
   constructor(target: InProcessTarget, clock: { now: number }) {
-    this.#target = target;
-    this.#clock = clock;
+    super(target, clock, AGENT);
   }
 
   async ask(clientId: string): Promise<void> {
-    const response = await callRoute(this.#target.context, 'POST', `/sessions/${SESSION}/messages`, {
+    const response = await callRoute(this.target.context, 'POST', `/sessions/${SESSION}/messages`, {
       body: { text: 'Hello', clientId },
     });
     expect(response.status).toBe(202);
     const { messageId } = (await response.json()) as { messageId: string };
-    if (!this.asked.includes(messageId)) this.asked.push(messageId);
-  }
-
-  /** The runner connects (again). `remembers`: with the position on its disk. */
-  async connect(remembers: boolean): Promise<void> {
-    const query = `?runner=process-${this.#process}&startedAt=${this.#process}`;
-    const headers = remembers && this.#position !== null ? { 'last-event-id': this.#position } : undefined;
-    const response = await callRoute(this.#target.context, 'GET', `/agents/${AGENT}/commands${query}`, { headers });
-    this.#reader = new FrameReader(response.body as ReadableStream<Uint8Array>);
-    this.#read = 0;
-    await this.#reader.until(() => this.#frames().some(({ event }) => event === 'up-to-date'));
-    await this.work();
-  }
-
-  async drop(): Promise<void> {
-    await this.#reader?.cancel();
-    this.#reader = null;
-  }
-
-  async restartRunner(): Promise<void> {
-    await this.drop();
-    this.#process += 1;
-  }
-
-  async restartServer(): Promise<void> {
-    this.#target.context.commands.close();
-    this.#reader = null;
-    await this.#target.restart();
-  }
-
-  async pass(ms: number): Promise<void> {
-    this.#clock.now += ms;
-    // what the poll does every second of the real clock
-    await this.#target.context.commands.sweep();
-    this.#target.context.commands.wake(AGENT);
-    await this.work();
-  }
-
-  /** Acts on what has come and acknowledges it, as long as more comes. */
-  async work(): Promise<void> {
-    await this.#target.database.writes.run(async () => {});
-    const frames = this.#frames();
-    while (this.#read < frames.length) {
-      const frame = frames[this.#read] as CommandFrame;
-      this.#read += 1;
-      if (frame.event !== 'command') continue;
-      this.#position = frame.id ?? null;
-      await this.#take(frame.data);
-    }
-  }
-
-  /** Everything works again, for as long as it takes. */
-  async heal(): Promise<void> {
-    this.losesAcks = false;
-    await this.drop();
-    await this.pass(COMMAND_LEASE_MS + 1);
-    await this.connect(true);
-    await this.pass(COMMAND_LEASE_MS + 1);
-    await this.#reader?.until(() => true);
-    await this.work();
+    if (!this.accepted.includes(messageId)) this.accepted.push(messageId);
   }
 
   async states(): Promise<Record<string, unknown>> {
-    const { rows } = await this.#target.database.reader.execute('SELECT id, state FROM commands');
+    const { rows } = await this.target.database.reader.execute('SELECT id, state FROM commands');
     return Object.fromEntries(rows.map((row) => [String(row.id), row.state]));
   }
 
-  /** How the transcript shows the messages. */
+  /** Delivery states in the transcript. */
   async shown(): Promise<unknown[]> {
-    const { rows } = await this.#target.database.reader.execute(
+    const { rows } = await this.target.database.reader.execute(
       `SELECT payload->'$.value' AS value FROM events WHERE payload->>'$.name' = 'message:delivery' ORDER BY position`,
     );
     return rows.map((row) => JSON.parse(String(row.value)));
   }
 
-  async close(): Promise<void> {
-    await this.drop();
-    this.#target.context.commands.close();
-    await this.#target.close();
-  }
-
-  async #take(command: Command): Promise<void> {
+  protected override async take(command: Command): Promise<void> {
     if (!this.#seen.has(command.id)) {
       this.#seen.add(command.id);
       this.acted.push(command.id);
     }
-    if (this.losesAcks) return;
-    const response = await callRoute(this.#target.context, 'POST', `/agents/${AGENT}/commands/${command.id}/ack`, {
-      body: { state: 'delivered' },
-    });
-    expect(response.status).toBe(200);
-  }
-
-  #frames(): CommandFrame[] {
-    return (this.#reader?.frames ?? []) as unknown as CommandFrame[];
+    await this.acknowledge(command.id, 'delivered');
   }
 }
 
@@ -170,7 +88,7 @@ const step: fc.Arbitrary<{ name: string; run: Step }> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.boolean().map((loses) => ({
-      name: `acks are ${loses ? 'lost' : 'taken'}`,
+      name: `acks are ${loses ? 'lost' : 'delivered'}`,
       run: async (w: World) => {
         w.losesAcks = loses;
       },
@@ -179,15 +97,15 @@ const step: fc.Arbitrary<{ name: string; run: Step }> = fc.oneof(
 );
 
 describe('commands', () => {
-  it('are acted on once each and none is lost, whatever is cut off, restarted or waited out', async () => {
+  it('take effect exactly once with disconnects, restarts and waits at any time', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
         world = await World.open();
         for (const { run } of steps) await run(world);
         await world.heal();
-        expect([...world.acted].sort()).toEqual([...world.asked].sort());
-        expect(await world.states()).toEqual(Object.fromEntries(world.asked.map((id) => [id, 'delivered'])));
-        const delivered = world.asked.map((message_id) => ({ message_id, delivery: 'delivered' }));
+        expect([...world.acted].sort()).toEqual([...world.accepted].sort());
+        expect(await world.states()).toEqual(Object.fromEntries(world.accepted.map((id) => [id, 'delivered'])));
+        const delivered = world.accepted.map((message_id) => ({ message_id, delivery: 'delivered' }));
         expect(new Set(await world.shown())).toEqual(new Set(delivered));
         expect(await world.shown()).toHaveLength(delivered.length);
         await world.close();
@@ -197,26 +115,26 @@ describe('commands', () => {
     );
   });
 
-  it('that nobody took in time expire, are said to have, and are sent to nobody any more', async () => {
+  it('expire visibly and are not sent when no runner receives them in time', async () => {
     world = await World.open();
-    // by a clock that has gone on for a while
+    // with an advanced clock
     await world.pass(1);
     await world.ask('c1');
     await world.pass(MESSAGE_EXPIRY_MS + 1);
     expect(await world.shown()).toEqual([
-      { message_id: world.asked[0], delivery: 'failed', reason: 'no runner received it within 7 days' },
+      { message_id: world.accepted[0], delivery: 'failed', reason: 'no runner received it within 7 days' },
     ]);
     await world.connect(false);
     expect(world.acted).toEqual([]);
     expect(Object.values(await world.states())).toEqual(['expired']);
   });
 
-  it('that were delivered do not expire: their agent may read them yet', async () => {
+  it('do not expire once delivered', async () => {
     world = await World.open();
     await world.connect(false);
     await world.ask('c1');
     await world.heal();
     await world.pass(MESSAGE_EXPIRY_MS + 1);
-    expect(await world.shown()).toEqual([{ message_id: world.asked[0], delivery: 'delivered' }]);
+    expect(await world.shown()).toEqual([{ message_id: world.accepted[0], delivery: 'delivered' }]);
   });
 });

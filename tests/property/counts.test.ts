@@ -7,24 +7,24 @@ import { callRoute } from '../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget } from '../support/ingest-target';
 
 /**
- * Every count of a session and of an agent is the number of its rows, whatever is told again, told twice in one request,
- * never told, or split over requests, and whatever people settle in between.
+ * Every count of a session and agent equals its number of rows, however events are repeated, duplicated in one request,
+ * omitted or split over requests, and whatever people settle in between.
  */
 
-type Told = Record<string, unknown>;
+type Sent = Record<string, unknown>;
 type Step =
-  | { kind: 'tell'; records: Told[] }
+  | { kind: 'send'; records: Sent[] }
   | { kind: 'settle'; how: 'assign' | 'discard' | 'see' }
   | { kind: 'wait' };
 
 const agentOf = (session: string) => (session.startsWith('b') ? 'b' : 'a');
 const session = fc.constantFrom('a1', 'a1', 'a2', 'b1');
 const few = (prefix: string, count: number) => fc.integer({ min: 0, max: count - 1 }).map((at) => `${prefix}${at}`);
-const custom = (name: string, value: object): Told => ({ type: 'CUSTOM', name, value });
-const requests = (from: number, count: number, name: string): Told[] =>
+const custom = (name: string, value: object): Sent => ({ type: 'CUSTOM', name, value });
+const requests = (from: number, count: number, name: string): Sent[] =>
   Array.from({ length: count }, (_, at) => custom(name, { request_id: `q${from + at}` }));
 
-const events: fc.Arbitrary<Told[]> = fc.oneof(
+const events: fc.Arbitrary<Sent[]> = fc.oneof(
   {
     weight: 4,
     arbitrary: few('q', 4).map((id) => {
@@ -59,31 +59,31 @@ const events: fc.Arbitrary<Told[]> = fc.oneof(
   few('r', 4).map((runId) => [{ type: 'RUN_FINISHED', threadId: 's', runId }]),
   few('r', 4).map((runId) => [{ type: 'RUN_ERROR', message: 'x', runId }]),
   fc.constantFrom('session:ended', 'session:started').map((name) => [custom(name, {})]),
-  // what only the server may say
+  // reserved for the server
   fc
     .constantFrom('interlude:quarantined', 'interlude:parked-assigned', 'interlude:parked-discarded')
     .map((name) => [custom(name, { seq: 1, count: 3, reported_by: 'a1', message: 'x' })]),
 );
 
-const ofSession = fc.tuple(session, events).map(([sessionId, all]): Told[] => {
+const ofSession = fc.tuple(session, events).map(([sessionId, all]): Sent[] => {
   return all.map((event) => ({ kind: 'event', agentId: agentOf(sessionId), sessionId, event }));
 });
 const rejected = fc
   .record({ agentId: fc.constantFrom('a', 'b', undefined), sessionId: fc.oneof(session, fc.constant(undefined)) })
-  .map((of): Told[] => [{ kind: 'rumour', ...of }]);
+  .map((of): Sent[] => [{ kind: 'rumour', ...of }]);
 const lost = fc
   .record({ agentId: fc.constantFrom('a', 'b'), count: fc.integer({ min: 1, max: 5 }), at: fc.option(session) })
-  .map(({ agentId, count, at }): Told[] => {
+  .map(({ agentId, count, at }): Sent[] => {
     const of = at === null ? { agentId } : { agentId: agentOf(at), sessionId: at };
     return [{ kind: 'lost', ...of, lost: { count, reason: 'outbox-full' } }];
   });
 const failure = fc
   .record({ agentId: fc.constantFrom('a', 'b'), of: fc.option(session) })
-  .map(({ agentId, of }): Told[] => {
+  .map(({ agentId, of }): Sent[] => {
     const insight = { signal: 'x', outcome: 'failed', source: 'y', ...(of === null ? {} : { sessionId: of }) };
     return [{ kind: 'log', agentId, log: { level: 'info', message: 'x', component: 'c', insight } }];
   });
-/** The same once more, or twice in a row: what an agent repeats has a number of its own. */
+/** Repeats events; a repetition by the agent has its own seq. */
 const repeated = fc
   .tuple(fc.oneof({ weight: 8, arbitrary: ofSession }, { weight: 2, arbitrary: rejected }, lost, failure), fc.nat(2))
   .map(([records, times]) => Array.from({ length: 1 + times }, () => records).flat());
@@ -94,7 +94,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
       weight: 6,
       arbitrary: fc
         .array(repeated, { minLength: 1, maxLength: 8 })
-        .map((all): Step => ({ kind: 'tell', records: all.flat() })),
+        .map((all): Step => ({ kind: 'send', records: all.flat() })),
     },
     fc.constant<Step>({ kind: 'wait' }),
     {
@@ -107,7 +107,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { minLength: 1, maxLength: 10 },
 );
 
-it('are what their rows come to, whatever is told again, lost, refused, settled and split', async () => {
+it('counts equal their rows with any repetition, loss, rejection, settlement and batching', async () => {
   await fc.assert(
     fc.asyncProperty(
       steps,
@@ -146,7 +146,7 @@ async function play(
         const size = sizes[turn % sizes.length] ?? 1;
         const batch = numbered.slice(from, from + size);
         await ingest(target, batch);
-        // the answer was lost, and the outbox sends it again
+        // the response was lost, so the outbox resends
         if (turn % 3 === 0) await ingest(target, batch);
         from += size;
       }
@@ -163,7 +163,7 @@ async function settle(target: InProcessTarget, how: 'assign' | 'discard' | 'see'
   const path = how === 'see' ? 'insights/seen' : `parked/${of.position}/${how}`;
   const body = how === 'see' ? { upTo: String(of.position) } : how === 'assign' ? { sessionId: `${of.agent_id}1` } : {};
   const response = await callRoute(target.context, 'POST', `/agents/${of.agent_id}/${path}`, { body });
-  // the session it is to be assigned to may not have begun
+  // the target session may not exist yet
   expect([200, 404]).toContain(response.status);
 }
 
@@ -186,7 +186,7 @@ async function check(target: InProcessTarget): Promise<void> {
     const [counted] = await rows(target, OF_AGENT, String(id));
     const { sessionCount, quarantinedCount, parkedCount, owedCount, overdueCount, runningTaskCount, insightCount } =
       summary;
-    const told = {
+    const reported = {
       sessionCount,
       quarantinedCount,
       parkedCount,
@@ -195,7 +195,7 @@ async function check(target: InProcessTarget): Promise<void> {
       runningTaskCount,
       insightCount,
     };
-    expect({ id, ...told }).toEqual({ id, ...counted });
+    expect({ id, ...reported }).toEqual({ id, ...counted });
     const states = await rows(
       target,
       'SELECT state, count(*) AS count FROM sessions WHERE agent_id = ? GROUP BY state',
@@ -218,7 +218,7 @@ const OF_SESSION = `SELECT
   ${UNSETTLED} session_id = ?1 AND agent_id = substr(?1, 1, 1)) AS quarantinedCount,
   ${OWED} session_id = ?1) AS owedCount, ${OWED} session_id = ?1 AND is_overdue) AS overdueCount,
   ${OPEN_TASKS} session_id = ?1) AS runningTaskCount`;
-/** Those around it mark a session that is not done, and by requests: how many of them do is not told by rows. */
+/** Conditions on the session's state, by request. The count isn't stored in rows. */
 const MARKS_OF_SESSION = `WITH unseen AS (
     SELECT session_id FROM insights WHERE is_failure AND seen_at IS NULL AND agent_id = substr(?1, 1, 1)
       AND position > (SELECT ifnull(min(position), 0) FROM events WHERE session_id = ?1)
@@ -231,7 +231,7 @@ const OF_AGENT = `SELECT
   ${OPEN_TASKS} agent_id = ?1) AS runningTaskCount,
   (SELECT count(*) FROM insights WHERE is_failure AND seen_at IS NULL AND agent_id = ?1) AS insightCount`;
 
-/** What is open by the log alone: asked and not ended, in no turn that broke off, as many as can be told apart. */
+/** Distinct open requests by the log alone: opened, not resolved, and not in an interrupted turn. */
 async function openRequests(target: InProcessTarget, id: string): Promise<number> {
   const open = new Set<unknown>();
   let turnId: string | null = null;

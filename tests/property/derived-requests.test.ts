@@ -9,8 +9,8 @@ import { ingest, record } from '../support/ingest-target';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 
 /**
- * Requests that follow from what an agent says: the same ones whatever way its records were split into requests, in a
- * transcript that was followed as in one that was loaded, counted right, and none twice.
+ * Requests derived from an agent's events are the same however its records are split, live or reloaded, with correct
+ * counts and without duplicates.
  */
 
 const id = (prefix: string, count: number) => fc.integer({ min: 1, max: count }).map((n) => `${prefix}${n}`);
@@ -44,7 +44,7 @@ const interrupts = fc
   )
   .map((list) => one({ type: 'RUN_FINISHED', outcome: { type: 'interrupt', interrupts: list } }));
 
-/** Nothing here breaks off: what a broken turn leaves unanswered stands in its turn, and nothing waits for it. */
+/** Excludes interrupted turns, whose unanswered calls stay in the turn and derive no request. */
 const whole = fc.oneof(
   { weight: 3, arbitrary: call },
   { weight: 3, arbitrary: interrupts },
@@ -91,12 +91,12 @@ const run = fc
         nil: undefined,
       },
     ),
-    said: fc.option(id('m', 6), { nil: undefined }),
+    messageId: fc.option(id('m', 6), { nil: undefined }),
     isOwn: fc.boolean(),
   })
-  .map(({ resume, said, isOwn }): AgUiEvent => {
-    const messages = said === undefined ? [] : [{ id: said, role: 'user', content: 'x' }];
-    const input = resume === undefined && said === undefined ? {} : { input: { messages, resume } };
+  .map(({ resume, messageId, isOwn }): AgUiEvent => {
+    const messages = messageId === undefined ? [] : [{ id: messageId, role: 'user', content: 'x' }];
+    const input = resume === undefined && messageId === undefined ? {} : { input: { messages, resume } };
     return {
       type: 'RUN_STARTED',
       threadId: 's',
@@ -104,7 +104,7 @@ const run = fc
     };
   });
 
-/** Runs that follow each other, each of which ends. */
+/** Consecutive complete runs. */
 const histories = fc
   .array(fc.tuple(run, fc.array(whole, { maxLength: 8 }), fc.array(whole, { maxLength: 2 })), {
     minLength: 1,
@@ -119,7 +119,7 @@ const histories = fc
     ]),
   );
 
-it('come to the same however the records are split, live and reloaded, counted right and none twice', async () => {
+it('derived requests are the same for any batching, live and reloaded, with correct counts', async () => {
   const server = await inProcessServer();
   let serial = 0;
   try {
@@ -128,20 +128,20 @@ it('come to the same however the records are split, live and reloaded, counted r
         histories,
         fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 8 }),
         async (events, sizes) => {
-          const asked: unknown[] = [];
+          const requests: unknown[] = [];
           for (const pieces of [[events.length], sizes, [1]]) {
             serial += 1;
-            const { items, summary } = await told(server, `s${serial}`, events, pieces);
+            const { items, summary } = await followed(server, `s${serial}`, events, pieces);
             const open = items.filter(({ outcome }) => outcome === null);
             expect(summary.pendingRequestCount).toBe(open.length);
             expect(summary.state === 'needs-input').toBe(open.length > 0);
             for (const { toolCallId } of open.filter(isOfCall)) {
               expect(open.filter((other) => !isDerived(other) && other.toolCallId === toolCallId)).toEqual([]);
             }
-            asked.push(items.map(withoutPlace));
+            requests.push(items.map(withoutPlace));
           }
-          expect(asked[1]).toEqual(asked[0]);
-          expect(asked[2]).toEqual(asked[0]);
+          expect(requests[1]).toEqual(requests[0]);
+          expect(requests[2]).toEqual(requests[0]);
         },
       ),
       { numRuns: 60 },
@@ -151,8 +151,8 @@ it('come to the same however the records are split, live and reloaded, counted r
   }
 });
 
-/** Sends a history in pieces, following it as a page does. */
-async function told(
+/** Sends a history in batches and follows it as a page does. */
+async function followed(
   server: InProcessServer,
   sessionId: string,
   events: readonly AgUiEvent[],
@@ -186,17 +186,17 @@ async function entriesAfter(server: InProcessServer, sessionId: string, after: s
   }));
 }
 
-/** Only what is derived says which tool asks; the agent itself does not, here. */
+/** Only derived requests have a tool name here. */
 function isDerived({ toolName }: RequestItem): boolean {
   return toolName !== null;
 }
 
-/** Derived from a call that its run left without a result. */
+/** True if derived from a call without a result. */
 function isOfCall(item: RequestItem): boolean {
   return isDerived(item) && item.id === item.toolCallId;
 }
 
-/** What depends on positions, which other rows take too, is left out: ids that were made of one as well. */
+/** Removes positions, which depend on other rows, and ids derived from them. */
 function withoutPlace(item: RequestItem): object {
   const { position: _position, openedPosition: _opened, digest: _digest, ...rest } = item;
   return { ...rest, id: rest.id.replace(/^interrupt:\d+/, 'interrupt').replace(/@\d+$/, '@') };

@@ -48,7 +48,7 @@ const steps = fc.array(
   { minLength: 10, maxLength: 60 },
 );
 
-/** What a server knows: each row in all its versions, by the one counter. */
+/** A server model: all versions of each row by position. */
 class Server {
   versions: RowFrame[] = [];
 
@@ -80,7 +80,7 @@ class Server {
     }
   }
 
-  /** Each row as it was at a position, by its id. */
+  /** Rows as of a position, by id. */
   rows(event: 'session', at?: number): SessionSummary[];
   rows(event: 'task', at?: number): Task[];
   rows(event: 'obligation', at?: number): Obligation[];
@@ -88,7 +88,7 @@ class Server {
     return this.after(0, at).flatMap((frame) => (frame.event === event ? [frame.data] : []));
   }
 
-  /** As a stream that begins there: the latest version of each row, once. */
+  /** The latest version of each row after a position, as a stream sends it. */
   after(after: number, upTo = this.position): RowFrame[] {
     const latest = new Map<string, RowFrame>();
     for (const frame of this.versions) {
@@ -110,19 +110,19 @@ class Server {
 interface Request {
   reading: Reading;
   resets: number;
-  /** The cursor, where it is for a further page. */
+  /** The cursor of a further page. */
   after: string | null;
   take: (() => void) | null;
 }
 
-/** A fleet on a server, and a page that shows it, with everything between them on its way for as long as it takes. */
+/** A server with a fleet and a page that shows it, with arbitrary delays in between. */
 class Scene {
   readonly server = new Server();
   readonly fleet = new FleetStore();
   #requests: Request[] = [];
   #onTheWay: RowFrame[] = [];
   #followed: FleetStore['start'] = null;
-  readonly #asked = new Set<Reading>();
+  readonly #requested = new Set<Reading>();
 
   take(step: Step): void {
     const { server, fleet } = this;
@@ -153,7 +153,7 @@ class Scene {
         break;
       }
       case 'drop':
-        this.#asked.delete('tasks');
+        this.#requested.delete('tasks');
         this.#requests = this.#requests.filter(({ reading }) => reading !== 'tasks');
         fleet.drop('tasks', 's1');
         break;
@@ -162,7 +162,7 @@ class Scene {
         if (step.do === 'restore') server.versions = server.versions.slice(0, -3);
         this.#onTheWay = [];
         fleet.reset();
-        for (const reading of this.#asked) if (reading !== 'more') this.ask(reading);
+        for (const reading of this.#requested) if (reading !== 'more') this.ask(reading);
         break;
     }
     if (fleet.start === this.#followed) return;
@@ -171,7 +171,7 @@ class Scene {
   }
 
   ask(reading: Reading): void {
-    this.#asked.add(reading);
+    this.#requested.add(reading);
     const after = reading === 'more' ? (this.fleet.listedSessions?.next ?? null) : null;
     if (reading === 'more' && after === null) return;
     if (reading === 'tasks') this.fleet.hold('tasks', 's1');
@@ -190,7 +190,7 @@ class Scene {
   }
 
   isRead(reading: Reading): boolean {
-    return this.#asked.has(reading);
+    return this.#requested.has(reading);
   }
 
   #read({ reading, after }: Request, at: number): () => void {
@@ -210,9 +210,9 @@ class Scene {
         const session = sessions.find(({ id }) => id === 's1');
         return () => {
           if (session !== undefined) fleet.takeSession({ session, position });
-          // It is not found, and is asked for again while there is one.
+          // Not found; retried while the session exists.
           else if (server.rows('session').some(({ id }) => id === 's1')) this.ask('session');
-          else this.#asked.delete('session');
+          else this.#requested.delete('session');
         };
       }
       case 'agent-sessions': {
@@ -236,12 +236,12 @@ class Scene {
 
 const byId = <Row>(rows: readonly Row[], idOf: (row: Row) => string) => new Map(rows.map((row) => [idOf(row), row]));
 
-it('what was watched equals what is read anew, in whatever order it was asked for, told and answered', () => {
+it('the fleet store equals a reload with requests, frames and responses in any order', () => {
   fc.assert(
-    fc.property(steps, (taken) => {
+    fc.property(steps, (chosen) => {
       const scene = new Scene();
       const { fleet, server } = scene;
-      for (const step of taken) scene.take(step);
+      for (const step of chosen) scene.take(step);
       scene.settle();
       const sessions = byId(server.rows('session'), ({ id }) => id);
       const { listedSessions: list } = fleet;
@@ -250,7 +250,7 @@ it('what was watched equals what is read anew, in whatever order it was asked fo
         if (list?.next === null) expect(list.sessions).toHaveLength(sessions.size);
         if (!list?.countsAreOld) expect(list?.counts).toEqual(countByState([...sessions.values()]));
       }
-      // One that a restored server does not know any more stays as it was: its page says that it can't be read.
+      // A session unknown to a restored server stays unchanged; its page shows a read error.
       const one = fleet.sessions.get('s1');
       if (scene.isRead('session') && one && sessions.has('s1')) expect(one).toEqual(sessions.get('s1'));
       if (scene.isRead('agent-sessions')) {
@@ -276,7 +276,7 @@ it('what was watched equals what is read anew, in whatever order it was asked fo
       numRuns: 2_000,
       examples: [
         [
-          // A session changed, was counted, and changed back before the stream told of it.
+          // A session changed, was counted, and changed back before the stream reported it.
           [
             { do: 'session', at: 2, to: 0 },
             { do: 'ask', reading: 'sessions' },
@@ -292,7 +292,7 @@ it('what was watched equals what is read anew, in whatever order it was asked fo
           ],
         ],
         [
-          // The stream, begun again, tells of a session that is known, of which a list that was looked at is not.
+          // A restarted stream reports a known session that is missing from a loaded list.
           [
             { do: 'ask', reading: 'obligations' },
             { do: 'ask', reading: 'sessions' },

@@ -4,7 +4,7 @@ import { afterEach, expect, it } from 'vitest';
 import { errorOf, type InProcessTarget, inProcessTarget, marker, sendEvents } from '../support/ingest-target';
 
 /**
- * Invariants 1 and 2: whatever is retried, re-ordered, split, doubled, cut off or restarted, the log holds each
+ * Invariants 1 and 2: with retries, reordering, splits, duplicates, disconnects and restarts, the log contains each
  * acknowledged record once, in `seq` order.
  */
 let target: InProcessTarget;
@@ -12,13 +12,13 @@ afterEach(() => target.close());
 
 const PRODUCERS = 3;
 
-/** What a producer's outbox knows. The server's own state is only ever seen through its answers. */
+/** An outbox's knowledge, based only on the server's responses. */
 interface Outbox {
   id: string;
   epoch: number;
-  /** The last seq the server is known to have. */
+  /** Last seq known to be stored. */
   acked: number;
-  /** The last seq the outbox has made. */
+  /** Last seq created. */
   made: number;
   finished: { epoch: number; lastSeq: number }[];
 }
@@ -57,7 +57,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Step>({ kind: 'restart' }) },
 );
 
-it('stores each record once and in order, whatever happens between the outboxes and the server', async () => {
+it('ingest stores each record once and in order through any failures between outbox and server', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
       target = await inProcessTarget();
@@ -78,12 +78,12 @@ async function run(step: Step, outboxes: Outbox[]): Promise<void> {
     case 'send': {
       const outbox = outboxOf(outboxes, step.producer);
       const answer = await accepted(await post(outbox, range(outbox, step)));
-      // a lost answer: the server has it, the outbox doesn't know
+      // a lost response: the server has the records, the outbox doesn't know
       if (!step.loses) outbox.acked = answer.ackedSeq;
       return;
     }
     case 'together': {
-      // in flight at the same time, so they may be handled in any order and meet in one commit
+      // concurrent, so they may be handled in any order and share a commit
       const ranges = step.sends.map(
         (one) => [outboxOf(outboxes, one.producer), range(outboxOf(outboxes, one.producer), one)] as const,
       );
@@ -98,7 +98,7 @@ async function run(step: Step, outboxes: Outbox[]): Promise<void> {
     }
     case 'ahead': {
       const outbox = outboxOf(outboxes, step.producer);
-      // ask by a retry what the server has, then send beyond it
+      // probe the server's state with a retry, then send a gap
       if (outbox.acked > 0) outbox.acked = (await accepted(await post(outbox, [1, 1]))).ackedSeq;
       else outbox.acked = (await accepted(await post(outbox, range(outbox, { back: 0, size: 1 })))).ackedSeq;
       const from = outbox.acked + 1 + step.by;
@@ -137,7 +137,7 @@ async function run(step: Step, outboxes: Outbox[]): Promise<void> {
   }
 }
 
-/** A batch that begins at or before the next record: some of it again, the rest new. */
+/** A batch that overlaps earlier records. */
 function range(outbox: Outbox, { back, size }: { back: number; size: number }): [number, number] {
   const from = Math.max(1, outbox.acked + 1 - back);
   const to = from + size - 1;
@@ -149,7 +149,7 @@ async function drain(outbox: Outbox): Promise<void> {
   if (outbox.made > 0) outbox.acked = (await accepted(await post(outbox, [1, outbox.made]))).ackedSeq;
 }
 
-/** Two of the three producers share an agent, and all of one agent's records alternate between two sessions. */
+/** Two of three producers share an agent, and an agent's records alternate between two sessions. */
 function bodyOf({ id, epoch }: Outbox, [from, to]: [number, number]): string {
   const agentId = id === 'p2' ? 'a2' : 'a1';
   const records = Array.from({ length: to - from + 1 }, (_, index) => {

@@ -7,8 +7,8 @@ import { afterEach, expect, it } from 'vitest';
 import { type InProcessTarget, inProcessTarget, sendEvents } from '../support/ingest-target';
 
 /**
- * Agents are not trusted to make sense. Whatever a record holds, the request is answered, every record is either in
- * the log or in quarantine, and what stands beside it in the request is taken.
+ * Agents are untrusted. Whatever a record contains, the request succeeds, every record is in the log or in quarantine,
+ * and other records of the request are stored.
  */
 let target: InProcessTarget;
 afterEach(() => target.close());
@@ -102,8 +102,8 @@ const record = fc.record(
   { requiredKeys: [] },
 );
 
-// Its time is a busy machine's: alone it takes a fraction.
-it('takes or keeps every record, whatever is in it', async () => {
+// The timeout allows for a busy machine.
+it('ingest stores or quarantines every record, whatever it contains', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(record, { minLength: 1, maxLength: 15 }), { minLength: 1, maxLength: 4 }),
@@ -119,7 +119,7 @@ it('takes or keeps every record, whatever is in it', async () => {
           expect(answer.accepted + answer.rejected.length).toBe(batch.length);
           kept += answer.rejected.length;
         }
-        // reading everything back is part of it: a text that libSQL can't read would end the process here
+        // read everything back: text that libSQL can't read would crash the process
         const tables = await target.dump();
         expect(tables.quarantine).toHaveLength(kept);
         for (const table of ['sessions', 'agents', 'tasks']) {

@@ -7,15 +7,15 @@ import { type InProcessTarget, ingest, inProcessTarget, record } from '../suppor
 import { MemoryLog } from '../support/memory-log';
 
 /**
- * What ingest writes beside the log (turns, places, folded deltas, tasks) is what the projections say, however the
- * records were split into requests. MemoryLog applies the same placements without a database.
+ * Ingest's read models (turns, placements, folded deltas, tasks) equal the projections, however records are split into
+ * requests. MemoryLog applies the same placements without a database.
  */
 let target: InProcessTarget;
 afterEach(() => target.close());
 
 const FOLDED = /^(TEXT_MESSAGE_CONTENT|TOOL_CALL_ARGS|REASONING_MESSAGE_CONTENT)$/;
 
-it('gives the same turns, texts, tasks and obligations as the projections alone, however the records were split', async () => {
+it('ingest gives the same turns, texts, tasks and obligations as the projections for any batching', async () => {
   await fc.assert(
     fc.asyncProperty(
       arbitraryBatches.map((batches): AgUiEvent[] => batches.flat()),
@@ -40,7 +40,7 @@ it('gives the same turns, texts, tasks and obligations as the projections alone,
     {
       numRuns: 150,
       examples: [
-        // A person's message that the agent begins again, as if it were its own: it is owed, once.
+        // A user message restarted by the agent as its own is owed once.
         [
           [
             { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm3', role: 'user', delta: '' },
@@ -63,7 +63,7 @@ interface Model {
   owedCount: unknown;
 }
 
-/** Everything in terms of each event's place in the stream, because the two number their positions differently. */
+/** The stored model with positions replaced by event order, because both models number positions differently. */
 async function storedModel(): Promise<Model> {
   const { reader } = target.database;
   const [events, turns, tasks, obligations, sessions] = await reader.batch(
@@ -76,7 +76,7 @@ async function storedModel(): Promise<Model> {
     ],
     'read',
   );
-  // rows that folded are gone, but every batch numbers its events without a hole: count back from one that is there
+  // folded rows are gone, but positions within a batch are dense: count back from an existing row
   const seqAt = new Map<number, number>();
   for (const row of events?.rows ?? []) seqAt.set(Number(row.position), Number(row.seq));
   const seqOf = (position: unknown) => {
@@ -150,15 +150,12 @@ function nameOf(turnId: unknown, seqOf: (position: unknown) => number): unknown 
   return typeof turnId === 'string' && turnId.startsWith('none:') ? `none:${seqOf(turnId.slice(5))}` : turnId;
 }
 
-/**
- * A folded row says so in its metadata, and what else stood there is the projections' business. A request has the stamp
- * of its opening from ingest alone.
- */
+/** Removes fold metadata and the request digest, which only ingest adds. */
 function plain(event: AgUiEvent): unknown {
   const { metadata, ...rest } = JSON.parse(JSON.stringify(event));
   if (event.name === 'request:opened' && rest.value !== null && typeof rest.value === 'object') {
-    const { digest: _digest, opened_position: _position, ...asked } = rest.value;
-    rest.value = asked;
+    const { digest: _digest, opened_position: _position, ...request } = rest.value;
+    rest.value = request;
   }
   return FOLDED.test(event.type) ? rest : { ...rest, metadata };
 }

@@ -3,18 +3,15 @@ import { expect, it } from 'vitest';
 import { type KindName, LIFE_KINDS, type LifeKind } from '../support/lives/life-kinds';
 import { DEATHS, type Death, type LifePlan } from '../support/lives/simulated-life';
 import { SimulatedWorld, type WorldPlan } from '../support/lives/simulated-world';
-import { TEST_MS } from '../support/patience';
-import { scale } from '../support/scale';
+import { scale, TEST_MS } from '../support/timeouts';
 
 /**
- * Invariant 8 over lives of agents of every kind: 300 in the first tier, 2,500 in the second, 200,000 in a soak. Each
- * life plays a part of a real agent's recording, until the agent, the bridge to the agent, the runner or the server dies,
- * or two of them together.
+ * Invariant 8 over simulated agents of every kind: 300 in `quick`, 2,500 in `full`, 200,000 in a soak. Each plays part
+ * of a real recording until the agent, bridge, runner or server dies, or two together.
  *
- * One process, one clock. The adapters, the runner host's decisions (open work, status records, restarts, reachability),
- * ingest, the database, due work and the queries of pages are the real ones. Processes, connections, the runner's timers
- * and the outbox's file are simulated. The death of an agent behind a bridge that lives is left out: no runner can notice
- * that before the next message.
+ * One process, one clock. Adapters, the runner host's decisions (open work, status records, restarts, reachability),
+ * ingest, database, due work and page queries are real. Processes, connections, runner timers and the outbox file are
+ * simulated. Excluded: death of an agent behind a living bridge, which no runner can detect before the next message.
  */
 const WORLDS = 25;
 const LIVES = { quick: 60, full: 100, soak: 400 }[scale];
@@ -66,7 +63,7 @@ const world: fc.Arbitrary<WorldPlan> = server.chain((dies) =>
 );
 
 it(
-  'shows nothing as working or waiting 30 s after the process that should answer has died',
+  'a page shows nothing as working or waiting 30 s after the responsible process has died',
   async () => {
     const figures = new Map<string, { lives: number; atWork: number; slowestMs: number }>();
     const property = fc.asyncProperty(world, async (plan) => {
@@ -83,7 +80,7 @@ it(
         figure.slowestMs = Math.max(figure.slowestMs, wrongForMs);
       }
     });
-    // a life that fails is in the message with its plan: there is no need for a smaller world
+    // the message contains the failing life's plan, so shrinking isn't needed
     await fc.assert(property, { numRuns: WORLDS, endOnFailure: true });
     if (scale === 'quick') return;
     for (const [name, { lives, atWork, slowestMs }] of figures) {

@@ -7,11 +7,11 @@ import { LogStore } from '@/components/logs/log-store';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** How the server fares with one request: how many lines there is time to look at, or that it answers 503. */
+/** Outcome of one request: number of lines searched in time, or a 503. */
 type Fate = number | 'fails';
 
 const log = fc.record({
-  /** Whether a line is found, oldest first. */
+  /** Matching lines, oldest first. */
   matches: fc.array(fc.boolean(), { maxLength: 150 }),
   fates: fc
     .tuple(
@@ -21,7 +21,7 @@ const log = fc.record({
     .map(([some, last]): Fate[] => [...some, last]),
 });
 
-it('a search that nobody looks at goes on until it has looked through the log, however little each page brings', async () => {
+it('an idle search continues to the end of the log, however little each page finds', async () => {
   await fc.assert(
     fc.asyncProperty(log, async ({ matches, fates }) => {
       const lines = matches.map((_, at) => aLine(at + 1));
@@ -30,7 +30,7 @@ it('a search that nobody looks at goes on until it has looked through the log, h
       const store = new LogStore('agent', { ...EVERYTHING, text: 'found' }, EVERY_LINE);
       store.subscribe(() => store.goOn());
       await store.open();
-      // each failure is told, and what failed is asked for again when somebody says so
+      // each failure is shown, and retried on request
       for (let requests = 0; requests <= (lines.length + 1) * fates.length; requests += 1) {
         await vi.waitUntil(() => !store.isLoading(), { interval: 0 });
         if (store.error !== null) {
@@ -49,7 +49,7 @@ it('a search that nobody looks at goes on until it has looked through the log, h
   );
 });
 
-it('everything that failed is asked for again, and not only what failed last', async () => {
+it('a retry repeats every failed read', async () => {
   const lines = Array.from({ length: 2_000 }, (_, at) => aLine(at + 1));
   const serveAll = () => serve(lines, lines, [Number.POSITIVE_INFINITY]);
   serveAll();
@@ -73,15 +73,15 @@ function aLine(number: number): LogLine {
   return { position: String(number), line: number, occurredAt: number, level: 'info', component: 'test', message: '' };
 }
 
-/** Answers as the server does, whose time for a search is over after so many lines; fates come again and again. */
+/** Responds like a server whose search time ends after some lines. Outcomes repeat cyclically. */
 function serve(lines: readonly LogLine[], found: readonly LogLine[], fates: readonly Fate[]): void {
-  let asked = 0;
+  let requests = 0;
   const position = String(lines.length);
   const extent = { firstLine: 1, lastLine: lines.length, lines: lines.length, bytes: 0 };
   const head = { position, log: extent } as Pick<LogPage, 'position' | 'log'>;
   vi.stubGlobal('fetch', async (url: string) => {
     const { searchParams } = new URL(url, 'http://localhost');
-    const fate = fates[asked++ % fates.length] ?? 'fails';
+    const fate = fates[requests++ % fates.length] ?? 'fails';
     if (fate === 'fails') {
       return Response.json({ error: { code: 'unavailable', message: 'Busy. Wait.' } }, { status: 503 });
     }

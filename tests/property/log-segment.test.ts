@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { LogWindow } from '@/components/logs/log-window';
 import { currentSegment, farRowAt, isWithin, LINE_PX, segmentAround, TOP_PX } from '@/components/logs/use-log-rows';
 
-/** The most that every browser lays out. */
+/** Maximum element height in all browsers. */
 const MOST_PX = 17_000_000;
 
 const lineOf = (number: number): LogLine => ({
@@ -16,7 +16,7 @@ const lineOf = (number: number): LogLine => ({
   message: '',
 });
 
-/** A log of so many lines, of which the newest is held. */
+/** A log with this many lines and only the newest loaded. */
 function logOf(lines: number): LogWindow {
   const log = new LogWindow(true);
   log.extend(1, lines);
@@ -27,7 +27,7 @@ function logOf(lines: number): LogWindow {
 const lineCount = fc.oneof(fc.integer({ min: 2, max: 3_000 }), fc.integer({ min: 3_000, max: 20_000_000 }));
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 
-it('a place of the scrollbar means the same row before and after its layout', () => {
+it('a scrollbar position maps to the same row before and after layout', () => {
   fc.assert(
     fc.property(lineCount, share, (lines, at) => {
       const log = logOf(lines);
@@ -42,7 +42,7 @@ it('a place of the scrollbar means the same row before and after its layout', ()
   );
 });
 
-it('a segment stays around its lines, and follows the end while the reader does', () => {
+it('a segment surrounds its lines and follows the end while the reader does', () => {
   fc.assert(
     fc.property(lineCount, share, fc.integer({ min: 1, max: 5_000 }), (lines, at, more) => {
       const log = logOf(lines);

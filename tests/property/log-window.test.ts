@@ -7,7 +7,7 @@ import { type Gap, type LogRow, LogWindow, type Run } from '@/components/logs/lo
 const LIMITS = { reach: 20, chars: 10_000, margin: 6, tail: 5 };
 const PAGE = 7;
 
-/** A log as the server has it, of which only some lines match. */
+/** A server log in which only some lines match. */
 class ServerLog {
   readonly lines: LogLine[] = [];
   #position = 0;
@@ -84,18 +84,18 @@ describe.each([
 ] as const)('a window %s', (_name, matches) => {
   const isDense = matches(1);
 
-  it('has each line once and in order, and a row or a number for what is missing between', () => {
+  it('has each line once and in order, and a row or count for each gap', () => {
     fc.assert(
       fc.property(fc.nat(80), fc.option(share), fc.array(step, { maxLength: 40 }), (written, opened, steps) => {
         const server = new ServerLog(matches);
         for (let count = 0; count < written; count++) server.write(1 + (count % 2));
         const log = new LogWindow(isDense, LIMITS);
-        const asked: Run[] = [];
+        const pending: Run[] = [];
         log.extend(1, server.lastLine);
         log.insert((opened === null ? null : around(server, opened)) ?? newest(server));
         log.beginLive(server.position);
         for (const one of steps) {
-          run(one, log, server, asked);
+          run(one, log, server, pending);
           check(log, server, isDense);
         }
         fillEverything(log, server);
@@ -124,7 +124,7 @@ function around(server: ServerLog, at: number): Run | null {
   };
 }
 
-function run(one: Step, log: LogWindow, server: ServerLog, asked: Run[]): void {
+function run(one: Step, log: LogWindow, server: ServerLog, pending: Run[]): void {
   switch (one.kind) {
     case 'live': {
       const lines = one.gaps.flatMap((gap) => server.write(gap) ?? []);
@@ -152,12 +152,12 @@ function run(one: Step, log: LogWindow, server: ServerLog, asked: Run[]): void {
     case 'first':
       log.insert(pageAfter(server, ORIGIN));
       return;
-    // a page travels while other things happen
+    // a page is in transit while other steps run
     case 'ask':
-      asked.push(around(server, 0.5) ?? newest(server));
+      pending.push(around(server, 0.5) ?? newest(server));
       return;
     case 'answer': {
-      const answer = asked.shift();
+      const answer = pending.shift();
       if (answer) log.insert(answer);
       return;
     }
@@ -179,7 +179,7 @@ function run(one: Step, log: LogWindow, server: ServerLog, asked: Run[]): void {
   }
 }
 
-/** What is on the reader's screen. */
+/** The visible lines. */
 function aroundOf(held: LogLine[], at: LogLine | null): LogLine[] {
   const index = at === null ? held.length : held.indexOf(at);
   return held.slice(Math.max(0, index - 3), index + 3);
@@ -214,7 +214,7 @@ function fillEverything(log: LogWindow, server: ServerLog): void {
     if (!gap) return;
     log.insert(page(server, gap, tries % 2 === 0 ? 'above' : 'below'));
   }
-  throw new Error('a gap never closes');
+  throw new Error('a gap never closed');
 }
 
 function check(log: LogWindow, server: ServerLog, isDense: boolean): void {
@@ -235,14 +235,14 @@ function check(log: LogWindow, server: ServerLog, isDense: boolean): void {
       continue;
     }
     const rank = known.get(row.line.position);
-    if (rank === undefined) throw new Error('a line that the server does not have');
+    if (rank === undefined) throw new Error('a line unknown to the server');
     const missing = rank - before - 1;
     expect(missing).toBeGreaterThanOrEqual(0);
     if (gap === null || !gap.hasMore) expect(missingRows).toBe(missing);
     expect([log.indexOf(row.line.position), log.indexOfNumber(row.line.line)]).toEqual([index, index]);
     [before, gap, missingRows] = [rank, null, 0];
   }
-  // what is newer than all that is held is either known to be nothing, or has a row
+  // newer lines are known to be absent, or represented by a row
   const newer = server.lines.length - 1 - before;
   if (gap === null || !gap.hasMore) expect(missingRows).toBe(newer);
 }

@@ -10,8 +10,7 @@ import { unscoped } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-lines';
 import { type Retention, removeOldLines } from '@/lib/server/log-store/remove-old-lines';
 import { type LogPageLimits, type LogPlace, readLogComponents, readLogLines } from '@/lib/server/queries/read-logs';
-import { type InProcessTarget, inProcessTarget } from '../support/ingest-target';
-import { LineWriter, type WrittenLine } from '../support/line-writer';
+import { type InProcessTarget, inProcessTarget, LineWriter, type WrittenLine } from '../support/ingest-target';
 
 let target: InProcessTarget;
 let now = 1_795_170_000_000;
@@ -123,11 +122,11 @@ async function page(
 ): Promise<LogPage> {
   const most = { bytes: 1024 * 1024, searchMs: Infinity, ...limits };
   const read = await readLogLines(unscoped(target.database), agentId, { filter: wanted, place, limit }, most);
-  if (read === null) throw new Error(`there is no agent ${agentId}`);
+  if (read === null) throw new Error(`unknown agent ${agentId}`);
   return read;
 }
 
-/** All lines that pass, page by page, as a reader goes through them. */
+/** All matching lines, read page by page. */
 async function walk(
   agentId: string,
   wanted: LogFilter,
@@ -143,13 +142,13 @@ async function walk(
     else lines.push(...read.lines);
     if (!read.hasMore) return lines;
     const edge = read.searchedTo ?? (way === 'older' ? read.lines[0] : read.lines.at(-1))?.position;
-    if (edge === undefined) throw new Error('there is more, and nowhere to go on');
+    if (edge === undefined) throw new Error('hasMore without a line to continue from');
     place = { kind: way === 'older' ? 'before' : 'after', position: positionToNumber(edge) };
   }
 }
 
 describe('an agent’s log', () => {
-  test('is filtered by the server as the browser filters it, indexed and not, from both ends', async () => {
+  test('is filtered alike by server and browser, indexed or not, from both ends', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(line, { minLength: 150, maxLength: 400, size: 'max' }),
@@ -173,10 +172,10 @@ describe('an agent’s log', () => {
             const expected = all.filter((candidate) => matchesLine(one, candidate));
             expect(await walk(writer.agentId, one, 'older', limit)).toEqual(expected);
             expect(await walk(writer.agentId, one, 'newer', limit)).toEqual(expected);
-            // a search whose time is over at once goes on from where it came to
+            // a search that times out at once continues from its cursor
             expect(await walk(writer.agentId, one, 'older', limit, { searchMs: 0 })).toEqual(expected);
             expect(await walk(writer.agentId, one, 'newer', limit, { searchMs: 0 })).toEqual(expected);
-            // and a page that is full of long lines ends at the last of them
+            // a page full of long lines ends at the last line
             expect(await walk(writer.agentId, one, 'older', limit, { bytes })).toEqual(expected);
             expect(await walk(writer.agentId, one, 'newer', limit, { bytes })).toEqual(expected);
             const middle = expected[expected.length >> 1];
@@ -198,7 +197,7 @@ describe('an agent’s log', () => {
     );
   });
 
-  test('is read by page without a line twice or missing, while lines arrive and old ones are removed', async () => {
+  test('pages without missing or duplicate lines while lines arrive and old ones are removed', async () => {
     const step = fc.oneof(
       {
         weight: 4,
@@ -254,9 +253,9 @@ describe('an agent’s log', () => {
         }
         while (await readNewer(100));
 
-        // downwards every line follows on the last, until one is the marker, which ends it
+        // downward, lines are contiguous until the final marker
         for (const [at, number] of older.entries()) expect(number).toBe((older[0] ?? 0) - at);
-        // upwards every line follows on the last, or is the marker of what was removed meanwhile
+        // upward, lines are contiguous or a marker for lines removed meanwhile
         let last = 0;
         for (const { line: number, marker, message: text } of newer) {
           if (marker === undefined) {
@@ -272,7 +271,7 @@ describe('an agent’s log', () => {
     );
   });
 
-  test('keeps what retention must keep, no more, and counts right', async () => {
+  test('keeps exactly what retention must keep, with correct counts', async () => {
     const aged = fc.record({
       text: fc.string({ unit: 'grapheme', maxLength: 30 }),
       component: fc.constantFrom('a', 'b', 'c'),
@@ -339,7 +338,7 @@ describe('an agent’s log', () => {
     );
   });
 
-  test('has nothing left of what was removed, in any table', async () => {
+  test('leaves nothing of removed lines in any table', async () => {
     const { rows } = await target.database.reader.execute(
       `SELECT (SELECT count(*) FROM log_chunks WHERE NOT EXISTS (
           SELECT 1 FROM log_lines WHERE position BETWEEN first_position AND last_position)) AS empty_chunks,

@@ -5,14 +5,13 @@ import { join } from 'node:path';
 import { Outbox, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Fault, FaultServer } from '../support/fault-server';
-import { HurriedClock } from '../support/hurried-clock';
-import { refusal } from '../support/ledger';
+import { InstantClock } from '../support/clocks';
+import { type Fault, FaultServer, refusal } from '../support/fault-server';
 
 type Step =
   | { do: 'enqueue'; count: number; wait: boolean }
   | { do: 'fault'; fault: Fault }
-  /** The process dies: the files stay as they are at this moment, requests under way may still arrive. */
+  /** Kills the process: files keep their current state, and requests in flight may still arrive. */
   | { do: 'kill' }
   | { do: 'restart' }
   | { do: 'outage' }
@@ -41,7 +40,7 @@ const settings = fc.record({
   maxBatchRows: fc.constantFrom(1, 2, 7, 500),
 });
 
-test('whatever fails, is killed or restarted, each record arrives once and in order', async () => {
+test('the outbox delivers each record once and in order through failures, kills and restarts', async () => {
   await fc.assert(
     fc.asyncProperty(settings, async ({ steps, maxBatchRows }) => {
       const world = await World.open(maxBatchRows);
@@ -59,13 +58,13 @@ test('whatever fails, is killed or restarted, each record arrives once and in or
   );
 });
 
-/** One producer, its server, and the disk on which its file lives on through kills. */
+/** A producer, its server, and a disk that survives kills. */
 class World {
   readonly #server: FaultServer;
   readonly #folder: string;
   readonly #maxBatchRows: number;
-  readonly #clock = new HurriedClock();
-  /** The numbers for which `enqueue` resolved while the process lived. */
+  readonly #clock = new InstantClock();
+  /** Numbers whose `enqueue` resolved before a kill. */
   readonly #accepted: number[] = [];
   readonly #dead: Outbox[] = [];
   #outbox!: Outbox;
@@ -122,7 +121,7 @@ class World {
       clock: this.#clock,
       maxBatchRows: this.#maxBatchRows,
       endpoint: async () => {
-        // the dead send nothing new
+        // a dead process sends nothing new
         if (life !== this.#life) throw new Error('this process was killed');
         return { url: this.#server.url, token: undefined };
       },
@@ -157,7 +156,7 @@ function record(number: number): OutgoingRecord {
   return { kind: 'log', agentId: 'agent-1', occurredAt: 1_795_000_000_000, log };
 }
 
-/** A few turns of the event loop, in which requests and commits get somewhere, but not to an end. */
+/** Waits a few turns of the event loop, so that requests and commits progress without completing. */
 async function breathe(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

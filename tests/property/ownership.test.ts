@@ -9,21 +9,20 @@ import { callRoute } from '../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
 /**
- * The rules of whom a background result belongs to, over agents, sessions, tasks and runs that share their names, told by
- * any session, in any batching, sent again, over restarts, assigned and discarded. What must come of it a model says that
- * goes record by record and knows nothing of batches.
+ * Ownership of background results, over agents, sessions, tasks and runs with colliding ids, reported by any session,
+ * in any batching, resent, across restarts, assigned and discarded. A record-by-record model predicts the result.
  *
- * 1 and 2, the owner is the session that told the start, stored before anything else is told: `#tellRun`. 3, the exact
- * run decides before the task's id does, and 4, only proof delivers: `#ownerOf`. 5, what has none is parked, neither
- * adopted nor dropped: `take`, and that every record is somewhere. 6, one gate for what is live, sent again, told after a
- * restart and assigned: the same model for all. 7, nothing of what is parked touches a task before it is assigned. 10,
- * an end that is known already is not delivered again, and what another session reported is final against all but the
- * owner's own word: each card. 12, no session has a task because it came after another. 13, what
- * is delivered is nobody's message. 14, reading changes nothing. 15, what was discarded is listed, with who did it.
+ * Rules 1 and 2: the owner is the session that reported the start, stored before other reports: `#applyToRun`. 3: the
+ * exact run takes precedence over the task id; 4: only proof delivers: `#ownerOf`. 5: a record without an owner is
+ * parked, neither adopted nor dropped: `take`. 6: the same rules for live, resent, restarted and assigned records: one
+ * model. 7: a parked record changes no task before it is assigned. 10: a known end is not delivered again, and another
+ * session's report is final except against the owner's: each card. 12: no session gets a task by being later. 13: a
+ * delivered record becomes nobody's message. 14: reads change nothing. 15: discarded records are listed with the user
+ * who discarded them.
  *
- * Held elsewhere, because a runner does it: 8, a lease is claimed, and what was accepted acknowledged, and 9, whoever is
- * away uses no attempt up (tests/property/commands.test.ts, tests/integration/outbox.test.ts); 11, an idle agent wakes by
- * itself (tests/agents/claude.test.ts).
+ * Tested elsewhere, because runners implement them: 8 (leases and acknowledgements) and 9 (absence uses no attempts) in
+ * tests/property/commands.test.ts and tests/integration/outbox.test.ts; 11 (an idle agent wakes by itself) in
+ * tests/agents/claude.test.ts.
  */
 let target: InProcessTarget;
 afterEach(() => target.close());
@@ -47,7 +46,7 @@ type Step =
   | { do: 'send' | 'send again' | 'restart' }
   | { do: 'assign' | 'discard'; pick: number; session: number };
 
-const told = fc.record({
+const report = fc.record({
   do: fc.constantFrom(
     'start',
     'start',
@@ -65,7 +64,7 @@ const told = fc.record({
   run,
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { arbitrary: told, weight: 12 },
+  { arbitrary: report, weight: 12 },
   { arbitrary: fc.constantFrom<Step>({ do: 'send' }, { do: 'send again' }, { do: 'restart' }), weight: 4 },
   {
     arbitrary: fc.record({ do: fc.constantFrom('assign', 'discard'), pick: fc.nat(9), session }) as fc.Arbitrary<Step>,
@@ -73,7 +72,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-interface Told {
+interface Report {
   tag: number;
   agent: string;
   session: string;
@@ -83,7 +82,7 @@ interface Told {
 }
 const ENDS = { complete: 'completed', kill: 'stopped', lose: 'lost' } as const;
 
-/** A run of a task as its card must show it. */
+/** A task run as its card must show it. */
 interface Run {
   agent: string;
   task: string;
@@ -93,7 +92,7 @@ interface Run {
   reportedBy: string | null;
 }
 
-/** Where a record must be: in a session's log, parked, or known already where it should have gone. */
+/** A record's destination: a session's log, parked, or already known there. */
 type Fate =
   | { kind: 'in'; session: string; reportedBy: string | null; assigned: boolean }
   | { kind: 'parked' | 'discarded' }
@@ -101,7 +100,7 @@ type Fate =
 
 class Model {
   readonly fates = new Map<number, Fate>();
-  readonly all = new Map<number, Told>();
+  readonly all = new Map<number, Report>();
   readonly #starts: Run[] = [];
   readonly #sessions = new Map<string, Set<string>>();
 
@@ -110,7 +109,7 @@ class Model {
     this.#sessions.set(agentId, known.add(sessionId));
   }
 
-  take(one: Told): void {
+  take(one: Report): void {
     this.all.set(one.tag, one);
     const isFirst = [...(this.#sessions.get(one.agent) ?? [])].every((id) => id === one.session);
     this.arrive(one.agent, one.session);
@@ -120,9 +119,9 @@ class Model {
     else this.#put(one, home, home === one.session ? null : one.session, false);
   }
 
-  /** The parked records that go with one of them, oldest first. */
-  parkedWith(tag: number): Told[] {
-    const one = this.all.get(tag) as Told;
+  /** Parked records that are settled together with one, oldest first. */
+  parkedWith(tag: number): Report[] {
+    const one = this.all.get(tag) as Report;
     return [...this.all.values()].filter(
       (other) =>
         this.fates.get(other.tag)?.kind === 'parked' &&
@@ -145,22 +144,22 @@ class Model {
     return [...this.fates].flatMap(([tag, fate]) => (fate.kind === 'parked' ? [tag] : []));
   }
 
-  /** What the session's cards say, in the order in which the runs began. */
+  /** The session's task cards in order of run start. */
   cards(sessionId: string): [string, string | null, string, string | null][] {
     return this.#starts
       .filter((start) => start.session === sessionId)
       .map(({ task: id, run: runId, status, reportedBy }) => [id, runId, status, reportedBy]);
   }
 
-  #ownerOf({ agent: agentId, session: teller, task: id, run: runId }: Told): string | 'several' | null {
+  #ownerOf({ agent: agentId, session: reporter, task: id, run: runId }: Report): string | 'several' | null {
     const starts = this.#starts.filter((start) => start.agent === agentId && start.task === id);
     const exact = starts.filter((start) => runId !== null && start.run === runId);
     const may = new Set((exact.length > 0 ? exact : starts).map((start) => start.session));
-    if (may.has(teller)) return teller;
+    if (may.has(reporter)) return reporter;
     return may.size > 1 ? 'several' : ([...may][0] ?? null);
   }
 
-  #put(one: Told, home: string, reportedBy: string | null, assigned: boolean): void {
+  #put(one: Report, home: string, reportedBy: string | null, assigned: boolean): void {
     const runs = this.#starts.filter(
       (start) => start.agent === one.agent && start.task === one.task && start.session === home,
     );
@@ -172,11 +171,11 @@ class Model {
     }
     this.fates.set(one.tag, { kind: 'in', session: home, reportedBy, assigned });
     if (one.how === 'speak') return;
-    this.#tellRun(one, home, reportedBy, runs);
+    this.#applyToRun(one, home, reportedBy, runs);
   }
 
-  /** Which run of the task the record is about, as a reader of one session would say. */
-  #tellRun(one: Told, home: string, reportedBy: string | null, runs: Run[]): void {
+  /** Applies a record to the matching run of its task. */
+  #applyToRun(one: Report, home: string, reportedBy: string | null, runs: Run[]): void {
     const found =
       one.run === null
         ? runs.at(-1)
@@ -193,14 +192,14 @@ class Model {
     about.run ??= one.run;
     if (!(one.how in ENDS)) return;
     const status = ENDS[one.how as keyof typeof ENDS];
-    // The word of the task's own session goes before another's, and both before a guess.
+    // The owner's report takes precedence over another session's, and both over a guess.
     const firmness = (end: Pick<Run, 'status' | 'reportedBy'>) =>
       end.status === 'running' ? 0 : (end.status === 'lost' ? 1 : 3) + (end.reportedBy === null ? 1 : 0);
     if (firmness({ status, reportedBy }) > firmness(about)) Object.assign(about, { status, reportedBy });
   }
 }
 
-const EVENTS: Record<Told['how'], (one: Told) => AgUiEvent> = {
+const EVENTS: Record<Report['how'], (one: Report) => AgUiEvent> = {
   start: (one) => custom('task:started', one),
   progress: (one) => custom('task:progress', one),
   complete: (one) => custom('task:completed', one),
@@ -217,7 +216,7 @@ const EVENTS: Record<Told['how'], (one: Told) => AgUiEvent> = {
   }),
 };
 
-function custom(name: string, { tag, task: id, run: runId }: Told, more: object = {}): AgUiEvent {
+function custom(name: string, { tag, task: id, run: runId }: Report, more: object = {}): AgUiEvent {
   return {
     type: 'CUSTOM',
     name,
@@ -228,7 +227,7 @@ function custom(name: string, { tag, task: id, run: runId }: Told, more: object 
 
 const nameOf = (agentId: string, at: number) => `${agentId}${at}`;
 
-/** What was stored of each record, wherever it stands. */
+/** Where each record was stored. */
 async function storedFates(): Promise<Map<number, Fate[]>> {
   const { reader } = target.database;
   const fates = new Map<number, Fate[]>();
@@ -282,7 +281,7 @@ async function play(steps: readonly Step[]): Promise<Model> {
         continue;
       }
       tag += 1;
-      const about: Told = { tag, agent: one.agent, session: sessionId, task: one.task, run: one.run, how: one.do };
+      const about: Report = { tag, agent: one.agent, session: sessionId, task: one.task, run: one.run, how: one.do };
       model.take(about);
       batch.push(record(seq, { ...more, event: EVENTS[about.how](about) }));
       continue;
@@ -296,7 +295,7 @@ async function play(steps: readonly Step[]): Promise<Model> {
     const waiting = model.parked();
     const chosen = waiting[one.pick % Math.max(1, waiting.length)];
     if (chosen === undefined) continue;
-    const { agent: agentId } = model.all.get(chosen) as Told;
+    const { agent: agentId } = model.all.get(chosen) as Report;
     const { rows } = await target.database.reader.execute(
       `SELECT position, record FROM quarantine WHERE parked = 'parked'`,
     );
@@ -319,7 +318,7 @@ async function play(steps: readonly Step[]): Promise<Model> {
   return model;
 }
 
-it('gives each result to the session that started it, once, and parks what nothing proves', async () => {
+it('ingest delivers each result once to the session that started it, and parks unproven ones', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
       target = await inProcessTarget(() => 1_795_170_000_000);

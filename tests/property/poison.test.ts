@@ -1,24 +1,30 @@
+import type { ErrorBody } from '@interlude/protocol/errors';
 import { isId } from '@interlude/protocol/fields';
+import { foldItems } from '@interlude/protocol/projections/items';
+import { EMPTY_TRANSCRIPT, foldTranscript } from '@interlude/protocol/projections/transcript';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { LogKeeper } from '@/lib/server/log-store/log-keeper';
+import { callRoute } from '../support/call-route';
+import { FrameReader } from '../support/frames';
 import { type InProcessTarget, inProcessTarget, record, sendEvents } from '../support/ingest-target';
-import { useEverything } from '../support/use-everything';
 
-/** No accepted record can make any later request, sweep or page fail: not by half a character, not by any number. */
+/** No accepted record may make a later request, sweep or page fail, whether by a lone surrogate or any number. */
 const T0 = 1_795_170_000_000;
 let target: InProcessTarget;
-let said: ReturnType<typeof vi.spyOn>;
+let errors: ReturnType<typeof vi.spyOn>;
 afterEach(async () => {
   vi.restoreAllMocks();
   await target.close();
 });
 async function open(): Promise<void> {
-  said = vi.spyOn(console, 'error').mockImplementation(() => {});
+  errors = vi.spyOn(console, 'error').mockImplementation(() => {});
   target = await inProcessTarget(() => T0);
 }
 
 const custom = (name: string, value: object) => ({ event: { type: 'CUSTOM', name, value } });
-/** One record of each kind of thing that is kept of an agent. */
+/** One record of every kind. */
 const RECORDS: Record<string, unknown>[] = [
   { event: { type: 'RUN_STARTED', runId: 'r1', input: { messages: [{ id: 'm1', role: 'user', content: 'go' }] } } },
   { event: { type: 'TEXT_MESSAGE_START', messageId: 'm2', role: 'user', name: 'ann' } },
@@ -95,7 +101,7 @@ const RECORDS: Record<string, unknown>[] = [
   { kind: 'novelty', what: 'is this' },
 ];
 
-/** Each copy of a value in which one leaf or one key is another. */
+/** All copies of a value with one leaf or key replaced. */
 function* variants(
   value: unknown,
   leaf: (one: unknown) => unknown[],
@@ -116,7 +122,7 @@ function* variants(
   }
 }
 
-/** Sends all records again and again, each time each as its next variant, and each time as another session. */
+/** Sends all records repeatedly, each as its next variant in a new session. */
 async function sendAll(leaf: (one: unknown) => unknown[], keys: (key: string) => string[]): Promise<number> {
   const all = RECORDS.map((original) => [...variants(original, leaf, keys)] as Record<string, unknown>[]);
   const times = Math.max(...all.map((some) => some.length));
@@ -132,37 +138,37 @@ async function sendAll(leaf: (one: unknown) => unknown[], keys: (key: string) =>
   return all.flat().length;
 }
 
-/** Not refused by the database either, which would hide it in quarantine. */
-const unexpected = () => said.mock.calls.map((call: unknown[]) => String(call[0]));
+/** Database errors, which would hide a record in quarantine. */
+const unexpected = () => errors.mock.calls.map((call: unknown[]) => String(call[0]));
 
-describe('whatever a record holds, everything can be read and swept, before and after a restart', () => {
-  it('half a character in every string and key', async () => {
+describe('reads and sweeps succeed before and after a restart with', () => {
+  it('a lone surrogate in every string and key', async () => {
     await open();
     const halves = (one: unknown) => (typeof one === 'string' ? [`${one}\ud83d`] : []);
     expect(await sendAll(halves, (key) => [`${key}\ude00`])).toBeGreaterThan(100);
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     await target.restart();
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     expect(unexpected()).toEqual([]);
   });
 
-  it('numbers at the limits, where numbers and texts are', async () => {
+  it('extreme numbers in place of numbers and texts', async () => {
     await open();
     const numbers = [2 ** 53, -(2 ** 53), 1e18, 1e308, -0.5, Number.MAX_SAFE_INTEGER];
     const leaf = (one: unknown) =>
       typeof one === 'number' || typeof one === 'boolean' ? numbers : typeof one === 'string' ? [2 ** 53] : [];
     expect(await sendAll(leaf, () => [])).toBeGreaterThan(50);
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     await target.restart();
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     expect(unexpected()).toEqual([]);
   });
 
-  it('what is no id, where ids are: nothing is listed that no address can name', async () => {
+  it('invalid ids, of which none is listed', async () => {
     await open();
     const noIds = (one: unknown) => (typeof one === 'string' ? ['', '.', '..', 'x\u0000', 'x'.repeat(257)] : []);
     expect(await sendAll(noIds, () => [])).toBeGreaterThan(200);
-    expect(await useEverything(target)).toEqual([]);
+    expect(await exerciseServer(target)).toEqual([]);
     expect(unexpected()).toEqual([]);
     const { rows } = await target.database.reader.execute(
       `SELECT id FROM tasks UNION SELECT run_id FROM tasks WHERE run_id IS NOT NULL UNION SELECT id FROM turns
@@ -173,7 +179,7 @@ describe('whatever a record holds, everything can be read and swept, before and 
     expect(rows.map(({ id }) => id).filter((id) => !isId(id))).toEqual([]);
   });
 
-  it('anything at all in the place of anything', async () => {
+  it('any value in place of any other', async () => {
     const anything = fc.oneof(
       fc.constantFrom<unknown>(
         2 ** 53,
@@ -209,7 +215,7 @@ describe('whatever a record holds, everything can be read and swept, before and 
         }
         const response = await sendEvents(target, { producer: { id: 'p', epoch: 1 }, records });
         expect(response.status).toBe(200);
-        expect(await useEverything(target)).toEqual([]);
+        expect(await exerciseServer(target)).toEqual([]);
         expect(unexpected()).toEqual([]);
         vi.restoreAllMocks();
         await target.close();
@@ -219,3 +225,96 @@ describe('whatever a record holds, everything can be read and swept, before and 
     await open();
   });
 });
+
+/**
+ * Runs every read, every timer's sweep and every user action. None may fail, whatever was stored.
+ *
+ * @returns each response of 500 and above, and each sweep that threw
+ */
+async function exerciseServer(target: InProcessTarget): Promise<string[]> {
+  const failures: string[] = [];
+  const open = async (path: string, body?: object, method: 'GET' | 'POST' | 'PUT' = body ? 'POST' : 'GET') => {
+    const response = await callRoute(target.context, method, path, { body });
+    if (response.status < 500) return response;
+    const { error } = (await response.json()) as ErrorBody;
+    failures.push(`${method} ${path}: ${response.status} ${error.message}`);
+    return response;
+  };
+  const ask = async (...asked: Parameters<typeof open>) => {
+    const response = await open(...asked);
+    if (!response.bodyUsed) await response.text();
+  };
+  const sweep = async (name: string, work: () => Promise<void>) => {
+    await work().catch((error) => failures.push(`${name}: ${error}`));
+  };
+
+  const rows = async <Row>(sql: string) => (await target.database.reader.execute(sql)).rows as unknown as Row[];
+  const sessions = await rows<{ id: string }>('SELECT id FROM sessions');
+  const agents = await rows<{ id: string }>('SELECT id FROM agents');
+  const tasks = await rows<{ session_id: string; id: string }>('SELECT session_id, id FROM tasks');
+  const turns = await rows<{ session_id: string; id: string }>('SELECT session_id, id FROM turns');
+  await ask('/sessions');
+  await ask('/agents');
+  for (const agent of agents.map(({ id }) => `/agents/${encodeURIComponent(id)}`)) {
+    for (const what of ['', '/log-level', '/reply-obligations', '/logs/components', '/parked']) await ask(agent + what);
+    for (const query of ['', 'q=e', 'regex=.', 'at=5', 'component=%EF%BF%BD', 'level=error'])
+      await ask(`${agent}/logs?${query}`);
+    await ask(`${agent}/logs/download`);
+    await ask(`${agent}/log-level`, { level: 'debug', ttlSeconds: 1 }, 'PUT');
+  }
+  for (const { id } of sessions) {
+    const session = `/sessions/${encodeURIComponent(id)}`;
+    for (const what of ['', '/transcript', '/tasks', '/turn-at?at=1795170000001']) await ask(session + what);
+    const turn = turns.find((one) => one.session_id === id);
+    if (turn !== undefined) await ask(`${session}/transcript?${new URLSearchParams({ before: turn.id })}`);
+    await ask(`${session}/messages`, { text: 'half \ud83d', clientId: crypto.randomUUID() });
+    await ask(`${session}/interrupt`, {});
+    await ask(`${session}/requests/q1`, { behavior: 'deny', message: 'half \ude00' });
+    await ask(`${session}/obligations/m1/waive`, { reason: '\ud83d' });
+  }
+  for (const { session_id, id } of tasks) {
+    const task = `/sessions/${encodeURIComponent(session_id)}/tasks/${encodeURIComponent(id)}`;
+    await ask(task);
+    await ask(`${task}/stop`, {});
+  }
+
+  for (const topic of [
+    'fleet',
+    ...sessions.map(({ id }) => `session:${id}`),
+    ...agents.map(({ id }) => `logs:${id}`),
+  ]) {
+    const { status, body } = await open(`/stream?${new URLSearchParams({ topic, after: '0' })}`);
+    if (status !== 200 || body === null) continue;
+    const reader = new FrameReader(body);
+    const frames = await reader.until((all) => all.some(({ event }) => event === 'up-to-date'));
+    const entries = frames.flatMap((frame) =>
+      frame.event === 'session-event' ? [{ position: frame.id ?? '0', ...frame.data }] : [],
+    );
+    await sweep(`folding ${topic}`, async () => {
+      foldItems([], entries);
+      foldTranscript(EMPTY_TRANSCRIPT, entries);
+    });
+    await reader.cancel();
+  }
+  for (const { id: agentId } of agents) {
+    const { status, body } = await open(`/agents/${encodeURIComponent(agentId)}/commands?runner=r&startedAt=1`);
+    if (status !== 200 || body === null) continue;
+    const reader = new FrameReader(body);
+    await reader.until((all) => all.some(({ event }) => event === 'up-to-date'));
+    await reader.cancel();
+  }
+  let laterMs = 0;
+  const now = () => target.context.now() + laterMs;
+  const server = { database: target.database, now, steady: now };
+  // reuse one hub, because messages expire only on a continuous clock
+  const hub = new CommandHub(server);
+  for (laterMs of [0, 20_000, 40_000, 3_600_000, 30 * 86_400_000]) {
+    await sweep('the sweep of commands', () => hub.sweep());
+    const keeper = new LogKeeper(server, { maxAgeMs: 86_400_000, maxBytes: 1e9 });
+    await sweep('indexing', () => keeper.indexAll());
+    await sweep('retention', () => keeper.removeOld());
+    keeper.close();
+  }
+  target.context.commands.close();
+  return failures;
+}

@@ -12,10 +12,9 @@ import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { readTaskOutput } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
-import { type FrameReader, idsOf } from '../support/frames';
+import { type FrameReader, idsOf, listenTo } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
-import { listenTo } from '../support/listen';
-import { inPieces, leakedIn, type SecretText, secretText } from '../support/secret-texts';
+import { leakedIn, type SecretText, secretText, splitAt } from '../support/secrets';
 
 const TOPICS = ['session:s1', 'fleet', 'logs:a1'];
 
@@ -27,7 +26,7 @@ async function cleanUp(): Promise<void> {
   for (const end of ends.splice(0).reverse()) await end();
 }
 
-/** A reader that is told no secrets, and what it has made of its page and of the frames behind that. */
+/** A redacted reader with its page and the frames after it. */
 class Reader {
   readonly #fanOut: FanOut;
   readonly page: TranscriptPage;
@@ -35,7 +34,7 @@ class Reader {
   readonly frames: Frame[] = [];
   #stream: FrameReader | null = null;
 
-  static async come(fanOut: FanOut): Promise<Reader> {
+  static async join(fanOut: FanOut): Promise<Reader> {
     const [page, output] = [await load(), await loadOutput()];
     const reader = new Reader(fanOut, page, output);
     await yieldToLoop();
@@ -74,15 +73,15 @@ class Reader {
   }
 }
 
-const sight = () => readScope(target.database, EVERYTHING, true);
+const scope = () => readScope(target.database, EVERYTHING, true);
 
 async function load(): Promise<TranscriptPage> {
-  const page = await readTranscript(sight(), 's1', { before: null, limit: 200 });
-  if (page === null) throw new Error('the session is not there');
+  const page = await readTranscript(scope(), 's1', { before: null, limit: 200 });
+  if (page === null) throw new Error('session not found');
   return page;
 }
 
-const loadOutput = () => readTaskOutput(sight(), 's1', 'k1', { runId: null, position: null });
+const loadOutput = () => readTaskOutput(scope(), 's1', 'k1', { runId: null, position: null });
 
 async function newestPosition(): Promise<number> {
   const { rows } = await target.database.reader.execute(
@@ -110,22 +109,22 @@ const OF = {
   args: ['TOOL_CALL_START', 'TOOL_CALL_ARGS', 'TOOL_CALL_END'],
 } as const;
 type Kind = keyof typeof OF | 'result' | 'output' | 'input' | 'unknown';
-interface Telling {
+interface Action {
   kind: Kind;
-  said: SecretText;
+  content: SecretText;
   cuts: number[];
   ends: boolean;
 }
 
-const telling: fc.Arbitrary<Telling> = fc.record({
+const action: fc.Arbitrary<Action> = fc.record({
   kind: fc.constantFrom<Kind>('text', 'text', 'chunk', 'reasoning', 'args', 'result', 'output', 'input', 'unknown'),
-  said: secretText,
+  content: secretText,
   cuts: fc.array(fc.nat(), { maxLength: 6 }),
   ends: fc.boolean(),
 });
 
-/** The events of something that is told, in order. */
-function eventsOf({ kind, said: { text }, cuts, ends }: Telling, number: number): AgUiEvent[] {
+/** The events of an action, in order. */
+function eventsOf({ kind, content: { text }, cuts, ends }: Action, number: number): AgUiEvent[] {
   const id = `id${number}`;
   if (kind === 'result') return [{ type: 'TOOL_CALL_RESULT', messageId: `r-${id}`, toolCallId: id, content: text }];
   if (kind === 'input') {
@@ -137,7 +136,7 @@ function eventsOf({ kind, said: { text }, cuts, ends }: Telling, number: number)
       { type: 'CUSTOM', name: 'somebody:s', value: { id: text, list: [{ runId: text }], [text]: 1 }, tokenId: text },
     ];
   }
-  const pieces = inPieces(text, cuts);
+  const pieces = splitAt(text, cuts);
   if (kind === 'output') {
     return pieces.map((piece) => ({ type: 'CUSTOM', name: 'task:output', value: { task_id: 'k1', text: piece } }));
   }
@@ -154,10 +153,10 @@ const KEY = secretOf(
   '-----BEGIN RSA PRIVATE KEY-----',
   'A9AAA5AjAA+AAAfTAAAJAAAL3mAAAAAAmAAAAAAAhAAtAAAAAAAA7AAOAAXQAAAA',
 );
-/** A reader comes back while a text that it has in part is folded. */
-const FOLDED_MEANWHILE: [Telling[], ('come' | 'cut' | 'turn' | 'write')[], number, number] = [
-  [{ kind: 'text', said: KEY, cuts: [31], ends: true }],
-  ['write', 'come', 'come', 'write', 'cut', 'write', 'write', 'come', 'come', 'come'],
+/** A reader resumes while a partially received text is being folded. */
+const FOLDED_MEANWHILE: [Action[], ('join' | 'cut' | 'turn' | 'write')[], number, number] = [
+  [{ kind: 'text', content: KEY, cuts: [31], ends: true }],
+  ['write', 'join', 'join', 'write', 'cut', 'write', 'write', 'join', 'join', 'join'],
   1,
   1,
 ];
@@ -168,33 +167,33 @@ function secretOf(sign: string, secret: string): SecretText {
 
 const TASK: AgUiEvent = { type: 'CUSTOM', name: 'task:started', value: { task_id: 'k1', description: 'a task' } };
 
-it('tells a reader no secret, in no frame and no page, and live equals reloaded wherever it comes and is cut off', async () => {
+it('a redacted reader receives no secret, and live equals reloaded, wherever it joins or disconnects', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(telling, { minLength: 1, maxLength: 5 }),
-      fc.array(fc.constantFrom('come', 'cut', 'turn', 'write', 'write', 'write'), { minLength: 4, maxLength: 30 }),
+      fc.array(action, { minLength: 1, maxLength: 5 }),
+      fc.array(fc.constantFrom('join', 'cut', 'turn', 'write', 'write', 'write'), { minLength: 4, maxLength: 30 }),
       fc.integer({ min: 1, max: 5 }),
       fc.integer({ min: 1, max: 6 }),
-      async (tellings, steps, size, rows) => {
+      async (actions, steps, size, rows) => {
         target = await inProcessTarget();
         ends.push(() => target.close());
         const limits = { rows, bytes: 100_000 };
         const fanOut = new FanOut(target.database, { page: limits, tick: limits, pollMs: 60_000 });
         ends.push(() => fanOut.close());
         const writer = new Writer();
-        const secrets = tellings.flatMap(({ said }) => said.secrets);
-        const events = tellings.flatMap(eventsOf);
+        const secrets = actions.flatMap(({ content }) => content.secrets);
+        const events = actions.flatMap(eventsOf);
         const readers: Reader[] = [];
-        const logs = tellings.map(({ said }) => ({
+        const logs = actions.map(({ content }) => ({
           kind: 'log',
-          log: { level: 'info', component: 'c', message: said.text.replaceAll('\n', ' ') },
+          log: { level: 'info', component: 'c', message: content.text.replaceAll('\n', ' ') },
         }));
         await writer.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r0' }, TASK]);
         for (const [index, step] of steps.entries()) {
           if (step === 'write') await writer.write(events.splice(0, size));
-          if (step === 'come') readers.push(await Reader.come(fanOut));
+          if (step === 'join') readers.push(await Reader.join(fanOut));
           if (step === 'cut') await readers[index % Math.max(1, readers.length)]?.resume();
-          // in chunks, an agent that goes on under the same id in another run begins a text of its own there
+          // with chunks, the same id in another run starts a new text
           if (step === 'turn' && !events[0]?.type.endsWith('_CHUNK')) {
             const runId = `r${index}`;
             await writer.write([
@@ -203,9 +202,9 @@ it('tells a reader no secret, in no frame and no page, and live equals reloaded 
             ]);
           }
         }
-        readers.push(await Reader.come(fanOut));
+        readers.push(await Reader.join(fanOut));
         await writer.write(events);
-        const hidden = logs.filter((_, index) => !/PRIVATE/.test(tellings[index]?.said.text ?? ''));
+        const hidden = logs.filter((_, index) => !/PRIVATE/.test(actions[index]?.content.text ?? ''));
         await writer.write([{ type: 'CUSTOM', name: 'the:last' }], hidden);
 
         const last = await newestPosition();
@@ -230,7 +229,7 @@ it('tells a reader no secret, in no frame and no page, and live equals reloaded 
   );
 });
 
-it('live equals reloaded for a reader who is told no secrets, whatever agents send', async () => {
+it('live equals reloaded for a redacted reader, whatever agents send', async () => {
   await fc.assert(
     fc.asyncProperty(
       arbitraryBatchesWithSnapshots,
@@ -246,7 +245,7 @@ it('live equals reloaded for a reader who is told no secrets, whatever agents se
         const readers: Reader[] = [];
         for (const [index, batch] of batches.entries()) {
           await writer.write(batch);
-          if (loads.includes(index)) readers.push(await Reader.come(fanOut));
+          if (loads.includes(index)) readers.push(await Reader.join(fanOut));
         }
         await writer.write([{ type: 'CUSTOM', name: 'the:last' }]);
         const last = await newestPosition();

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { MemoryLog } from '../support/memory-log';
 
-it('are never given by a text that began before the agent held the message, nor by one of a turn that a task woke', () => {
+it('a text replies only to messages the agent had received before it, and not in a turn woken by a task', () => {
   fc.assert(
     fc.property(arbitraryBatches, (batches) => {
       const log = new MemoryLog();
@@ -21,23 +21,24 @@ it('are never given by a text that began before the agent held the message, nor 
   );
 });
 
-/** Whether some text that began when the agent held the message says that it answers it: by the events alone. */
+/** True, by the events alone, if a text that started after the agent received the message replies to it. */
 function isRepliedTo(events: readonly AgUiEvent[], messageId: string): boolean {
   let isQueued = false;
   let isBegun = false;
   let isHeld = false;
   const texts = new Map<string, { beganHeld: boolean; answers: boolean; isOfTurnBefore: boolean }>();
   for (const event of events) {
-    // A chunk behind the beginning or the end of a turn begins its text anew.
+    // A chunk after a turn's start or end restarts its text.
     if (event.type.startsWith('RUN_')) for (const text of texts.values()) text.isOfTurnBefore = true;
-    const said = event.metadata?.interlude;
+    const metadata = event.metadata?.interlude;
     const id = String(event.messageId);
     if (id === messageId && event.type === 'TEXT_MESSAGE_START') {
-      isQueued ||= !isHeld && said?.delivery === 'queued';
-      if (said?.delivery !== 'queued') isQueued = false;
+      isQueued ||= !isHeld && metadata?.delivery === 'queued';
+      if (metadata?.delivery !== 'queued') isQueued = false;
       isBegun = true;
     }
-    // A chunk may be all of it; of a message that was begun it is a part. Who tells it of a queued one has that.
+    // A chunk may be a complete message, or part of a started one. An agent that emits it for a queued message has
+    // received that message.
     if (id === messageId && event.type === 'TEXT_MESSAGE_CHUNK') isHeld ||= !isBegun;
     if (id === messageId && event.type === 'TEXT_MESSAGE_END') {
       isHeld ||= !isQueued;
@@ -48,11 +49,11 @@ function isRepliedTo(events: readonly AgUiEvent[], messageId: string): boolean {
     const before = texts.get(id);
     const isAnew = event.type === 'TEXT_MESSAGE_CHUNK' && before?.isOfTurnBefore === true;
     const known = event.type === 'TEXT_MESSAGE_START' || isAnew ? undefined : before;
-    const says = Array.isArray(said?.replyTo) && said.replyTo.includes(messageId);
+    const repliesTo = Array.isArray(metadata?.replyTo) && metadata.replyTo.includes(messageId);
     const text = {
       beganHeld: known?.beganHeld ?? isHeld,
-      // told anew, it still answers what it said first
-      answers: says || before?.answers === true,
+      // a repetition keeps its original reply target
+      answers: repliesTo || before?.answers === true,
       isOfTurnBefore: isAnew ? false : before?.isOfTurnBefore === true,
     };
     texts.set(id, text);

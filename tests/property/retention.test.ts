@@ -23,13 +23,13 @@ import { removeOldEvents } from '@/lib/server/retention/remove-history';
 import { removeOldTurns } from '@/lib/server/retention/remove-turns';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
 import type { FrameReader } from '../support/frames';
-import { listenTo } from '../support/listen';
+import { listenTo } from '../support/frames';
 import { RetainedServer } from '../support/retained-server';
 import { message } from '../support/turn-events';
 
 /**
- * Whatever agents have told, in whatever order, and wherever its log is cut: what is left is whole, what is open is
- * there, what was removed is gone, and whoever watches sees what a reload shows.
+ * After retention at any point of any history, the remaining rows are complete, open work is kept, removed rows are
+ * gone, and live readers see what a reload shows.
  */
 
 const SESSIONS = ['s1', 's2'] as const;
@@ -37,16 +37,19 @@ type SessionId = (typeof SESSIONS)[number];
 
 type Step =
   | { do: 'write'; sessionId: SessionId; events: AgUiEvent[] }
-  /** All that is open ends, but tasks only if they are to. */
+  /** Ends all open work; tasks only if `tasks` is set. */
   | { do: 'settle'; sessionId: SessionId; tasks: boolean }
-  /** What began before some turn goes, or in the first so many percent of all positions; `halfway`: and the process is killed in between. */
+  /**
+   * Removes what started before a turn, or in the first percent of positions. `halfway`: the process is killed in
+   * between.
+   */
   | { do: 'remove'; sessionId: SessionId; limit: { before: number } | { percent: number }; halfway: boolean }
   | { do: 'join'; sessionId: SessionId; limit: number; isLive: boolean }
-  /** A stream is cut off and resumes from where its reader was last told all. */
+  /** Cuts a stream, which resumes from the reader's last complete position. */
   | { do: 'resume'; watcher: number }
-  /** Somebody asks for an older page, or has it now. */
+  /** Requests an older page, or receives it. */
   | { do: 'older'; watcher: number }
-  /** Nobody reads for a while. */
+  /** No reads for a while. */
   | { do: 'lag' };
 
 const sessionId = fc.constantFrom(...SESSIONS, 's1' as const);
@@ -95,13 +98,13 @@ afterEach(async () => {
   world = null;
 });
 
-/** Somebody who has a session open. */
+/** A reader of a session. */
 interface Watcher {
   sessionId: SessionId;
   state: TranscriptState;
-  /** An older page that was read and has not come yet. */
+  /** An older page in transit. */
   older: TranscriptPage | null;
-  /** What it listens to; null if it asks now and then. */
+  /** Its stream; null if it polls. */
   reader: FrameReader | null;
 }
 
@@ -155,7 +158,7 @@ class World {
     }
   }
 
-  /** Ids of runs are used again once nothing is left of the turn; the agent ends the one that is open, mostly. */
+  /** Run ids are reused once their turn is removed. The agent usually ends its open run first. */
   async #write(sessionId: string, events: readonly AgUiEvent[]): Promise<void> {
     const used = new Set((await this.rows('SELECT id FROM turns WHERE session_id = ?', sessionId)).map(({ id }) => id));
     let open: string | undefined;
@@ -176,7 +179,7 @@ class World {
   async #settle(sessionId: string, tasks: boolean): Promise<void> {
     const [session] = await this.rows('SELECT places, memory FROM sessions WHERE id = ?', sessionId);
     if (session === undefined) return;
-    const asked: { id: string }[] = JSON.parse(String(session.memory)).fold?.pendingRequests ?? [];
+    const open: { id: string }[] = JSON.parse(String(session.memory)).fold?.pendingRequests ?? [];
     const owed = await this.rows(
       `SELECT message_id AS id FROM obligations WHERE session_id = ? AND state = 'owed'`,
       sessionId,
@@ -187,7 +190,7 @@ class World {
     await this.server.write(
       [
         { type: 'RUN_FINISHED' },
-        ...asked.map(({ id }) => ({ type: 'CUSTOM', name: 'request:resolved', value: { request_id: id } })),
+        ...open.map(({ id }) => ({ type: 'CUSTOM', name: 'request:resolved', value: { request_id: id } })),
         ...owed.map(({ id }) => ({ type: 'CUSTOM', name: 'obligation:waived', value: { message_id: id } })),
         ...running.map(({ id, run_id }) => ({
           type: 'CUSTOM',
@@ -209,7 +212,7 @@ class World {
     const others = await this.#othersThan(sessionId);
     const owned = await this.#owned(sessionId);
     const old = await this.page(sessionId);
-    const turnsTold = old?.removed?.turns ?? 0;
+    const turnsReported = old?.removed?.turns ?? 0;
     const removeTurns = () =>
       database.writes.run((transaction) =>
         removeOldTurns(transaction, sessionId, { position: limit, before: Number.MAX_SAFE_INTEGER }, this.server.now),
@@ -219,14 +222,14 @@ class World {
     const page = await this.page(sessionId);
     const kept = (old?.turns ?? []).filter(({ position }) => comparePositions(position, expected) > 0);
     const gone = (old?.turns ?? []).slice(0, (old?.turns ?? []).length - kept.length);
-    // what is left is as it was, but for tasks of which it is not told any more where they began
+    // remaining rows are unchanged, except for the start positions of tasks
     expect(withoutPlaced(page?.turns ?? [], placedAfter)).toEqual(kept);
-    expect(page?.removed?.turns ?? 0).toBe(turnsTold + gone.filter(({ kind }) => kind !== 'none').length);
+    expect(page?.removed?.turns ?? 0).toBe(turnsReported + gone.filter(({ kind }) => kind !== 'none').length);
     expect(await this.open(sessionId, placedAfter)).toEqual(before);
     expect(await this.#othersThan(sessionId)).toEqual(others);
-    await this.#goesAlong(sessionId, expected, owned, new Set(kept.map(({ id }) => id)));
+    await this.#removedTogether(sessionId, expected, owned, new Set(kept.map(({ id }) => id)));
     if (halfway) return;
-    await this.#onlyWhatIsShown(sessionId);
+    await this.#onlyShownEvents(sessionId);
     const rows = await this.#everything();
     expect(await removeTurns()).toBe(false);
     await this.#removeEvents(sessionId);
@@ -253,7 +256,7 @@ class World {
     }
   }
 
-  /** All that goes on: it is the same before and after, but for the places that tasks are given. */
+  /** Open work: identical before and after, except for the placements of tasks. */
   async open(sessionId: string, placedAfter: number) {
     const turns = withoutPlaced((await this.page(sessionId))?.turns ?? [], placedAfter);
     const [session] = await this.rows('SELECT * FROM sessions WHERE id = ?', sessionId);
@@ -282,7 +285,7 @@ class World {
     };
   }
 
-  /** By trying each that may be it: with nothing open in front of it, and no turn that goes on behind it. */
+  /** Found by trying each candidate: nothing open before it and no turn that spans it. */
   async #expectedCut(
     sessionId: string,
     limit: number,
@@ -316,26 +319,26 @@ class World {
     );
   }
 
-  /** With the turns go the tasks and replies that nothing behind the cut speaks of, and no others. */
-  async #goesAlong(sessionId: string, cut: string, before: Row[], turnIds: Set<string>): Promise<void> {
+  /** Removes exactly the tasks and replies that no later event mentions. */
+  async #removedTogether(sessionId: string, cut: string, before: Row[], turnIds: Set<string>): Promise<void> {
     const left = new Set((await this.#owned(sessionId)).map(({ position }) => position));
     const later = await this.rows(
       `SELECT position, payload FROM events WHERE session_id = ? AND position > ${cut}
         AND name IS NOT 'interlude:removed' ORDER BY position`,
       sessionId,
     );
-    const told = later.map(({ payload }) => String(payload)).join();
+    const mentioned = later.map(({ payload }) => String(payload)).join();
     for (const { position, updated_position: changedAt, id, is_over: isOver, answered_in: answeredIn } of before) {
       const isShown = Number(position) > Number(cut) || Number(isOver) === 0 || turnIds.has(String(answeredIn));
       if (isShown) expect(left).toContain(position);
-      // what a request changes in front of the cut and behind it changes last of all
-      else if (later.length === 0 || (!told.includes(`"${id}"`) && Number(changedAt) < Number(later[0]?.position)))
+      // compare rows changed on both sides of the cut last
+      else if (later.length === 0 || (!mentioned.includes(`"${id}"`) && Number(changedAt) < Number(later[0]?.position)))
         expect(left).not.toContain(position);
     }
   }
 
-  /** In front of the cut are only events of turns and tasks that are there. */
-  async #onlyWhatIsShown(sessionId: string): Promise<void> {
+  /** Before the cut, only events of existing turns and tasks remain. */
+  async #onlyShownEvents(sessionId: string): Promise<void> {
     const left = await this.rows(
       `SELECT position, turn_id, payload FROM events AS e WHERE session_id = ?1
         AND position <= (SELECT removed_up_to FROM sessions WHERE id = ?1)
@@ -382,8 +385,8 @@ class World {
     watcher.reader = await listenTo(this.#fanOut, [`session:${watcher.sessionId}`], { after });
   }
 
-  /** What has come by a stream, all of it; null if there is a gap. */
-  async #heard({ sessionId, reader }: Watcher & { reader: FrameReader }): Promise<EventEntry[] | null> {
+  /** Entries received by stream; null after a gap. */
+  async #received({ sessionId, reader }: Watcher & { reader: FrameReader }): Promise<EventEntry[] | null> {
     const [newest] = await this.rows('SELECT max(position) AS position FROM events WHERE session_id = ?', sessionId);
     const eventsOf = (frames: readonly Frame[]) =>
       frames.flatMap((frame) =>
@@ -401,18 +404,18 @@ class World {
     return isGap ? null : eventsOf(frames);
   }
 
-  /** Everybody who watches is told what has happened, as streams tell it, and sees what a reload shows. */
-  async tell(): Promise<void> {
+  /** Delivers pending changes to all readers and compares each with a reload. */
+  async deliver(): Promise<void> {
     const { database } = this.server.target;
     for (const watcher of this.#watchers) {
       const { sessionId, state } = watcher;
       const after = Number(state.position);
       const page = (await this.page(sessionId)) as TranscriptPage;
       const { reader } = watcher;
-      const { resume: how } = resume(after, await readBounds(database, wantedOf(sessionId)));
-      const asked = how === 'gap' ? null : await this.eventsAfter(sessionId, after);
-      const entries = reader === null ? asked : await this.#heard({ ...watcher, reader });
-      // a gap, and what asks for more than it has, is read anew
+      const { resume: how } = resume(after, await readBounds(database, scopeOf(sessionId)));
+      const polled = how === 'gap' ? null : await this.eventsAfter(sessionId, after);
+      const entries = reader === null ? polled : await this.#received({ ...watcher, reader });
+      // reload after a gap, or if the state requests it
       const folded = entries && foldTranscript(state, entries);
       watcher.state = folded === null || folded.incomplete ? transcriptFromPage(page) : folded;
       if (watcher.state !== folded) watcher.older = null;
@@ -428,7 +431,7 @@ class World {
   }
 
   async eventsAfter(sessionId: string, after: number): Promise<EventEntry[]> {
-    const wanted = wantedOf(sessionId);
+    const wanted = scopeOf(sessionId);
     const limits = { rows: 100_000, bytes: 100_000_000 };
     const { rows } = await readAfter(this.server.target.database, wanted, after, replayFrom(after), limits);
     return rows.flatMap((row) =>
@@ -444,7 +447,7 @@ class World {
       const { id, owedCount, overdueCount, runningTaskCount, turnCount } = sessionFromRow(row);
       const [counted] = await this.rows(OF_SESSION, id);
       expect({ id, owedCount, overdueCount, runningTaskCount }).toEqual({ id, ...counted });
-      // how many there ever were
+      // total ever created
       expect(turnCount).toBeGreaterThanOrEqual(this.#turnCounts.get(id) ?? 0);
       this.#turnCounts.set(id, turnCount);
     }
@@ -464,7 +467,7 @@ class World {
   }
 }
 
-/** Without the tasks that were given a place since, as their turns went. */
+/** Excludes tasks placed since, when their turns were removed. */
 function withoutPlaced(turns: readonly Turn[], since: number): Turn[] {
   return turns.flatMap((turn) => {
     const items = turn.items.filter(
@@ -475,7 +478,7 @@ function withoutPlaced(turns: readonly Turn[], since: number): Turn[] {
   });
 }
 
-function wantedOf(sessionId: string) {
+function scopeOf(sessionId: string) {
   return { fleet: false, sessionIds: [sessionId], agentIds: [], scope: EVERYTHING };
 }
 
@@ -488,8 +491,8 @@ const OF_AGENT = `SELECT
   (SELECT count(*) FROM tasks WHERE status = 'running') AS runningTaskCount,
   (SELECT count(*) FROM sessions) AS sessionCount`;
 
-describe('the oldest turns', () => {
-  it('go, and what is open stays, and whoever watches sees what a reload shows', async () => {
+describe('retention', () => {
+  it('removes the oldest turns, keeps open work, and live readers see what a reload shows', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 16 }), async (steps) => {
         world = new World(await RetainedServer.start());
@@ -498,7 +501,7 @@ describe('the oldest turns', () => {
         for (const one of steps) {
           await world.take(one);
           await world.check();
-          if (one.do !== 'lag') await world.tell();
+          if (one.do !== 'lag') await world.deliver();
         }
         await world.close();
         world = null;

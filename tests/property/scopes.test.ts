@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.dispose());
 
-/** Signs of SQL and of its patterns, more than ASCII, halves of characters that ids may not have, and beginnings of each other. */
+/** SQL and LIKE metacharacters, non-ASCII characters, lone surrogates, and prefixes of each other. */
 const PARTS = [
   "'",
   "''",
@@ -48,7 +48,7 @@ const id = fc
   })
   .map((parts) => parts.join('').replaceAll('\0', '0'));
 
-/** As they are kept: whoever makes a scope writes ids as columns have them. */
+/** Ids as stored in columns, as in a scope. */
 const kept = id.map(columnText);
 const scopeOf = (known: string[]): fc.Arbitrary<Scope> => {
   const one = fc.constantFrom(...known);
@@ -75,7 +75,7 @@ const worlds = fc
     fc.tuple(fc.constant(ids), scopeOf(ids), fc.array(fc.option(fc.constantFrom(...ids)), { maxLength: 8 })),
   );
 
-it('SQL and JavaScript find the same in a scope, whatever ids are made of', async () => {
+it('SQL and JavaScript agree on a scope’s content for any ids', async () => {
   await fc.assert(
     fc.asyncProperty(worlds, async ([agentIds, scope, sessionIds]) => {
       const rows = agentIds.map((agentId, at) => ({ agentId, sessionId: sessionIds[at] ?? null }));
@@ -103,7 +103,7 @@ it('SQL and JavaScript find the same in a scope, whatever ids are made of', asyn
   );
 });
 
-it('scopes that reach different things have different keys, in whichever order they were written', () => {
+it('scope keys differ exactly when scopes differ, in any order of ids', () => {
   const ids = [[], ['a'], ['b'], ['a', 'b'], ['a,b'], ['a","b']];
   const agents = ids.flatMap((one) => ids.map((prefixes): Scope => ({ kind: 'agents', ids: one, prefixes })));
   const others: Scope[] = [

@@ -30,7 +30,9 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** Few, so that some have several and some none; short ones, signs of SQL and of full-text search, and more than ASCII. */
+/**
+ * Few words, so that some rows match several and some none: short words, SQL and full-text metacharacters, non-ASCII.
+ */
 const WORDS = [
   'needle',
   'NEEDLES',
@@ -55,7 +57,7 @@ const change = fc.record({
   lastText: fc.option(words),
   at: fc.nat(5),
 });
-const asked = fc.record({
+const query = fc.record({
   states: fc.uniqueArray(fc.constantFrom(...SESSION_STATES), { maxLength: 3 }),
   agentId: fc.option(fc.nat(2).map((agent) => `Agent-${agent}`)),
   words: fc
@@ -65,11 +67,11 @@ const asked = fc.record({
     .map((some) => some.flatMap((one) => one.toLowerCase().split(/\s+/).filter(Boolean))),
 });
 
-it('what a search finds, page by page, is what it would find in all sessions, however their texts have changed', async () => {
+it('a paged search equals a scan of all sessions after any changes', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(change, { maxLength: 40 }),
-      fc.array(asked, { minLength: 1, maxLength: 4 }),
+      fc.array(query, { minLength: 1, maxLength: 4 }),
       fc.integer({ min: 1, max: 5 }),
       async (changes, filters, limit) => {
         const rows = new Map<string, SessionSummary>();
@@ -84,12 +86,12 @@ it('what a search finds, page by page, is what it would find in all sessions, ho
           }
         });
         for (const filter of filters) {
-          const wanted = [...rows.values()].filter((row) => passes(row, filter));
-          const expected = wanted.filter(({ state }) => filter.states.length === 0 || filter.states.includes(state));
+          const matching = [...rows.values()].filter((row) => passes(row, filter));
+          const expected = matching.filter(({ state }) => filter.states.length === 0 || filter.states.includes(state));
           const { found, counts } = await paged(filter, limit);
           expect(found).toEqual(expected.sort(inListOrder).map(({ id }) => id));
           for (const state of SESSION_STATES) {
-            expect(counts[state]).toBe(wanted.filter((row) => row.state === state).length);
+            expect(counts[state]).toBe(matching.filter((row) => row.state === state).length);
           }
         }
       },

@@ -15,11 +15,11 @@ import type { TurnPlaces } from '@interlude/protocol/turn-places';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { reconcileLists } from '@/lib/server/ingest/parse-status';
-import { foldTasks } from '../support/folds';
+import { foldTasks } from '../support/memory-log';
 
 /**
- * Lives of agents that report, are observed, die and come back, with clocks that are wrong, followed by the fold and
- * the rules alone. What the server adds, which is to notice in time that a runner has gone, is done here as it does it.
+ * Simulated agents that report, die and return with wrong clocks, followed by the fold and the state rules. The
+ * server's part, noticing in time that a runner has gone, is replicated here.
  */
 const T0 = 1_795_170_000_000;
 /** Invariant 8. */
@@ -71,25 +71,25 @@ class Life {
   #ids = 0;
   isTurnOpen = false;
   isAlive = true;
-  /** When it died without a word; the server learns of it by its silence. */
+  /** Time of a silent death, detected by silence. */
   diedAt: number | null = null;
   isMissed = false;
   hasExited = false;
-  /** As the agent has them. */
+  /** The agent's view. */
   #openTasks: string[] = [];
   #openRequest: string | null = null;
-  /** What counts of the last report, by a bookkeeping of its own. */
+  /** The last report that counts, tracked independently. */
   terminal: { state: 'complete' | 'failure'; at: number } | null = null;
   turnSince = 0;
-  /** The tasks as the server has them. */
+  /** The server's tasks. */
   readonly #tasks = new Map<string, Task>();
-  /** The number of the turn that answers the last message, and of the one the last report was made in. */
+  /** Numbers of the turn that answers the last message and of the last report's turn. */
   #messageTurn = 0;
   #reportTurn = 0;
   #lastTurnFailed = false;
-  /** What the last report says that counts; null if none does. */
+  /** The last report that counts, or null. */
   reported: ReportState | null = null;
-  /** The failure that somebody has looked at, while none has been told since. */
+  /** The failure that was seen, unless a newer one was reported. */
   seenState: number | null = null;
 
   constructor(skewMs: number) {
@@ -100,7 +100,7 @@ class Life {
     return this.#fold.summary;
   }
 
-  #tell(events: AgUiEvent[], status: object | null, isHeard: boolean): void {
+  #apply(events: AgUiEvent[], status: object | null, isHeard: boolean): void {
     const entries = events.map((event): EventEntry => {
       this.#position += 1;
       const occurredAt = this.now + (isHeard ? this.#skewMs : 0);
@@ -110,8 +110,8 @@ class Life {
     this.#places = places;
     const ledger = new SessionLedger(this.#fold, isHeard ? this.now : null);
     for (const placement of placements) ledger.apply(placement);
-    const told = status === null ? null : statusTold(readAgentStatus(status as Record<string, unknown>), 0);
-    if (told !== null) ledger.hear(told, this.now);
+    const reported = status === null ? null : statusTold(readAgentStatus(status as Record<string, unknown>), 0);
+    if (reported !== null) ledger.hear(reported, this.now);
     for (const task of foldTasks([...this.#tasks.values()], placements, OWNER)) {
       ledger.tell(this.#tasks.get(task.position) ?? null, task);
       this.#tasks.set(task.position, task);
@@ -119,15 +119,15 @@ class Life {
     this.#fold = ledger.result([], this.now);
   }
 
-  #says(...events: AgUiEvent[]): void {
-    this.#tell(events, null, true);
+  #emit(...events: AgUiEvent[]): void {
+    this.#apply(events, null, true);
   }
 
   #custom(name: string, value: object, isHeard = true): void {
-    this.#tell([{ type: 'CUSTOM', name, value }], null, isHeard);
+    this.#apply([{ type: 'CUSTOM', name, value }], null, isHeard);
   }
 
-  /** Time passes, from one moment at which something may change to the next, as the server looks. */
+  /** Advances time from one possible state change to the next, as the server does. */
   passes(seconds: number, look: () => void): void {
     const end = this.now + seconds * 1_000;
     while (this.now < end) {
@@ -164,7 +164,7 @@ class Life {
         { type: 'TEXT_MESSAGE_START', messageId: id, role: 'user', metadata },
         { type: 'TEXT_MESSAGE_END', messageId: id },
       ];
-      this.#tell(message, null, false);
+      this.#apply(message, null, false);
       this.terminal = null;
       this.reported = null;
       this.#messageTurn = this.#turns + 1;
@@ -177,19 +177,19 @@ class Life {
     if (!this.isAlive && one.kind !== 'comes-back') return;
     switch (one.kind) {
       case 'turn-starts':
-        // a turn that breaks off no longer asks for anything
+        // an interrupted turn has no open requests
         if (this.isTurnOpen) this.#openRequest = null;
         this.#turns += 1;
         this.isTurnOpen = true;
         this.turnSince = this.now;
         this.hasExited = false;
         this.#lastTurnFailed = false;
-        this.#says({ type: 'RUN_STARTED', threadId: 's1', runId: `t${this.#turns}` });
+        this.#emit({ type: 'RUN_STARTED', threadId: 's1', runId: `t${this.#turns}` });
         return;
       case 'turn-finishes':
         if (!this.isTurnOpen) return;
         this.isTurnOpen = false;
-        this.#says({ type: 'RUN_FINISHED', threadId: 's1', runId: turn });
+        this.#emit({ type: 'RUN_FINISHED', threadId: 's1', runId: turn });
         return;
       case 'turn-fails':
         if (!this.isTurnOpen) return;
@@ -198,11 +198,11 @@ class Life {
         this.#openRequest = null;
         this.#lastTurnFailed = true;
         this.seenState = null;
-        this.#says({ type: 'RUN_ERROR', message: 'No credit' });
+        this.#emit({ type: 'RUN_ERROR', message: 'No credit' });
         return;
       case 'speaks':
         this.#ids += 1;
-        this.#says({ type: 'TEXT_MESSAGE_CHUNK', messageId: `m${this.#ids}`, role: 'assistant', delta: 'Hm.' });
+        this.#emit({ type: 'TEXT_MESSAGE_CHUNK', messageId: `m${this.#ids}`, role: 'assistant', delta: 'Hm.' });
         return;
       case 'asks':
         this.#openRequest = 'q';
@@ -228,7 +228,7 @@ class Life {
         this.#reportTurn = this.#turns;
         this.seenState = null;
         const openTurnId = this.isTurnOpen ? turn : null;
-        this.#tell([], { report: { state, at: this.#ids, turnId: openTurnId }, openTurnId }, true);
+        this.#apply([], { report: { state, at: this.#ids, turnId: openTurnId }, openTurnId }, true);
         const counts = this.session.observations.report?.isOutdated !== true;
         this.reported = counts ? state : null;
         this.terminal = counts && (state === 'complete' || state === 'failure') ? { state, at: this.now } : null;
@@ -240,8 +240,8 @@ class Life {
         this.#ids += 1;
         this.seenState = null;
         const openTurnId = this.isTurnOpen ? turn : null;
-        this.#tell([], { report: { state: one.state, at: this.#ids, turnId: `t${named}` }, openTurnId }, true);
-        // it says nothing of what a later turn answers, or of what was reported in one
+        this.#apply([], { report: { state: one.state, at: this.#ids, turnId: `t${named}` }, openTurnId }, true);
+        // it doesn't cover later answers or reports
         if (named < this.#reportTurn) return;
         this.#reportTurn = named;
         this.reported = named < this.#messageTurn ? null : one.state;
@@ -289,21 +289,21 @@ class Life {
         this.hasExited = false;
         this.#custom(CUSTOM.sessionStarted, {});
         this.isTurnOpen = this.session.openTurnId !== null;
-        // what it still waits for it tells again
+        // it repeats its open requests
         if (this.#openRequest !== null) this.#custom(CUSTOM.requestOpened, { request_id: 'q', title: 'Run rm?' });
     }
   }
 
-  /** A status record of its runner, which lists what is open, and what ingest writes behind it. */
+  /** The runner's status record with open work, and the events that ingest derives. */
   #lists(): void {
     const openTurnId = this.isTurnOpen ? `t${this.#turns}` : null;
     const running = this.#openTasks.map((id) => ({ id, description: id }));
     const status = { openTurnId, tasks: running, requests: this.isAsking ? ['q'] : [] };
-    this.#tell([], status, true);
+    this.#apply([], status, true);
     const lists = statusTold(readAgentStatus(status), 0)?.lists ?? null;
     const tasks = [...this.#tasks.values()].filter(mayRun);
     const requestIds = this.session.pendingRequestCount > 0 ? ['q'] : [];
-    if (lists !== null) this.#tell([...reconcileLists(lists, { tasks, requestIds })], null, true);
+    if (lists !== null) this.#apply([...reconcileLists(lists, { tasks, requestIds })], null, true);
   }
 
   get hasGivenUp(): boolean {
@@ -315,14 +315,14 @@ class Life {
   }
 }
 
-/** What must hold at any moment. */
+/** Invariants at any moment. */
 function check(life: Life): void {
   const { session, now } = life;
   const { state, evidence } = session;
   expect(SESSION_STATES).toContain(state);
   expect(evidence.observedAt).toBeLessThanOrEqual(now);
   if (life.hasExited) expect(['exited', 'complete']).toContain(state);
-  // Nothing works, waits or rests once it has been dead for 30 s; what it asked may still be answered.
+  // 30 s after death nothing is working, waiting or idle; open requests may still be answered.
   if (life.diedAt !== null && now - life.diedAt >= MOST_MS) {
     expect(state).toBe(session.pendingRequestCount > 0 ? 'needs-input' : 'unknown');
     expect(session.runningTaskCount).toBe(0);
@@ -330,18 +330,18 @@ function check(life: Life): void {
     if (life.hasGivenUp) expect(evidence.last).toBe('needs-input');
   }
   if (life.isAlive && state === 'complete') expect(life.reported).toBe('complete');
-  // A failure that was seen is no news, whatever the session was meanwhile.
+  // A failure that was seen isn't new again, whatever the state in between.
   if (state === 'failed' && life.seenState !== null) expect(session.stateSince).toBeLessThanOrEqual(life.seenState);
   if (!life.isAlive || session.pendingRequestCount > 0 || life.terminal === null) return;
-  // A terminal report stands unless the agent runs on.
+  // A terminal report stays unless the agent continues.
   const reported = life.terminal.state === 'failure' ? 'failed' : 'complete';
   const hasRunOn = life.isTurnOpen && now - Math.max(life.turnSince, life.terminal.at) >= RESUMED_MS;
   expect(state).toBe(hasRunOn ? 'working' : reported);
   expect(evidence.report?.state).toBe(life.terminal.state);
 }
 
-/** A failure that a turn and a report both told of, in either order: who has seen the second has seen both. */
-const SAID_TWICE: [Step[], number][] = (
+/** A failure reported by both a turn and a report, in either order: seeing the second covers both. */
+const REPORTED_TWICE: [Step[], number][] = (
   [
     [
       { kind: 'reports', state: 'failure' },
@@ -356,9 +356,9 @@ const SAID_TWICE: [Step[], number][] = (
       { kind: 'reports', state: 'failure' },
     ],
   ] satisfies Step[][]
-).map((told) => [[...told, { kind: 'is-looked-at' }, { kind: 'writes' }, { kind: 'speaks' }], 0]);
+).map((steps) => [[...steps, { kind: 'is-looked-at' }, { kind: 'writes' }, { kind: 'speaks' }], 0]);
 
-it('is never null, never working 30 s after death, and no terminal report is overwritten without evidence, in 10,000 lives', () => {
+it('a session state is never null, never working 30 s after death, and keeps terminal reports, in 10,000 lives', () => {
   fc.assert(
     fc.property(
       fc.array(step, { maxLength: 30, size: 'max' }),
@@ -374,6 +374,6 @@ it('is never null, never working 30 s after death, and no terminal report is ove
         life.passes(31, () => check(life));
       },
     ),
-    { numRuns: 10_000, examples: SAID_TWICE },
+    { numRuns: 10_000, examples: REPORTED_TWICE },
   );
 });

@@ -11,9 +11,8 @@ import { unscoped } from '@/lib/server/access/request-context';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
-import { type FrameReader, idsOf } from '../support/frames';
+import { type FrameReader, idsOf, listenTo } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
-import { listenTo } from '../support/listen';
 
 let target: InProcessTarget;
 const ends: (() => unknown)[] = [];
@@ -23,13 +22,13 @@ async function cleanUp(): Promise<void> {
   for (const end of ends.splice(0).reverse()) await end();
 }
 
-/** One producer's requests, one after the other while everything else goes on. */
+/** Sends one producer's requests in sequence, concurrently with everything else. */
 class Writer {
   #seq = 0;
   #done: Promise<unknown> = Promise.resolve();
 
   write(records: Record<string, unknown>[]): void {
-    // an end of nothing is no record
+    // the end of an unstarted text creates no record
     if (records.length === 0) return;
     const numbered = records.map((fields) => record(++this.#seq, { agentId: 'a1', ...fields }));
     this.#done = this.#done.then(() => ingest(target, numbered));
@@ -62,7 +61,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('wait' as const) }) },
 );
 
-/** The database as over a network: what it answers may be old by the time it arrives. */
+/** A database with network latency: results may be outdated on arrival. */
 function distant(database: Database, lags: readonly number[]): Database {
   let count = 0;
   const lag = async () => {
@@ -81,7 +80,7 @@ function distant(database: Database, lags: readonly number[]): Database {
   return { ...database, reader, reads: new ReadQueue({ atOnce: 16 }) };
 }
 
-/** What a session's stream must add up to, and the events that make it so. */
+/** Generates a session's events and the expected result of its stream. */
 class Script {
   readonly texts = new Map<string, string>();
   readonly markers = new Map<string, number[]>();
@@ -113,7 +112,7 @@ class Script {
   }
 }
 
-/** A client that resumes after the last frame it has, whenever it is cut off. */
+/** A client that resumes after its last frame when disconnected. */
 class Client {
   readonly topics: readonly string[];
   readonly frames: Frame[] = [];
@@ -169,7 +168,7 @@ class Client {
   }
 }
 
-it('gives every client each row once and in order, and the right texts, wherever it joins and is cut off', async () => {
+it('a stream gives every client each row once and in order, wherever it joins and disconnects', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 5, maxLength: 60 }),
@@ -179,7 +178,7 @@ it('gives every client each row once and in order, and the right texts, wherever
       async (steps, page, isElsewhere, lags) => {
         target = await inProcessTarget();
         ends.push(() => target.close());
-        // rows may come from another process, of whose commits nobody tells us
+        // rows may come from another process, without a notification
         const watched = isElsewhere ? await openDatabase({ url: target.database.url }) : target.database;
         if (isElsewhere) ends.push(() => watched.close());
         const fanOut = new FanOut(distant(watched, lags), { page, tick: page, pollMs: 2, readAheadBytes: 200 });
@@ -239,7 +238,7 @@ it('gives every client each row once and in order, and the right texts, wherever
   );
 });
 
-it('live equals reloaded: a page and the frames after it make the page of any later position', async () => {
+it('a page plus its later frames equals the page of any later position', async () => {
   await fc.assert(
     fc.asyncProperty(
       arbitraryBatchesWithSnapshots,
@@ -262,7 +261,7 @@ it('live equals reloaded: a page and the frames after it make the page of any la
           if (isSettled) await writer.done();
           if (loads.includes(index)) {
             const page = await load();
-            // more is written between the page and the stream
+            // more is written between page and stream
             await yieldToLoop();
             browsers.push({ page, reader: await listenTo(fanOut, ['session:s1'], { after: Number(page.position) }) });
           }
@@ -285,7 +284,7 @@ it('live equals reloaded: a page and the frames after it make the page of any la
   );
 });
 
-/** A message's deltas fold into one row when it ends: that row must not hide what a snapshot said between them. */
+/** A message's deltas fold into one row at its end. That row must not hide a snapshot between the deltas. */
 const SNAPSHOT_BETWEEN_DELTAS: AgUiEvent[][] = [
   [
     { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' },
@@ -298,7 +297,7 @@ const SNAPSHOT_BETWEEN_DELTAS: AgUiEvent[][] = [
 
 async function load(): Promise<TranscriptPage> {
   const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 200 });
-  if (page === null) throw new Error('the session is not there');
+  if (page === null) throw new Error('session not found');
   return page;
 }
 

@@ -2,20 +2,20 @@ import { join } from 'node:path';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { scaled } from '../support/scale';
 import { tempDir } from '../support/temp-dir';
-import { arrivalsOf, type DayKind, mirrored, type Turn, turnsOf, unlike } from '../support/terminal-day';
+import { arrivalsOf, type DayKind, mirrorDay, type Turn, turnsOf, withUniqueTexts } from '../support/terminal-day';
+import { scaled } from '../support/timeouts';
 
 const bare = (text: string) => text.replace(/\s+/g, '');
 
-/** What is right: each turn's words and its end. */
-const wanted = (turns: Turn[]) =>
+/** Expected: each turn's words and its end. */
+const expectedOf = (turns: Turn[]) =>
   turns.map(({ calls, last, isInterrupted }, i) => {
     return [`run-u${i}`, bare([...calls, ...last].join('')), isInterrupted ? 'cancelled' : 'success'];
   });
 
-/** The same by what was told. Words outside of any run stand by themselves. */
-function told(events: AgUiEvent[]): (string | undefined)[][] {
+/** Actual: the same from events. Words outside any run are separate. */
+function emittedIn(events: AgUiEvent[]): (string | undefined)[][] {
   const runs: (string | undefined)[][] = [];
   let isOpen = false;
   const agents = new Set<unknown>();
@@ -35,30 +35,27 @@ function told(events: AgUiEvent[]): (string | undefined)[][] {
   return runs;
 }
 
-const HEARD_SOON = { mostLateMs: 1_900, isNamed: false, isClocked: false };
-const LITTLE_BEHIND: DayKind = {
-  ...HEARD_SOON,
+const PROMPT_HOOKS = { mostLateMs: 1_900, isNamed: false, isClocked: false };
+const SHORT_DELAY: DayKind = {
+  ...PROMPT_HOOKS,
   mostBehindMs: 1_400,
   hookSays: ['nothing', 'the last block', 'all', 'all'],
 };
-const CLOCKED: DayKind = { ...LITTLE_BEHIND, isClocked: true };
+const CLOCKED: DayKind = { ...SHORT_DELAY, isClocked: true };
 const NAMED: DayKind = { ...CLOCKED, isNamed: true };
-const FAR_BEHIND: DayKind = { ...HEARD_SOON, mostBehindMs: 2_400, hookSays: ['all'] };
+const LONG_DELAY: DayKind = { ...PROMPT_HOOKS, mostBehindMs: 2_400, hookSays: ['all'] };
 
 test.each([
-  ['of any words, little behind', LITTLE_BEHIND, turnsOf(LITTLE_BEHIND)],
-  ['whose hooks say when they ran, little behind', CLOCKED, turnsOf(CLOCKED)],
-  ['whose hooks name their prompts, little behind', NAMED, turnsOf(NAMED)],
-  ['whose hooks say all, far behind', FAR_BEHIND, turnsOf(FAR_BEHIND).map(unlike)],
-])(
-  'a day in the terminal %s, has every word told once, in its own turn, and every turn finished',
-  async (_which, kind, turns) => {
-    const file = join(await tempDir(), 's.jsonl');
-    await fc.assert(
-      fc.asyncProperty(turns, fc.array(fc.nat(99), { maxLength: 3 }), async (day, swaps) => {
-        expect(told(await mirrored(arrivalsOf(day, kind), swaps, { file }))).toEqual(wanted(day));
-      }),
-      { numRuns: 50, ...scaled({ seed: 1 }, {}) },
-    );
-  },
-);
+  ['of any words, little behind', SHORT_DELAY, turnsOf(SHORT_DELAY)],
+  ['with timestamped hooks and short delays', CLOCKED, turnsOf(CLOCKED)],
+  ['with prompt ids and short delays', NAMED, turnsOf(NAMED)],
+  ['with complete hooks and long delays', LONG_DELAY, turnsOf(LONG_DELAY).map(withUniqueTexts)],
+])('a terminal day %s emits every word once, in its own turn, and finishes every turn', async (_which, kind, turns) => {
+  const file = join(await tempDir(), 's.jsonl');
+  await fc.assert(
+    fc.asyncProperty(turns, fc.array(fc.nat(99), { maxLength: 3 }), async (day, swaps) => {
+      expect(emittedIn(await mirrorDay(arrivalsOf(day, kind), swaps, { file }))).toEqual(expectedOf(day));
+    }),
+    { numRuns: 50, ...scaled({ seed: 1 }, {}) },
+  );
+});

@@ -3,35 +3,34 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { tempDir } from '../support/temp-dir';
-import { type Arrival, arrivalsOf, type DayKind, mirrored, type Turn, turnsOf } from '../support/terminal-day';
+import { type Arrival, arrivalsOf, type DayKind, mirrorDay, type Turn, turnsOf } from '../support/terminal-day';
 
 /**
- * Days on which everything is late: any hook is heard up to a minute after it ran, any line is written up to a minute
- * after it was made, and the agent says the same in every turn.
+ * Terminal days with delays of up to a minute for every hook and transcript line, and identical texts in every turn.
  *
- * Left out, for no fact tells them apart:
- * - What a transcript brings of a turn that was held for it long enough: 5 s behind its stop hook (12 s, where that says
- *   nothing), 3 s behind the next prompt, 5 s behind a line that ends the agent's talk, 1.5 s behind both where the hook
- *   says nothing. By then the turn was told to be over, which is told once: the rest is told outside of any turn.
- * - Two blocks at the end of a turn of which one begins with the other, where the hook says the last block only and that
- *   is not written yet: the same hook says as much of a turn that says it in both.
- * - Hooks of a CLI without prompt ids that are heard in another order than they ran in, while the transcript is behind: a
- *   stop hook whose prompt was not heard of may be the open turn's or the next one's.
+ * Excluded, because no fact distinguishes them:
+ * - Lines that arrive after the mirror's wait for a turn: 5 s after its stop hook (12 s if the hook has no text), 3 s
+ *   after the next prompt, 5 s after a line that ends the agent's text, 1.5 s after both if the hook has no text. By
+ *   then the turn's end was emitted, once, so later lines appear outside any turn.
+ * - Two final blocks of which one is a prefix of the other, if the hook reports only the last block and that block
+ *   isn't written yet: the hook is identical for a turn with both.
+ * - Hooks of a CLI without prompt ids that arrive out of order while the transcript is behind: a stop hook without a
+ *   known prompt may belong to the open turn or the next.
  */
 const LATE = { mostBehindMs: 60_000, mostLateMs: 60_000, isClocked: true };
 const NEW: DayKind = { ...LATE, isNamed: true, hookSays: ['the last block', 'all'] };
 const MIDDLE: DayKind = { ...LATE, isNamed: false, hookSays: ['the last block', 'all'] };
 const OLD: DayKind = { ...LATE, isNamed: false, hookSays: ['nothing'] };
 
-interface Told {
+interface Emitted {
   runs: { id: string; outcome: string; answers: unknown }[];
-  /** By turn: what was told of it, word for word, and whether in the turn itself. */
+  /** Emitted words by turn, and whether inside the turn. */
   words: { turn: string; isInside: boolean; word: string }[];
 }
 
-/** The lines' ids say whose words they are. */
-function toldOf(events: AgUiEvent[]): Told {
-  const [runs, words]: [Told['runs'], Told['words']] = [[], []];
+/** Line ids identify the turn. */
+function emittedIn(events: AgUiEvent[]): Emitted {
+  const [runs, words]: [Emitted['runs'], Emitted['words']] = [[], []];
   let open: string | null = null;
   const agents = new Set<unknown>();
   for (const { type, runId, role, messageId, delta, outcome, metadata } of events) {
@@ -57,7 +56,7 @@ const wordsOf = ({ calls, last }: Turn) =>
     .split(/\s+/)
     .filter((word) => word !== '');
 
-function expectRight(day: Turn[], arrivals: Arrival[], { runs, words }: Told): void {
+function expectRight(day: Turn[], arrivals: Arrival[], { runs, words }: Emitted): void {
   expect(runs).toEqual(
     day.map(({ isInterrupted, isWoken }, i) => ({
       id: `run-u${i}`,
@@ -77,22 +76,22 @@ function expectRight(day: Turn[], arrivals: Arrival[], { runs, words }: Told): v
     if (hasAllInTime(arrivals.filter(({ of }) => of === i))) {
       expect(
         its.filter(({ isInside }) => !isInside),
-        `told outside of turn ${i}`,
+        `emitted outside of turn ${i}`,
       ).toEqual([]);
     }
   }
 }
 
-const isTold = ({ last: [first, second], hookSays }: Turn) => hookSays === 'all' || !second?.startsWith(`${first}`);
-const daysOf = (kind: DayKind) => turnsOf(kind).map((day) => day.filter(isTold));
+const isDistinct = ({ last: [first, second], hookSays }: Turn) => hookSays === 'all' || !second?.startsWith(`${first}`);
+const daysOf = (kind: DayKind) => turnsOf(kind).map((day) => day.filter(isDistinct));
 
 const KINDS: [string, DayKind][] = [
-  ['that names its prompts', NEW],
-  ['that names no prompts', MIDDLE],
-  ['whose hooks say nothing', OLD],
+  ['with prompt ids', NEW],
+  ['without prompt ids', MIDDLE],
+  ['with hooks without text', OLD],
 ];
 
-/** What the turn says is there before the turn is held to be over. */
+/** True if all of the turn's lines arrive before its wait ends. */
 function hasAllInTime(arrivals: Arrival[]): boolean {
   const lines = arrivals.filter((one) => 'line' in one);
   const latest = lines.at(-1)?.at ?? 0;
@@ -103,14 +102,14 @@ function hasAllInTime(arrivals: Arrival[]): boolean {
 }
 
 test.each(KINDS)(
-  'a day with a CLI %s, hooks and lines a minute late, has every word told once, in no other turn than its own, and every turn finished once',
+  'a day of a CLI %s, a minute late, emits every word once, in no other turn, and finishes every turn once',
   async (_which, kind) => {
     const file = join(await tempDir(), 's.jsonl');
     await fc.assert(
       fc.asyncProperty(daysOf(kind), fc.array(fc.nat(99), { maxLength: 3 }), async (day, swaps) => {
         const arrivals = arrivalsOf(day, kind);
-        const events = await mirrored(arrivals, swaps, { file, settleMs: 90_000, looksEveryMs: 500 });
-        expectRight(day, arrivals, toldOf(events));
+        const events = await mirrorDay(arrivals, swaps, { file, settleMs: 90_000, looksEveryMs: 500 });
+        expectRight(day, arrivals, emittedIn(events));
       }),
       { numRuns: 25, seed: 1 },
     );

@@ -9,24 +9,24 @@ import { type ReadPage, TranscriptStore } from '@/components/transcript/transcri
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { MemoryLog } from '../support/memory-log';
 
-/** A page holds no more turns than this, so that there is something older. */
+/** Page size, small enough to leave older turns. */
 const PAGE = 2;
 
 type Step =
-  /** Something happens in the session. */
+  /** Appends events. */
   | 'append'
-  /** The oldest half of what has happened is removed. */
+  /** Removes the oldest half. */
   | 'remove'
-  /** The stream brings what it has; `some` of it. */
+  /** Delivers pending frames; `some`: only a part. */
   | 'stream'
   | 'some'
-  /** The transcript is read again. */
+  /** Reloads the transcript. */
   | 'ask'
   | 'ask-older'
-  /** The server reads what was asked for first; a copy that is behind does. */
+  /** The server executes the oldest request; `behind`: a lagging replica does. */
   | 'read'
   | 'read-behind'
-  /** What was read arrives. */
+  /** Delivers a read result. */
   | 'answer'
   | 'gap';
 const steps = fc.array(
@@ -43,10 +43,10 @@ interface Request {
   answer: (page: TranscriptPage) => void;
 }
 
-/** A session on a server, and a page that shows it, with everything between them on its way for as long as it takes. */
+/** A server with a session and a page that shows it, with arbitrary delays in between. */
 class Scene {
   readonly log = new MemoryLog();
-  /** Holds what the log held some time ago. */
+  /** A replica with an older state of the log. */
   readonly #behind = new MemoryLog();
   readonly #history: ((log: MemoryLog) => EventEntry[])[] = [];
   #copied = 0;
@@ -70,11 +70,11 @@ class Scene {
   append(): boolean {
     const batch = this.#batches.shift();
     if (batch === undefined) return false;
-    this.#happen((log) => log.append(batch));
+    this.#append((log) => log.append(batch));
     return true;
   }
 
-  #happen(what: (log: MemoryLog) => EventEntry[]): void {
+  #append(what: (log: MemoryLog) => EventEntry[]): void {
     this.#history.push(what);
     this.#onTheWay.push(...what(this.log));
   }
@@ -86,7 +86,7 @@ class Scene {
         this.append();
         break;
       case 'remove':
-        this.#happen((log) => log.remove(50));
+        this.#append((log) => log.remove(50));
         break;
       case 'stream':
       case 'some':
@@ -120,7 +120,7 @@ class Scene {
     for (const { id } of store.value?.turns ?? []) this.seen.add(id);
   }
 
-  /** Until nothing is on its way any more, in either direction. */
+  /** Runs until nothing is in transit. */
   async settle(): Promise<void> {
     do {
       while (this.#requests.length > 0) {
@@ -128,7 +128,7 @@ class Scene {
         await this.take('answer');
       }
       await this.take('stream');
-      // What failed is asked for again.
+      // Failed reads are retried.
       const isToBeRead = this.store.position === null || this.store.value?.incomplete;
       if (isToBeRead && this.#requests.length === 0) await this.take('ask');
       this.#fails += 1;
@@ -136,7 +136,7 @@ class Scene {
     } while (this.#requests.length > 0 || this.store.position === null);
   }
 
-  /** The stream begins behind what was read, unless some of what came next was removed meanwhile. */
+  /** Starts the stream after the snapshot, unless later events were removed meanwhile. */
   #follow(position: string): void {
     this.#isFollowing = true;
     this.#onTheWay = this.log.after(position);
@@ -170,7 +170,7 @@ const frameOf = ({ position, ...entry }: EventEntry): RowFrame => ({
   data: { sessionId: 's1', agentId: 'a1', seq: 1, ...entry },
 });
 
-/** After a gap, the first of two snapshots comes from a server that lags behind what was shown. */
+/** After a gap, the first of two snapshots comes from a replica older than the page. */
 const LAGGING_SNAPSHOT: [AgUiEvent[][], number, Step[]] = [
   [
     [{ type: 'CUSTOM', name: 'message:delivery', value: { message_id: 'u1', delivery: 'delivered' } }],
@@ -187,21 +187,21 @@ const LAGGING_SNAPSHOT: [AgUiEvent[][], number, Step[]] = [
   ['gap', 'read-behind', 'ask', 'append', 'append', 'append', 'append', 'append'],
 ];
 
-/** More turns than a page holds come to an empty session, and then a gap. */
+/** More turns than a page holds arrive in an empty session, followed by a gap. */
 const EMPTY_AT_FIRST: [AgUiEvent[][], number, Step[]] = [
   [['r1', 'r2', 'r3'].map((runId) => ({ type: 'RUN_STARTED', threadId: 's1', runId }))],
   0,
   ['append', 'stream', 'gap'],
 ];
 
-it('what was watched equals what is reloaded, and as far back as it was loaded, in whatever order things arrive', async () => {
+it('the transcript store equals a reload, as far back as loaded, with arrivals in any order', async () => {
   await fc.assert(
-    fc.asyncProperty(arbitraryBatches, fc.nat(6), steps, async (batches, cameIn, taken) => {
+    fc.asyncProperty(arbitraryBatches, fc.nat(6), steps, async (batches, cameIn, chosen) => {
       const scene = new Scene(batches, cameIn);
       let position = '0';
-      for (const step of taken) {
+      for (const step of chosen) {
         await scene.take(step);
-        // After a gap it is what it is.
+        // After a gap, earlier pages may differ.
         const now = scene.store.position ?? '0';
         if (now !== '0') expect(comparePositions(now, position)).toBeGreaterThanOrEqual(0);
         position = now;

@@ -17,18 +17,18 @@ import { MemoryLog } from '../support/memory-log';
 
 const visible = ({ turns, removed }: Pick<TranscriptState, 'turns' | 'removed'>) => ({ turns, removed });
 
-/** Behind which batches the oldest turns are removed, and up to how many percent of all positions. */
+/** Batches after which the oldest turns are removed, with the percentage of positions. */
 const cuts = fc.array(
   fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 100 }) }),
   { maxLength: 12 },
 );
 
-/** @returns what a live subscriber sees */
-function happen(log: MemoryLog, batch: readonly AgUiEvent[], percent = 0): EventEntry[] {
+/** @returns what a live subscriber receives */
+function apply(log: MemoryLog, batch: readonly AgUiEvent[], percent = 0): EventEntry[] {
   return [...log.append(batch), ...(percent === 0 ? [] : log.remove(percent))];
 }
 
-/** A person's message that waits, and another message of its name that goes on when a turn answers the first. */
+/** A waiting user message, and another message with the same id that continues when a turn answers the first. */
 const NAMED_TWICE: AgUiEvent[][] = [
   [
     { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm1', role: 'user', delta: '' },
@@ -56,8 +56,8 @@ const woken = (runId: string, taskIds: string[]): AgUiEvent => ({
   runId,
   metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds } } },
 });
-/** A task that ends again in the turn that was told of its first end, while that is on a page that is still to come. */
-const TOLD_TWICE: AgUiEvent[][] = [
+/** A task ends again in the turn that reports its first end, which is on a page not yet loaded. */
+const REPORTED_TWICE: AgUiEvent[][] = [
   [taskEnded],
   [woken('r1', [])],
   [{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' }],
@@ -66,7 +66,7 @@ const TOLD_TWICE: AgUiEvent[][] = [
   [woken('r3', ['task1'])],
 ];
 
-/** The oldest turn that is loaded goes with its only message, and then what was older is removed. */
+/** The oldest loaded turn loses its only message, then older turns are removed. */
 const OLDEST_MOVED_OUT: AgUiEvent[][] = [
   [{ type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Bash' }],
   [
@@ -90,13 +90,13 @@ const OLDEST_MOVED_OUT: AgUiEvent[][] = [
   [{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r2' }],
 ];
 
-/** A task begins, its turn is removed, and its start is repeated to a client that came back in between. */
+/** A task starts, its turn is removed, and its start is repeated to a client that reconnected in between. */
 const REPEATED_AFTER_REMOVAL: AgUiEvent[][] = [
   [{ type: 'CUSTOM', name: 'task:started', value: { task_id: 'task1', description: 'poll' } }, { type: 'RAW' }],
   [{ type: 'CUSTOM', name: 'task:started', value: { task_id: 'task1', description: 'poll' } }],
 ];
 
-/** A task's end is repeated before its turn is removed, and a client reads the log from the start after that. */
+/** A task's end is repeated before its turn is removed, then a client reads the log from the start. */
 const REPEATED_BEFORE_REMOVAL: AgUiEvent[][] = [
   [
     { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'task1', description: 'poll', status: 'running' } },
@@ -106,7 +106,7 @@ const REPEATED_BEFORE_REMOVAL: AgUiEvent[][] = [
   [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: '' }],
 ];
 
-/** A task ends twice, differently, before a run that does not say what woke it, and the turn of the first end is removed. */
+/** A task ends twice with different results before a run without a cause, and the first end's turn is removed. */
 const ENDED_TWICE: AgUiEvent[][] = [
   [
     { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'task1', status: 'killed' } },
@@ -120,14 +120,14 @@ const ENDED_TWICE: AgUiEvent[][] = [
 ];
 
 describe('the transcript', () => {
-  it('folded live equals the one reloaded at the same position, wherever the client came in', () => {
+  it('folded live equals a reload at the same position, wherever the client joined', () => {
     fc.assert(
       fc.property(arbitraryBatches, cuts, fc.nat(12), (batches, cuts, cameIn) => {
         const log = new MemoryLog();
-        for (const [index, batch] of batches.slice(0, cameIn).entries()) happen(log, batch, cuts[index]);
+        for (const [index, batch] of batches.slice(0, cameIn).entries()) apply(log, batch, cuts[index]);
         let live = transcriptFromPage(log.page());
         for (const [index, batch] of batches.slice(cameIn).entries()) {
-          live = foldTranscript(live, happen(log, batch, cuts[cameIn + index]));
+          live = foldTranscript(live, apply(log, batch, cuts[cameIn + index]));
         }
         expect(visible(live)).toEqual(visible(transcriptFromPage(log.page())));
       }),
@@ -135,7 +135,7 @@ describe('the transcript', () => {
     );
   });
 
-  it('ends the same for a client that was cut off and resumed in the middle of anything', () => {
+  it('ends the same for a client that disconnected and resumed anywhere', () => {
     fc.assert(
       fc.property(arbitraryBatches, cuts, fc.nat(12), fc.nat(12), (batches, cuts, a, b) => {
         const log = new MemoryLog();
@@ -146,7 +146,7 @@ describe('the transcript', () => {
           client = isGap ? transcriptFromPage(log.page()) : foldTranscript(client, log.after(client.position));
         };
         for (const [index, batch] of batches.entries()) {
-          const frames = happen(log, batch, cuts[index]);
+          const frames = apply(log, batch, cuts[index]);
           if (index < cutAt || index > backAt) client = foldTranscript(client, frames);
           else if (index === backAt) resume();
         }
@@ -165,7 +165,7 @@ describe('the transcript', () => {
     );
   });
 
-  it('equals the reloaded one, or asks for it, wherever an older page was read and wherever it came', () => {
+  it('equals a reload, or requests one, for any timing of an older page', () => {
     const moments = fc.tuple(fc.nat(8), fc.nat(3), fc.nat(4), fc.nat(4));
     const limits = fc.tuple(fc.integer({ min: 1, max: 4 }), fc.constantFrom(1, 2, 200));
     fc.assert(
@@ -174,7 +174,7 @@ describe('the transcript', () => {
         const [cameIn, until, untilRead, untilCome] = moments;
         const log = new MemoryLog();
         const append = (count: number) =>
-          batches.splice(0, count).map(({ batch, percent }) => happen(log, batch, percent));
+          batches.splice(0, count).map(({ batch, percent }) => apply(log, batch, percent));
         append(cameIn);
         let live = transcriptFromPage(log.page({ limit }));
         const fold = (frames: EventEntry[][]) => {
@@ -191,12 +191,12 @@ describe('the transcript', () => {
         fold(onTheWay.splice(0, untilCome));
         live = prependTurns(live, page);
         fold([...onTheWay, ...append(batches.length)]);
-        // A page that is as old as the request has all that moved out of it, where it goes back to the beginning.
+        // A page of the same age as its request contains all items that moved, if it reaches the start.
         if (wasWhole && untilRead === 0 && !page.hasMore) expect(live.incomplete).toBe(false);
         if (live.incomplete) return;
         const { turns, removed } = log.page();
         const [first] = page.turns;
-        // what is loaded back to the cut is all there is
+        // everything after the cut is loaded
         if (removed !== undefined && first !== undefined && comparePositions(first.position, removed.upTo) <= 0)
           expect(live.hasMore).toBe(false);
         const shown = live.hasMore ? turns.slice(turns.length - live.turns.length) : turns;
@@ -205,14 +205,14 @@ describe('the transcript', () => {
       {
         numRuns: 3000,
         examples: [
-          [TOLD_TWICE, [], [4, 0, 0, 2], [1, 200]],
+          [REPORTED_TWICE, [], [4, 0, 0, 2], [1, 200]],
           [OLDEST_MOVED_OUT, [0, 0, 0, 30], [2, 0, 0, 0], [1, 1]],
         ],
       },
     );
   });
 
-  it('ignores what it has folded already', () => {
+  it('ignores events already folded', () => {
     fc.assert(
       fc.property(arbitraryBatches, (batches) => {
         const log = new MemoryLog();
@@ -223,7 +223,7 @@ describe('the transcript', () => {
     );
   });
 
-  it('places events the same whether they come one by one or in batches', () => {
+  it('places events the same one by one or in batches', () => {
     fc.assert(
       fc.property(arbitraryBatches, (batches) => {
         const entries = new MemoryLog().append(batches.flat());
@@ -240,7 +240,7 @@ describe('the transcript', () => {
     );
   });
 
-  it('shows each message, wherever it moved, in one turn only', () => {
+  it('shows each moved message in exactly one turn', () => {
     fc.assert(
       fc.property(arbitraryBatches, (batches) => {
         const log = new MemoryLog();

@@ -5,27 +5,27 @@ import type { Database } from '@/db/client';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { AccessStage, bearer, type Headers } from '../support/access-stage';
 import type { FrameReader } from '../support/frames';
-import { listenTo } from '../support/listen';
-import { TEST_MS } from '../support/patience';
-import { type Doing, doing, readingPaths, sessionsOf, Tenant } from '../support/tenant';
+import { listenTo } from '../support/frames';
+import { arbitraryAction, readingPaths, sessionsOf, Tenant, type TenantAction } from '../support/tenant';
+import { TEST_MS } from '../support/timeouts';
 
 /**
- * Whatever others do: what somebody is answered and sent is the same to the last byte. Positions count the commits of
- * all, so they are compared by their rank among those that the same reader was told.
+ * A reader's responses and frames are byte-identical whatever other tenants do. Positions count all tenants' commits,
+ * so they are compared by rank among those the same reader received.
  */
 
 const RUNS = Number(process.env.TENANT_RUNS ?? 2);
 const LIMIT_MS = Math.max(TEST_MS, RUNS * 12_000);
 
-/** Positions begin here, so that no other number looks like one. */
+/** Positions start here, so that no other number looks like a position. */
 const FIRST_POSITION = 7_000_000_000_000;
 const POSITION = /\b7\d{12}\b/g;
-/** Ids that the server draws, and digests, into which a position goes. */
+/** Random ids, and digests that include a position. */
 const DRAWN = /\b([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})\b/g;
 const NOW = 1_795_170_100_000;
 
 const OURS = ['acme-1', 'acme-2'];
-/** Of others, as close to ours as ids can be. */
+/** Other tenants' ids, similar to ours. */
 const THEIRS = ['acme_1', 'acme', 'ACME-1', "acme'-1", 'acm', 'b%-\u{1F9F5}'];
 const SESSION = 'acme-1/one';
 
@@ -45,15 +45,17 @@ const READERS: Record<string, { scope: Scope; topics: string[] }> = {
   'of a log': { scope: { kind: 'log', agentId: 'acme-1' }, topics: ['fleet', 'logs:acme-1'] },
 };
 
-type Step = { by: 'us' | 'them'; does: Doing } | { by: 'reader'; after: number };
+type Step = { by: 'us' | 'them'; does: TenantAction } | { by: 'reader'; after: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ by: fc.constant('us' as const), does: doing }) },
+  { weight: 6, arbitrary: fc.record({ by: fc.constant('us' as const), does: arbitraryAction }) },
   {
     weight: 6,
     arbitrary: fc.record({
       by: fc.constant('them' as const),
-      does: fc.record({ agent: fc.nat(THEIRS.length - 1), does: doing }).map(({ agent, does }) => ({ ...does, agent })),
+      does: fc
+        .record({ agent: fc.nat(THEIRS.length - 1), does: arbitraryAction })
+        .map(({ agent, does }) => ({ ...does, agent })),
     }),
   },
   { weight: 1, arbitrary: fc.record({ by: fc.constant('reader' as const), after: fc.nat(1_000) }) },
@@ -65,9 +67,9 @@ afterEach(async () => {
   vi.restoreAllMocks();
 });
 
-/** Somebody who may see a part, and everything they were told. */
+/** A scoped reader and everything it received. */
 class Reader {
-  readonly told: string[] = [];
+  readonly received: string[] = [];
   readonly headers: Headers;
   readonly #stage: AccessStage;
   readonly #scope: Scope;
@@ -90,8 +92,8 @@ class Reader {
     await this.#live?.cancel();
   }
 
-  /** Until it has what is newest of what it may see. */
-  async hear(): Promise<void> {
+  /** Waits for the newest row in its scope. */
+  async catchUpLive(): Promise<void> {
     const newest = await this.#newest();
     const { frames } = this.#live as FrameReader;
     const has = () => Math.max(0, ...frames.map(({ id }) => Number(id ?? 0))) >= newest || frames.length === 0;
@@ -103,7 +105,7 @@ class Reader {
     return hello?.event === 'hello' ? Number(hello.data.position) : 0;
   }
 
-  /** As the database has it, said here once more. */
+  /** The newest position in scope, computed independently from the database. */
   async #newest(): Promise<number> {
     const [kind] = [this.#scope.kind];
     const agent = (column: string) => (kind === 'agents' ? `${column} IN ('acme-1', 'acme-2')` : 'FALSE');
@@ -128,11 +130,13 @@ class Reader {
   async read(path: string, headers: Headers = {}): Promise<string> {
     const response = await this.#stage.send(`/api/v1${path}`, { as: this.headers, headers });
     const text = await response.text();
-    this.told.push(`${decodeURIComponent(path)} ${response.status} ${JSON.stringify([...response.headers])} ${text}`);
+    this.received.push(
+      `${decodeURIComponent(path)} ${response.status} ${JSON.stringify([...response.headers])} ${text}`,
+    );
     return text;
   }
 
-  /** A list page by page, while others go on in between. */
+  /** Reads a list page by page while others write. */
   async readAll(path: string, meanwhile: () => Promise<void>): Promise<void> {
     for (let after = '0'; after !== ''; ) {
       const text = await this.read(`${path}limit=1&after=${encodeURIComponent(after)}`);
@@ -141,25 +145,25 @@ class Reader {
     }
   }
 
-  /** Everything since a position. */
+  /** Reads the stream since a position. */
   async catchUp(after: string | null, how: 'after' | 'last-event-id' = 'after'): Promise<void> {
     const query = after === null || how !== 'after' ? '' : `&after=${after}`;
     const headers: Headers = after !== null && how === 'last-event-id' ? { 'last-event-id': after } : {};
     const stream = await this.#stage.stream(`/stream?${this.#topics}${query}`, this.headers, { headers });
     await stream.frame('up-to-date');
     await stream.cancel();
-    this.told.push(JSON.stringify(stream.frames));
+    this.received.push(JSON.stringify(stream.frames));
   }
 
-  /** A position that it was told of, as good as any. */
+  /** A position that the reader has received. */
   position(of: number): string {
-    const known = positionsIn(this.told);
+    const known = positionsIn(this.received);
     return String(known[of % Math.max(1, known.length)] ?? 0);
   }
 
-  /** Everything that it was told, in words that do not depend on when it was committed. */
-  get story(): string[] {
-    const all = [...this.told, JSON.stringify(this.#live?.frames ?? [])];
+  /** Everything received, with positions and random ids normalized. */
+  get normalized(): string[] {
+    const all = [...this.received, JSON.stringify(this.#live?.frames ?? [])];
     return renamed(all);
   }
 }
@@ -174,11 +178,11 @@ function renamed(all: readonly string[]): string[] {
   return all.map((text) => text.replace(POSITION, (each) => `<${ranks.get(Number(each))}>`).replace(DRAWN, numbered));
 }
 
-/** The same database, of which somebody else changes something before each read. */
+/** The same database with another tenant's write before each read. */
 function disturbed(database: Database, disturb: () => Promise<void>): Database {
-  const batch: Database['reader']['batch'] = async (...asked) => {
+  const batch: Database['reader']['batch'] = async (...statements) => {
     await disturb();
-    return database.reader.batch(...asked);
+    return database.reader.batch(...statements);
   };
   const { execute, transaction } = database.reader;
   return { ...database, reader: { execute, transaction, batch } };
@@ -200,7 +204,7 @@ async function world(areOthersThere: boolean) {
   const runner = await made('runner');
   const us = new Tenant(stage, OURS, await made('operator'), { runner });
   const them = new Tenant(stage, THEIRS, stage.owner);
-  const others = async (does: Doing) => {
+  const others = async (does: TenantAction) => {
     if (areOthersThere) await them.do(does);
   };
   if (areOthersThere) await them.arrive();
@@ -208,7 +212,7 @@ async function world(areOthersThere: boolean) {
   return { stage, us, others, runner };
 }
 
-/** What each reader is told while these things happen, and whether the others do anything meanwhile. */
+/** Plays steps with or without the other tenants. @returns what each reader received */
 async function play(steps: readonly Step[], areOthersThere: boolean): Promise<Record<string, string[]>> {
   const { stage, us, others, runner } = await world(areOthersThere);
   const readers: Reader[] = [];
@@ -228,10 +232,10 @@ async function play(steps: readonly Step[], areOthersThere: boolean): Promise<Re
     if (each.by === 'reader') for (const reader of readers) await reader.catchUp(reader.position(each.after));
     if (each.by !== 'us') continue;
     const answered = await us.do(each.does);
-    for (const reader of readers) await reader.hear();
-    readers[0]?.told.push(answered);
+    for (const reader of readers) await reader.catchUpLive();
+    readers[0]?.received.push(answered);
   }
-  // another share of them each time
+  // a different part each time
   const isChosen = (_: string, index: number) => index % 3 === steps.length % 3;
   const chosen = [...readingPaths(OURS), ...readingPaths(THEIRS.slice(0, 2))].filter(isChosen);
   for (const reader of readers) {
@@ -246,35 +250,37 @@ async function play(steps: readonly Step[], areOthersThere: boolean): Promise<Re
     await meanwhile();
     await reader.catchUp(null);
     await reader.catchUp(reader.position(steps.length), 'last-event-id');
-    // beyond all that it knows of
+    // beyond all known positions
     await reader.catchUp(String(Number(reader.position(-1 >>> 1)) + 9_000_000));
     await reader.catchUp(String(Number(reader.position(0)) + 100_000_000), 'last-event-id');
   }
   await meanwhile();
-  // what a runner's coming and going does to its agent's row is told as it happens
+  // changes of the agent's row by connects and disconnects are published immediately
   for (const reader of readers) await reader.leave();
   for (const after of ['', `&after=${readers[0]?.position(3)}`]) {
     const commands = await stage.stream(`/agents/acme-1/commands?runner=r&startedAt=1${after}`, runner);
     await commands.frame('up-to-date');
     await commands.cancel();
-    readers[0]?.told.push(JSON.stringify(commands.frames));
+    readers[0]?.received.push(JSON.stringify(commands.frames));
   }
-  const stories = Object.fromEntries(Object.keys(READERS).map((name, index) => [name, readers[index]?.story ?? []]));
+  const stories = Object.fromEntries(
+    Object.keys(READERS).map((name, index) => [name, readers[index]?.normalized ?? []]),
+  );
   await ends.pop()?.();
   return stories;
 }
 
-it('what somebody is told does not depend on what others do', { timeout: LIMIT_MS }, async () => {
+it('a reader’s output does not depend on other tenants', { timeout: LIMIT_MS }, async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 40, size: 'max' }), async (steps) => {
       const alone = await play(steps, false);
       const among = await play(steps, true);
-      for (const [name, story] of Object.entries(among)) {
-        for (const [index, text] of story.entries()) {
+      for (const [name, normalized] of Object.entries(among)) {
+        for (const [index, text] of normalized.entries()) {
           expect([name, text]).toEqual([name, alone[name]?.[index]]);
         }
-        expect(story.length).toBe(alone[name]?.length);
+        expect(normalized.length).toBe(alone[name]?.length);
       }
     }),
     {
@@ -291,31 +297,31 @@ it('what somebody is told does not depend on what others do', { timeout: LIMIT_M
   );
 });
 
-it('a runner that sends again what was taken is answered the same, whatever others do meanwhile', async () => {
+it('a runner’s resend gets the same response, whatever other tenants do', async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
   const { us, others } = await world(true);
-  const does: Doing = { agent: 0, session: 0, what: 'question', of: 0 };
+  const does: TenantAction = { agent: 0, session: 0, what: 'question', of: 0 };
   await us.do(does);
   const before = await us.repeat();
   await others(does);
   expect(await us.repeat()).toBe(before);
 });
 
-it('a runner whose status says nothing new is not told how much others write', async () => {
+it('a runner’s unchanged status does not reveal other tenants’ writes', async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
   const { us, others } = await world(true);
-  const does: Doing = { agent: 0, session: 0, what: 'status', of: 1 };
+  const does: TenantAction = { agent: 0, session: 0, what: 'status', of: 1 };
   await us.do(does);
   await others({ ...does, what: 'question' });
   expect(await us.do(does)).toContain('"position":"0"');
 });
 
-it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, async () => {
+it('catch-up pages do not reveal other tenants’ writes in between', { timeout: LIMIT_MS }, async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 30, size: 'max' }),
-      fc.array(doing, { minLength: 1, maxLength: 12 }),
+      fc.array(arbitraryAction, { minLength: 1, maxLength: 12 }),
       fc.integer({ min: 1, max: 4 }),
       fc.nat(30),
       async (steps, disturbances, rows, from) => {
@@ -333,7 +339,7 @@ it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, as
           let at = 0;
           const database = disturbed(stage.parts.database, async () => {
             at += 1;
-            const does = disturbances[at % disturbances.length] as Doing;
+            const does = disturbances[at % disturbances.length] as TenantAction;
             await others({ ...does, agent: at });
           });
           const fanOut = new FanOut(database, { page: { rows, bytes: 100_000 }, pollMs: 60_000 });
@@ -354,22 +360,22 @@ it('nor what they do between the pages of a catch-up', { timeout: LIMIT_MS }, as
   );
 });
 
-it('nor does what is told of one session depend on what its agent does in another', { timeout: LIMIT_MS }, async () => {
+it('one session’s output does not depend on the agent’s other sessions', { timeout: LIMIT_MS }, async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
-  const here = doing.map((one) => ({ by: 'us' as const, does: { ...one, agent: 0, session: 0 } }));
-  const elsewhere = doing
+  const here = arbitraryAction.map((one) => ({ by: 'us' as const, does: { ...one, agent: 0, session: 0 } }));
+  const elsewhere = arbitraryAction
     .filter(({ what }) => !OF_THE_AGENT.has(what))
     .map((one) => ({ by: 'them' as const, does: { ...one, agent: 0, session: 1 } }));
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.oneof(here, elsewhere), { minLength: 4, maxLength: 40, size: 'max' }),
       async (steps) => {
-        // an outbox numbers its records through, whichever session they are of
-        const plain = (story: string[]) => story.map((text) => text.replace(/"seq":\d+/g, '"seq":0'));
-        const [alone, among] = [plain(await told(false)), plain(await told(true))];
+        // an outbox numbers its records across sessions
+        const plain = (normalized: string[]) => normalized.map((text) => text.replace(/"seq":\d+/g, '"seq":0'));
+        const [alone, among] = [plain(await receivedWhile(false)), plain(await receivedWhile(true))];
         expect(among).toEqual(alone);
 
-        async function told(isBusyElsewhere: boolean): Promise<string[]> {
+        async function receivedWhile(isBusyElsewhere: boolean): Promise<string[]> {
           const { stage, us } = await world(false);
           const sibling = new Tenant(stage, OURS, stage.owner, { mark: 'sibling' });
           const { secret } = await stage.credential({ role: 'operator', scope: READERS['of a session']?.scope });
@@ -381,13 +387,13 @@ it('nor does what is told of one session depend on what its agent does in anothe
           for (const { by, does } of steps) {
             if (by === 'them' && isBusyElsewhere) await sibling.do(does);
             if (by === 'us') await us.do(does);
-            if (by === 'us') await reader.hear();
+            if (by === 'us') await reader.catchUpLive();
           }
           for (const path of readingPaths(['acme-1'])) await reader.read(path);
           await reader.catchUp('0');
           await reader.catchUp(null);
           for (const end of ends.splice(0).reverse()) await end();
-          return reader.story;
+          return reader.normalized;
         }
       },
     ),
@@ -395,8 +401,8 @@ it('nor does what is told of one session depend on what its agent does in anothe
   );
 });
 
-/** What an agent does as a whole: its sessions show it, or it is of any of them. */
-const OF_THE_AGENT = new Set<Doing['what']>([
+/** Actions of the agent as a whole, visible in all of its sessions. */
+const OF_THE_AGENT = new Set<TenantAction['what']>([
   'status',
   'hook-failure',
   'log-level',

@@ -1,22 +1,29 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { CommandBodies } from '@interlude/protocol/commands';
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { requestDigest } from '@interlude/protocol/request-digest';
 import { JsonLines } from '@interlude/runner/host/agent-process';
+import { InFlightMessages } from '@interlude/runner/host/message-delivery';
+import { AcpSource, type AcpSourceOptions } from '@interlude/runner/sources/acp/acp-source';
+import { readSessions } from '@interlude/runner/sources/acp/session-setup';
 import { expect, onTestFinished } from 'vitest';
+import { MemorySourceContext } from './source-contract';
 import { tempDir } from './temp-dir';
 
 /**
- * An ACP agent, played by the test: its command is a real process whose stdin and stdout lead here. It answers
- * `initialize` and opens sessions by itself; a prompt stays open until the test answers it.
+ * A scripted ACP agent. Its command is a real process that bridges stdin and stdout to this test. It answers
+ * `initialize` and session creation by itself; a prompt stays open until the test answers it.
  */
 export interface AcpAgentOptions {
   name?: string;
   capabilities?: object;
   authMethods?: object[];
-  /** What `session/load` replays before it answers; without it, there is no session to load. */
+  /** Updates replayed by `session/load`. If omitted, no session can be loaded. */
   past?: object[];
-  /** Answers a request in place of the agent: a result, or `{ error }`; undefined leaves it to the agent, null to nobody. */
+  /** Overrides the response: a result, or `{ error }`. undefined falls back to the default; null sends no response. */
   answer?: (method: string, params: Fields, times: number) => object | null | undefined;
 }
 
@@ -30,20 +37,20 @@ const BRIDGE = `
 
 export const SESSION = 'native-1';
 
-export class PlayedAcpAgent {
+export class ScriptedAcpAgent {
   readonly command: [string, ...string[]];
-  /** Everything that was sent to it, of all its processes. */
+  /** Frames received, over all processes. */
   readonly received: Fields[] = [];
   starts = 0;
   readonly #options: AcpAgentOptions;
   readonly #times = new Map<string, number>();
   #socket: Socket | null = null;
-  /** Ids of prompts that are not answered. */
+  /** Ids of unanswered prompts. */
   #prompts: unknown[] = [];
 
-  static async open(options: AcpAgentOptions = {}): Promise<PlayedAcpAgent> {
+  static async open(options: AcpAgentOptions = {}): Promise<ScriptedAcpAgent> {
     const path = join(await tempDir(), 'agent');
-    const agent = new PlayedAcpAgent(path, options);
+    const agent = new ScriptedAcpAgent(path, options);
     const server = createServer((socket) => agent.#connected(socket)).listen(path);
     await once(server, 'listening');
     onTestFinished(() => {
@@ -58,7 +65,7 @@ export class PlayedAcpAgent {
     this.command = [process.execPath, '-e', BRIDGE, path];
   }
 
-  /** The texts it was prompted with. */
+  /** Prompt texts, oldest first. */
   get prompts(): string[] {
     return this.received
       .filter(({ method }) => method === 'session/prompt')
@@ -69,7 +76,7 @@ export class PlayedAcpAgent {
     return this.received.filter((frame) => frame.method === method);
   }
 
-  /** The answers to its own requests. */
+  /** Responses to the agent's own requests. */
   answers(id: unknown): Fields[] {
     return this.received.filter((frame) => frame.id === id && frame.method === undefined);
   }
@@ -106,13 +113,13 @@ export class PlayedAcpAgent {
     });
   }
 
-  /** Answers the oldest prompt that is open. */
+  /** Answers the oldest open prompt. */
   answerPrompt(result: object = { stopReason: 'end_turn' }): void {
     const id = this.#prompts.shift();
     if (id !== undefined) this.send({ id, ...('error' in result ? result : { result }) });
   }
 
-  /** The process ends. */
+  /** Ends the process. */
   hangUp(): void {
     this.#socket?.end();
   }
@@ -125,11 +132,11 @@ export class PlayedAcpAgent {
     this.#socket = socket;
     this.#prompts = [];
     this.starts += 1;
-    const lines = new JsonLines({ onValue: (value) => this.#heard(fieldsOf(value)), onUnreadable: () => {} });
+    const lines = new JsonLines({ onValue: (value) => this.#receive(fieldsOf(value)), onUnreadable: () => {} });
     socket.on('data', (chunk: Buffer) => lines.write(chunk)).on('error', () => {});
   }
 
-  #heard(frame: Fields): void {
+  #receive(frame: Fields): void {
     this.received.push(frame);
     const { id, method } = frame;
     if (id === undefined || typeof method !== 'string') return;
@@ -140,10 +147,10 @@ export class PlayedAcpAgent {
     if (given !== undefined) {
       if (given !== null) this.send({ id, ...('error' in given ? given : { result: given }) });
     } else if (method === 'session/prompt') this.#prompts.push(id);
-    else this.#answered(id, method, params);
+    else this.#respond(id, method, params);
   }
 
-  #answered(id: unknown, method: string, params: Fields): void {
+  #respond(id: unknown, method: string, params: Fields): void {
     const { name = 'played', capabilities = {}, authMethods = [], past } = this.#options;
     if (method === 'initialize') {
       const agentCapabilities = { ...(past === undefined ? {} : { loadSession: true }), ...capabilities };
@@ -158,3 +165,72 @@ export class PlayedAcpAgent {
     } else this.send({ id, result: {} });
   }
 }
+
+export const ID = 's';
+
+export async function openAcpSource(
+  agent: ScriptedAcpAgent,
+  around: MemorySourceContext,
+  options: Partial<AcpSourceOptions> = {},
+) {
+  const [known] = await readSessions(around as never);
+  return new AcpSource({
+    context: around,
+    memory: known ?? { sessionId: ID, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
+    inFlight: await InFlightMessages.recall(around, ID),
+    command: agent.command,
+    env: { PATH: process.env.PATH },
+    answerWithinMs: 60_000,
+    ...options,
+  });
+}
+
+/** Starts a source with a scripted agent. */
+export async function startAcpSource(agentOptions: AcpAgentOptions = {}, options: Partial<AcpSourceOptions> = {}) {
+  const agent = await ScriptedAcpAgent.open(agentOptions);
+  const around = new MemorySourceContext();
+  const lines: string[] = [];
+  let gaveUp: string | null = null;
+  Object.assign(around, {
+    log: (level: string, message: string) => lines.push(`${level} ${message}`),
+    failRunner: (why: string) => {
+      gaveUp = why;
+    },
+  });
+  const source = await openAcpSource(agent, around, options);
+  await source.start();
+  onTestFinished(() => source.close(0, 'the test is over'));
+  const common = { sessionId: ID, createdAt: 1, expiresAt: 2 } as const;
+  const from = { kind: 'person', id: 'operator' } as const;
+  return {
+    agent,
+    around,
+    source,
+    lines,
+    gaveUp: () => gaveUp,
+    turn: () => around.openWork(ID).turn,
+    say: (messageId: string, text: string, again = false) =>
+      source.deliver({ ...common, id: messageId, type: 'message', body: { messageId, text, from } }, again),
+    interrupt: (body: CommandBodies['interrupt'] = {}) =>
+      source.interrupt({ ...common, id: 'c', type: 'interrupt', body }),
+    decide: (request: Record<string, unknown>, said: object) => {
+      const { request_id: requestId, tool_name: tool, input, options: offered } = request as never;
+      const digest = requestDigest({ sessionId: ID, requestId, tool, input, options: offered, position: '7' });
+      const body = { requestId, digest, openedPosition: '7', behavior: 'allow' as const, ...said };
+      return source.answer({ ...common, id: 'd', type: 'permission.decision', body });
+    },
+    until: (look: () => unknown) => expect.poll(look, { interval: 5 }),
+  };
+}
+
+export const custom = (events: readonly AgUiEvent[], name: string) =>
+  events.filter((event) => event.name === name).map((event) => fieldsOf(event.value));
+export const turnEnds = (events: readonly AgUiEvent[]) =>
+  events
+    .filter(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')
+    .map(({ type, outcome, metadata }) => [
+      type === 'RUN_ERROR' ? 'failed' : fieldsOf(outcome).type,
+      metadata?.interlude?.userMessageIds,
+    ]);
+export const texts = (events: readonly AgUiEvent[]) =>
+  events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map(({ delta }) => delta);

@@ -1,16 +1,16 @@
 import { AcpAdapter } from '@interlude/runner/adapters/acp/acp-adapter';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
-import { expectSound, toldInLines } from './recorded';
+import { eventLines, expectValidEvents } from './recordings';
 
-/** An agent's frames, one after the other, a millisecond apart. */
+/** Builds an agent's frames, a millisecond apart. */
 export function acpFrames(name = 'some-agent', introduction: object = {}) {
   let runs = 0;
   let now = 0;
   const adapter = new AcpAdapter({ sessionOf: () => 's', newRunId: () => `r${++runs}` });
-  const told: EmittedEvent[] = [];
+  const emitted: EmittedEvent[] = [];
   const pass = (dir: 'in' | 'out', msg: object) => {
     now += 1;
-    told.push(...adapter.read({ dir, msg: { jsonrpc: '2.0', ...msg } }, now));
+    emitted.push(...adapter.read({ dir, msg: { jsonrpc: '2.0', ...msg } }, now));
   };
   const ids = new Map<string, number>();
   const update = (given: object) => pass('in', { method: 'session/update', params: { sessionId: 'n', update: given } });
@@ -32,7 +32,7 @@ export function acpFrames(name = 'some-agent', introduction: object = {}) {
   });
   return {
     adapter,
-    told,
+    told: emitted,
     pass,
     update,
     prompt(text: string) {
@@ -45,22 +45,22 @@ export function acpFrames(name = 'some-agent', introduction: object = {}) {
     say: (text: string, messageId?: string) =>
       update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text }, messageId }),
     call: (toolCallId: string, more: object) => update({ sessionUpdate: 'tool_call_update', toolCallId, ...more }),
-    /** What time alone says. */
+    /** Events triggered by time alone. */
     waits(ms: number) {
       now += ms;
-      told.push(...adapter.elapsed(now));
+      emitted.push(...adapter.elapsed(now));
     },
-    lines: () => toldInLines(told).trimEnd().split('\n'),
+    lines: () => eventLines(emitted).trimEnd().split('\n'),
     turns: () =>
-      toldInLines(told)
+      eventLines(emitted)
         .split('\n')
         .filter((line) => /^(RUN_|TEXT_MESSAGE_CONTENT)/.test(line))
         .map((line) =>
           line.replace(/^(\w+) .*?"(user|between-run)".*$/, '$1 $2').replace(/^TEXT_MESSAGE_CONTENT \S+ /, ''),
         ),
     ends() {
-      told.push(...adapter.ended({ reason: 'exited' }, now + 1));
-      expectSound(told);
+      emitted.push(...adapter.ended({ reason: 'exited' }, now + 1));
+      expectValidEvents(emitted);
     },
   };
 }

@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** How the real ACP agents are started, in a home of their own and with a scripted model. */
-export interface RealAgent {
-  /** The folder below INTERLUDE_TEST_AGENTS_DIR. */
+/** Start configuration of a real ACP agent with an isolated home and a scripted model. */
+interface RealAgent {
+  /** Folder in INTERLUDE_TEST_AGENTS_DIR. */
   folder: string;
-  /** In that folder's node_modules. */
+  /** Path in that folder's node_modules. */
   program: string;
   args: string[];
-  /** It wants Node 22. */
+  /** Requires Node 22. */
   wantsNode22?: true;
-  /** Files below its home: JSON, or text as it is. */
+  /** Files in its home: objects are written as JSON, text unchanged. */
   settings: (url: string) => Record<string, object | string>;
   env: (url: string, home: string) => Record<string, string>;
-  /** A call of its shell tool. */
+  /** A call to its shell tool. */
   shell: (command: string, isBackground: boolean) => { name: string; args: object };
 }
 
@@ -90,24 +90,14 @@ export const REAL_ACP_AGENTS: Record<'claude' | 'codex' | 'qwen' | 'gemini' | 'o
     program: `opencode-${process.platform}-${process.arch}-baseline/bin/opencode`,
     args: ['acp'],
     settings: (url) => ({
-      '.config/opencode/opencode.json': {
-        provider: {
-          scripted: {
-            npm: '@ai-sdk/openai-compatible',
-            options: { baseURL: `${url}/v1`, apiKey: 'k' },
-            models: { scripted: { name: 'Scripted', tool_call: true, limit: { context: 100_000, output: 8_000 } } },
-          },
-        },
-        ...{ model: 'scripted/scripted', small_model: 'scripted/scripted', enabled_providers: ['scripted'] },
-        ...{ autoupdate: false, permission: { bash: 'ask' } },
-      },
+      '.config/opencode/opencode.json': opencodeConfiguration(url),
     }),
     env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' }),
     shell: (command) => ({ name: 'bash', args: { command, description: 'Poll' } }),
   },
 };
 
-/** @returns why it can't be run here, or null */
+/** @returns why it can't run here, or null */
 export function missingAgent(agents: string | undefined, { folder, program, wantsNode22 }: RealAgent): string | null {
   if (agents === undefined) return 'INTERLUDE_TEST_AGENTS_DIR is not set';
   if (!existsSync(join(agents, folder, 'node_modules', program))) return `${program} is not installed`;
@@ -136,4 +126,19 @@ export async function homeOf(agents: string, agent: RealAgent, url: string) {
 
 function node22(agents: string): string {
   return join(agents, 'node22', 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+}
+
+/** OpenCode's configuration with the scripted model at this URL. */
+export function opencodeConfiguration(url: string) {
+  return {
+    provider: {
+      scripted: {
+        npm: '@ai-sdk/openai-compatible',
+        options: { baseURL: `${url}/v1`, apiKey: 'k' },
+        models: { scripted: { name: 'Scripted', tool_call: true, limit: { context: 100_000, output: 8_000 } } },
+      },
+    },
+    ...{ model: 'scripted/scripted', small_model: 'scripted/scripted', enabled_providers: ['scripted'] },
+    ...{ autoupdate: false, permission: { bash: 'ask' } },
+  };
 }

@@ -1,19 +1,23 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { onTestFinished } from 'vitest';
-import { ownPort } from './own-port.mjs';
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { AgentApiSource, type AgentApiSourceOptions } from '@interlude/runner/sources/agentapi/agentapi-source';
+import { expect, onTestFinished } from 'vitest';
+import { eventLines } from './recordings';
+import { reservePort } from './reserve-port.mjs';
+import { MemorySourceContext } from './source-contract';
 
 /**
- * A server that behaves as coder/agentapi 0.12.1: messages without ids of their own, no heartbeat, a replay of everything
- * on each connection, one status word, and a last message of the agent that is rewritten as a whole. What its agent
- * says, and what is on its screen, its test says.
+ * Emulates coder/agentapi 0.12.1: messages without stable ids, no heartbeat, a full replay on each connection, a single
+ * status word, and a last agent message that is rewritten as a whole. The test scripts the agent's messages and screen.
  */
 export class AgentApiEmulator {
-  /** What was typed, and which keys. */
+  /** Typed text and raw keys. */
   readonly typed: string[] = [];
   readonly keys: string[] = [];
   readonly asked: string[] = [];
-  /** By the path that it gave them. */
+  /** Uploads by assigned path. */
   readonly uploaded = new Map<string, Uint8Array>();
   takesFiles = true;
   status: 'running' | 'stable' = 'running';
@@ -40,7 +44,7 @@ export class AgentApiEmulator {
 
   static async start(): Promise<AgentApiEmulator> {
     const emulator = new AgentApiEmulator();
-    emulator.#port = await ownPort();
+    emulator.#port = await reservePort();
     await emulator.listen();
     onTestFinished(() => emulator.stop());
     return emulator;
@@ -66,35 +70,35 @@ export class AgentApiEmulator {
     if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Another process: its messages begin anew. */
+  /** Simulates a restart: message ids start over. */
   startProcess(): void {
     this.#messages = [{ id: 0, role: 'agent', content: '', time: this.#time() }];
     this.status = 'running';
     this.cut();
   }
 
-  /** All connections end, without a word. */
+  /** Closes all connections without a final event. */
   cut(): void {
     for (const listener of this.#listeners.keys()) listener.end();
     this.#listeners.clear();
   }
 
-  /** The agent's last message is this from now on. */
+  /** Replaces the agent's last message. */
   says(content: string): void {
     this.running();
     const last = this.#messages.at(-1);
     if (last?.role === 'agent') Object.assign(last, { content, time: this.#time() });
     else this.#messages.push({ id: this.#messages.length, role: 'agent', content, time: this.#time() });
-    this.#tellMessage(this.#messages.at(-1));
+    this.#broadcastMessage(this.#messages.at(-1));
   }
 
   shows(screen: string): void {
     this.running();
     this.#screen = screen;
-    this.#tell('screen', 'screen', { screen });
+    this.#broadcast('screen', 'screen', { screen });
   }
 
-  /** So it is already, and the streams have yet to tell. */
+  /** Changes the screen without notifying the streams. */
   screenNow(screen: string): void {
     this.#screen = screen;
     const last = this.#messages.at(-1);
@@ -112,7 +116,7 @@ export class AgentApiEmulator {
     this.#turn('stable');
   }
 
-  /** A whole answer. */
+  /** A complete reply. */
   replies(content: string): void {
     this.says(content);
     this.still();
@@ -121,15 +125,15 @@ export class AgentApiEmulator {
   fails(message: string): void {
     const error = { message, level: 'error', time: this.#time() };
     this.#errors.push(error);
-    this.#tell('events', 'agent_error', error);
+    this.#broadcast('events', 'agent_error', error);
   }
 
-  /** The bytes as they are. */
+  /** Writes raw bytes. */
   write(text: string): void {
     for (const [listener, what] of this.#listeners) if (what === 'events') listener.write(text);
   }
 
-  /** With `transport: acp`: the turn is over, and what waits for the lock goes on. */
+  /** With `transport: acp`: ends the turn and releases whatever waits for the lock. */
   unlock(): void {
     this.#isLocked = false;
     for (const release of this.#held.splice(0)) release();
@@ -138,7 +142,7 @@ export class AgentApiEmulator {
   #turn(status: 'running' | 'stable'): void {
     if (this.status === status) return;
     this.status = status;
-    this.#tell('events', 'status_change', { status, agent_type: 'claude' });
+    this.#broadcast('events', 'status_change', { status, agent_type: 'claude' });
   }
 
   #time(): string {
@@ -184,7 +188,7 @@ export class AgentApiEmulator {
     if (content === '') return cannot(response, 'message must not be empty');
     this.typed.push(content);
     this.#messages.push({ id: this.#messages.length, role: 'user', content, time: this.#time() });
-    this.#tellMessage(this.#messages.at(-1));
+    this.#broadcastMessage(this.#messages.at(-1));
     this.running();
     this.#isLocked = this.transport === 'acp';
     this.onMessage?.(content);
@@ -209,16 +213,16 @@ export class AgentApiEmulator {
     for (const error of this.#errors) response.write(frame('agent_error', error));
   }
 
-  #tellMessage(message: { id: number; role: string; content: string; time: string } | undefined): void {
-    if (message !== undefined) this.#tell('events', 'message_update', updateOf(message));
+  #broadcastMessage(message: { id: number; role: string; content: string; time: string } | undefined): void {
+    if (message !== undefined) this.#broadcast('events', 'message_update', updateOf(message));
   }
 
-  #tell(what: 'events' | 'screen', event: string, data: object): void {
+  #broadcast(what: 'events' | 'screen', event: string, data: object): void {
     for (const [listener, of] of this.#listeners) if (of === what) listener.write(frame(event, data));
   }
 }
 
-/** A terminal's menu that is moved through by arrows, as Claude Code draws it. */
+/** Renders a terminal menu with arrow selection, as Claude Code draws it. */
 export function menu(
   emulator: AgentApiEmulator,
   question: string,
@@ -267,4 +271,88 @@ function problem(response: ServerResponse, status: number, detail: string, error
 
 function headersOf({ headers }: IncomingMessage): HeadersInit {
   return { 'content-type': headers['content-type'] ?? '' };
+}
+
+const SESSION = 's';
+export const QUICK = { longestMs: 20, pollMs: 60_000, brokenPollMs: 20, stillMs: 60 };
+
+/** Starts a source against an emulated AgentAPI, with helpers for user actions. */
+export async function startAgentApiSource(
+  options: Partial<AgentApiSourceOptions> = {},
+  emulator?: AgentApiEmulator,
+  around = new MemorySourceContext(),
+) {
+  const server = emulator ?? (await AgentApiEmulator.start());
+  const source = new AgentApiSource({
+    ...{ context: around, url: server.url, sessionId: SESSION, headers: {}, random: () => 0, waits: QUICK },
+    ...options,
+  });
+  await source.start();
+  onTestFinished(() => source.close(0, 'the test is over'));
+  let messages = 0;
+  const opened = () => around.events.findLast(({ name }) => name === 'request:opened')?.value as Opened | undefined;
+  return {
+    server,
+    around,
+    source,
+    facts: () => source.sessions[0],
+    turn: () => around.openWork(SESSION).turn,
+    requests: () => around.openWork(SESSION).requests,
+    lines: () => eventLines(around.told).trimEnd().split('\n'),
+    turns: () => turnsOf(around),
+    opened,
+    say: (text: string) => source.deliver(messageTo(`m${++messages}`, text)),
+    interrupt: (turnId?: string) =>
+      source.interrupt({ ...about('interrupt'), body: turnId === undefined ? {} : { turnId } }),
+    choose(optionId: string) {
+      const { request_id: requestId = '', input, options: offered = [] } = opened() ?? {};
+      const position = '7';
+      const digest = requestDigest({ sessionId: SESSION, requestId, tool: null, input, options: offered, position });
+      const behavior = offered.find(({ id }) => id === optionId)?.kind ?? 'allow';
+      const body = { requestId, openedPosition: position, digest, behavior, optionId };
+      return source.answer({ ...about('permission.decision'), body });
+    },
+  };
+}
+
+interface Opened {
+  request_id?: string;
+  title?: string;
+  input?: unknown;
+  options?: RequestOption[];
+}
+
+export const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
+
+export function messageTo(messageId: string, text: string) {
+  return {
+    ...about('message'),
+    id: messageId,
+    body: { messageId, text, from: { kind: 'person', id: 'operator' } },
+  } as const;
+}
+
+function about<Type extends string>(type: Type) {
+  return { id: 'c', type, sessionId: SESSION, createdAt: 1, expiresAt: 2 };
+}
+
+/** Each turn's text as a reader sees it. Items outside any turn have the kind `none`. */
+function turnsOf(around: MemorySourceContext) {
+  const turns: { kind: string; asked: string[]; said: string; end: string | null }[] = [];
+  const outside = { kind: 'none', asked: [], said: '', end: null };
+  let open: (typeof turns)[number] | null = null;
+  for (const { type, metadata, delta, outcome } of around.events) {
+    const { turn = '', userMessageIds = [], whole } = metadata?.interlude ?? {};
+    if (type === 'RUN_STARTED') {
+      open = { kind: turn, asked: userMessageIds, said: '', end: null };
+      turns.push(open);
+    } else if (type === 'RUN_ERROR' || type === 'RUN_FINISHED') {
+      if (open !== null) open.end = type === 'RUN_ERROR' ? 'failed' : (outcome as { type: string }).type;
+      open = null;
+    } else if (type === 'TEXT_MESSAGE_CONTENT') {
+      const home = open ?? outside;
+      home.said = whole === true ? String(delta) : home.said + delta;
+    }
+  }
+  return outside.said === '' ? turns : [...turns, outside];
 }

@@ -1,7 +1,6 @@
 /**
- * A real AG-UI server, as a process of its own: CopilotKit's BuiltInAgent in its runtime, with a scripted model behind
- * it. Its argument is a folder whose node_modules has @copilotkit/runtime. Prints the address at which runs are posted,
- * and ends with its stdin.
+ * A real AG-UI server in its own process: CopilotKit's BuiltInAgent and runtime with a scripted model. The argument is
+ * a folder whose node_modules contains @copilotkit/runtime. Prints the URL that accepts runs. Exits when stdin closes.
  */
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -52,7 +51,7 @@ async function listen(handle) {
 }
 
 /**
- * Chat completions: what it says follows from the last message.
+ * Chat completions, scripted by the last message.
  *
  * @param {import('node:http').IncomingMessage} request
  * @param {import('node:http').ServerResponse} response

@@ -1,6 +1,8 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ClientEvent, Dialect } from '@/lib/server/agui/client-events';
+import { openApiDocument } from '@/lib/server/open-api/open-api-document';
 
-/** Types that 1.0 and 0.0.59 both know. */
+/** Event types known to both 1.0 and 0.0.59. */
 const TYPES = new Set(
   `TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END TEXT_MESSAGE_CHUNK TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END
    TOOL_CALL_CHUNK TOOL_CALL_RESULT STATE_SNAPSHOT STATE_DELTA MESSAGES_SNAPSHOT ACTIVITY_SNAPSHOT ACTIVITY_DELTA RAW CUSTOM
@@ -14,7 +16,7 @@ const OUTCOMES: Record<Dialect, readonly string[]> = {
   '0.0.59': ['success', 'interrupt'],
 };
 
-/** What opens and closes, by the field that names it. `grows`: what may only come between. */
+/** Event pairs that open and close, by id field. `grows`: only allowed in between. */
 const BRACKETS = [
   { opens: 'TEXT_MESSAGE_START', grows: 'TEXT_MESSAGE_CONTENT', closes: ['TEXT_MESSAGE_END'], by: 'messageId' },
   {
@@ -30,12 +32,12 @@ const BRACKETS = [
 ] as const;
 
 /**
- * What strict clients refuse of a stream, as `tests/fixtures/agui` has it measured, and of 1.0 what its source says
- * besides (reasoning that is left open, whose a part is). Both clients at their strictest: whatever passes here, each takes.
+ * Predicts rejections by strict clients, as measured in `tests/fixtures/agui`, plus rules from the source of 1.0
+ * (reasoning left open, ownership of parts). Both clients accept whatever passes.
  *
- * @returns why it is refused; null if it is taken
+ * @returns the reason for rejection, or null if the stream is accepted
  */
-export function refusalOf(events: readonly ClientEvent[], dialect: Dialect): string | null {
+export function rejectionOf(events: readonly ClientEvent[], dialect: Dialect): string | null {
   let state: 'before' | 'running' | 'finished' | 'failed' = 'before';
   let open = new Map<string, ClientEvent>();
   let owners = new Map<string, unknown>();
@@ -98,7 +100,26 @@ export function refusalOf(events: readonly ClientEvent[], dialect: Dialect): str
   return null;
 }
 
-/** 0.0.59 does not look whether reasoning is open. */
+/** 0.0.59 doesn't check for open reasoning. */
 function isChecked(opens: string, dialect: Dialect): boolean {
   return dialect === '1.0' || !opens.startsWith('REASONING');
+}
+
+/** The document's types with `additionalProperties: false`, so every served field must be declared. */
+const ajv = new Ajv2020({ strict: false });
+ajv.addSchema({ $id: 'document', components: { schemas: closed(openApiDocument([]).components.schemas) } });
+const check = ajv.compile({ $ref: 'document#/components/schemas/ServedEvent' });
+
+/** The first event with a field that `ServedEvent` doesn't declare, as text; null if none. */
+export function undeclaredFieldIn(events: readonly ClientEvent[]): string | null {
+  const found = events.find((event) => !check(JSON.parse(JSON.stringify(event))));
+  return found === undefined ? null : JSON.stringify([found, check.errors?.slice(0, 4)]);
+}
+
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.fromEntries(Object.entries(value).map(([name, field]) => [name, closed(field)]));
+  const isShape = 'properties' in value && 'type' in value && !('additionalProperties' in value);
+  return isShape ? { ...fields, additionalProperties: false } : fields;
 }

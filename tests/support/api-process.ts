@@ -3,19 +3,19 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createServer } from '@/lib/server/create-server';
 
-/** The API of a dashboard behind a port of 127.0.0.1, as a process of its own and without its pages. Prints the port. */
+/** Serves a dashboard's API without pages on a port of 127.0.0.1, in its own process. Prints the port. */
 const server = createServer(process.env);
-const front = listen(async (asked, answer) => {
+const front = listen(async (incoming, outgoing) => {
   try {
-    const body = asked.method === 'GET' ? null : (Readable.toWeb(asked) as ReadableStream);
-    const headers = asked.headers as Record<string, string>;
-    const init = { method: asked.method, headers, body, duplex: 'half' } as RequestInit;
-    const response = await server.handle(new Request(`http://${asked.headers.host}${asked.url}`, init));
-    answer.writeHead(response.status, Object.fromEntries(response.headers));
-    if (response.body === null) answer.end();
-    else await pipeline(Readable.fromWeb(response.body as never), answer);
+    const body = incoming.method === 'GET' ? null : (Readable.toWeb(incoming) as ReadableStream);
+    const headers = incoming.headers as Record<string, string>;
+    const init = { method: incoming.method, headers, body, duplex: 'half' } as RequestInit;
+    const response = await server.handle(new Request(`http://${incoming.headers.host}${incoming.url}`, init));
+    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+    if (response.body === null) outgoing.end();
+    else await pipeline(Readable.fromWeb(response.body as never), outgoing);
   } catch {
-    answer.destroy();
+    outgoing.destroy();
   }
 });
 void server.start();

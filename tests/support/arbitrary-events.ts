@@ -4,7 +4,7 @@ import fc from 'fast-check';
 const id = (prefix: string, count: number) => fc.integer({ min: 1, max: count }).map((n) => `${prefix}${n}`);
 const words = fc.string({ minLength: 0, maxLength: 8 });
 
-/** Any single event an agent might send, over few ids so that they meet: in order, out of order, or never. */
+/** Any single event an agent might send. Few ids, so that events collide: in order, out of order, or never. */
 const arbitraryEvent: fc.Arbitrary<AgUiEvent> = fc.oneof(
   fc.record({ type: fc.constant('TEXT_MESSAGE_START'), messageId: id('m', 4), role: fc.constant('assistant') }),
   fc.record({ type: fc.constant('TEXT_MESSAGE_CONTENT'), messageId: id('m', 4), delta: words }),
@@ -124,7 +124,7 @@ const arbitraryEvent: fc.Arbitrary<AgUiEvent> = fc.oneof(
   ),
 );
 
-/** What was said so far, as its agent sees it: some of that, and more. */
+/** A snapshot of earlier messages: some of them, plus new ones. */
 const snapshot: fc.Arbitrary<AgUiEvent> = fc
   .array(
     fc.oneof(
@@ -141,7 +141,7 @@ const snapshot: fc.Arbitrary<AgUiEvent> = fc
   )
   .map((messages) => ({ type: 'MESSAGES_SNAPSHOT', messages }));
 
-/** A person's message comes whole: runners send it in one go, maybe twice. */
+/** A person's message arrives complete: runners send it at once, possibly twice. */
 const userMessage: fc.Arbitrary<AgUiEvent[]> = fc
   .record({ messageId: id('u', 4), text: words, queued: fc.boolean() })
   .map(({ messageId, text, queued }) => [
@@ -158,7 +158,7 @@ const userMessage: fc.Arbitrary<AgUiEvent[]> = fc
 const bursts = (event: fc.Arbitrary<AgUiEvent>) =>
   fc.oneof({ weight: 9, arbitrary: event.map((one) => [one]) }, { weight: 1, arbitrary: userMessage });
 
-/** Any history of one session, cut into batches. An agent never uses a run id twice. */
+/** Any history of one session, split into batches. Run ids are unique. */
 const batchesOf = (event: fc.Arbitrary<AgUiEvent>) =>
   fc.array(fc.array(bursts(event), { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 12 }).map((batches) => {
     let runs = 0;
@@ -173,7 +173,7 @@ const batchesOf = (event: fc.Arbitrary<AgUiEvent>) =>
 
 export const arbitraryBatches = batchesOf(arbitraryEvent);
 
-/** The same with snapshots, of which only a server knows what is news. */
+/** The same with snapshots; only a server can tell which of their messages are new. */
 export const arbitraryBatchesWithSnapshots = batchesOf(
   fc.oneof({ weight: 8, arbitrary: arbitraryEvent }, { weight: 1, arbitrary: snapshot }),
 );

@@ -3,17 +3,17 @@ import { type Assistant, startAssistant } from '@interlude/runner/cli/demo/assis
 import { Redactor } from '@interlude/runner/logger/redactor';
 import type { InstalledSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { expect, onTestFinished } from 'vitest';
-import { Operator, requests, said } from './operator';
+import { assistantText, Operator, requests } from './operator';
 import { tempDir } from './temp-dir';
 
-export interface AssistantStage {
+interface AssistantStage {
   dataDir: string;
   assistant: Assistant;
   operator: Operator;
   close(): Promise<void>;
 }
 
-/** The demo's answering agent beside a dashboard, faster than for people. */
+/** The demo's answering agent and a dashboard, at test speed. */
 export async function assistantStage(
   server: { url: string; token: string },
   {
@@ -42,18 +42,18 @@ export async function assistantStage(
   };
   onTestFinished(close);
   const operator = new Operator(server, assistant.sessionId);
-  await operator.until('a greeting', (turns) => said(turns[0]).includes('I am a scripted demo agent'));
+  await operator.until('a greeting', (turns) => assistantText(turns[0]).includes('I am a scripted demo agent'));
   return { dataDir, assistant, operator, close };
 }
 
-/** Asks for the tests. @returns what it then wants to be allowed */
+/** Asks the agent to run the tests. @returns its permission request */
 export async function askForTests({ operator }: Pick<AssistantStage, 'operator'>) {
   await operator.send('Please run the tests');
   return await operator.until('a permission', (turns) => requests(turns).find(({ outcome }) => outcome === null));
 }
 
-/** Greeted, asked for the tests and allowed to run them, it ends its turn, and wakes when they are done. */
-export async function expectTakesPart(stage: AssistantStage): Promise<void> {
+/** Expects the agent to greet, ask for permission to run the tests, end its turn, and wake when they finish. */
+export async function expectFullDialogue(stage: AssistantStage): Promise<void> {
   const { operator } = stage;
   const asked = await askForTests(stage);
   expect(asked).toMatchObject({ requestKind: 'permission', toolName: 'Bash' });
@@ -68,5 +68,5 @@ export async function expectTakesPart(stage: AssistantStage): Promise<void> {
   expect(more).toEqual([]);
   expect(task).toMatchObject({ status: 'completed', exitCode: 0 });
   expect(turns[1]).toMatchObject({ trigger: { kind: 'task', taskIds: [task?.id] } });
-  expect(said(turns[1])).toContain('The tests are done, with exit code 0');
+  expect(assistantText(turns[1])).toContain('The tests are done, with exit code 0');
 }

@@ -1,14 +1,16 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { CommandAnswer } from '@interlude/protocol/commands';
 import type { Attachment } from '@interlude/protocol/field-schemas';
-import type { AgentDetail, SessionDetail, TranscriptPage } from '@interlude/protocol/read-models';
+import type { AgentDetail, AgentSummary, SessionDetail, TranscriptPage } from '@interlude/protocol/read-models';
 import { expect, onTestFinished } from 'vitest';
+import { type AcpAgentOptions, ScriptedAcpAgent } from './acp-agent';
 import { PNG } from './attachments';
 import { type CliRun, startCli } from './cli';
 import type { LocalDashboard } from './local-dashboard';
 import { tempDir } from './temp-dir';
 
-/** An ACP agent that keeps its prompts in a file, and opens no session before another file is there. */
+/** An ACP agent that appends prompts to a file. It opens no session until the gate file exists. */
 const AGENT = `
   const { appendFileSync, existsSync, readFileSync } = require('node:fs');
   const [file, gate] = process.argv.slice(1);
@@ -50,15 +52,15 @@ const AGENT = `
   process.stdin.on('end', () => process.exit());
 `;
 
-export const until = (look: () => unknown) => expect.poll(look, { interval: 20 });
+export const poll = (look: () => unknown) => expect.poll(look, { interval: 20 });
 
-/** What the agent is prompted with, as a line of its file. */
+/** The expected prompt, as a line of the agent's file. */
 export const PROMPT = JSON.stringify([
   { type: 'text', text: 'Look at it' },
   { type: 'image', mimeType: 'image/png', data: Buffer.from(PNG).toString('base64') },
 ]);
 
-/** A session of the real runner as a process, whose agent is sent an attachment. */
+/** A real runner process whose agent receives an attachment. */
 export async function attachmentStage(dashboard: LocalDashboard, sessionId: string) {
   const folder = await tempDir();
   const [heard, gate, data] = ['heard', 'gate', 'data'].map((name) => join(folder, name)) as [string, string, string];
@@ -89,12 +91,12 @@ export async function attachmentStage(dashboard: LocalDashboard, sessionId: stri
       await run?.ended;
     },
     prompts: async () => (await readFile(heard, 'utf8').catch(() => '')).split('\n').filter(Boolean),
-    /** The files that the runner keeps. */
+    /** Attachment files kept by the runner. */
     kept: () => readdir(join(data, 'attachments')).catch(() => []),
     asked,
     fetches: () => asked.filter((path) => path.startsWith('/api/v1/attachments/')).length,
     isThere: () =>
-      until(() =>
+      poll(() =>
         dashboard.request<SessionDetail>(`/sessions/${sessionId}`).then(
           () => true,
           () => false,
@@ -117,5 +119,28 @@ export async function attachmentStage(dashboard: LocalDashboard, sessionId: stri
     },
     takes: async () =>
       (await dashboard.request<AgentDetail>(`/agents/agent-of-${sessionId}`)).agent.status?.attachments,
+  };
+}
+
+/** Starts `interlude runner acp` as a process with a scripted agent and waits until it is connected. */
+export async function acpRunner(dashboard: LocalDashboard, name: string, options: AcpAgentOptions = {}) {
+  const [agentId, sessionId] = [`agent-${name}`, `session-${name}`];
+  const agent = await ScriptedAcpAgent.open(options);
+  const env = {
+    INTERLUDE_DATA_DIR: join(await tempDir(), 'data'),
+    INTERLUDE_URL: dashboard.url,
+    INTERLUDE_TOKEN: dashboard.token,
+  };
+  const flags = ['--agent', agentId, '--session', sessionId];
+  const { process, ended } = startCli(['runner', 'acp', ...flags, '--', ...agent.command], env);
+  onTestFinished(() => void process.kill('SIGKILL'));
+  const summary = async () => (await dashboard.request<{ agent: AgentSummary }>(`/agents/${agentId}`)).agent;
+  await poll(async () => (await summary().catch(() => null))?.connection).toBe('connected');
+  const post = (path: string, body: object = {}) =>
+    dashboard.request<CommandAnswer>(`/sessions/${sessionId}/${path}`, body);
+  return {
+    ...{ agent, ended, post, summary },
+    session: async () => (await dashboard.request<SessionDetail>(`/sessions/${sessionId}`)).session,
+    turns: async () => (await dashboard.request<TranscriptPage>(`/sessions/${sessionId}/transcript`)).turns,
   };
 }

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AttachmentFile } from '@interlude/runner/host/attachment-store';
 
-/** A picture of one pixel. */
+/** A one-pixel PNG. */
 export const PNG = Uint8Array.from(
   Buffer.from(
     'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -15,7 +15,7 @@ export const bytesOf = (text: string): Uint8Array<ArrayBuffer> => Uint8Array.fro
 
 export const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** A file on disk, as a host hands it to a source. */
+/** Writes a file in the form in which a host passes it to a source. */
 export async function attachedFile(
   folder: string,
   name: string,

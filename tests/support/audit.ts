@@ -4,23 +4,23 @@ import type { AgentList, SessionList, TaskList, TranscriptPage, Turn } from '@in
 import { createClient } from '@libsql/client';
 import { expect, vi } from 'vitest';
 import { FrameReader } from './frames';
-import { sessionsOf, stepOf, wordsOf } from './numbered-work';
+import { deltasOf, sessionsOf, stepOf } from './numbered-work';
 import type { Watcher } from './watcher';
 
 /**
- * Whether the numbered work of some agents is all there, once and in order, wherever one can look: in the database, on
- * a stream read from the beginning, in the eyes of a watcher that resumed through every failure, in the read models.
+ * Checks that the agents' numbered work arrived once and in order: in the database, on a stream read from the start, in
+ * a watcher that resumed after every failure, and in the read models.
  */
-export interface Audited {
+interface Audited {
   url: string;
   token: string;
   databaseUrl: string;
-  /** How many steps each agent has done. */
+  /** Completed steps by agent. */
   steps: ReadonlyMap<string, number>;
   watcher: Watcher;
 }
 
-/** An event as it must lie in the log: deltas of one message are one by the time it has ended. */
+/** An expected event log row. Deltas of an ended message are folded into one row. */
 interface LoggedEvent {
   seq: number;
   sessionId: string;
@@ -42,7 +42,7 @@ export async function audit(audited: Audited): Promise<void> {
   await auditFleet(audited);
 }
 
-/** The newest position that a frame of theirs has: the counter also moves for what nobody is shown. */
+/** The newest position visible in a frame. The position counter also advances for rows that no reader sees. */
 async function newestShown({ databaseUrl }: Audited): Promise<Position> {
   const client = createClient({ url: databaseUrl });
   try {
@@ -134,12 +134,12 @@ async function auditStream(
   );
 }
 
-/** What the server says itself: that it has not heard of a runner for a while, where a machine is slow. */
+/** Rows written by the server itself, such as `runner away` on a slow machine. */
 function isOwn({ seq }: { seq: number }): boolean {
   return seq === 0;
 }
 
-/** A watcher may have met a message as deltas, as one whole, or as some deltas and then the whole. */
+/** A watcher may receive a message as deltas, as one folded event, or as deltas followed by the folded event. */
 function auditWatcher(watcher: Watcher, agentId: string, steps: number, logLines: string[]): void {
   const seen = watcher.events.flatMap(({ data }) => (data.agentId === agentId && !isOwn(data) ? [data] : []));
   expect(seen.findIndex(({ seq }, at) => at > 0 && seq <= (seen[at - 1]?.seq ?? 0))).toBe(-1);
@@ -160,8 +160,8 @@ function auditWatcher(watcher: Watcher, agentId: string, steps: number, logLines
   );
 }
 
-/** The transcript says what was done, and the watcher has the very same one. */
-async function auditTranscript(audited: Audited, sessionId: string, expected: ToldTurn[]): Promise<void> {
+/** Checks the transcript's content and that the watcher's transcript is identical. */
+async function auditTranscript(audited: Audited, sessionId: string, expected: TurnContent[]): Promise<void> {
   const turns: Turn[] = [];
   let before: Position | null = null;
   do {
@@ -170,7 +170,7 @@ async function auditTranscript(audited: Audited, sessionId: string, expected: To
     turns.unshift(...page.turns);
     before = page.hasMore ? (page.turns[0]?.position ?? null) : null;
   } while (before !== null);
-  const all = turns.map(told).filter(({ kind, items }) => kind !== 'none' || items.length > 0);
+  const all = turns.map(contentOf).filter(({ kind, items }) => kind !== 'none' || items.length > 0);
   expectSame(all, expected, `the transcript of ${sessionId}`);
   const live = audited.watcher.transcripts.get(sessionId)?.turns ?? [];
   expectSame([...live], turns, `the transcript of ${sessionId} as a watcher folded it`);
@@ -184,15 +184,15 @@ async function auditTranscript(audited: Audited, sessionId: string, expected: To
   );
 }
 
-/** What a turn says, without the places and times. */
-interface ToldTurn {
+/** A turn's content without positions and times. */
+interface TurnContent {
   id: string;
   kind: string;
   state: string;
   items: string[];
 }
 
-function told({ id, kind, state, items }: Turn): ToldTurn {
+function contentOf({ id, kind, state, items }: Turn): TurnContent {
   return {
     id,
     kind,
@@ -206,17 +206,17 @@ function told({ id, kind, state, items }: Turn): ToldTurn {
   };
 }
 
-function turnsOf(agentId: string, steps: number, sessionId: string): ToldTurn[] {
+function turnsOf(agentId: string, steps: number, sessionId: string): TurnContent[] {
   return Array.from({ length: steps }, (_, at) => at + 1)
     .filter((n) => stepOf(agentId, n).sessionId === sessionId)
-    .flatMap((n): ToldTurn[] => [
+    .flatMap((n): TurnContent[] => [
       {
         id: `${sessionId}-${n}`,
         kind: 'user',
         state: 'finished',
         items: [
           `user: Question ${n}`,
-          `assistant: ${wordsOf(n).join('')}`,
+          `assistant: ${deltasOf(n).join('')}`,
           `Bash {"command":"seq ${n}"} → counted ${n} (completed)`,
           'task started',
         ],
@@ -230,26 +230,26 @@ function turnsOf(agentId: string, steps: number, sessionId: string): ToldTurn[] 
     ]);
 }
 
-/** How long the watcher's rows may differ from the rows just read. Shorter than the time between two sweeps. */
+/** Maximum time for the watcher's rows to match the read models. Shorter than the sweep interval. */
 const COMPARED_MS = 5_000;
 
-/** The watcher's newest version of every row is the one the read models give. */
+/** Checks that the watcher's latest rows equal the read models. */
 async function auditFleet(audited: Audited): Promise<void> {
   const { watcher } = audited;
-  // when it was last seen is told every few seconds only
+  // `lastSeenAt` is published only every few seconds
   const settled = <T extends { lastSeenAt: number }>(rows: Iterable<T>) =>
     [...rows].map((row) => ({ ...row, lastSeenAt: 0 }));
   const sessions = await vi.waitFor(async () => {
     const { sessions } = await get<SessionList>(audited, '/sessions');
     const { agents } = await get<AgentList>(audited, '/agents');
-    // a sweep may write between two reads: then they are compared again
+    // a sweep may write between two reads, so compare again
     await watcher.reach(await newestShown(audited));
     expect(byId(watcher.sessions.values())).toEqual(byId(sessions));
     expect(byId(settled(watcher.agents.values()))).toEqual(byId(settled(agents)));
     return sessions;
   }, COMPARED_MS);
   for (const session of sessions) {
-    // of work that was over before it came, it hears of the newest tasks only
+    // the watcher receives only the newest tasks that ended before it connected
     if (!audited.steps.has(session.agentId)) continue;
     const { tasks } = await get<TaskList>(audited, `/sessions/${session.id}/tasks`);
     const seen = [...watcher.tasks.values()].filter((task) => task.sessionId === session.id);
@@ -261,7 +261,7 @@ function byId<T extends { id: string }>(rows: Iterable<T>): T[] {
   return [...rows].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Names the first difference: a diff of thousands of rows would say nothing. */
+/** Reports the first difference only; a diff of thousands of rows is unreadable. */
 function expectSame<T>(seen: T[], expected: T[], what: string): void {
   const at = expected.findIndex((value, index) => !equals(seen[index], value));
   if (at !== -1)

@@ -4,55 +4,55 @@ import type { OpenApiDocument, Operation } from '@interlude/protocol/open-api';
 import { findRoute } from '@/lib/server/handle-route';
 import type { Route } from '@/lib/server/routes';
 import { FrameReader } from './frames';
-import { overHttp } from './over-http';
 import { startPrism } from './prism.mjs';
+import { serveOverHttp } from './serve-over-http';
 import { inProcessServer, type ServerTarget } from './server-target';
 
-/** A server whose requests and answers pass Prism, which holds both against the server's own OpenAPI document. */
-export interface ServerBehindPrism extends ServerTarget {
-  /** The statuses of answers that Prism has validated, by operation (`GET /api/v1/sessions/:sessionId`). */
+/** A server behind Prism, which validates requests and responses against the server's OpenAPI document. */
+interface ServerBehindPrism extends ServerTarget {
+  /** Validated response statuses by operation (`GET /api/v1/sessions/:sessionId`). */
   readonly validated: ReadonlyMap<string, ReadonlySet<number>>;
-  /** What Prism has found wrong with answers since the last call, each with its request. */
+  /** Returns and clears the response violations, each with its request. */
   takeViolations(): string[];
-  /** Whether Prism passes on what an operation is asked and answers. */
+  /** True if Prism forwards the operation unchanged. */
   passes(route: Route): boolean;
-  /** Asks an operation through Prism, with `answer` in place of the server's. */
+  /** Requests an operation through Prism with `answer` as the server's response. */
   askFor(route: Route, answer: Response): Promise<void>;
 }
 
-/** Prism reads bodies of up to 10 MB. */
+/** Prism's body limit. */
 const MAX_BODY_BYTES = 10_000_000;
 
-/** What Prism would change in an operation. Its requests go straight to the server. */
+/** Operations that Prism would alter. Their requests bypass Prism. */
 const CHANGED_OPERATIONS: readonly ((route: Route, operation: Operation) => boolean)[] = [
-  // It takes the empty body of an answer to HEAD for JSON, and answers 500.
+  // Prism parses the empty body of a HEAD response as JSON and answers 500.
   ({ method }) => method === 'HEAD',
-  // It answers once it has the whole body. A stream has no end.
+  // Prism buffers the whole body; a stream never ends.
   (_, operation) => answersWith(operation, 'text/event-stream'),
-  // It decodes every body as text.
+  // Prism decodes every body as text.
   (_, operation) => answersWith(operation, '*/*'),
-  // It follows redirects.
+  // Prism follows redirects.
   (_, { responses }) => Object.keys(responses).some((status) => status.startsWith('3')),
 ];
 
-/** What Prism would change in a request. Such a request goes straight to the server. */
+/** Requests that Prism would alter. They bypass Prism. */
 const CHANGED_REQUESTS: readonly ((request: Request, body: Uint8Array) => boolean)[] = [
-  // It forwards with the Host of the upstream.
+  // Prism replaces Host with that of the upstream.
   ({ url, headers }) => new URL(`http://${headers.get('host')}`).hostname !== new URL(url).hostname,
-  // It decodes the query and encodes it anew, which repairs a broken escape.
+  // Prism re-encodes the query, which repairs broken escapes.
   ({ url }) => !isDecodable(new URL(url).search),
-  // It names a type where there is none.
+  // Prism adds a missing content type.
   ({ headers }, body) => body.length > 0 && !headers.has('content-type'),
-  // It parses JSON and writes it anew, and decodes anything else as text.
+  // Prism reserializes JSON and decodes other bodies as text.
   ({ headers }, body) => headers.has('content-encoding') || !isKept(body, headers.get('content-type') ?? ''),
 ];
 
-/** @param settings what else the environment says */
+/** @param settings additional environment variables */
 export async function serverBehindPrism(settings: Record<string, string> = {}): Promise<ServerBehindPrism> {
   const server = await inProcessServer(undefined, settings);
   const document = (await (await server.get('/api/v1/openapi.json')).json()) as OpenApiDocument;
   let nextAnswer: Response | null = null;
-  const upstream = await overHttp({
+  const upstream = await serveOverHttp({
     origin: server.origin,
     fetch: async (request) => nextAnswer ?? server.fetch(request),
   });
@@ -68,7 +68,7 @@ export async function serverBehindPrism(settings: Record<string, string> = {}): 
 
   async function fetchThroughPrism(request: Request): Promise<Response> {
     const found = findRoute(request.method, new URL(request.url).pathname);
-    // the document says nothing of any other path or method
+    // the document doesn't cover any other path or method
     if (found.kind !== 'route' || !passes(found.route)) return server.fetch(request);
     const body = new Uint8Array(await request.clone().arrayBuffer());
     if (CHANGED_REQUESTS.some((isChanged) => isChanged(request, body))) return server.fetch(request);
@@ -79,11 +79,11 @@ export async function serverBehindPrism(settings: Record<string, string> = {}): 
     const { pathname, search } = new URL(request.url);
     const answer = await sendTo(`${prism.url}${pathname}${search}`, request, body);
     const { status, headers } = answer;
-    const asked = `${method} ${pathname}${search}`;
+    const target = `${method} ${pathname}${search}`;
     if (headers.get('content-type') === 'application/problem+json') {
-      throw new Error(`Prism could not pass on ${asked}: ${await answer.text()}`);
+      throw new Error(`Prism could not forward ${target}: ${await answer.text()}`);
     }
-    violations.push(...ofAnswer(headers.get('sl-violations') ?? '').map((what) => `${asked} → ${status}: ${what}`));
+    violations.push(...ofAnswer(headers.get('sl-violations') ?? '').map((what) => `${target} → ${status}: ${what}`));
     headers.delete('sl-violations');
     const name = `${method} ${pattern}`;
     validated.set(name, (validated.get(name) ?? new Set()).add(status));
@@ -111,9 +111,9 @@ export async function serverBehindPrism(settings: Record<string, string> = {}): 
       return reader;
     },
     takeViolations: () => {
-      const taken = violations;
+      const found = violations;
       violations = [];
-      return taken;
+      return found;
     },
     askFor: async (route, answer) => {
       nextAnswer = answer;
@@ -150,7 +150,7 @@ function isDecodable(search: string): boolean {
   }
 }
 
-/** Whether a body leaves Prism as it came. */
+/** True if Prism forwards the body byte for byte. */
 function isKept(body: Uint8Array, contentType: string): boolean {
   if (body.length === 0) return true;
   if (body.length > MAX_BODY_BYTES) return false;
@@ -158,14 +158,14 @@ function isKept(body: Uint8Array, contentType: string): boolean {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
     if (!/^application\/([\w.-]+\+)?json\b/i.test(contentType)) return !text.startsWith('\ufeff');
     const value: unknown = JSON.parse(text);
-    // it drops values such as 0 and null
+    // Prism drops values such as 0 and null
     return typeof value === 'object' && value !== null && JSON.stringify(value) === text;
   } catch {
     return false;
   }
 }
 
-/** With a length, and with headers that `fetch` keeps for itself. Redirects are answers. */
+/** Sends with an explicit length and headers that `fetch` forbids. Doesn't follow redirects. */
 function sendTo(url: string, { method, headers }: Request, body: Uint8Array): Promise<Response> {
   return new Promise((resolve, reject) => {
     const length = body.length === 0 ? {} : { 'content-length': String(body.length) };
@@ -185,7 +185,7 @@ function sendTo(url: string, { method, headers }: Request, body: Uint8Array): Pr
   });
 }
 
-/** @param violations a list in JSON; a long one is cut off and begins with other words */
+/** @param violations a JSON list; Prism truncates a long one and prefixes it */
 function ofAnswer(violations: string): string[] {
   if (!violations.includes('"location":["response"')) return [];
   if (!violations.startsWith('[')) return [violations];

@@ -1,14 +1,15 @@
 import { withErrors } from '@interlude/protocol/errors';
 import { OWNER, type Principal } from '@/lib/server/access/principal';
 import type { ServerContext } from '@/lib/server/access/request-context';
+import { PLAIN_DIGESTS } from '@/lib/server/access/shown-digests';
 import { findRoute, handleRoute } from '@/lib/server/handle-route';
 import type { ServerParts } from '@/lib/server/server-parts';
 
 /**
- * Asks a route of the table, as a caller who has come in.
+ * Calls a route as an authenticated caller.
  *
  * @param path below /api/v1, with its query
- * @param server what the route's handler needs of it
+ * @param server dependencies of the route's handler
  */
 export function callRoute(
   server: ServerContext & Partial<ServerParts>,
@@ -27,7 +28,10 @@ export function callRoute(
   });
   return withErrors(async () => {
     const found = findRoute(method, new URL(request.url).pathname);
-    if (found.kind !== 'route' || found.route.access === 'open') throw new Error(`${method} ${path} is no such route`);
+    if (found.kind !== 'route' || found.route.access === 'open') throw new Error(`${method} ${path} is not a route`);
     return handleRoute(found.route, request, server as ServerParts, found.ids, principal);
   })(request);
 }
+
+/** The owner's request context, as a handler receives it. */
+export const ownerContext = { principal: OWNER, digests: PLAIN_DIGESTS, whenOver: () => () => {} };

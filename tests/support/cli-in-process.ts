@@ -3,8 +3,8 @@ import { vi } from 'vitest';
 import type { CliEnd } from './cli';
 
 /**
- * The command line in this process, one call at a time: starting one of its own takes most of a second of processor.
- * For what a command does and says. How a process ends, by its code or by a signal, is tried with `cli.ts`.
+ * Runs the command line in this process, one call at a time. A process of its own costs most of a second of CPU. Use
+ * `cli.ts` to test exit codes and signals.
  */
 export async function callCli(args: string[], env: Record<string, string> = {}): Promise<CliEnd> {
   const out = { stdout: '', stderr: '' };

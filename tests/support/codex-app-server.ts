@@ -8,10 +8,10 @@ import { onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { tempDir } from './temp-dir';
 
-/** Somebody who is connected to it. */
+/** A connected client. */
 interface Client {
   send(message: object): void;
-  /** Writes what is no message. */
+  /** Writes raw bytes. */
   write(text: string): void;
   drop(): void;
 }
@@ -28,28 +28,28 @@ interface Thread {
 }
 
 /**
- * A played app-server of Codex, on the real wire. What its threads have said stays, as on disk; what a process held in
- * memory goes with it.
+ * A scripted Codex app-server on the real wire. Thread history survives a restart, as on disk; in-memory state does
+ * not.
  *
  * @see the recordings in tests/fixtures/recordings/codex
  */
 export class CodexAppServer {
   readonly clients = new Set<Client>();
   readonly threads = new Map<string, Thread>();
-  /** What was said to it, by whatever method, and every request it was sent. */
+  /** Received input texts and requests. */
   readonly heard: string[] = [];
   readonly requests: { method: string; params: Fields }[] = [];
-  /** What its own requests were answered with. */
+  /** Responses to the server's own requests. */
   readonly answers: Fields[] = [];
-  /** Methods that this version has not, and those it never answers. */
+  /** Unsupported methods, and methods it never answers. */
   readonly unknown = new Set<string>();
   readonly silent = new Set<string>();
   page = 1_000;
   readonly #waiting = new Map<number, object>();
   #next = 0;
-  #asked = 0;
+  #nextRequestId = 0;
 
-  /** As the operator's own: on a socket, for any number of clients. */
+  /** Listens on a socket for any number of clients, like an operator's own server. */
   async listen(path?: string): Promise<{ path: string; stop(): Promise<void> }> {
     const at = path ?? join(await tempDir(), 'app-server.sock');
     const http = createHttpServer();
@@ -69,7 +69,7 @@ export class CodexAppServer {
     const stop = async () => {
       for (const socket of sockets.clients) socket.terminate();
       await new Promise((done) => http.close(done));
-      // Only then its clients can't find it any more.
+      // After this, clients can't connect.
     };
     onTestFinished(async () => {
       if (http.listening) await stop();
@@ -77,7 +77,7 @@ export class CodexAppServer {
     return { path: at, stop };
   }
 
-  /** As a program that a runner starts. @returns its path */
+  /** Creates a program that a runner can start. @returns its path */
   async program(): Promise<string> {
     const folder = await tempDir();
     const path = join(folder, 'pipes.sock');
@@ -92,10 +92,10 @@ export class CodexAppServer {
     return command;
   }
 
-  /** The newest thread. */
+  /** The latest thread. */
   get thread(): Thread {
     const thread = [...this.threads.values()].at(-1);
-    if (thread === undefined) throw new Error('no thread has begun');
+    if (thread === undefined) throw new Error('no thread has started');
     return thread;
   }
 
@@ -106,7 +106,8 @@ export class CodexAppServer {
       subscribers: new Set(),
     };
     this.threads.set(id, thread);
-    for (const client of this.clients) client.send({ method: 'thread/started', params: { thread: told(thread) } });
+    for (const client of this.clients)
+      client.send({ method: 'thread/started', params: { thread: threadView(thread) } });
     return thread;
   }
 
@@ -123,12 +124,12 @@ export class CodexAppServer {
     return id;
   }
 
-  /** A message that began or steers a turn. */
+  /** A message that starts or steers a turn. */
   message(thread: Thread, text: string, clientId: string | null = null): void {
     this.item(thread, { type: 'userMessage', id: `item-${++this.#next}`, clientId, content: [{ type: 'text', text }] });
   }
 
-  /** A whole item, of the turn that is open or of another one. */
+  /** A complete item of the open turn, or of another. */
   item(thread: Thread, item: Fields, turnId = thread.openTurn): void {
     this.tell(thread, 'item/started', { turnId, item });
     this.completed(thread, item, turnId);
@@ -145,7 +146,7 @@ export class CodexAppServer {
     return id;
   }
 
-  /** A command begins. @returns its item */
+  /** Starts a command. @returns its item */
   runs(thread: Thread, command: string): Fields {
     const id = `call-${++this.#next}`;
     const item = { type: 'commandExecution', id, command, processId: `p-${id}`, status: 'inProgress' };
@@ -167,14 +168,14 @@ export class CodexAppServer {
     thread.history.push({ type: 'turnCompleted', turnId: id, status, error });
     this.#status(thread, { type: 'idle' });
     this.tell(thread, 'turn/completed', { turn: { id, status, error } });
-    // Behind an interrupt it waits until it is told to go on.
+    // After an interrupt, it waits for `turn/start`.
     const [next] = status === 'completed' ? thread.queue.splice(0, 1) : [];
     if (next !== undefined) this.#start(thread, next.input, next.clientUserMessageId);
   }
 
-  /** Asks whoever follows the thread. @returns the id of the request */
+  /** Asks all clients that follow the thread. @returns the request id */
   asks(thread: Thread, method: string, params: object): number {
-    const id = this.#asked++;
+    const id = this.#nextRequestId++;
     this.#status(thread, { type: 'active', activeFlags: ['waitingOnApproval'] });
     const request = { id, method, params: { threadId: thread.id, turnId: thread.openTurn, ...params } };
     this.#waiting.set(id, request);
@@ -182,14 +183,14 @@ export class CodexAppServer {
     return id;
   }
 
-  /** Somebody has answered, here or elsewhere. */
+  /** Reports a request as answered, by any client. */
   resolved(thread: Thread, requestId: number): void {
     this.#waiting.delete(requestId);
     this.#status(thread, { type: 'active', activeFlags: [] });
     this.tell(thread, 'serverRequest/resolved', { requestId });
   }
 
-  /** Its process is gone, and what ran in it. */
+  /** Kills the process and everything in it. */
   die(): void {
     for (const client of this.clients) client.drop();
     for (const thread of this.threads.values()) {
@@ -204,7 +205,7 @@ export class CodexAppServer {
       write: (text) => void socket.write(text),
       drop: () => void socket.destroy(),
     };
-    // Another process: what the one before it held in memory is gone.
+    // A new process starts without the previous one's in-memory state.
     for (const thread of this.threads.values()) {
       thread.subscribers.clear();
       Object.assign(thread, atRest());
@@ -250,14 +251,14 @@ export class CodexAppServer {
     if (method === 'thread/start') {
       const thread = this.newThread();
       thread.subscribers.add(client);
-      return { result: { thread: told(thread), model: 'played' } };
+      return { result: { thread: threadView(thread), model: 'played' } };
     }
     const thread = this.threads.get(String(params.threadId));
     if (thread === undefined) return { error: { code: -32_600, message: `no rollout found for ${params.threadId}` } };
     switch (method) {
       case 'thread/resume':
         thread.subscribers.add(client);
-        return { result: { thread: told(thread), model: 'played' } };
+        return { result: { thread: threadView(thread), model: 'played' } };
       case 'thread/timeline/list': {
         const from = Number(params.cursor ?? 0);
         const to = from + this.page;
@@ -334,7 +335,7 @@ function atRest() {
   return { openTurn: null, terminals: [], queue: [], status: { type: 'idle' } };
 }
 
-function told({ id, parentThreadId, status }: Thread) {
+function threadView({ id, parentThreadId, status }: Thread) {
   return { id, parentThreadId, status, ephemeral: false, cwd: '/work', turns: [] };
 }
 

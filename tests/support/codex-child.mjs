@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 
 /**
- * Stands where `codex app-server` is started: what it reads and writes is the test's own, over a socket that is named in
- * its first argument.
+ * Runs in place of `codex app-server`. Bridges stdin and stdout to the test over the socket named in its first
+ * argument.
  */
 const socket = connect(process.argv[2] ?? '');
 process.stdin.pipe(socket);

@@ -6,40 +6,40 @@ import { delimiter, dirname, join } from 'node:path';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { AppServer, connectSocket } from '@interlude/runner/sources/codex/app-server';
 import { onTestFinished } from 'vitest';
+import { type CodexInput, type CodexReply, startCodexModel } from './acp-model';
 import { type CliEnd, type CliRun, runShell, startCli } from './cli';
-import { type CodexAsked, type CodexReply, startCodexModel } from './codex-model';
 import { Operator } from './operator';
 import { tempDir } from './temp-dir';
 
-/** Where the real Codex is, if it is there. */
+/** Path of the real Codex, if installed. */
 export const CODEX = join(process.env.INTERLUDE_TEST_AGENTS_DIR ?? '', 'codex', 'node_modules', '.bin', 'codex');
 
-/** The real Codex on the real runner, with a project, a home and a scripted model of its own. */
-export interface CodexStage {
+/** The real Codex on the real runner, with an isolated project and home and a scripted model. */
+interface CodexStage {
   agentId: string;
   sessionId: string;
-  /** The project. */
+  /** The project folder. */
   cwd: string;
-  /** Interlude's. */
+  /** Interlude's data directory. */
   dataDir: string;
   operator: Operator;
-  /** Starts a runner, also after one that was killed. Resolves when it has said where it is. */
+  /** Starts a runner, or restarts one after a kill. Resolves when the runner prints its address. */
   runner(...args: string[]): Promise<CliRun>;
   end(): CliRun['ended'];
-  /** Starts an app-server as the terminals' daemon is one. `begin`: as a terminal, which begins a thread and says this. */
+  /** Starts an app-server like the terminals' daemon. `begin`: starts a thread with this text, as a terminal does. */
   daemon(): Promise<{ socket: string; begin(text: string): Promise<string> }>;
   operatorOf(sessionId: string): Operator;
-  /** Kills the app-server that the runner has started. */
+  /** Kills the runner's app-server. */
   killServer(): void;
-  /** Runs a command line as in a terminal of this home, with Codex as `codex`. */
+  /** Runs a command line with this home, with Codex as `codex`. */
   shell(line: string): Promise<CliEnd>;
-  /** Asks the dashboard for something. */
+  /** Requests the dashboard's API. */
   ask(method: 'POST' | 'PUT', path: string, body: object): Promise<void>;
 }
 
 export async function codexStage(
   server: { url: string; token: string },
-  script: (asked: CodexAsked) => CodexReply,
+  script: (asked: CodexInput) => CodexReply,
   more: Record<string, string> = {},
 ): Promise<CodexStage> {
   const home = await tempDir();
@@ -83,7 +83,7 @@ export async function codexStage(
       await new Promise<void>((resolve, reject) => {
         started.process.stdout?.once('data', () => resolve());
         started.process.stderr?.on('data', (text) => String(text).includes('follows the Codex') && resolve());
-        void started.ended.then((end) => reject(new Error(`the runner ended: ${JSON.stringify(end)}`)));
+        void started.ended.then((end) => reject(new Error(`the runner exited: ${JSON.stringify(end)}`)));
       });
       return started;
     },
@@ -100,7 +100,7 @@ export async function codexStage(
       });
       onTestFinished(() => killGroup(child));
       while (!existsSync(socket)) {
-        if (child.exitCode !== null) throw new Error(`the app-server ended with code ${child.exitCode}`);
+        if (child.exitCode !== null) throw new Error(`the app-server exited with code ${child.exitCode}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
       return { socket, begin: (text) => beginThread(socket, cwd, text) };
@@ -113,7 +113,7 @@ export async function codexStage(
         const [, pid, parent, args = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
         return Number(parent) === run?.process.pid && args.includes('app-server') ? [Number(pid)] : [];
       });
-      if (servers.length !== 1) throw new Error(`there are ${servers.length} app-servers`);
+      if (servers.length !== 1) throw new Error(`expected one app-server, found ${servers.length}`);
       process.kill(-(servers[0] as number), 'SIGKILL');
     },
     async ask(method, path, body) {
@@ -126,7 +126,7 @@ export async function codexStage(
   };
 }
 
-/** What a terminal does with what its user types. */
+/** Starts a thread as a terminal does when its user types. */
 async function beginThread(socket: string, cwd: string, text: string): Promise<string> {
   const link = connectSocket(socket, {
     onMessage: (message) => void server.settle(fieldsOf(message)),
@@ -154,7 +154,7 @@ async function beginThread(socket: string, cwd: string, text: string): Promise<s
 
 const EXPERIMENTAL = { experimentalApi: true };
 
-/** The binary is a child of the script that npm installs. */
+/** Kills the group, because the binary is a child of npm's launch script. */
 async function killGroup(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const gone = new Promise((resolve) => child.once('exit', resolve));

@@ -3,27 +3,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Group } from '@interlude/conformance/check';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { frontOf, type Tamper, withBody } from './conformance-front';
-import { checkRunner, checkServer, expectFailed, PYTHON } from './conformance-runs';
+import { checkRunner, checkServer, expectFailed, frontOf, PYTHON, type Tamper, withBody } from './conformance-runs';
 import { type InProcessServer, inProcessServer } from './server-target';
 
-/** Runners and servers that break one rule each, with the checks that must fail. */
+/** Runners and servers that each break one rule, with the checks that must fail. */
 
-/** Spent in full on reactions that a mutant never shows. */
+/** Spent in full when a mutant never reacts. */
 const TIMEOUT_MS = 20_000;
 const [, source = ''] = PYTHON;
 
-export interface RunnerMutant {
+interface RunnerMutant {
   title: string;
   only: Group[];
-  /** Replacements in runner.py, which contains each text once. */
+  /** Replacements in runner.py. Each text occurs there exactly once. */
   changes: [string, string][];
   fails: string[];
 }
 
-export const RUNNER_MUTANTS: RunnerMutant[] = [
+const RUNNER_MUTANTS: RunnerMutant[] = [
   {
-    title: 'does a command each time it comes',
+    title: 'executes a repeated command again',
     only: ['commands'],
     changes: [
       ['elif id in begun: acknowledge(id, "delivered")', 'elif id in begun and acknowledge(id, "delivered"): pass'],
@@ -35,13 +34,13 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'forgets what it has done when it is killed',
+    title: 'forgets executed commands when killed',
     only: ['commands'],
     changes: [['begun = {id for record in records for id in record["begins"]}', 'begun = set()']],
     fails: ['a command carried out before a kill is acknowledged again and not repeated'],
   },
   {
-    title: 'acknowledges before the agent has it',
+    title: 'acknowledges before the agent has the message',
     only: ['commands'],
     changes: [
       ['print(json.dumps(given[id])', 'acknowledge(id, "delivered"), time.sleep(2.5), print(json.dumps(given[id])'],
@@ -49,37 +48,37 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     fails: ['a message is acknowledged as delivered once the agent has it'],
   },
   {
-    title: 'is silent about what it does not know',
+    title: 'ignores an unknown command',
     only: ['commands'],
     changes: [['if type != "message": acknowledge(', 'if type != "message": type in TAKES_NOT and acknowledge(']],
     fails: ['a command of an unknown type is acknowledged as failed with a reason'],
   },
   {
-    title: 'gives the agent a message without its files',
+    title: 'delivers a message without its attachments',
     only: ['commands'],
     changes: [['elif body.get("attachments"):', 'elif False:']],
     fails: ['a message with an unsupported attachment is refused and does not reach the agent'],
   },
   {
-    title: 'comes back though another runner has taken over',
+    title: 'reconnects after being fenced',
     only: ['commands'],
     changes: [['os._exit(1)  # another runner has taken over', 'break']],
     fails: ['a fenced runner neither reconnects nor acknowledges'],
   },
   {
-    title: 'lets secrets pass',
+    title: 'sends log lines unredacted',
     only: ['secrets'],
     changes: [['text, count = SECRET.subn("[redacted: secret]", text)', 'count = 0']],
     fails: ['no log line contains the token of the runner', 'a log line with a secret is redacted and marked'],
   },
   {
-    title: 'hands its token on to the agent',
+    title: 'passes its token to the agent',
     only: ['secrets'],
     changes: [['encoding="utf-8", env=own)', 'encoding="utf-8")']],
     fails: ['the agent gets no INTERLUDE_ variables'],
   },
   {
-    title: 'tells now and then something late',
+    title: 'sometimes sends an event late',
     only: ['order'],
     changes: [
       [
@@ -93,7 +92,7 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'tells everything twice',
+    title: 'sends everything twice',
     only: ['order', 'outbox'],
     changes: [
       [
@@ -110,31 +109,31 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'keeps what it sends in memory only',
+    title: 'keeps its outbox in memory only',
     only: ['outbox'],
     changes: [['file.write(json.dumps(records[-1]).encode() + b"\\n")', 'pass']],
     fails: ['records queued at a kill are sent by the next process'],
   },
   {
-    title: 'changes what it sends again',
+    title: 'changes resent records',
     only: ['outbox'],
     changes: [['else: time.sleep(wait)', 'else: time.sleep(wait), [one.update(tries=time.time()) for one in batch]']],
     fails: ['records are numbered from 1 without gaps, and a number keeps its record'],
   },
   {
-    title: 'does not heed Retry-After',
+    title: 'ignores Retry-After',
     only: ['answers'],
     changes: [['else: time.sleep(wait)', 'else: time.sleep(0.2)']],
     fails: ['the runner waits for Retry-After after 429 and 503'],
   },
   {
-    title: 'goes on under an epoch that is fenced',
+    title: 'continues under a fenced epoch',
     only: ['answers'],
     changes: [['os._exit(1)  # another outbox has written', 'time.sleep(0.1)']],
     fails: ['a fenced outbox sends nothing more in its epoch'],
   },
   {
-    title: 'drops what is too large together',
+    title: 'drops an oversized batch',
     only: ['answers'],
     changes: [
       [
@@ -147,13 +146,13 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     fails: ['a request rejected as too large is split without loss'],
   },
   {
-    title: 'takes what woke the agent for a message',
+    title: 'treats the wake-up cause as a message',
     only: ['turns'],
     changes: [['begin(turn, {"turn": "between-run",', 'begin(turn, {"turn": "user",']],
     fails: ['a turn started by the agent is a between-run turn and names the task that caused it'],
   },
   {
-    title: 'leaves open what was open when it was killed',
+    title: 'leaves work open after a kill',
     only: ['turns'],
     changes: [['if records: custom("session:ended", reason="its runner ended")', 'pass']],
     fails: [
@@ -162,13 +161,13 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'does not tell how tasks end',
+    title: 'omits task ends',
     only: ['tasks'],
     changes: [['status=status, exit_code=code)', 'status="completed")']],
     fails: ['a background task reports its start and its outcome'],
   },
   {
-    title: 'promises a report every three seconds, and sends one',
+    title: 'sends one report after promising one every three seconds',
     only: ['liveness'],
     changes: [['due = time.monotonic() + 1\n', 'due = time.monotonic() + 3600\n']],
     fails: [
@@ -186,7 +185,7 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
     ],
   },
   {
-    title: 'reads the agent no faster than the server takes it',
+    title: 'reads the agent no faster than the server accepts records',
     only: ['never in the way'],
     changes: [
       [
@@ -202,10 +201,10 @@ export const RUNNER_MUTANTS: RunnerMutant[] = [
 ];
 
 /** Runs the checks against a mutant of runner.py. */
-export async function expectRunnerFails({ only, changes, fails }: RunnerMutant): Promise<void> {
+async function expectRunnerFails({ only, changes, fails }: RunnerMutant): Promise<void> {
   let code = readFileSync(source, 'utf8');
   for (const [before, after] of changes) {
-    if (code.split(before).length !== 2) throw new Error(`runner.py does not have this once: ${before}`);
+    if (code.split(before).length !== 2) throw new Error(`expected once in runner.py: ${before}`);
     code = code.replace(before, () => after);
   }
   const folder = mkdtempSync(join(tmpdir(), 'interlude-mutant-'));
@@ -218,7 +217,7 @@ export async function expectRunnerFails({ only, changes, fails }: RunnerMutant):
   }
 }
 
-export interface ServerMutant {
+interface ServerMutant {
   title: string;
   only: Group[];
   tamper: Tamper;
@@ -228,9 +227,9 @@ export interface ServerMutant {
 const at = (request: Request) => `${request.method} ${new URL(request.url).pathname}`;
 const isEvents = (request: Request) => at(request) === 'POST /api/v1/events';
 
-export const SERVER_MUTANTS: ServerMutant[] = [
+const SERVER_MUTANTS: ServerMutant[] = [
   {
-    title: 'counts what it has seen as new',
+    title: 'counts duplicates as new',
     only: ['outbox'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -248,7 +247,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     ],
   },
   {
-    title: 'acknowledges records that it has dropped',
+    title: 'acknowledges dropped records',
     only: ['answers'],
     tamper: async (request, pass) => {
       if (!isEvents(request)) return await pass(request);
@@ -261,7 +260,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     fails: ['acknowledged records are readable when the response arrives'],
   },
   {
-    title: 'says nothing of what is wrong with a request',
+    title: 'omits the reason from error responses',
     only: ['answers'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -275,7 +274,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     ],
   },
   {
-    title: 'lets its answers be kept',
+    title: 'allows caching of its responses',
     only: ['answers'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -286,7 +285,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     fails: ['responses other than streams can’t be cached'],
   },
   {
-    title: 'refuses a request for one record of it',
+    title: 'rejects a request because of one record',
     only: ['limits'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -301,7 +300,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     ],
   },
   {
-    title: 'signs a request with what its producer wrote there',
+    title: "uses the producer's value as the request digest",
     only: ['requests'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -317,7 +316,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     ],
   },
   {
-    title: 'forgets the name under which something was sent',
+    title: 'forgets clientIds',
     only: ['commands'],
     tamper: async (request, pass) => {
       if (!/\/messages$/.test(at(request))) return await pass(request);
@@ -329,7 +328,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     fails: ['a repeated clientId gets the same response and one command, and another text is a conflict'],
   },
   {
-    title: 'drops acknowledgements of runners',
+    title: "drops runners' acknowledgements",
     only: ['commands'],
     tamper: async (request, pass) => {
       const [, id] = /\/commands\/([^/]+)\/ack$/.exec(new URL(request.url).pathname) ?? [];
@@ -345,7 +344,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     ],
   },
   {
-    title: 'answers strangers',
+    title: 'answers unauthenticated requests',
     only: ['secrets'],
     tamper: async (request, pass) => {
       const isOpen = request.headers.get('authorization') === null && at(request) === 'GET /api/v1/agents';
@@ -354,7 +353,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     fails: ['every route, known or unknown, requires a valid credential'],
   },
   {
-    title: 'repeats a token that stands in an address',
+    title: 'repeats a token from the URL',
     only: ['secrets'],
     tamper: async (request, pass) => {
       const answer = await pass(request);
@@ -363,7 +362,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
     fails: ['a token in a URL grants no access, and no response repeats it'],
   },
   {
-    title: 'begins a stream anew each time',
+    title: 'restarts a stream from the beginning',
     only: ['order'],
     tamper: async (request, pass) => {
       request.headers.delete('last-event-id');
@@ -396,8 +395,8 @@ export const SERVER_MUTANTS: ServerMutant[] = [
   },
 ];
 
-/** Runs the checks against a server whose requests and answers are tampered with. */
-export async function expectServerFails(server: InProcessServer, { only, tamper, fails }: ServerMutant): Promise<void> {
+/** Runs the checks against a server with altered requests and responses. */
+async function expectServerFails(server: InProcessServer, { only, tamper, fails }: ServerMutant): Promise<void> {
   const front = await frontOf(server.fetch, tamper);
   try {
     const { results } = await checkServer({ url: front.url, token: server.token }, { only, timeoutMs: TIMEOUT_MS });
@@ -409,11 +408,11 @@ export async function expectServerFails(server: InProcessServer, { only, tamper,
 
 /** Mutants whose checks take about a second. */
 export const QUICK = new Set([
-  'hands its token on to the agent',
-  'counts what it has seen as new',
-  'acknowledges records that it has dropped',
-  'signs a request with what its producer wrote there',
-  'answers strangers',
+  'passes its token to the agent',
+  'counts duplicates as new',
+  'acknowledges dropped records',
+  "uses the producer's value as the request digest",
+  'answers unauthenticated requests',
 ]);
 
 /** Runs the checks against the chosen mutants. */

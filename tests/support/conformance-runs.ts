@@ -4,6 +4,7 @@ import { RUNNER_CHECKS, SERVER_CHECKS } from '@interlude/conformance/command';
 import { RunnerTarget } from '@interlude/conformance/runner/runner-target';
 import { ServerTarget } from '@interlude/conformance/server/server-target';
 import { expect } from 'vitest';
+import { serveOverHttp } from './serve-over-http';
 
 /** Enough for any reaction on a busy machine. */
 const TIMEOUT_MS = 60_000;
@@ -31,19 +32,19 @@ export async function checkRunner(command: readonly string[], run: Run = {}): Pr
   }
 }
 
-/** Groups that together take about as long as the rest; most of it is waiting. */
+/** Check groups balanced by duration; most of it is waiting. */
 const LANES: Group[][] = [
   ['answers', 'outbox', 'secrets'],
   ['turns', 'commands', 'tasks', 'requests', 'log level', 'order'],
 ];
 
-/** Runs all checks, with several runners at the same time. */
+/** Runs all checks with several runners in parallel. */
 export async function checkRunnerInLanes(command: readonly string[]): Promise<CheckResult[]> {
   const rest = GROUPS.filter((group) => !LANES.flat().includes(group));
   return (await Promise.all([...LANES, rest].map((only) => checkRunner(command, { only })))).flat();
 }
 
-/** @returns also the sessions that could not be ended and archived */
+/** @returns the results and the sessions that could not be ended and archived */
 export async function checkServer(
   server: { url: string; token: string },
   run: Run = {},
@@ -57,12 +58,32 @@ export async function checkServer(
   return { results, left: await target.close(), prefix: target.prefix };
 }
 
-/** Asserts the names of the failed checks; the message has all details, because a diff shows only the beginning. */
+/** Asserts the names of the failed checks. The message has all details because a diff is truncated. */
 export function expectFailed(results: readonly CheckResult[], names: readonly string[]): void {
   const failed = results.filter(({ verdict }) => verdict === 'failed');
-  const told = failed.map(({ name, detail }) => `${name}: ${detail}`).join('\n');
+  const report = failed.map(({ name, detail }) => `${name}: ${detail}`).join('\n');
   expect(
     failed.map(({ name }) => name),
-    told,
+    report,
   ).toEqual(names);
+}
+
+type Pass = (request: Request) => Promise<Response>;
+/** Alters a request, or the response of a correct server. */
+export type Tamper = (request: Request, pass: Pass) => Promise<Response>;
+
+/** Serves a handler on its own port. */
+export function frontOf(
+  handle: Pass,
+  tamper: Tamper = (request, pass) => pass(request),
+): Promise<{ url: string; close(): Promise<void> }> {
+  return serveOverHttp({ fetch: (request) => tamper(request, handle) });
+}
+
+/** Replaces the JSON body of a response, if it has one. */
+export async function withBody(answer: Response, change: (body: Record<string, unknown>) => object): Promise<Response> {
+  if (!/json/.test(answer.headers.get('content-type') ?? '')) return answer;
+  const headers = new Headers(answer.headers);
+  headers.delete('content-length');
+  return new Response(JSON.stringify(change(await answer.json())), { status: answer.status, headers });
 }

@@ -1,24 +1,22 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import { Ledger, refusal } from './ledger';
-import { ownPort } from './own-port.mjs';
+import type { IngestAnswer, IngestRecord } from '@interlude/protocol/envelope';
+import { reservePort } from './reserve-port.mjs';
 
-/**
- * An HTTP server in front of a Ledger that misbehaves as it is told: one fault for each request, then it behaves.
- */
+/** An HTTP server in front of a Ledger. Each scripted fault applies to one request. */
 export type Fault =
   | { kind: 'none' }
-  /** The connection is cut before anything is read into the ledger. */
+  /** Cuts the connection before the ledger receives anything. */
   | { kind: 'reset' }
-  /** The records are taken, and the connection is cut before the answer. */
+  /** Stores the records, then cuts the connection before the response. */
   | { kind: 'taken-then-reset' }
-  /** The records are taken, and the answer breaks off in the middle. */
+  /** Stores the records, then cuts the response in the middle. */
   | { kind: 'taken-then-half-an-answer' }
-  /** The records are taken, and no answer ever comes. */
+  /** Stores the records and never responds. */
   | { kind: 'taken-then-silence' }
-  /** The records are taken, and the answer comes late. */
+  /** Stores the records and responds late. */
   | { kind: 'slow'; ms: number }
-  /** Only the answer is given; nothing is taken. */
+  /** Sends this response without storing anything. */
   | { kind: 'answer'; status: number; body?: unknown; headers?: Record<string, string> };
 
 interface ReceivedRequest {
@@ -33,7 +31,7 @@ interface ReceivedRequest {
 export class FaultServer {
   readonly ledger = new Ledger();
   readonly requests: ReceivedRequest[] = [];
-  /** Judges each request that no scripted fault is left for. */
+  /** Chooses the fault when the script is empty. */
   behaviour: (request: ReceivedRequest) => Fault = () => ({ kind: 'none' });
   #server: Server | null = null;
   readonly #port: number;
@@ -45,7 +43,7 @@ export class FaultServer {
   }
 
   static async start(): Promise<FaultServer> {
-    const server = new FaultServer(await ownPort());
+    const server = new FaultServer(await reservePort());
     await server.listen();
     return server;
   }
@@ -54,12 +52,12 @@ export class FaultServer {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** What happens to the next requests, one each. */
+  /** Scripts the next requests, one fault each. */
   script(...faults: Fault[]): void {
     this.#script.push(...faults);
   }
 
-  /** Listens, again on the same port after `close`. */
+  /** Listens; after `close`, on the same port. */
   listen(): Promise<void> {
     const server = createServer((request, response) => this.#handle(request, response));
     this.#server = server;
@@ -69,7 +67,7 @@ export class FaultServer {
     });
   }
 
-  /** From now on connections are refused. */
+  /** Refuses further connections. */
   async close(): Promise<void> {
     const server = this.#server;
     this.#server = null;
@@ -79,7 +77,7 @@ export class FaultServer {
     await closed;
   }
 
-  /** Resolves as soon as `condition` holds; it is looked at after each request. */
+  /** Resolves once `condition` holds. Checked after each request. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await new Promise<void>((resolve) => this.#watchers.add(resolve));
   }
@@ -89,7 +87,7 @@ export class FaultServer {
     try {
       for await (const chunk of request) chunks.push(chunk as Buffer);
     } catch {
-      return; // the client went away in mid-request: nothing was asked
+      return; // the client disconnected mid-request
     }
     const raw = Buffer.concat(chunks);
     const encoding = request.headers['content-encoding'];
@@ -136,4 +134,65 @@ export class FaultServer {
       response.end(text);
     }
   }
+}
+
+/**
+ * An in-memory reference server: each producer's epoch and dense records. Responds like POST /events, so that tests can
+ * compare an outbox with what arrived.
+ */
+class Ledger {
+  readonly #producers = new Map<string, { epoch: number; lastSeq: number }>();
+  /** Accepted records in order of arrival. */
+  readonly records: IngestRecord[] = [];
+  duplicates = 0;
+  /** The server's clock in epoch milliseconds; null accepts any epoch. */
+  now: number | null = null;
+
+  take(body: { producer: { id: string; epoch: number }; records: IngestRecord[] }): { status: number; body: unknown } {
+    const { producer, records } = body;
+    const known = this.#producers.get(producer.id) ?? { epoch: 0, lastSeq: 0 };
+    if (producer.epoch < known.epoch) {
+      return refusal(403, 'stale_epoch', { currentEpoch: known.epoch });
+    }
+    if (this.now !== null && producer.epoch > Math.max(this.now, known.epoch)) {
+      return refusal(409, 'epoch_ahead', { now: this.now, currentEpoch: known.epoch || null });
+    }
+    const state = producer.epoch > known.epoch ? { epoch: producer.epoch, lastSeq: 0 } : { ...known };
+    if ((records[0]?.seq ?? 0) > state.lastSeq + 1) {
+      return refusal(409, 'sequence_gap', { expectedSeq: state.lastSeq + 1 });
+    }
+    const answer: IngestAnswer = { ackedSeq: 0, accepted: 0, duplicates: 0, rejected: [], position: '0' };
+    const fresh: IngestRecord[] = [];
+    for (const record of records) {
+      if (record.seq <= state.lastSeq) answer.duplicates += 1;
+      else if (record.seq === state.lastSeq + 1) {
+        state.lastSeq = record.seq;
+        answer.accepted += 1;
+        fresh.push(record);
+      } else return refusal(400, 'malformed', {});
+    }
+    this.#producers.set(producer.id, state);
+    this.records.push(...fresh);
+    this.duplicates += answer.duplicates;
+    return { status: 200, body: { ...answer, ackedSeq: state.lastSeq, position: String(this.records.length) } };
+  }
+
+  /** Simulates a deleted database. `records` keeps the earlier records for assertions. */
+  forget(): void {
+    this.#producers.clear();
+  }
+
+  /** Log messages in order of arrival. */
+  get messages(): string[] {
+    return this.records.flatMap((record) => (record.kind === 'log' ? [record.log.message] : []));
+  }
+
+  /** Number of records declared lost. */
+  get lost(): number {
+    return this.records.reduce((sum, record) => sum + (record.kind === 'lost' ? record.lost.count : 0), 0);
+  }
+}
+
+export function refusal(status: number, code: string, details: object): { status: number; body: unknown } {
+  return { status, body: { error: { code, message: `refused: ${code}`, ...details } } };
 }

@@ -5,16 +5,16 @@ import { root } from '../../lib/launch/paths.mjs';
 
 const KB = 1_000;
 
-/** What a page's scripts may weigh, gzipped, before it can be used. What is loaded on demand does not count. */
+/** Maximum gzipped size of a page's initial scripts. Scripts loaded on demand don't count. */
 const MOST_BYTES = new Map([
   ['/', 180 * KB],
   ['/sessions/[sessionId]', 230 * KB],
 ]);
 
 /**
- * What the scripts of each page of the build weigh, in words.
+ * Reports the initial script size of each page.
  *
- * @returns {{ lines: string[], tooHeavy: string[] }} `tooHeavy`: those of them that weigh more than they may
+ * @returns {{ lines: string[], tooHeavy: string[] }} `tooHeavy`: lines of pages over their limit
  */
 export function firstLoad() {
   /** @type {{ route: string, firstLoadChunkPaths: string[] }[]} */

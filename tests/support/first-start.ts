@@ -8,16 +8,16 @@ import { type CliRun, startShell } from './cli';
 import { tempDir } from './temp-dir';
 import { type OwnVisit, visitOwn } from './visit';
 
-/** The repository, in which a new user's shell stands. */
+/** The repository root, the working directory of a new user's shell. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A dashboard as for a new user, who has set no token. */
+/** A dashboard of a new user without INTERLUDE_TOKEN. */
 export interface FirstStart extends OwnVisit {
-  /** The token that the server made for itself. */
+  /** The generated token. */
   ownToken: string;
   sessions(): Promise<SessionSummary[]>;
   agentIds(): Promise<string[]>;
-  /** Shows the start page. */
+  /** Opens the start page. */
   welcome(): Promise<{ page: Page; commands: string[] }>;
 }
 
@@ -43,25 +43,25 @@ export async function firstStart(): Promise<FirstStart> {
   };
 }
 
-/** Installs a stand-in for the Agent SDK, which reports that it was asked to run an agent. */
+/** Installs a fake Agent SDK that prints a line when asked to run an agent. */
 async function installAgentSdk(dataDir: string): Promise<void> {
   const sdk = join(dataDir, 'agents/node_modules/@anthropic-ai/claude-agent-sdk');
   await mkdir(sdk, { recursive: true });
   await writeFile(join(sdk, 'package.json'), '{"main":"index.cjs"}');
-  // it fails in the demo's own project, whose recordings are played all the same
+  // it fails in the demo's project; the demo plays its recordings anyway
   const runs = `if (!/my-project$/.test(options.cwd)) throw new Error('no agent');
     console.log('the agent runs');
     process.exit(0);`;
   await writeFile(join(sdk, 'index.cjs'), `exports.query = ({ options }) => { ${runs} };`);
 }
 
-/** The environment of a new user's shell, which has nothing of Interlude in it. */
+/** The environment of a new user's shell, without Interlude variables. */
 export async function newUser(): Promise<{ HOME: string }> {
   return { HOME: await tempDir() };
 }
 
-/** Runs a command in a new user's shell, and ends it with the test. */
-export function paste(command: string, env: Record<string, string>): CliRun {
+/** Runs a command in a new user's shell until the test ends. */
+export function runPasted(command: string, env: Record<string, string>): CliRun {
   const run = startShell(command, env, root);
   onTestFinished(async () => {
     const { process: started, ended } = run;

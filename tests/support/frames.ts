@@ -1,11 +1,15 @@
 import type { Frame, FrameName } from '@interlude/protocol/frames';
+import { EVERYTHING } from '@interlude/protocol/scope';
+import { parseTopic, type Topic } from '@interlude/protocol/sse';
 import { createParser } from 'eventsource-parser';
+import { streamToBody } from '@/lib/server/access/streamed-response';
+import type { FanOut, Subscription } from '@/lib/server/fan-out/fan-out';
 
-/** Reads a stream's frames one after the other, as a client would, and its comments beside them. */
+/** Reads a stream's frames in order, as a client does, and its comments separately. */
 export class FrameReader {
   readonly frames: Frame[] = [];
   readonly comments: string[] = [];
-  /** How many chunks the frames came in. */
+  /** Number of chunks received. */
   chunkCount = 0;
   #isOver = false;
   #failure: unknown = null;
@@ -19,17 +23,17 @@ export class FrameReader {
     void this.#read();
   }
 
-  /** Leaves every stream that is still open. */
+  /** Cancels every open stream. */
   static async leaveAll(): Promise<void> {
     await Promise.all([...FrameReader.#open].map((reader) => reader.cancel().catch(() => {})));
   }
 
-  /** Resolves with the frames so far, once `isEnough` holds for them. Rejects when the stream ends before. */
+  /** Resolves with the frames so far once `isEnough` holds. Rejects if the stream ends first. */
   async until(isEnough: (frames: Frame[]) => boolean): Promise<Frame[]> {
     while (!isEnough(this.frames)) {
       if (this.#isOver) {
         const names = this.frames.map((frame) => frame.event).join(', ');
-        throw new Error(`the stream ended too early, after: ${names || 'nothing'}`, { cause: this.#failure });
+        throw new Error(`the stream ended early, after: ${names || 'nothing'}`, { cause: this.#failure });
       }
       await new Promise<void>((resolve) => this.#waiters.add(resolve));
     }
@@ -47,7 +51,7 @@ export class FrameReader {
     return this.comments[0] as string;
   }
 
-  /** Resolves once the other side has ended the stream. Rejects when it broke off. */
+  /** Resolves once the server ends the stream. Rejects if the connection breaks. */
   async end(): Promise<Frame[]> {
     while (!this.#isOver) await new Promise<void>((resolve) => this.#waiters.add(resolve));
     if (this.#failure !== null) throw this.#failure;
@@ -70,23 +74,37 @@ export class FrameReader {
         if (done) break;
         this.chunkCount += 1;
         parser.feed(decoder.decode(value, { stream: true }));
-        this.#tell();
+        this.#notify();
       }
     } catch (error) {
       this.#failure = error;
     }
     this.#isOver = true;
     FrameReader.#open.delete(this);
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const tell of this.#waiters) tell();
     this.#waiters.clear();
   }
 }
 
-/** The ids of frames that stand for rows, in the order they came. */
+/** Ids of row frames, in order of arrival. */
 export function idsOf(frames: readonly Frame[]): number[] {
   return frames.flatMap((frame) => (frame.id === undefined ? [] : [Number(frame.id)]));
+}
+
+type Wish = Partial<Omit<Subscription, 'topics'>>;
+
+/** Opens an unread stream of these topics, with full scope, from the start. */
+export async function streamOf(fanOut: FanOut, names: readonly string[], wish: Wish = {}) {
+  const topics = names.map((name) => parseTopic(name) as Topic);
+  const { signal } = new AbortController();
+  return streamToBody(await fanOut.subscribe({ topics, scope: EVERYTHING, after: 0, signal, ...wish }));
+}
+
+/** The same, with a reader attached. */
+export async function listenTo(fanOut: FanOut, names: readonly string[], wish: Wish = {}): Promise<FrameReader> {
+  return new FrameReader(await streamOf(fanOut, names, wish));
 }

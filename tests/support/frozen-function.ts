@@ -3,27 +3,27 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { ownPort } from './own-port.mjs';
+import { reservePort } from './reserve-port.mjs';
 
 /**
- * An instance of a function as a host of functions runs it: its process is frozen whenever no request is under way, from
- * the moment its last answer has left.
+ * A serverless function instance. Its process is frozen while no request is in progress, starting when its last
+ * response has been sent.
  */
 export interface FrozenFunction {
-  /** Of the host in front of it. */
+  /** URL of the host in front of the function. */
   url: string;
-  /** How often it was frozen. */
+  /** Number of freezes. */
   readonly freezes: number;
-  /** What the process has said. */
+  /** Process output. */
   readonly output: string;
-  /** The host gives it up. The next request is answered by a new one. */
+  /** Evicts the instance. The next request starts a new one. */
   kill9(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const program = fileURLToPath(new URL('./function-process.mjs', import.meta.url));
 
-/** @param launcher what the build made of it */
+/** @param launcher path of the built launcher */
 export async function startFrozenFunction(launcher: string, env: Record<string, string>): Promise<FrozenFunction> {
   let running: Promise<{ child: ChildProcess; port: number }> | null = null;
   let underWay = 0;
@@ -31,7 +31,7 @@ export async function startFrozenFunction(launcher: string, env: Record<string, 
   let output = '';
 
   async function start() {
-    const port = await ownPort();
+    const port = await reservePort();
     const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('INTERLUDE_'));
     const child = spawn(process.execPath, [program, launcher, String(port)], {
       env: { ...Object.fromEntries(kept), NODE_ENV: 'production', VERCEL: '1', ...env },
@@ -44,7 +44,7 @@ export async function startFrozenFunction(launcher: string, env: Record<string, 
     child.stdout?.on('data', keep);
     await Promise.race([
       once(child.stdout as NodeJS.ReadableStream, 'data'),
-      once(child, 'exit').then(() => Promise.reject(new Error(`the function ended: ${output}`))),
+      once(child, 'exit').then(() => Promise.reject(new Error(`the function exited: ${output}`))),
     ]);
     return { child, port };
   }
@@ -66,7 +66,7 @@ export async function startFrozenFunction(launcher: string, env: Record<string, 
         else outgoing.writeHead(502).end();
         resolve();
       });
-      // whoever leaves, ends what was begun for them
+      // a client that disconnects aborts its upstream request
       outgoing.on('close', () => sent.destroy());
       incoming.pipe(sent);
     });

@@ -1,6 +1,6 @@
 /**
- * Serves one function of a build for Vercel over HTTP, as its launcher is served there: `node function-process.mjs
- * <launcher> <port>`. Says so with a line once it listens.
+ * Serves one function of a Vercel build over HTTP: `node function-process.mjs <launcher> <port>`. Prints a line once it
+ * listens.
  */
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';

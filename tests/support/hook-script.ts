@@ -19,7 +19,7 @@ export interface HookRun {
   ended: Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string }>;
 }
 
-/** Starts the hook as Claude Code does: through a shell, with JSON on its stdin. */
+/** Starts the hook as Claude Code does: through a shell, with JSON on stdin. */
 export function startHook(
   dataDir: string,
   event: string,
@@ -41,7 +41,7 @@ export function startHook(
   return { child, ended };
 }
 
-/** A PATH with what the script needs, and these programs in place of others. */
+/** Creates a PATH with the script's dependencies and these replacement programs. */
 export async function pathWith(programs: Record<string, string>, without: string[] = []): Promise<string> {
   const folder = await tempDir();
   for (const name of ['sh', 'cat', 'curl', 'timeout', 'tr', 'sleep', 'env', 'kill', 'date']) {
@@ -56,8 +56,8 @@ export async function pathWith(programs: Record<string, string>, without: string
   return folder;
 }
 
-/** A port that sends `says` to each connection: nothing, a text, or without end for `trickle`. */
-export async function listenSaying(says: string | undefined): Promise<{ url: string }> {
+/** Listens on a port and sends `says` to each connection: nothing, a text, or an endless stream for `trickle`. */
+export async function listenSending(says: string | undefined): Promise<{ url: string }> {
   const sockets = new Set<Socket>();
   const server: TcpServer = createServer((socket) => {
     sockets.add(socket);

@@ -14,14 +14,14 @@ import {
 import { hostileTexts } from './hostile-texts';
 
 /**
- * What the limits of PROTOCOL.md let an agent send, at those limits: each is a few requests that are accepted, and what
- * reads the session they are about afterwards. Everything is about the session `s` of the agent `a`.
+ * Inputs at the limits of PROTOCOL.md: each case is a few accepted requests followed by reads of the session.
+ * Everything concerns session `s` of agent `a`.
  */
 export interface HostileCase {
   name: string;
-  /** The records of each request, without `seq`. */
+  /** Records by request, without `seq`. */
   requests: () => object[][];
-  /** What people ask of the session then, by the route below it. */
+  /** Reads that follow, as paths below the session. */
   asks?: () => { route: string; body: object }[];
 }
 
@@ -37,9 +37,9 @@ const run = event({ type: 'RUN_STARTED', threadId: 's', runId: 'r' });
 const finish = event({ type: 'RUN_FINISHED', threadId: 's', runId: 'r' });
 const ids = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}${at}`);
 
-/** Text of one record's size, less what stands around it. */
+/** Text length that fills one record. */
 const MUCH = MAX_RECORD_BYTES - 2_000;
-/** How many records of that size a request holds. */
+/** Number of such records in a request. */
 const LARGE_IN_REQUEST = Math.floor(MAX_REQUEST_BYTES / MAX_RECORD_BYTES) - 1;
 
 const opened = (at: number) =>
@@ -53,21 +53,21 @@ const resolved = (at: number) => custom(CUSTOM.requestResolved, { request_id: `q
 const started = (at: number) => custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: `Task ${at}` });
 const completed = (at: number) => custom(CUSTOM.taskCompleted, { task_id: `t${at}`, status: 'completed' });
 const snapshot = (messages: object[]) => event({ type: 'MESSAGES_SNAPSHOT', messages });
-const said = (type: string, messageId: string, more: object = {}) => event({ type, messageId, ...more });
+const textEvent = (type: string, messageId: string, more: object = {}) => event({ type, messageId, ...more });
 const session = (at: number) => event({ type: 'CUSTOM', name: CUSTOM.sessionStarted, value: {} }, `s${at}`);
 const message = (id: string, role: string) => [
-  said('TEXT_MESSAGE_START', id, { role }),
-  said('TEXT_MESSAGE_CONTENT', id, { delta: 'What does it say?' }),
-  said('TEXT_MESSAGE_END', id),
+  textEvent('TEXT_MESSAGE_START', id, { role }),
+  textEvent('TEXT_MESSAGE_CONTENT', id, { delta: 'What does it say?' }),
+  textEvent('TEXT_MESSAGE_END', id),
 ];
 
-/** As many values as a request may say of its input: the record around it has some, too. */
+/** Maximum number of values in a request's input; the record itself has some. */
 const MOST_NAMES = MAX_RECORD_VALUES - 20;
-/** An object of so many names. Names that are integers, in no order, are the slowest to make an object of, and to read. */
+/** An object with `count` keys. Unordered integer keys are the slowest to build and read. */
 const manyNames = (count: number, value: unknown = 1) =>
   Object.fromEntries(times(count, (at) => [`${(at * 7_919) % 4_294_967}`, value]));
 const manyWords = (count: number) => Object.fromEntries(times(count, (at) => [`name ${at}`, 1]));
-const WIDE_INPUTS = { 'as many names': manyWords, 'as many names that are integers': manyNames };
+const WIDE_INPUTS = { 'many names': manyWords, 'many integer names': manyNames };
 const call = (toolCallId: string, delta: string) => [
   event({ type: 'TOOL_CALL_START', toolCallId, toolCallName: 'Bash' }),
   event({ type: 'TOOL_CALL_ARGS', toolCallId, delta }),
@@ -103,7 +103,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   { name: 'sessions', requests: () => [times(MOST, session), times(MOST, session)] },
   { name: 'agents', requests: () => [times(MOST, (at) => ({ ...log({ message: 'm' }), agentId: `a${at}` }))] },
   {
-    name: 'sessions, then an insight and a loss that name none',
+    name: 'sessions, then an insight and a loss without a session',
     requests: () => [
       times(MOST, session),
       [
@@ -113,7 +113,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'sessions, then losses that name none',
+    name: 'sessions, then losses without a session',
     requests: () => [
       times(1_000, session),
       times(10, () => ({ kind: 'lost', ...base, lost: { count: 1, reason: 'outbox-full' } })),
@@ -129,32 +129,34 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'turns that break in on one another',
+    name: 'turns that interrupt one another',
     requests: () => [times(MOST, (at) => event({ type: 'RUN_STARTED', threadId: 's', runId: `r${at}` }))],
   },
   {
     name: 'messages open at once, then ended',
     requests: () => [
-      [run, ...times(MOST - 1, (at) => said('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
-      times(MOST, (at) => said('TEXT_MESSAGE_CONTENT', `m${at}`, { delta: 'a' })),
-      times(MOST, (at) => said('TEXT_MESSAGE_END', `m${at}`)),
+      [run, ...times(MOST - 1, (at) => textEvent('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
+      times(MOST, (at) => textEvent('TEXT_MESSAGE_CONTENT', `m${at}`, { delta: 'a' })),
+      times(MOST, (at) => textEvent('TEXT_MESSAGE_END', `m${at}`)),
       [finish],
     ],
   },
   {
-    name: 'deltas of messages that interleave',
+    name: 'interleaved deltas of messages',
     requests: () => [
-      [run, ...times(200, (at) => said('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
-      times(MOST, (at) => said('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
-      times(MOST, (at) => said('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
-      [...times(200, (at) => said('TEXT_MESSAGE_END', `m${at}`)), finish],
+      [run, ...times(200, (at) => textEvent('TEXT_MESSAGE_START', `m${at}`, { role: 'assistant' }))],
+      times(MOST, (at) => textEvent('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
+      times(MOST, (at) => textEvent('TEXT_MESSAGE_CONTENT', `m${at % 200}`, { delta: 'a word ' })),
+      [...times(200, (at) => textEvent('TEXT_MESSAGE_END', `m${at}`)), finish],
     ],
   },
   {
-    name: 'deltas of one message that never ends',
+    name: 'deltas of an endless message',
     requests: () => [
-      [run, said('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
-      ...[1, 2, 3].map(() => times(MOST, () => said('TEXT_MESSAGE_CONTENT', 'm', { delta: 'a word '.repeat(80) }))),
+      [run, textEvent('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
+      ...[1, 2, 3].map(() =>
+        times(MOST, () => textEvent('TEXT_MESSAGE_CONTENT', 'm', { delta: 'a word '.repeat(80) })),
+      ),
     ],
   },
   {
@@ -162,12 +164,12 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     requests: () => [
       [run, event({ type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'Bash' })],
       times(MOST, () => event({ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta: '{"a":1}'.repeat(60) })),
-      times(MOST, () => said('REASONING_MESSAGE_CONTENT', 'm', { delta: 'a word '.repeat(60) })),
+      times(MOST, () => textEvent('REASONING_MESSAGE_CONTENT', 'm', { delta: 'a word '.repeat(60) })),
       [finish],
     ],
   },
   {
-    name: 'messages told anew',
+    name: 'repeated messages',
     requests: () => [
       [run, ...times((MOST - 1) / 3, () => message('m', 'assistant')).flat()],
       times(MOST / 4, () => message('u', 'user')).flat(),
@@ -175,7 +177,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'messages of people, then the turn that names them',
+    name: 'user messages, then the turn that names them',
     requests: () => [
       times(MOST / 4, (at) => message(`u${at}`, 'user')).flat(),
       times(MOST / 4, (at) => message(`v${at}`, 'user')).flat(),
@@ -186,7 +188,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'messages of people in a run’s input',
+    name: 'user messages in a run’s input',
     requests: () => [
       [
         event({
@@ -199,7 +201,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'messages of people in an open turn',
+    name: 'user messages in an open turn',
     requests: () => [[run, ...times(MOST / 3 - 1, (at) => message(`u${at}`, 'user')).flat()], [finish]],
   },
   {
@@ -212,17 +214,17 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'what a subagent says',
+    name: 'subagent text',
     requests: () => [
       [
         started(1),
-        ...times(MOST - 1, (at) => said('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: 'a', subagentRunId: 't1' })),
+        ...times(MOST - 1, (at) => textEvent('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: 'a', subagentRunId: 't1' })),
       ],
-      times(MOST, (at) => said('TEXT_MESSAGE_CHUNK', `n${at}`, { delta: 'a', subagentRunId: 't1' })),
+      times(MOST, (at) => textEvent('TEXT_MESSAGE_CHUNK', `n${at}`, { delta: 'a', subagentRunId: 't1' })),
     ],
   },
   {
-    name: 'ends of tasks, then the turn that folds them',
+    name: 'task ends, then the turn that folds them',
     requests: () => [
       times(MOST, started),
       times(MOST, completed),
@@ -239,7 +241,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
   { name: 'turns that all name all messages', requests: () => [turnsNaming('userMessageIds', 'u')] },
   { name: 'turns that all fold all tasks', requests: () => [times(MOST, started), turnsNaming('foldedTaskIds', 't')] },
   {
-    name: 'notices, quarantined records and what stands outside of any turn',
+    name: 'notices, quarantined records and items outside any turn',
     requests: () => [
       times(MOST, () => custom(CUSTOM.notice, { text: 'look' })),
       times(MOST, (at) => ({ kind: 'event', ...base, sessionId: 's', event: { type: at } })),
@@ -247,7 +249,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'snapshots of as many messages as there is room for, told again otherwise',
+    name: 'snapshots with the maximum number of messages, repeated with changes',
     requests: () =>
       ['once', 'again'].map((content) => [
         run,
@@ -255,7 +257,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
       ]),
   },
   {
-    name: 'as many snapshots as a request holds, of the same call, which says more each time',
+    name: 'as many snapshots of a growing call as a request holds',
     requests: () => [
       times(MOST, (at) => snapshot([{ id: 'x', role: 'tool', toolCallId: 'c', content: 'x'.repeat(at % 500) }])),
     ],
@@ -268,7 +270,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'log lines of the largest size, of two letters in no order',
+    name: 'maximum-size log lines of two random letters',
     requests: () => [times(SOME_LINES, (at) => log({ message: twoLetters(MAX_LOG_MESSAGE_BYTES, at + 1) }))],
   },
   {
@@ -288,7 +290,9 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     requests: () => [
       [
         run,
-        ...times(LARGE_IN_REQUEST, (at) => said('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: ' \n'.repeat(MUCH / 4) })),
+        ...times(LARGE_IN_REQUEST, (at) =>
+          textEvent('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: ' \n'.repeat(MUCH / 4) }),
+        ),
       ],
       times(LARGE_IN_REQUEST, (at) => custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: 'd'.repeat(MUCH) })),
       times(LARGE_IN_REQUEST, (at) => custom(CUSTOM.requestOpened, { request_id: `q${at}`, title: 'd'.repeat(MUCH) })),
@@ -297,7 +301,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'JSON as wide as a record and as deep as is allowed',
+    name: 'JSON of maximum record width and depth',
     requests: () => [
       [
         run,
@@ -307,7 +311,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'JSON as wide as is taken of a record',
+    name: 'JSON of maximum width',
     requests: () => [
       [
         run,
@@ -318,7 +322,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   ...Object.entries(WIDE_INPUTS).map(([what, input]) => ({
-    name: `requests for ${what}, and answers with as many`,
+    name: `requests for ${what}, and as many answers`,
     requests: () => [
       [
         run,
@@ -334,7 +338,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
       })),
   })),
   ...Object.entries(WIDE_INPUTS).map(([what, input]) => ({
-    name: `calls of a tool with ${what}`,
+    name: `tool calls with ${what}`,
     requests: () => [
       [run, ...times(LARGE_IN_REQUEST, (at) => call(`c${at}`, JSON.stringify(input(MOST_NAMES)))).flat()],
       times(LARGE_IN_REQUEST, (at) => call(`d${at}`, JSON.stringify(input(49_000)))).flat(),
@@ -342,19 +346,19 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   })),
   {
-    name: 'calls of a tool with JSON that is all brackets',
+    name: 'tool calls with JSON of brackets only',
     requests: () => [
       [run, ...times(LARGE_IN_REQUEST, (at) => call(`c${at}`, '['.repeat(MUCH / 2) + ']'.repeat(MUCH / 2))).flat()],
       times(LARGE_IN_REQUEST, (at) => call(`d${at}`, `[${'[],'.repeat(MUCH / 3 - 2)}1]`)).flat(),
     ],
   },
   {
-    name: 'a question, answered with as many answers as there is room for',
+    name: 'a question with the maximum number of answers',
     requests: () => [[run, custom(CUSTOM.requestOpened, { request_id: 'q', kind: 'question', title: 'Which?' })]],
     asks: () => [{ route: 'requests/q', body: { answers: manyNames(MOST_NAMES, 'yes') } }],
   },
   {
-    name: 'one record as large as a request, all values',
+    name: 'one record as large as a request, of values only',
     requests: () => [
       [custom(CUSTOM.notice, { list: Array.from({ length: MAX_REQUEST_BYTES / 2 - 500 }, () => 1) })],
       [custom(CUSTOM.notice, { list: Array.from({ length: MAX_REQUEST_BYTES / 4 - 500 }, () => []) })],
@@ -365,28 +369,28 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     requests: () => times(3, (request) => times(66, (turn) => largeTurn(`${request}-${turn}`)).flat()) as object[][],
   },
   {
-    name: 'a hundred thousand tasks, of which the oldest runs',
+    name: 'a hundred thousand tasks, the oldest running',
     requests: () =>
       times(10, (request) =>
         times(MOST, (at) => (request + at === 0 ? started(0) : completed(request * MOST + at))),
       ) as object[][],
   },
   {
-    name: 'turns that each name messages and tasks of their own',
+    name: 'turns that each name unique messages and tasks',
     requests: () => [
       times(600, (at) => turnNaming('userMessageIds', at)),
       times(600, (at) => turnNaming('foldedTaskIds', at)),
     ],
   },
   {
-    name: 'fifty thousand tasks that all run when their session ends',
+    name: 'fifty thousand running tasks at the end of their session',
     requests: () => [
       ...times(5, (request) => times(MOST, (at) => started(request * MOST + at))),
       [custom(CUSTOM.sessionEnded, { exitCode: 0 })],
     ],
   },
   {
-    name: 'sessions of many tasks, which all wake and end at once',
+    name: 'sessions with many tasks that all wake and end at once',
     requests: () => [
       ...times(5, (request) => times(MOST, (at) => inSession(at % SOME, started(request * MOST + at)))),
       times(SOME, (at) => inSession(at, event({ type: 'RUN_STARTED', runId: `r${at}`, parentRunId: 'p' }))),
@@ -398,7 +402,7 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     requests: () => times(2, () => times(MOST, (at) => ({ ...started(at), agentId: `a${at}`, sessionId: `s${at}` }))),
   },
   {
-    name: 'sessions that remember as much as they can, of which one batch speaks',
+    name: 'sessions with maximum memory in one batch',
     requests: () => [
       ...times(5, (request) =>
         times(9 * MAX_PENDING_REQUESTS, (at) => inSession(request * 9 + (at % 9), longTitled(at))),
@@ -407,36 +411,36 @@ export const HOSTILE_CASES: readonly HostileCase[] = [
     ],
   },
   {
-    name: 'answers under way that each reply to a thousand messages',
+    name: 'open answers that each reply to a thousand messages',
     requests: () => times(5, (request) => times(25, (at) => answering(`m${request}-${at}`))),
   },
   {
-    name: 'turns that each name a thousand messages by the longest names',
+    name: 'turns that each name a thousand messages by maximum-length ids',
     requests: () => times(8, (request) => times(15, (at) => longNaming(`r${request}-${at}`)).flat()),
   },
   {
-    name: 'agents that each say of themselves as much as a record holds',
+    name: 'agents with maximum-size status records',
     requests: () => times(8, (request) => times(LARGE_IN_REQUEST, (at) => statusOf(`a${request}-${at}`))),
   },
   {
     name: 'a message of a hundred thousand deltas, then ended',
     requests: () => [
-      [run, said('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
-      ...times(10, () => times(MOST, () => said('TEXT_MESSAGE_CONTENT', 'm', { delta: 'a' }))),
-      [said('TEXT_MESSAGE_END', 'm'), finish],
+      [run, textEvent('TEXT_MESSAGE_START', 'm', { role: 'assistant' })],
+      ...times(10, () => times(MOST, () => textEvent('TEXT_MESSAGE_CONTENT', 'm', { delta: 'a' }))),
+      [textEvent('TEXT_MESSAGE_END', 'm'), finish],
     ],
   },
   {
-    name: 'texts that cost more than their length, wherever a record has one',
-    requests: () => [hostileTexts(TEXT_LENGTH).flatMap(({ text }, at) => saidEverywhere(text, at))],
+    name: 'texts costlier than their length, in every field',
+    requests: () => [hostileTexts(TEXT_LENGTH).flatMap(({ text }, at) => inEveryField(text, at))],
   },
   {
-    name: 'records that are too large',
+    name: 'oversized records',
     requests: () => [times(LARGE_IN_REQUEST, () => log({ message: 'é'.repeat(MAX_RECORD_BYTES / 2) }))],
   },
 ];
 
-/** As many turns as a request holds by size, each naming the same thousand. */
+/** As many turns as fit into a request, each naming the same thousand ids. */
 function turnsNaming(field: string, name: string): object[] {
   const named = ids(name, 1_000);
   return times(450, (at) => [
@@ -445,16 +449,16 @@ function turnsNaming(field: string, name: string): object[] {
   ]).flat();
 }
 
-/** A turn that names a thousand of its own. */
+/** A turn that names a thousand unique ids. */
 function turnNaming(field: string, at: number): object {
   const metadata = { interlude: { [field]: ids(`${at}-`, 1_000) } };
   return event({ type: 'RUN_STARTED', runId: `r${at}`, metadata });
 }
 
-/** More lines of the largest size than one slice of a log holds. */
+/** More maximum-size lines than one slice of a log holds. */
 const SOME_LINES = 17;
 
-/** Text in which every stretch is another. */
+/** Pseudorandom text without repeated stretches. */
 export function twoLetters(length: number, seed: number): string {
   let state = seed;
   const letter = () => {
@@ -464,15 +468,15 @@ export function twoLetters(length: number, seed: number): string {
   return times(length, letter).join('');
 }
 
-/** How many sessions a case has that has many in each. */
+/** Number of sessions in cases with many rows per session. */
 const SOME = 500;
 
 const inSession = (at: number, record: object) => ({ ...record, sessionId: `s${at}` });
 
-/** An answer under way that replies to as many messages as are taken, with names as long as they may be. */
+/** An unfinished answer that replies to the maximum number of messages with maximum-length ids. */
 function answering(messageId: string): object {
   const replyTo = ids('u'.repeat(MAX_ID_LENGTH - 4), MAX_NAMED);
-  return said('TEXT_MESSAGE_START', messageId, { role: 'assistant', metadata: { interlude: { replyTo } } });
+  return textEvent('TEXT_MESSAGE_START', messageId, { role: 'assistant', metadata: { interlude: { replyTo } } });
 }
 
 function longNaming(runId: string): object[] {
@@ -488,34 +492,34 @@ const statusOf = (agentId: string) => ({ kind: 'status', ...base, agentId, statu
 const longTitled = (at: number) =>
   custom(CUSTOM.requestOpened, { request_id: `q${at}`, kind: 'permission', title: 't'.repeat(MAX_CAPTION) });
 
-/** Forty answers of a thousand signs. */
+/** Forty answers of a thousand characters. */
 function largeTurn(id: string): object[] {
-  const messages = times(40, (at) => said('TEXT_MESSAGE_CHUNK', `${id}-${at}`, { delta: 'a word '.repeat(140) }));
+  const messages = times(40, (at) => textEvent('TEXT_MESSAGE_CHUNK', `${id}-${at}`, { delta: 'a word '.repeat(140) }));
   return [event({ type: 'RUN_STARTED', runId: id }), ...messages, event({ type: 'RUN_FINISHED', runId: id })];
 }
 
-/** How long a text is that stands everywhere: all of them fit into a request. */
+/** Text length at which one copy per field fits into a request. */
 const TEXT_LENGTH = 2_000;
 
-/** A text as a title, a preview, a name, a description, a log line. */
-function saidEverywhere(text: string, at: number): object[] {
+/** Puts a text into every field: title, preview, name, description, log line. */
+function inEveryField(text: string, at: number): object[] {
   return [
     custom(CUSTOM.taskStarted, { task_id: `t${at}`, description: text, task_type: text }),
     custom(CUSTOM.taskCompleted, { task_id: `t${at}`, summary: text, error: text }),
     custom(CUSTOM.requestOpened, { request_id: `q${at}`, title: text, tool_name: text }),
-    said('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: text, name: text }),
+    textEvent('TEXT_MESSAGE_CHUNK', `m${at}`, { delta: text, name: text }),
     log({ message: text, component: text.slice(0, 200) }),
   ];
 }
 
-/** Many small values, under as many levels as the wire allows inside a record. */
+/** Many small values at the maximum nesting depth of a record. */
 function nested(count = 200_000): unknown {
   let value: unknown = Array.from({ length: count }, () => [1]);
   for (let depth = 0; depth < 40; depth += 1) value = { d: value };
   return value;
 }
 
-/** Everything that reads what such a case has left. */
+/** All reads of what a case stored. */
 export const HOSTILE_READS: readonly string[] = [
   '/api/v1/sessions',
   '/api/v1/sessions/s',
@@ -530,7 +534,7 @@ export const HOSTILE_READS: readonly string[] = [
   '/api/v1/agents/a/logs',
   '/api/v1/agents/a/logs?limit=1000',
   `/api/v1/agents/a/logs?regex=${encodeURIComponent('(a|aa)*b')}`,
-  // a class behind a counted repetition: the engine is in another state at every character
+  // a class after a counted repetition: a new engine state at every character
   ...['[^c]*a[^c]{140}[cd]', '(?s).*a.{140}[cd]', '((a|b)*a(a|b){40})[cd]', '[ab]*a[ab]{60}\\z'].map(
     (regex) => `/api/v1/agents/a/logs?regex=${encodeURIComponent(regex)}`,
   ),

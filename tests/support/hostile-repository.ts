@@ -8,14 +8,14 @@ import { tempDir } from './temp-dir';
 const TOKEN = 'a-token-nobody-else-may-see';
 const SDK = 'node_modules/@anthropic-ai/claude-agent-sdk';
 
-export interface HostileRepository {
+interface HostileRepository {
   repo: string;
-  /** The files that ran, one a line. */
+  /** Files that ran, one per line. */
   marks(): Promise<string>;
 }
 
 /**
- * A hostile repository, with every file that a program might load from its working directory. Each file that runs,
+ * A hostile repository that contains every file a program might load from its working directory. Each file that runs,
  * in any process, leaves a mark.
  */
 export async function hostileRepository(): Promise<HostileRepository> {
@@ -47,7 +47,10 @@ export async function hostileRepository(): Promise<HostileRepository> {
   return { repo, marks: async () => (existsSync(mark) ? await readFile(mark, 'utf8') : '') };
 }
 
-/** Starts a runner in the repository, which must exit for want of the Agent SDK and run nothing of the repository. */
+/**
+ * Expects a runner started in the repository to exit because the Agent SDK is missing, without running any repository
+ * file.
+ */
 export async function expectNothingRuns(
   { repo, marks }: HostileRepository,
   cwd: string,
@@ -62,20 +65,20 @@ export async function expectNothingRuns(
   expect(await marks()).toBe('');
 }
 
-/** An SDK that writes down the environments it is loaded with, asked with, and starts the agent with. */
-const TELLING = `
+/** An SDK that records its environment at load, at query, and for the agent process. */
+const RECORDING_SDK = `
   const { writeFileSync } = require('node:fs');
-  const tell = (name, environment) =>
+  const record = (name, environment) =>
     writeFileSync(process.env.TOLD_TO + name, JSON.stringify(Object.entries(environment)));
-  tell('loaded', process.env);
+  record('loaded', process.env);
   exports.query = ({ options }) => {
-    tell('asked', process.env);
-    tell('agent', options.env);
+    record('asked', process.env);
+    record('agent', options.env);
     process.exit(0);
   };
 `;
 
-/** Starts a runner in the repository with an SDK of its own, which must see nothing of Interlude's environment. */
+/** Expects an SDK loaded by a runner in the repository to see no Interlude variable. */
 export async function expectSdkSeesNoSecret(
   { repo, marks }: HostileRepository,
   place: (home: string) => string,
@@ -86,14 +89,14 @@ export async function expectSdkSeesNoSecret(
   const sdk = place(home);
   await mkdir(join(sdk, SDK), { recursive: true });
   await writeFile(join(sdk, SDK, 'package.json'), '{"main":"index.cjs"}');
-  await writeFile(join(sdk, SDK, 'index.cjs'), TELLING);
+  await writeFile(join(sdk, SDK, 'index.cjs'), RECORDING_SDK);
   const env = {
     INTERLUDE_DATA_DIR: home,
     INTERLUDE_URL: 'http://127.0.0.1:9',
     INTERLUDE_TOKEN: TOKEN,
     INTERLUDE_DATABASE_AUTH_TOKEN: `${TOKEN}-of-the-database`,
     ANTHROPIC_API_KEY: 'the-agents-own',
-    // `npm --prefix` sets it for what it runs.
+    // `npm --prefix` sets it for its child processes.
     npm_config_prefix: '/where/interlude/is',
     TOLD_TO: join(base, 'told-'),
   };

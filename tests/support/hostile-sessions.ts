@@ -1,24 +1,23 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { hostileInputs } from './hostile-inputs';
-import { type HostileText, hostileTexts } from './hostile-texts';
+import { type HostileText, hostileInputs, hostileTexts } from './hostile-texts';
 import { message, taskStarted, toolCall, userTurn } from './turn-events';
 
-/** A session whose page costs a careless server, or browser, far more than what it holds. */
-export interface HostileSession {
+/** A session whose page costs a naive server or browser far more than its size. */
+interface HostileSession {
   id: string;
   events: AgUiEvent[];
 }
 
-/** One record may be this long; its frame in JSON, and what must be escaped in it, needs room, too. */
+/** Text length that fits into one record with JSON escapes. */
 const RECORD = 100_000;
 const MANY = 10_000;
 
-/** Sessions with the corpus in every place where an agent's words are shown, and with turns of thousands of things. */
+/** Sessions with the corpus in every field that a page shows, and turns with thousands of items. */
 export function* hostileSessions(): Generator<HostileSession> {
   for (const [at, texts] of inGroups(hostileTexts(RECORD), 6).entries()) {
-    yield { id: `texts-${at}`, events: texts.flatMap(({ text }, turn) => saidEverywhere(`r${turn}`, text)) };
+    yield { id: `texts-${at}`, events: texts.flatMap(({ text }, turn) => inEveryField(`r${turn}`, text)) };
   }
-  // One paragraph, and nothing else on the page: each of its steps is a task of its own.
+  // One paragraph alone on the page, so each of its steps is a separate task.
   yield { id: 'one-paragraph', events: userTurn('r', 'Go', message('m', '*~`'.repeat(39_000))) };
   const many = Array.from({ length: MANY }, (_, at) => at);
   yield {
@@ -49,14 +48,18 @@ export function* hostileSessions(): Generator<HostileSession> {
   const calls = many.slice(0, 5).flatMap((at) => toolCall(`c${at}`, 'Bash', wide(19_000), 'a'));
   yield {
     id: 'wide-inputs',
-    events: [...atWork('wide-inputs'), ...calls, ...many.slice(0, 18).map((at) => asked(`q${at}`, wide(19_000)))],
+    events: [
+      ...atWork('wide-inputs'),
+      ...calls,
+      ...many.slice(0, 18).map((at) => requestOpened(`q${at}`, wide(19_000))),
+    ],
   };
-  yield { id: 'one-wide-input', events: [...atWork('one-wide-input'), asked('q', wide(15_000))] };
+  yield { id: 'one-wide-input', events: [...atWork('one-wide-input'), requestOpened('q', wide(15_000))] };
   const questions = many.slice(0, 300).map((at) => ({ question: `Which ${at}?`, options: ['a', 'b', 'c'] }));
-  yield { id: 'wide-question', events: [...atWork('wide-question'), asked('q', { questions }, 'question')] };
+  yield { id: 'wide-question', events: [...atWork('wide-question'), requestOpened('q', { questions }, 'question')] };
   for (const { name, input, kind } of hostileInputs()) {
     const id = `input-${name.replaceAll(' ', '-')}`;
-    yield { id, events: [...atWork(id), asked('q', input, kind)] };
+    yield { id, events: [...atWork(id), requestOpened('q', input, kind)] };
   }
   const signs = (length: number) => '\u200b\u200e'.repeat(length / 2);
   yield {
@@ -70,26 +73,28 @@ export function* hostileSessions(): Generator<HostileSession> {
     id: 'titles-of-signs',
     events: [
       ...atWork('titles-of-signs'),
-      ...many.slice(0, 200).map((at) => asked(`q${at}`, { command: 'ls' }, 'permission', `${at}${signs(3_000)}`)),
+      ...many
+        .slice(0, 200)
+        .map((at) => requestOpened(`q${at}`, { command: 'ls' }, 'permission', `${at}${signs(3_000)}`)),
     ],
   };
   const fields = Object.fromEntries(many.slice(0, 28).map((at) => [`k${at}`, `v${at}`]));
   yield {
     id: 'many-fields',
-    events: [...atWork('many-fields'), ...many.slice(0, 100).map((at) => asked(`q${at}`, fields))],
+    events: [...atWork('many-fields'), ...many.slice(0, 100).map((at) => requestOpened(`q${at}`, fields))],
   };
   yield {
     id: 'requests',
-    events: [...atWork('requests'), ...many.map((at) => asked(`q${at}`, { command: 'ls' }))],
+    events: [...atWork('requests'), ...many.map((at) => requestOpened(`q${at}`, { command: 'ls' }))],
   };
 }
 
-/** A turn that goes on. */
+/** An open turn. */
 function atWork(sessionId: string): AgUiEvent[] {
   return [...message('q', 'Go', 'user'), { type: 'RUN_STARTED', threadId: sessionId, runId: 'r' }];
 }
 
-function asked(requestId: string, input: unknown, kind = 'permission', title = `Ask ${requestId}`): AgUiEvent {
+function requestOpened(requestId: string, input: unknown, kind = 'permission', title = `Ask ${requestId}`): AgUiEvent {
   return {
     type: 'CUSTOM',
     name: 'request:opened',
@@ -97,7 +102,7 @@ function asked(requestId: string, input: unknown, kind = 'permission', title = `
   };
 }
 
-function saidEverywhere(id: string, text: string): AgUiEvent[] {
+function inEveryField(id: string, text: string): AgUiEvent[] {
   return userTurn(id, text.slice(0, 20_000), [
     ...message(`${id}/answer`, text),
     ...toolCall(`${id}/call`, 'Bash', { command: text.slice(0, 20_000) }, text),

@@ -1,4 +1,4 @@
-/** A text that costs a careless scanner, parser or layout far more than its length. */
+/** A text that costs a naive scanner, parser or layout far more than its length. */
 export interface HostileText {
   name: string;
   text: string;
@@ -6,15 +6,15 @@ export interface HostileText {
 
 const ESC = '\u001b';
 
-/** Each is repeated until the text is as long as asked for. */
+/** Units repeated up to the requested length. */
 const REPEATED: Record<string, string> = {
-  // carriage returns, escapes: what a terminal's reader walks
+  // carriage returns and escapes, scanned by terminal decoders
   'carriage returns': '\r',
-  'carriage returns and signs': 'a\r',
-  'lines of Windows': 'a\r\r\n',
+  'carriage returns and characters': 'a\r',
+  'Windows line breaks': 'a\r\r\n',
   'escapes that end at once': `${ESC}[31m`,
   'escapes that never end': `${ESC}[3`,
-  'colours, each for one sign': `${ESC}[31ma${ESC}[42;1mb`,
+  'a colour per character': `${ESC}[31ma${ESC}[42;1mb`,
   'titles that never end': `${ESC}]0;t`,
   'strings of eight-bit controls': '\u009d',
   'eight-bit controls with parameters': '\u009b3',
@@ -22,22 +22,22 @@ const REPEATED: Record<string, string> = {
   'nothing but nulls': '\u0000',
   'bidi marks': 'a\u202e',
   'zero-width signs': '\u200b',
-  // white space and lines
+  // whitespace and lines
   spaces: ' ',
   'empty lines': '\n',
   'tabs and spaces': '\t ',
   words: 'lorem ipsum ',
   'one sign': 'a',
-  'words of 1,999 signs': `${'a'.repeat(1_999)} `,
-  'letters with marks': 'e\u0301\u0302',
+  'words of 1,999 characters': `${'a'.repeat(1_999)} `,
+  'letters with combining marks': 'e\u0301\u0302',
   'Arabic letters': 'ب',
-  'lines that join letters': '\u0640',
+  'letters joined by kashidas': '\u0640',
   'words of many scripts': 'аaԱᎪꓮⲁ𐐬ᚠ',
   'short words that read as Latin': 'с о ',
-  'letters in a style': '𝐬ｓ',
+  'styled letters': '𝐬ｓ',
   'letters with their labels': 'а⟨Latin⟩',
   Thai: 'กข',
-  'Khmer and spaces that join': `${'កខ'.repeat(40)}\u00a0`,
+  'Khmer and no-break spaces': `${'កខ'.repeat(40)}\u00a0`,
   'letters and tabs': 'a\t',
   'emoji families': '👩‍👩‍👧‍👦',
   // inline markdown
@@ -45,7 +45,7 @@ const REPEATED: Record<string, string> = {
   'emphasis that opens and closes': '*~` ',
   stars: '*',
   'stars apart': '*a ',
-  'strong that never ends': '**a ',
+  'endless strong emphasis': '**a ',
   underscores: '_a ',
   tildes: '~~a',
   'emphasis within emphasis': '*a **b ',
@@ -78,7 +78,7 @@ const REPEATED: Record<string, string> = {
   'quoted lists': '> - ',
   'list items': '- a\n',
   'loose list items': '- a\n\n',
-  'list items that turn': '- a\n* b\n',
+  'list items with alternating markers': '- a\n* b\n',
   headings: '# a\n',
   'underlined headings': 'a\n=\n',
   rules: '***\n',
@@ -100,7 +100,7 @@ const REPEATED: Record<string, string> = {
   'brackets after equals signs': '=[',
 };
 
-/** Each has a beginning or an end that decides what its middle costs. */
+/** Texts whose head or tail determines the cost of the middle. */
 const FRAMED: Record<string, [head: string, middle: string, tail: string]> = {
   'eight-bit strings that no terminator ends': ['', '\u009d', `${ESC}A`],
   'spaces before a sign': ['a', ' ', 'b'],
@@ -125,8 +125,8 @@ const FRAMED: Record<string, [head: string, middle: string, tail: string]> = {
 };
 
 /**
- * The corpus of texts nobody writes by hand and any agent may: what is shown, parsed, searched and stored must cost no
- * more than its length, whichever of these it is.
+ * Texts that cost naive code more than their length. Showing, parsing, searching and storing any of them must take
+ * linear time.
  *
  * @param size the length of each, in UTF-16 units; none is longer
  */
@@ -141,4 +141,68 @@ export function hostileTexts(size: number): HostileText[] {
 
 function filled(unit: string, size: number): string {
   return unit.repeat(Math.max(0, Math.floor(size / unit.length)));
+}
+
+/** A request input within the limits that costs a naive page far more than its size. */
+interface HostileInput {
+  name: string;
+  kind: 'permission' | 'question';
+  input: Record<string, unknown>;
+}
+
+/** Alternating zero-width characters; each gets its own label. */
+export const zeroWidthCharacters = (count: number): string =>
+  Array.from({ length: count }, (_, at) => String.fromCharCode(0x200b + (at % 4))).join('');
+
+/** Inputs with names, values and options, each short on its own. */
+export function hostileInputs(): HostileInput[] {
+  const keys = (count: number, entry: (at: number) => [string, unknown]) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => entry(at)));
+  const permissions: [string, Record<string, unknown>][] = [
+    ['long key', { ['k'.repeat(800_000)]: 1 }],
+    ['key of signs', { [`k${zeroWidthCharacters(100_000)}`]: 1 }],
+    ['key from right to left', { ['אa'.repeat(100_000)]: 1 }],
+    ['key of spaces', { ['k  '.repeat(1_300)]: 1 }],
+    ['nested key of signs', { a: { [zeroWidthCharacters(100_000)]: 1 } }],
+    ['values of signs', keys(100, (at) => [`k${at}`, zeroWidthCharacters(2_900)])],
+    ['values from right to left', keys(100, (at) => [`k${at}`, 'אa'.repeat(1_500)])],
+    ['values of lines', keys(100, (at) => [`k${at}`, 'line  \n'.repeat(1_000)])],
+    ['thirty values of signs', keys(30, (at) => [`k${at}`, zeroWidthCharacters(2_900)])],
+    ['thirty values from right to left', keys(30, (at) => [`k${at}`, 'אa'.repeat(1_500)])],
+    ['thirty long values', keys(30, (at) => [`k${at}`, 'x'.repeat(6_000)])],
+    ['long values', keys(100, (at) => [`k${at}`, 'x'.repeat(6_000)])],
+    ['keys of signs', keys(100, (at) => [`k${at}${zeroWidthCharacters(2_900)}`, 1])],
+    ['keys of some signs', keys(30, (at) => [`k${at}${zeroWidthCharacters(3)}`, zeroWidthCharacters(300)])],
+    ['a few values of signs', keys(5, (at) => [`k${at}`, zeroWidthCharacters(2_900)])],
+    [
+      'command and texts of signs',
+      { command: zeroWidthCharacters(9_000), content: zeroWidthCharacters(9_000), new_string: 'אa'.repeat(9_000) },
+    ],
+  ];
+  const options = (count: number, text: string) =>
+    Array.from({ length: count }, (_, at) => ({ label: `${at}${text}`, description: text }));
+  const questions: [string, Record<string, unknown>][] = [
+    ['options of signs', { questions: [{ question: 'Which?', options: options(100, zeroWidthCharacters(1_400)) }] }],
+    ['options of some signs', { questions: [{ question: 'Which?', options: options(100, zeroWidthCharacters(4)) }] }],
+    ['options from right to left', { questions: [{ question: 'Which?', options: options(100, 'אa'.repeat(700)) }] }],
+    ['long options', { questions: [{ question: 'Which?', options: options(100, 'x'.repeat(4_000)) }] }],
+    [
+      'question of zero-width characters',
+      { questions: [{ question: zeroWidthCharacters(9_900) }, { question: 'Why?' }] },
+    ],
+    [
+      'questions of zero-width characters',
+      {
+        questions: Array.from({ length: 90 }, (_, at) => ({
+          question: `${at}${zeroWidthCharacters(900)}`,
+          header: zeroWidthCharacters(400),
+        })),
+      },
+    ],
+    ['question from right to left', { questions: [{ question: 'אa'.repeat(100_000) }] }],
+  ];
+  return [
+    ...permissions.map(([name, input]) => ({ name, input, kind: 'permission' as const })),
+    ...questions.map(([name, input]) => ({ name, input, kind: 'question' as const })),
+  ];
 }

@@ -9,15 +9,15 @@ import { live, transcriptOf } from './transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from './turn-events';
 import { type OwnVisit, visitOwn } from './visit';
 
-/** A dashboard whose agents write hostile texts. */
+/** A dashboard with hostile agent texts. */
 export interface HostileVisit extends OwnVisit {
-  /** Texts that call `harm` or request a URL of a listener if a page runs or loads any part of them. */
+  /** Texts that call `harm` or request a listener's URL if a page runs or loads any part. */
   attacks: string[];
-  /** The events of a session that has the attacks in every field. */
+  /** Events with the attacks in every field. */
   everywhere(): AgUiEvent[];
-  /** Loads a page in which `harm` leaves a trace. */
+  /** Loads a page that records calls of `harm`. */
   loadArmed(path: string): Promise<Page>;
-  /** Fails if anything on the page ran, loads, leads or complains. */
+  /** Fails if the page ran an attack, contains an active element or reported an error. */
   nothingActed(page: Page): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export async function visitHostile(): Promise<HostileVisit> {
   };
 }
 
-/** @param evil the URL that nothing may request */
+/** @param evil URL that no page may request */
 function attacksOn(evil: string): string[] {
   return [
     '<script>harm()</script>',
@@ -121,13 +121,13 @@ function everywhere(attacks: string[]): AgUiEvent[] {
   ];
 }
 
-/** Unfolds everything in the transcript. */
+/** Expands everything in the transcript. */
 export async function unfoldAll(page: Page): Promise<void> {
   const folded = transcriptOf(page).locator('[aria-expanded=false]');
   await transcriptOf(page).evaluate((log) => {
     for (const button of log.querySelectorAll<HTMLElement>('[aria-expanded=false]')) button.click();
   });
-  // unfolding one may lay out others, folded ones among them
+  // expanding one may reveal further collapsed ones
   await expect
     .poll(() =>
       folded.evaluateAll((buttons) => {
@@ -138,7 +138,7 @@ export async function unfoldAll(page: Page): Promise<void> {
     .toBe(0);
 }
 
-/** Returns the elements that could load, run or lead anywhere, which no text of an agent may become. */
+/** Returns elements that could load, run or navigate. Agent text must never produce one. */
 function actingElements(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const found = [...document.querySelectorAll('main *, nav *, [role=log] *')].filter((element) => {
@@ -154,7 +154,7 @@ function actingElements(page: Page): Promise<string[]> {
   });
 }
 
-/** Gives an event other ids. */
+/** Prefixes an event's ids. */
 export function renamed(prefix: string): (event: AgUiEvent) => AgUiEvent {
   return (event) =>
     JSON.parse(JSON.stringify(event), (key, value) => {
@@ -165,7 +165,7 @@ export function renamed(prefix: string): (event: AgUiEvent) => AgUiEvent {
     });
 }
 
-/** Writes a session with that id, follows its row, and checks that its page is live, reloads and leads to its agent. */
+/** Writes a session, follows its row, and checks that its page is live, reloads and links to its agent. */
 export async function followToSession(it: HostileVisit, page: Page, id: string, mark: string): Promise<void> {
   const agent = new EventWriter(it.server, `agent of ${id}`);
   const shown = nameText(`agent of ${id}`);

@@ -1,5 +1,6 @@
-import type { IngestAnswer } from '@interlude/protocol/envelope';
+import type { IngestAnswer, LogMarker } from '@interlude/protocol/envelope';
 import { type ErrorBody, withErrors } from '@interlude/protocol/errors';
+import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import { sessionIdleMs, sessionMs } from '@/lib/server/access/access-settings';
 import { authenticate } from '@/lib/server/access/authenticate';
 import { LoginThrottle } from '@/lib/server/access/login-throttle';
@@ -8,7 +9,7 @@ import { historyRetention } from '@/lib/server/retention/retention-settings';
 import { createParts, type ServerParts } from '@/lib/server/server-parts';
 import { dumpDatabase, type TestDatabase, temporaryDatabase } from './database';
 
-/** A server that takes `POST /api/v1/events`: the handler in this process, or a live one on loopback. */
+/** A target for `POST /api/v1/events`: the in-process handler or a live server on loopback. */
 export interface IngestTarget {
   origin: string;
   token: string;
@@ -21,15 +22,15 @@ export interface IngestTarget {
 export interface InProcessTarget extends IngestTarget {
   readonly database: TestDatabase;
   readonly context: ServerParts;
-  /** Closes the database and opens the file anew, as a restarted server would. */
+  /** Closes and reopens the database, as a restarted server does. */
   restart(): Promise<void>;
 }
 
-export const TEST_TOKEN = 'a-token-for-tests-0123456789';
+const TEST_TOKEN = 'a-token-for-tests-0123456789';
 
 /**
- * @param steady a clock that is never moved; unless given, time only goes by on the other, too
- * @param open opens its database
+ * @param steady monotonic clock. Default: follows the wall clock.
+ * @param open opens the database
  */
 export async function inProcessTarget(
   now: () => number = Date.now,
@@ -84,7 +85,7 @@ export async function inProcessTarget(
   };
 }
 
-/** Sends a request as a runner would. `body` goes as it is when it is text or bytes, else as JSON. */
+/** Sends a request as a runner does. Text and bytes are sent unchanged, other bodies as JSON. */
 export function sendEvents(
   target: IngestTarget,
   body: unknown,
@@ -102,7 +103,7 @@ export function sendEvents(
   return target.fetch(new Request(`${target.origin}/api/v1/events`, init as RequestInit));
 }
 
-/** Sends records that must be taken. */
+/** Sends records; throws if the server rejects any. */
 export async function ingest(target: IngestTarget, records: unknown[], epoch = 1, id = 'p1'): Promise<IngestAnswer> {
   const response = await sendEvents(target, { producer: { id, epoch }, records });
   const answer = await response.json();
@@ -114,12 +115,47 @@ export async function errorOf(response: Response): Promise<ErrorBody['error']> {
   return ((await response.json()) as ErrorBody).error;
 }
 
-/** A record with all that is common to every kind. */
+/** A record with the fields common to every kind. */
 export function record(seq: number, fields: Record<string, unknown>): Record<string, unknown> {
   return { seq, kind: 'event', agentId: 'a1', sessionId: 's1', occurredAt: 1_795_170_000_000 + seq, ...fields };
 }
 
-/** An event record with a CUSTOM event that tells it from every other. */
+/** A record with a unique CUSTOM event. */
 export function marker(seq: number, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return record(seq, { event: { type: 'CUSTOM', name: 'marker', value: seq }, ...fields });
+}
+
+export interface WrittenLine {
+  message: string;
+  level?: LogLevel;
+  component?: string;
+  occurredAt?: number;
+  marker?: LogMarker;
+}
+
+/** One agent’s outbox. Writes log lines through ingest, as a runner does. */
+export class LineWriter {
+  readonly agentId: string;
+  readonly #target: InProcessTarget;
+  #seq = 0;
+
+  constructor(target: InProcessTarget, agentId: string) {
+    this.#target = target;
+    this.agentId = agentId;
+  }
+
+  /** @param occurredAt default for lines without their own */
+  async write(lines: readonly WrittenLine[], occurredAt = 1_795_170_000_000): Promise<void> {
+    if (lines.length === 0) return;
+    const records = lines.map(({ occurredAt: at = occurredAt, level = 'info', component = 'c', ...log }) =>
+      record(++this.#seq, {
+        kind: 'log',
+        agentId: this.agentId,
+        sessionId: undefined,
+        occurredAt: at,
+        log: { level, component, ...log },
+      }),
+    );
+    await ingest(this.#target, records, 1, `outbox-${this.agentId}`);
+  }
 }

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 
 /**
- * What is wrong with how the page stands: text that is cut off without a sign of it, text printed over other text, a
- * name squeezed to nothing, a page that scrolls sideways. Only what is in sight is looked at.
+ * Returns layout faults in the viewport: text clipped without an ellipsis, overlapping text, a name without width,
+ * horizontal page scrolling.
  */
 export function layoutFaults(page: Page): Promise<string[]> {
   return page.evaluate(() => {
@@ -15,14 +15,14 @@ export function layoutFaults(page: Page): Promise<string[]> {
     interface Piece {
       node: Text;
       parent: HTMLElement;
-      /** Where it would be. */
+      /** Layout rectangle. */
       whole: Box;
-      /** What is left of it in sight. */
+      /** Visible part. */
       seen: Box;
     }
-    /** Half a pixel here and there is rounding. */
+    /** Tolerance for rounding. */
     const ROUNDED = 1.5;
-    /** Fewer pixels than this hold no name, only its three dots. */
+    /** Narrower boxes show only an ellipsis. */
     const LEAST_NAME = 28;
 
     const meet = (a: Box, b: Box): Box => ({
@@ -77,7 +77,7 @@ export function layoutFaults(page: Page): Promise<string[]> {
         if (one.node === two.node) continue;
         const common = meet(one.seen, two.seen);
         const height = Math.min(one.seen.bottom - one.seen.top, two.seen.bottom - two.seen.top);
-        // Lines that stand close share a little of their height.
+        // Adjacent lines overlap slightly.
         if (common.right - common.left <= ROUNDED || common.bottom - common.top < height * 0.4) continue;
         if (isCovered(one, two, common)) continue;
         faults.push(`${words(one.node)} and ${words(two.node)} stand over one another: ${place(one.parent)}`);
@@ -85,10 +85,10 @@ export function layoutFaults(page: Page): Promise<string[]> {
     }
     return [...new Set(faults)].slice(0, 30);
 
-    /** @returns null where it is not meant to be seen */
+    /** @returns null if hidden on purpose */
     function inSight(node: Text, parent: HTMLElement, whole: Box): Box | null {
       let seen: Box = meet(whole, { left: 0, top: 0, right: innerWidth, bottom: innerHeight });
-      // The space at which a line wraps hangs over its end.
+      // The space at a line wrap overflows the line.
       const { whiteSpace, fontSize } = getComputedStyle(parent);
       const hanging = whiteSpace === 'pre-wrap' ? Number.parseFloat(fontSize) : ROUNDED;
       let shortens = false;
@@ -106,7 +106,7 @@ export function layoutFaults(page: Page): Promise<string[]> {
             bottom: top + box.clientTop + box.clientHeight,
           };
           if (style.display === 'inline') {
-            // It clips nothing.
+            // This box clips nothing.
           } else {
             const scrolls = (overflow: string) => /auto|scroll/.test(overflow);
             const cutX = seen.right > edge.right + hanging || seen.left < edge.left - ROUNDED;
@@ -132,7 +132,7 @@ export function layoutFaults(page: Page): Promise<string[]> {
       return seen;
     }
 
-    /** Whether one of two stands on a ground of its own there, so that the other is not seen. */
+    /** True if one of the two has an opaque background there, which hides the other. */
     function isCovered(one: Piece, two: Piece, { left, top, right, bottom }: Box): boolean {
       const hit = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
       if (hit === null) return true;
@@ -150,13 +150,13 @@ export function layoutFaults(page: Page): Promise<string[]> {
 }
 
 /**
- * Has the page note, frame by frame from its first on, which of its words stand somewhere else than in the frame before.
- * Words are known by their text, whichever element has them: what is drawn anew in its place has not moved.
+ * Records layout shifts from the first frame on. Texts are matched by content, so an element replaced in place hasn't
+ * moved.
  */
-export async function watchMoves(page: Page): Promise<void> {
+export async function watchLayoutShifts(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const MOVED_PX = 2;
-    // A count that goes from 9 to 10 moves what stands behind it.
+    // A count that grows from 9 to 10 moves the text after it.
     const COUNTED_PX = 8;
     interface ClockText {
       words: string;
@@ -168,9 +168,8 @@ export async function watchMoves(page: Page): Promise<void> {
     let frames = 0;
     let before = new Map<string, DOMRect | null>();
     let lastClocks = new Map<Text, ClockText>();
-    // What is painted is what stands there when a frame has been laid out, and still does once it is over: before, it
-    // may yet be put right, and after, the next frame is begun already. What has changed in between is compared with
-    // what it was before, a frame later.
+    // A layout is painted if it is the same after the frame's layout and after the frame. Earlier, it may still be
+    // corrected; later, the next frame has started. A change in between is compared one frame later.
     const watch = () =>
       requestAnimationFrame(() => {
         new ResizeObserver((_, layout) => {
@@ -181,10 +180,10 @@ export async function watchMoves(page: Page): Promise<void> {
       });
     const look = (laidOut: Map<string, DOMRect | null>, clocksNow: Map<Text, ClockText>) => {
       watch();
-      // What is still being read stands where it can, and what opens at its end is there a frame later.
+      // Content still being parsed has no final place; its end arrives one frame later.
       if (document.readyState === 'loading' || frames++ < 2) return;
       watched.looks += 1;
-      const ticked = clocksThatTicked(clocksNow);
+      const ticked = tickedClocks(clocksNow);
       const now = places();
       for (const [text, to] of now) {
         if (!to) continue;
@@ -211,8 +210,8 @@ export async function watchMoves(page: Page): Promise<void> {
           .filter(({ data }) => CLOCK.test(data))
           .map((text) => [text, { words: text.data, widthPx: placeOf(text).width }]),
       );
-    // A clock that ticks from `59s` to `1m` moves what stands on its line, and further if the page was held up.
-    const clocksThatTicked = (clocksNow: Map<Text, ClockText>) => {
+    // A clock that ticks from `59s` to `1m` moves the rest of its line.
+    const tickedClocks = (clocksNow: Map<Text, ClockText>) => {
       const ticked: { place: DOMRect; byPx: number }[] = [];
       for (const [clock, now] of clocksNow) {
         const last = lastClocks.get(clock) ?? now;
@@ -233,7 +232,7 @@ export async function watchMoves(page: Page): Promise<void> {
         const [top, bottom] = [Math.max(0, box?.top ?? 0), Math.min(innerHeight, box?.bottom ?? innerHeight)];
         const isInSight = rect.width > 1 && rect.top >= top && rect.bottom <= bottom;
         if (!isInSight || node.parentElement?.closest('.sr-only') || !node.parentElement?.checkVisibility()) continue;
-        // Words that stand in two places tell nothing.
+        // Texts that occur twice can't be tracked.
         now.set(text, now.has(text) ? null : rect);
       }
       return now;
@@ -252,16 +251,78 @@ export async function watchMoves(page: Page): Promise<void> {
   });
 }
 
-/** What has moved since the page began, once what is on it now has been looked at. */
-export function movesOf(page: Page): Promise<string[]> {
+/** Returns all layout shifts so far, including the current frame. */
+export function layoutShifts(page: Page): Promise<string[]> {
   return page.evaluate(
     () =>
       new Promise<string[]>((resolve) => {
         const { watched } = window as unknown as { watched: { moves: Set<string>; looks: number } };
-        // The look that is under way may be at what was there before.
+        // A measurement in progress may predate the change.
         const last = watched.looks + 2;
         const wait = () => (watched.looks < last ? requestAnimationFrame(wait) : resolve([...watched.moves]));
         wait();
       }),
   );
+}
+
+/** Describes layout faults of rows; empty if all text is readable. */
+export function rowFaults(page: Page, rows: string): Promise<string[]> {
+  return page.evaluate((selector) => {
+    interface Box {
+      node: Node;
+      text: string;
+      left: number;
+      right: number;
+      top: number;
+      bottom: number;
+    }
+    /** The visible parts of a text's lines; clipped parts overlap nothing. */
+    const boxesIn = (row: Element): Box[] => {
+      const boxes: Box[] = [];
+      const walker = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        const text = node.textContent?.trim() ?? '';
+        const parent = node.parentElement;
+        if (text === '' || parent === null || parent.closest('.sr-only') !== null) continue;
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        for (const rect of range.getClientRects()) {
+          let { left, right, top, bottom } = rect;
+          for (let over: Element | null = parent; over !== null && row.contains(over); over = over.parentElement) {
+            if (getComputedStyle(over).overflowX === 'visible') continue;
+            const clip = over.getBoundingClientRect();
+            [left, right] = [Math.max(left, clip.left), Math.min(right, clip.right)];
+            [top, bottom] = [Math.max(top, clip.top), Math.min(bottom, clip.bottom)];
+          }
+          if (right - left > 1 && bottom - top > 1) boxes.push({ node, text, left, right, top, bottom });
+        }
+      }
+      return boxes;
+    };
+    const said = ({ text }: Box) => JSON.stringify(text.slice(0, 24));
+    const faults: string[] = [];
+    for (const row of document.querySelectorAll(selector)) {
+      const area = row.getBoundingClientRect();
+      if (area.width === 0) continue;
+      const boxes = boxesIn(row);
+      for (const [at, box] of boxes.entries()) {
+        if (box.left < area.left - 1 || box.right > area.right + 1) faults.push(`${said(box)} sticks out`);
+        for (const other of boxes.slice(at + 1)) {
+          const across = Math.min(box.right, other.right) - Math.max(box.left, other.left);
+          // Line boxes of one text overlap.
+          const down = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);
+          // An ellipsis replaces clipped text.
+          if (box.node !== other.node && across > 1 && down > 4) faults.push(`${said(box)} over ${said(other)}`);
+        }
+      }
+      for (const element of row.querySelectorAll('*')) {
+        const style = getComputedStyle(element);
+        if (style.overflowX === 'visible' || element.closest('.sr-only') || element instanceof SVGElement) continue;
+        if (element.scrollWidth > element.clientWidth && style.textOverflow !== 'ellipsis') {
+          faults.push(`${JSON.stringify(element.textContent?.slice(0, 24))} is cut without a sign`);
+        }
+      }
+    }
+    return faults;
+  }, rows);
 }

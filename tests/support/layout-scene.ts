@@ -4,15 +4,15 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { EventWriter } from './event-writer';
-import { layoutFaults, movesOf, watchMoves } from './layout-faults';
+import { layoutFaults, layoutShifts, watchLayoutShifts } from './layout-faults';
 import type { LiveServer } from './live-server';
 import { LogWriter } from './log-writer';
 import { playRecording } from './play-recording';
 import { live, transcriptOf } from './transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from './turn-events';
-import { forgetChoices, type Visit } from './visit';
+import { clearSettings, type Visit } from './visit';
 
-/** Content that no page was designed for: long words, many marks, right-to-left names. */
+/** Extreme content: long words, many badges, right-to-left names. */
 
 type Server = LiveServer;
 
@@ -44,15 +44,15 @@ const line = '${'code '.repeat(60)}';
 שלום, זה טקסט בעברית עם English words ו-123. مرحبا بالعالم ${'ا'.repeat(80)}
 `;
 
-/** Polls until the layout has settled, which takes a frame or two. */
+/** Poll options for a layout that settles within a frame or two. */
 export const SETTLED = { interval: 50 };
 
 export const SESSION_ROWS = '[data-session-row]';
 export const AGENT_ROWS = 'main [role=row] a[href^="/agents/"]';
-/** The least width of an agent's name, in pixels, at which rows can be told apart. */
+/** Minimum width in pixels of a readable agent name. */
 export const READABLE_PX = 56;
 
-/** Writes the sessions, agents and logs of the pages. */
+/** Writes the pages' sessions, agents and logs. */
 export async function writeLayoutScene(server: Server): Promise<void> {
   const agent = new EventWriter(server, LONG_NAME);
   await agent.write('wide', [
@@ -61,9 +61,9 @@ export async function writeLayoutScene(server: Server): Promise<void> {
   ]);
   await agent.write('busy', busy());
   await agent.failHook(`stop-${WORD}`, `${WORD} ${SENTENCE}`, 'busy');
-  await agent.write('asks', asks());
+  await agent.write('asks', requestEvents());
   await agent.staysInTouch();
-  // a turn that only starts is presumed lost a minute later, which moves all rows below it in the middle of a test
+  // a turn without an end is presumed lost after a minute, which would move rows mid-test
   await agent.write('parked', userTurn('r1', SENTENCE, SENTENCE));
   await agent.park('parked', [taskEnded(`nobodys-${WORD}`, 'completed', { summary: SENTENCE.repeat(3) })]);
   for (let at = 0; at < 3; at++) await agent.write(`failed-${at}`, failed(at));
@@ -74,36 +74,36 @@ export async function writeLayoutScene(server: Server): Promise<void> {
   await longLog(server);
 }
 
-/** Writes as many sessions as a list scrolls by, some of them with subagents. */
+/** Writes enough sessions to scroll a list, some with subagents. */
 export async function writeManySessions(server: Server): Promise<void> {
   await playRecording(server, 'demo/test-run');
   await playRecording(server, 'demo/research');
   await manyAgents(server);
 }
 
-export interface Shown {
+interface LayoutPage {
   path: string;
-  /** Resolves once the page shows what is to be looked at. */
+  /** Resolves once the page shows the tested content. */
   until?: (page: Page) => Promise<unknown>;
-  /** Holds back what arrives after the page and must move nothing. @returns lets it arrive, and waits for it */
+  /** Delays content that must not cause shifts. @returns releases it and waits for it */
   later?: (page: Page) => Promise<() => Promise<unknown>>;
-  /** At this width a pinned card takes its room once the browser knows what is in sight. */
+  /** Width at which a pinned card takes space after the first intersection check. */
   movesAt?: number;
 }
 
-export const PAGES: Record<string, Shown> = {
+export const PAGES: Record<string, LayoutPage> = {
   'the start page': { path: '/', later: inboxCount },
-  'a session of wide content': {
+  'a session with wide content': {
     path: '/sessions/wide',
     until: (page) => transcriptOf(page).getByRole('table').first().waitFor(),
   },
   'a busy session with its tasks': { path: '/sessions/busy', until: showTasks },
   'a session with its log': { path: '/sessions/busy', until: showLog },
-  // On a phone the first of its two requests is out of sight, and pinned above the composer.
-  'a session that asks': { path: '/sessions/asks', movesAt: 360 },
+  // On a phone the first of two requests is out of view and pinned above the composer.
+  'a session with a request': { path: '/sessions/asks', movesAt: 360 },
   'a session of 300 turns': { path: '/sessions/large' },
   'a session with subagents': { path: '/sessions/demo-research' },
-  'a session that is not there': { path: '/sessions/nobody' },
+  'an unknown session': { path: '/sessions/nobody' },
   agents: { path: '/agents' },
   'an agent': { path: `/agents/${LONG_NAME}`, later: staysUnseen },
   'the log of an agent': {
@@ -111,7 +111,7 @@ export const PAGES: Record<string, Shown> = {
     until: (page) => page.getByText('the last line').waitFor(),
   },
   'the signed-out page': { path: '/signed-out?reason=wrong-token' },
-  'a page that is not there': { path: '/nowhere' },
+  'a missing page': { path: '/nowhere' },
 };
 
 async function inboxCount(page: Page): Promise<() => Promise<unknown>> {
@@ -124,32 +124,32 @@ async function inboxCount(page: Page): Promise<() => Promise<unknown>> {
     await route.continue();
   });
   return async () => {
-    // a move is seen only between two frames
-    await movesOf(page);
+    // a shift is visible only between two frames
+    await layoutShifts(page);
     letGo();
     await page.getByRole('link', { name: /^Inbox\s*new: \d/ }).waitFor();
   };
 }
 
-/** A page marks failures as seen once it has been looked at for a second, and rows then lose that mark. */
+/** A page marks failures as seen after a second, and rows then lose their badge. */
 async function staysUnseen(page: Page): Promise<() => Promise<unknown>> {
   await page.route(/\/insights\/seen$/, () => {});
   return async () => undefined;
 }
 
-/** Loads a page at the first of some widths, and fails if its texts moved or, at any of them, are cut off or overlap. */
+/** Loads a page at the first width. Fails on layout shifts, or on clipped or overlapping text at any width. */
 export async function expectSoundLayout(it: Visit<LiveServer>, name: string, widths: readonly number[]): Promise<void> {
-  const { path, until, later, movesAt } = PAGES[name] as Shown;
+  const { path, until, later, movesAt } = PAGES[name] as LayoutPage;
   const page = await it.context.newPage();
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.setViewportSize({ width: widths[0] as number, height: 900 });
-  await page.addInitScript(forgetChoices);
-  await watchMoves(page);
+  await page.addInitScript(clearSettings);
+  await watchLayoutShifts(page);
   const come = await later?.(page);
   await page.goto(`${it.server.url}${path}`);
   if (!/signed-out|nowhere|nobody/.test(path)) await live(page);
   await come?.();
-  const moves = movesAt === widths[0] ? [] : await movesOf(page);
+  const moves = movesAt === widths[0] ? [] : await layoutShifts(page);
   expect(moves, moves.join('\n')).toEqual([]);
   for (const width of widths) {
     await page.setViewportSize({ width, height: 900 });
@@ -168,7 +168,7 @@ export async function openAt(it: Visit<LiveServer>, path: string, width: number)
   return page;
 }
 
-/** The visible width of the agent's name in each row, in pixels. A name that is shown whole counts as readable. */
+/** The visible width of each row's agent name in pixels. A complete name counts as readable. */
 export function nameWidths(page: Page): Promise<number[]> {
   return page.locator('[data-session-row] [data-agent-name]').evaluateAll(
     (names, enough) =>
@@ -180,7 +180,7 @@ export function nameWidths(page: Page): Promise<number[]> {
   );
 }
 
-/** Takes a picture of a page in both themes, if INTERLUDE_PICTURES names a folder for them. */
+/** Saves screenshots of both themes to INTERLUDE_PICTURES, if set. */
 export async function picture(page: Page, name: string): Promise<void> {
   const folder = process.env.INTERLUDE_PICTURES;
   if (!folder) return;
@@ -228,7 +228,7 @@ function calls(): AgUiEvent[] {
   ];
 }
 
-/** A session with every mark that a row and a header can bear. */
+/** A session with every badge that a row and header can show. */
 function busy(): AgUiEvent[] {
   return [
     ...userTurn('b1', `**${SENTENCE}** ${WORD}`, [
@@ -245,7 +245,7 @@ function busy(): AgUiEvent[] {
   ] as AgUiEvent[];
 }
 
-function asks(): AgUiEvent[] {
+function requestEvents(): AgUiEvent[] {
   const question = {
     question: SENTENCE.repeat(2),
     header: WORD.slice(0, 60),
@@ -259,12 +259,12 @@ function asks(): AgUiEvent[] {
     { type: 'RUN_STARTED', threadId: 'asks', runId: 'a1' },
     { type: 'TOOL_CALL_START', toolCallId: 'ac', toolCallName: 'Bash' },
     { type: 'TOOL_CALL_ARGS', toolCallId: 'ac', delta: JSON.stringify({ command: 'rm -rf build' }) },
-    asked('p1', 'permission', { command: `echo ${WORD} ${'and '.repeat(100)}`, description: SENTENCE }, 'ac'),
-    asked('q1', 'question', { questions: [question] }),
+    requestOpened('p1', 'permission', { command: `echo ${WORD} ${'and '.repeat(100)}`, description: SENTENCE }, 'ac'),
+    requestOpened('q1', 'question', { questions: [question] }),
   ];
 }
 
-function asked(requestId: string, kind: string, input: unknown, toolCallId?: string): AgUiEvent {
+function requestOpened(requestId: string, kind: string, input: unknown, toolCallId?: string): AgUiEvent {
   const value = {
     request_id: requestId,
     kind,
@@ -301,7 +301,7 @@ async function manyAgents(server: Server): Promise<void> {
   }
 }
 
-/** Rows that bear all marks at once, of agents with all kinds of names. */
+/** Rows with all badges at once and all kinds of agent names. */
 async function fullRows(server: Server): Promise<void> {
   const agents = {
     short: 'blue',

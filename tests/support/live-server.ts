@@ -4,39 +4,39 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { endWithUs } from './end-with-us.mjs';
-import { ownPort } from './own-port.mjs';
+import { killOnExit } from './kill-on-exit.mjs';
+import { reservePort } from './reserve-port.mjs';
 
 /**
- * The dashboard as a user starts it (`npm start`), on a port and a data directory of its own. The build must stand:
- * `npm test` makes it first.
+ * The dashboard as started by `npm start`, with its own port and data directory. Needs a build; `npm test` makes one
+ * first.
  */
 export interface LiveServer {
   url: string;
   token: string;
   dataDir: string;
-  /** Where its database is. */
+  /** URL of the database. */
   databaseUrl: string;
   readonly pid: number;
-  /** What it has said since it was started last. */
+  /** Output since the last start. */
   readonly output: string;
-  /** Power off: no signal handler runs. */
+  /** SIGKILL: no signal handler runs. */
   kill9(): Promise<void>;
-  /** Nobody reads what it says any more. */
+  /** Closes the reading end of its output. */
   unheard(): void;
-  /** Stands still, in the middle of whatever it does; whoever speaks to it waits. */
+  /** SIGSTOP: clients wait. */
   freeze(): void;
   thaw(): void;
-  /** Starts it again, at the same place with the same data. */
+  /** Restarts on the same port with the same data. */
   restart(): Promise<void>;
-  /** Sends it a signal. @returns how it ended, and after how long */
+  /** Sends a signal. @returns the exit code and the time until exit */
   signal(name: NodeJS.Signals): Promise<{ exitCode: number | null; afterMs: number }>;
-  /** Ends it as Ctrl-C does and removes its data. */
+  /** Stops it as Ctrl-C does and removes its data. */
   stop(): Promise<void>;
 }
 
 export interface LiveServerOptions {
-  /** Kept at the end when given. */
+  /** Not removed at the end if given. */
   dataDir?: string;
   port?: number;
   token?: string;
@@ -48,7 +48,7 @@ const program = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.
 const READY_WITHIN_MS = 60_000;
 
 export async function startLiveServer(options: LiveServerOptions = {}): Promise<LiveServer> {
-  const port = options.port ?? (await ownPort());
+  const port = options.port ?? (await reservePort());
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'interlude-live-')));
   const token = options.token ?? randomBytes(32).toString('base64url');
   const env = { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_TOKEN: token, ...options.env };
@@ -58,9 +58,9 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
 
   async function start(): Promise<ChildProcess> {
     const command = [program, '--port', String(port), ...(options.args ?? [])];
-    const surroundings = { ...withoutInterlude(process.env), ...env };
-    const child = endWithUs(
-      spawn(process.execPath, command, { env: surroundings, stdio: ['ignore', 'pipe', 'pipe'] }),
+    const environment = { ...withoutInterlude(process.env), ...env };
+    const child = killOnExit(
+      spawn(process.execPath, command, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] }),
       options.dataDir === undefined ? dataDir : null,
     );
     output = '';
@@ -72,8 +72,8 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
     child.stderr?.on('data', keep);
     const deadline = Date.now() + READY_WITHIN_MS;
     while (!(await isAnnounced(dataDir, child))) {
-      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the server ended: ${output}`);
-      if (Date.now() > deadline) throw new Error(`the server did not come up: ${output}`);
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the server exited: ${output}`);
+      if (Date.now() > deadline) throw new Error(`the server did not start: ${output}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     return child;
@@ -112,7 +112,7 @@ export async function startLiveServer(options: LiveServerOptions = {}): Promise<
   };
 }
 
-/** start.mjs writes its address once it answers; one that names another process is left over from a killed one. */
+/** start.mjs writes its address once it responds. An entry with another pid is a leftover of a killed process. */
 async function isAnnounced(dataDir: string, child: ChildProcess): Promise<boolean> {
   const text = await readFile(join(dataDir, 'server.json'), 'utf8').catch(() => '{}');
   return (JSON.parse(text) as { pid?: number }).pid === child.pid;
@@ -128,4 +128,49 @@ function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 function withoutInterlude(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^(INTERLUDE_|HOST$|PORT$|NODE_ENV$|VITEST)/.test(name));
   return Object.fromEntries(kept) as NodeJS.ProcessEnv;
+}
+
+const PROGRAM = fileURLToPath(new URL('../../node_modules/next/dist/bin/next', import.meta.url));
+
+/** `next start` with the existing build and without the front door, as on other hosts. */
+interface NextServer {
+  url: string;
+  token: string;
+  dataDir: string;
+  /** Stops it as a host does and removes its data. */
+  stop(): Promise<void>;
+}
+
+export async function startNextServer(token: string): Promise<NextServer> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'interlude-next-'));
+  const port = await reservePort();
+  const env = { ...process.env, NODE_ENV: 'production', INTERLUDE_TOKEN: token, INTERLUDE_DATA_DIR: dataDir } as const;
+  const child = spawn(process.execPath, [PROGRAM, 'start', '-p', String(port), '-H', '127.0.0.1'], {
+    env,
+    stdio: 'ignore',
+  });
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  const url = `http://127.0.0.1:${port}`;
+  const deadline = Date.now() + READY_WITHIN_MS;
+  while (!(await answers(url))) {
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error('next start did not start');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    url,
+    token,
+    dataDir,
+    async stop() {
+      child.kill('SIGTERM');
+      await gone;
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+function answers(url: string): Promise<boolean> {
+  return fetch(`${url}/healthz`).then(
+    () => true,
+    () => false,
+  );
 }

@@ -8,15 +8,15 @@ import {
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Endpoint } from '@interlude/runner/host/server-request';
-import { ownPort } from './own-port.mjs';
+import { reservePort } from './reserve-port.mjs';
 import { inProcessServer, type ServerTarget } from './server-target';
 
-/** The dashboard's own handlers behind a real port, with a plug that can be pulled. One to a process. */
+/** The dashboard's handlers on a real port that can go down. One per process. */
 export class LocalDashboard {
   readonly #target: ServerTarget;
   #server: Server | null = null;
   readonly #port: number;
-  /** The paths of these requests are cut off before anything is done. */
+  /** Requests with matching paths are cut off before any effect. */
   cutsOff: (path: string) => boolean = () => false;
 
   private constructor(target: ServerTarget, port: number) {
@@ -25,7 +25,7 @@ export class LocalDashboard {
   }
 
   static async start(): Promise<LocalDashboard> {
-    const dashboard = new LocalDashboard(await inProcessServer(), await ownPort());
+    const dashboard = new LocalDashboard(await inProcessServer(), await reservePort());
     await dashboard.up();
     return dashboard;
   }
@@ -40,7 +40,7 @@ export class LocalDashboard {
     return this.#target.token;
   }
 
-  /** Listens, again on the same port after `down`. */
+  /** Listens; after `down`, on the same port. */
   up(): Promise<void> {
     const server = createServer((request, response) => {
       this.#answer(request, response).catch(() => response.destroy());
@@ -52,7 +52,7 @@ export class LocalDashboard {
     });
   }
 
-  /** Connections are cut and refused from now on. */
+  /** Cuts all connections and refuses new ones. */
   async down(): Promise<void> {
     const server = this.#server;
     this.#server = null;
@@ -68,8 +68,9 @@ export class LocalDashboard {
   }
 
   /**
-   * As somebody who is signed in, on a connection of its own: one that `fetch` has kept may have been cut by `down`.
-   * @throws Error with the answer where it is a refusal
+   * Sends an authenticated request on a new connection, because `down` may have cut one that `fetch` pools.
+   *
+   * @throws Error with the response body unless the response is 2xx
    */
   async request<Answer>(path: string, body?: object, method = body === undefined ? 'GET' : 'POST'): Promise<Answer> {
     const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' };
@@ -103,7 +104,7 @@ export class LocalDashboard {
       return;
     }
     const content = Readable.fromWeb(answer.body as never);
-    // A client that goes away is told to the stream, as Next does.
+    // Aborts the stream when its client disconnects, as Next does.
     response.once('close', () => content.destroy());
     content.on('error', () => response.destroy()).pipe(response);
   }

@@ -11,33 +11,33 @@ export interface WrittenLine {
   marker?: LogMarker;
 }
 
-/** An agent that writes a log to a live server over HTTP, as anyone without our runner would. */
+/** Writes an agent's log to a live server over HTTP, without the runner. */
 export class LogWriter {
   readonly #server: { url: string; token: string };
   readonly agentId: string;
   readonly #producerId: string;
   #seq = 0;
 
-  /** @param producerId another outbox than the agent's, where something else writes that one */
+  /** @param producerId a separate producer if another writer uses the agent's */
   constructor(server: { url: string; token: string }, agentId: string, producerId: string = agentId) {
     this.#server = server;
     this.agentId = agentId;
     this.#producerId = producerId;
   }
 
-  /** Makes the agent known before its first line, as a runner does. */
+  /** Announces the agent before its first line, as a runner does. */
   arrive(): Promise<void> {
     return this.#post([{ kind: 'status', occurredAt: Date.now(), status: { kind: 'test' } }]);
   }
 
-  /** Resolves when all of it is acknowledged. */
+  /** Resolves when all lines are acknowledged. */
   async write(lines: readonly WrittenLine[]): Promise<void> {
     for (let at = 0; at < lines.length; at += MAX_RECORDS_PER_REQUEST) {
       await this.#send(lines.slice(at, at + MAX_RECORDS_PER_REQUEST));
     }
   }
 
-  /** `count` lines, `line <number>` from `first` on. */
+  /** Writes `count` lines: `line <number>`, starting at `first`. */
   numbered(count: number, first = 1): Promise<void> {
     return this.write(Array.from({ length: count }, (_, at) => ({ message: `line ${first + at}` })));
   }

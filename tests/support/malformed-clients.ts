@@ -2,20 +2,18 @@ import { Agent, request } from 'node:http';
 import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import fc from 'fast-check';
-import type { Sent } from './access-stage';
-import { askLive } from './ask-live';
-import { busyAgent } from './busy-agent';
+import type { RequestOptions } from './access-stage';
+import { busyAgent, requestLive } from './busy-agent';
 import { malformedRequests, type WireRequest } from './malformed-requests';
 
 /**
- * Clients in a process of their own that send malformed requests over kept connections, each the next one as soon as the
- * last is answered. Started with an IPC channel; its parent sends one MalformedOrder and gets a MalformedReport after
- * each batch.
+ * A client process that sends malformed requests over keep-alive connections, back to back. Started with an IPC
+ * channel. The parent sends one MalformedOrder and receives a MalformedReport per batch.
  */
 export interface MalformedOrder {
   url: string;
   document: OpenApiDocument;
-  /** The `authorization` header of each sender. */
+  /** `authorization` header by sender. */
   tokens: Partial<Record<WireRequest['sender'], string>>;
   seed: number;
   count: number;
@@ -24,18 +22,18 @@ export interface MalformedOrder {
 
 export interface MalformedReport {
   sent: number;
-  /** The number of answers by status, and of requests without an answer by their error. */
+  /** Response counts by status; failed requests by error. */
   statuses: Record<string, number>;
-  /** Requests with a wrong answer, each with that answer. */
+  /** Requests with an incorrect response, each with the response. */
   failures: string[];
   isDone: boolean;
 }
 
-/** Few: what a request ends, archives or fences stays so for the rest of its batch. */
+/** Small, because a request that ends, archives or fences something affects the rest of its batch. */
 const BATCH = 500;
 const ANSWER_WITHIN_MS = 60_000;
 const MOST_FAILURES = 20;
-/** Node refuses longer ones: the address and the headers together. */
+/** Node's limit for the request line plus headers. */
 const MOST_HEAD = 12_000;
 
 interface Answer {
@@ -51,10 +49,10 @@ process.once('disconnect', () => process.exit());
 
 async function run({ url, document, tokens, seed, count, connections }: MalformedOrder): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  // the owner's token would be throttled with the wrong tokens from this address
-  const ask = <Model>(path: string, sent?: Sent) => {
+  // wrong tokens from this address would throttle the owner's token too
+  const ask = <Model>(path: string, sent?: RequestOptions) => {
     const headers = { ...sent?.headers, authorization: (path === '/events' ? tokens.runner : tokens.admin) ?? '' };
-    return askLive<Model>({ url, token: '' }, path, { ...sent, headers });
+    return requestLive<Model>({ url, token: '' }, path, { ...sent, headers });
   };
   const report: MalformedReport = { sent: 0, statuses: {}, failures: [], isDone: false };
   for (let batch = 0; report.sent < count; batch += 1) {
@@ -84,19 +82,19 @@ async function run({ url, document, tokens, seed, count, connections }: Malforme
   process.disconnect();
 }
 
-/** Returns the fault of an answer, or null. */
+/** Returns the fault of a response, or null. */
 function faultOf({ method, path, body: sent }: WireRequest, answer: Answer): string | null {
   const { status, type, isPacked, retryAfter, body } = answer;
-  // the answer to what is too large can be lost: the server closes the connection before it has read all of it
+  // the response to an oversized request can be lost: the server closes the connection before reading all of it
   if (status === 0) return path.length > MOST_HEAD || (sent?.length ?? 0) > MAX_REQUEST_BYTES ? null : 'no answer';
-  // an overload names the time to come back
+  // an overload response has Retry-After
   if (status === 503 && retryAfter !== undefined) return null;
   if (status >= 500) return `status ${status}`;
   if (status < 400 || method === 'HEAD' || isPacked || type.startsWith('text/html')) return null;
   return body.startsWith('{"error":{') ? null : 'no error of the wire';
 }
 
-/** Short enough for a report. */
+/** Truncated for the report. */
 function shown({ body, ...rest }: WireRequest): object {
   const text = body === null ? null : Buffer.from(body).toString('latin1').slice(0, 1_000);
   return { ...rest, path: rest.path.slice(0, 500), body: text, length: body?.length };
@@ -112,7 +110,7 @@ function send(url: string, one: WireRequest, token: string | undefined, agent: A
     const noAnswer = (why: string) =>
       resolve({ status: 0, type: '', isPacked: false, retryAfter: undefined, body: why });
     const sent = request(`${url}/`, { method: one.method, path: one.path, headers, agent });
-    sent.setTimeout(ANSWER_WITHIN_MS, () => sent.destroy(new Error('not answered in time')));
+    sent.setTimeout(ANSWER_WITHIN_MS, () => sent.destroy(new Error('no response in time')));
     sent.once('upgrade', (_response, socket) => {
       socket.destroy();
       noAnswer('upgraded');
@@ -126,7 +124,7 @@ function send(url: string, one: WireRequest, token: string | undefined, agent: A
         retryAfter: got['retry-after'],
         body: '',
       };
-      // a stream has no end
+      // a stream never ends
       if (answer.type.startsWith('text/event-stream')) {
         response.once('error', () => undefined).destroy();
         return resolve(answer);
@@ -139,7 +137,7 @@ function send(url: string, one: WireRequest, token: string | undefined, agent: A
       response.once('error', () => resolve(answer));
     });
     sent.once('error', (error) => {
-      // the server may close a kept connection in the moment in which it is used again
+      // the server may close an idle connection just as it is reused
       if (sent.reusedSocket && tries > 0) return resolve(send(url, one, token, agent, tries - 1));
       noAnswer(`${error}, ${sent.reusedSocket ? 'on a kept' : 'on a new'} connection`);
     });

@@ -4,19 +4,19 @@ import { ROLES, type Role } from '@interlude/protocol/scope';
 import fc from 'fast-check';
 import type { BusyAgent } from './busy-agent';
 
-/** A request as it goes over the wire. */
+/** A request as sent on the wire. */
 export interface WireRequest {
   method: string;
-  /** With its query, percent-encoded, well or badly. */
+  /** Path with query, percent-encoded correctly or not. */
   path: string;
-  /** Its credential: that of a role, none, or one that the server doesn't know. */
+  /** Credential: of a role, none, or unknown. */
   sender: Role | 'nobody' | 'unknown';
-  /** Latin-1 texts, without `authorization`. */
+  /** Latin-1 values, without `authorization`. */
   headers: Record<string, string>;
   body: Uint8Array | null;
 }
 
-/** A valid request that the mutations change in place. */
+/** A valid request, mutated in place. */
 interface Draft {
   method: string;
   segments: string[];
@@ -24,7 +24,7 @@ interface Draft {
   sender: WireRequest['sender'];
   headers: Record<string, string>;
   body: unknown;
-  /** Applied to the encoded body, in this order. */
+  /** Transformations of the encoded body, in order. */
   encodings: ((bytes: Buffer) => Buffer)[];
 }
 
@@ -32,7 +32,7 @@ type Mutation = (draft: Draft) => void;
 
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** No random texts: stored as ids, each would be an agent or session more, and every list would grow with the run. */
+/** A fixed set. Random ids would add an agent or session each and grow every list. */
 const TEXTS = [
   '',
   ' ',
@@ -113,14 +113,14 @@ const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(10, 64, 65, 500).map(nested) },
 );
 
-/** An array in an array in an array. */
+/** Nested arrays. */
 function nested(depth: number): unknown {
   let value: unknown = 1;
   for (let level = 0; level < depth; level += 1) value = level % 2 === 0 ? [value] : { a: value };
   return value;
 }
 
-/** Escapes of a path or query that no URL library writes. */
+/** Escapes that no URL library produces. */
 const ESCAPES = [
   '%',
   '%2',
@@ -145,7 +145,7 @@ const ESCAPES = [
 ];
 const escaped = fc.oneof(fc.constantFrom(...ESCAPES), text.map(encode));
 
-/** As encodeURIComponent, which refuses half a surrogate pair. */
+/** Like encodeURIComponent, but accepts lone surrogates. */
 function encode(value: string): string {
   return encodeURIComponent(
     value.replace(/[\ud800-\udfff]/g, (half, at, all) => (isPaired(all, at) ? half : '\ufffd')),
@@ -200,7 +200,7 @@ const HEADERS: Record<string, string[]> = {
 
 const DUPLICATE = '{"__proto__":{"a":1},"a":1,"a":2,';
 
-/** Changes of a body that is encoded as JSON. */
+/** Changes of a JSON-encoded body. */
 const ENCODINGS: Record<string, (bytes: Buffer) => Buffer> = {
   'cut in half': (bytes) => bytes.subarray(0, bytes.length >> 1),
   'one byte short': (bytes) => bytes.subarray(0, Math.max(0, bytes.length - 1)),
@@ -223,7 +223,7 @@ const ENCODINGS: Record<string, (bytes: Buffer) => Buffer> = {
   noise: () => Buffer.from(Array.from({ length: 200 }, (_, at) => (at * 167) % 256)),
 };
 
-/** Large or packed bodies: rare, because each costs what a thousand others do. */
+/** Large or compressed bodies. Rare, because each costs as much as a thousand others. */
 const PACKED: Record<string, (bytes: Buffer) => Buffer> = {
   'good gzip': (bytes) => gzipSync(bytes),
   'half of a gzip': (bytes) => gzipSync(bytes).subarray(0, 20),
@@ -236,7 +236,7 @@ const TOO_LARGE = Buffer.alloc(9 << 20, 32);
 
 const named = <Value>(table: Record<string, Value>) => fc.constantFrom(...Object.values(table));
 
-/** The place of a value in a body: its container and its key there. */
+/** A value's location in a body: container and key. */
 type Place = { holder: Record<string, unknown>; key: string };
 
 function placesIn(value: unknown, found: Place[] = []): Place[] {
@@ -248,13 +248,13 @@ function placesIn(value: unknown, found: Place[] = []): Place[] {
   return found;
 }
 
-/** Changes one value of a body, or the body itself; undefined leaves it out. */
+/** Changes one value of a body, or the body itself; undefined removes it. */
 function changed(at: number, change: (old: unknown) => unknown): Mutation {
   return (draft) => {
     const root = { body: draft.body };
     const places = placesIn(root);
     const { holder, key } = places[at % places.length] as Place;
-    // a copy: the values of the tables serve other requests as well
+    // a copy, because other requests share the tables' values
     holder[key] = copied(change(holder[key]));
     draft.body = root.body;
   };
@@ -273,7 +273,7 @@ const BODY: fc.Arbitrary<Mutation> = fc.oneof(
     weight: 2,
     arbitrary: fc
       .tuple(place, text, hostileValue)
-      .map(([at, name, value]) => changed(at, (old) => plus(old, name, value))),
+      .map(([at, name, value]) => changed(at, (old) => withField(old, name, value))),
   },
   { weight: 2, arbitrary: place.map((at) => changed(at, otherType)) },
   {
@@ -284,8 +284,8 @@ const BODY: fc.Arbitrary<Mutation> = fc.oneof(
   },
 );
 
-/** With a field more, which is an own one also under the name `__proto__`. */
-function plus(old: unknown, name: string, value: unknown): unknown {
+/** Adds an own field, also for `__proto__`. */
+function withField(old: unknown, name: string, value: unknown): unknown {
   return typeof old === 'object' && old !== null ? Object.fromEntries([...Object.entries(old), [name, value]]) : old;
 }
 
@@ -380,7 +380,7 @@ const MUTATIONS: readonly { weight: number; arbitrary: fc.Arbitrary<Mutation> }[
   },
 ];
 
-/** Too expensive to be more than one in a thousand. */
+/** Limited to one in a thousand because of their cost. */
 const EXPENSIVE = fc.constantFrom<Mutation>(
   ({ encodings, headers }) => {
     encodings.push(() => BOMB);
@@ -393,9 +393,9 @@ const EXPENSIVE = fc.constantFrom<Mutation>(
 );
 
 /**
- * Requests mutated from valid ones of every operation that the document describes.
+ * Mutations of valid requests for every documented operation.
  *
- * @param ids of rows that exist: the valid requests are about them
+ * @param ids existing rows used in the valid requests
  */
 export function malformedRequests(document: OpenApiDocument, ids: BusyAgent): fc.Arbitrary<WireRequest> {
   const drafts = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -414,7 +414,7 @@ export function malformedRequests(document: OpenApiDocument, ids: BusyAgent): fc
 function encoded({ method, segments, query, sender, headers, body, encodings }: Draft): WireRequest {
   const search = query.map(([name, value]) => `${name}=${value}`).join('&');
   const path = `/${segments.join('/')}${search === '' ? '' : `?${search}`}`;
-  // an empty value stands for a header that is left out
+  // an empty value omits the header
   const sent = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ''));
   if (body === undefined && encodings.length === 0) return { method, path, sender, headers: sent, body: null };
   let bytes: Buffer = body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body) ?? '');
@@ -422,7 +422,7 @@ function encoded({ method, segments, query, sender, headers, body, encodings }: 
   return { method, path, sender, headers: sent, body: bytes };
 }
 
-/** Valid requests of one operation, as far as JSON Schema says what is valid. */
+/** Requests of one operation that are valid by its JSON Schema. */
 function draftOf(method: string, path: string, operation: Operation, ids: BusyAgent): fc.Arbitrary<Draft> {
   const known = ids as unknown as Record<string, string>;
   const segments = path
@@ -462,7 +462,7 @@ function draftOf(method: string, path: string, operation: Operation, ids: BusyAg
   );
 }
 
-/** Valid values of a schema, with the ids of rows that exist. */
+/** Values that match a schema, with ids of existing rows. */
 function valuesOf(schema: JsonSchema, name: string, ids: BusyAgent): fc.Arbitrary<unknown> {
   const {
     type,

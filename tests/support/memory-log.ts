@@ -2,14 +2,21 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM, customName, customValue } from '@interlude/protocol/event-fields';
 import { comparePositions } from '@interlude/protocol/position';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
-import { NO_OBLIGATIONS, type ObligationFold } from '@interlude/protocol/projections/obligations';
-import { NO_PLACES } from '@interlude/protocol/projections/placement';
-import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projections/tasks';
+import { foldShown } from '@interlude/protocol/projections/items';
+import {
+  NO_OBLIGATIONS,
+  type ObligationChange,
+  type ObligationFold,
+  ObligationLedger,
+} from '@interlude/protocol/projections/obligations';
+import { NO_PLACES, type Placement } from '@interlude/protocol/projections/placement';
+import { type SessionFold, SessionLedger } from '@interlude/protocol/projections/session-summary';
+import { startsWithoutCause, TaskLedger, touchesEveryTask } from '@interlude/protocol/projections/tasks';
+import { settleTurn } from '@interlude/protocol/projections/turn-page';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import type { Obligation, RemovedHistory, Task, TranscriptPage } from '@interlude/protocol/read-models';
+import type { Obligation, RemovedHistory, Task, TranscriptPage, Turn } from '@interlude/protocol/read-models';
 import type { TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
 import { mentionedTasks } from '@/lib/server/ingest/task-router';
-import { foldObligations, foldTasks, turnFromEvents } from './folds';
 
 interface Row {
   entry: EventEntry;
@@ -25,8 +32,8 @@ interface PageRange {
 const OWNER = { sessionId: 's1', agentId: 'a1' };
 
 /**
- * What the database does with placements, without a database: rows with a turn, moves, folded deltas. The reference for
- * the projections' own properties; ingest is held to the same ones against libSQL.
+ * An in-memory model of how the database applies placements: rows with a turn, moves, folded deltas. Reference for the
+ * projections' own properties; ingest is tested against the same ones on libSQL.
  */
 export class MemoryLog {
   rows: Row[] = [];
@@ -38,14 +45,14 @@ export class MemoryLog {
   #position = 0;
   #removed: RemovedHistory | undefined;
 
-  /** Appends a batch. @returns the entries as a live subscriber sees them */
+  /** Appends a batch. @returns the entries as a live subscriber receives them */
   append(events: readonly AgUiEvent[], at = 1_000): EventEntry[] {
     const entries = events.map((event): EventEntry => {
       this.#position += 1;
       const position = String(this.#position);
       return { position, occurredAt: at + this.#position, receivedAt: at, event: stamped(event, position) };
     });
-    // Positions are shared with other rows: leave holes as the server does.
+    // Other rows share the position counter, so leave gaps as the server does.
     this.#position += 3;
     const { places, placements } = placeEvents(this.places, entries);
     this.places = places;
@@ -78,16 +85,16 @@ export class MemoryLog {
   }
 
   /**
-   * Removes the turns that began in the first so many percent of all positions, as retention does, whoever waits for
-   * them. @returns what a live subscriber sees of it
+   * Removes turns that started in the first `percent` of all positions, as retention does, regardless of pending
+   * replies. @returns the entries that a live subscriber receives
    */
   remove(percent: number): EventEntry[] {
     const at = ({ position }: { position: string }) => Number(position);
     let cut = Math.floor((this.#position * percent) / 100);
-    const goesOn = ({ id, state }: TurnHeader) =>
+    const isOpen = ({ id, state }: TurnHeader) =>
       state === 'open' || this.rows.some((row) => row.turnId === id && at(row.entry) > cut);
     for (;;) {
-      const late = [...this.headers.values()].filter((header) => at(header) <= cut && goesOn(header));
+      const late = [...this.headers.values()].filter((header) => at(header) <= cut && isOpen(header));
       if (late.length === 0) break;
       cut = Math.min(...late.map(at)) - 1;
     }
@@ -95,21 +102,21 @@ export class MemoryLog {
     if (gone.length === 0) return [];
     const turns = (this.#removed?.turns ?? 0) + gone.filter(({ kind }) => kind !== 'none').length;
     const removed = { upTo: String(cut), turns };
-    const told = this.append([{ type: 'CUSTOM', name: CUSTOM.removed, metadata: { interlude: { removed } } }]);
+    const appended = this.append([{ type: 'CUSTOM', name: CUSTOM.removed, metadata: { interlude: { removed } } }]);
     for (const { id } of gone) this.headers.delete(id);
     const isLeft = ({ turnId, entry }: Row) =>
       at(entry) > cut || (turnId !== null && (this.headers.has(turnId) || turnId.startsWith('task:')));
     this.rows = this.rows.filter(isLeft);
-    this.#removed = { ...removed, at: told[0]?.receivedAt ?? 0 };
-    return told;
+    this.#removed = { ...removed, at: appended[0]?.receivedAt ?? 0 };
+    return appended;
   }
 
-  /** Whether events after a position are missing. */
+  /** True if events after a position are missing. */
   hasGapAfter(position: string): boolean {
     return position !== '0' && comparePositions(position, this.#removed?.upTo ?? '0') < 0;
   }
 
-  /** The newest page, of so many turns; `before` a position an older one, which comes without places. */
+  /** Returns the newest page, or with `before` an older one, which has no placements. */
   page({ before = null, limit = Number.POSITIVE_INFINITY }: PageRange = {}): TranscriptPage {
     const headers = [...this.headers.values()]
       .filter(({ position }) => before === null || comparePositions(position, before) < 0)
@@ -126,7 +133,7 @@ export class MemoryLog {
     return { position: String(this.#position), hasMore: first > 0, turns, ...places, ...removed };
   }
 
-  /** The events after a position as a resuming subscriber gets them. */
+  /** Events after a position, as a resuming subscriber receives them. */
   after(position: string): EventEntry[] {
     return this.rows.map((row) => row.entry).filter((entry) => comparePositions(entry.position, position) > 0);
   }
@@ -153,8 +160,51 @@ export class MemoryLog {
   }
 }
 
-/** As the server stamps a request, which here is another one each time. */
+/** Adds a unique request digest, as the server does. */
 function stamped(event: AgUiEvent, position: string): AgUiEvent {
   if (customName(event) !== CUSTOM.requestOpened) return event;
   return { ...event, value: { ...customValue(event), digest: `digest ${position}`, opened_position: position } };
+}
+
+/** Runs the projections over all placements; a server runs them one by one. */
+
+type Owner = Pick<Task, 'sessionId' | 'agentId'>;
+
+/** @returns the new and changed tasks after all placements */
+export function foldTasks(tasks: readonly Task[], placements: readonly Placement[], owner: Owner): Task[] {
+  const ledger = new TaskLedger(owner);
+  for (const task of [...tasks].sort((a, b) => comparePositions(a.position, b.position))) ledger.know(task);
+  for (const placement of placements) for (const _ of ledger.apply(placement));
+  return [...ledger.changed()];
+}
+
+/** @param known stored obligations that the placements may touch, including settled ones */
+export function foldObligations(
+  fold: ObligationFold,
+  known: readonly Obligation[],
+  placements: readonly Placement[],
+  owner: Owner,
+): { fold: ObligationFold; changes: ObligationChange[] } {
+  const ledger = new ObligationLedger(fold, known, owner);
+  for (const placement of placements) ledger.apply(placement);
+  return { fold: ledger.fold, changes: ledger.changes() };
+}
+
+/** @param heardAt when the agent itself last reported on the session; null for other writers */
+export function foldSession(
+  fold: SessionFold,
+  placements: readonly Placement[],
+  tasks: readonly { before: Task | null; after: Task }[],
+  obligations: readonly ObligationChange[] = [],
+  heardAt: number | null = null,
+): SessionFold {
+  const ledger = new SessionLedger(fold, heardAt);
+  for (const placement of placements) ledger.apply(placement);
+  for (const { before, after } of tasks) ledger.tell(before, after);
+  return ledger.result(obligations);
+}
+
+/** @param entries the turn's events in position order */
+export function turnFromEvents(header: TurnHeader, entries: readonly EventEntry[]): Turn {
+  return settleTurn({ ...header, ...foldShown({ items: [] }, entries, header.kind === 'none') });
 }

@@ -4,7 +4,7 @@ import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
 
 const nothing = () => undefined;
 
-/** Sends people on as Next does, apart from rendering the page there. */
+/** Navigates as Next does, without rendering the target page. */
 const ROUTER: AppRouterInstance = {
   bfcacheId: '0',
   back: nothing,
@@ -16,10 +16,10 @@ const ROUTER: AppRouterInstance = {
 };
 
 /**
- * Gives its children the address and the router that Next's own hooks read. The address follows `history`, as in a page.
+ * Provides the URL and router for Next's hooks. The URL follows `history`, as on a page.
  *
- * Use it instead of a mock of `next/navigation`: the test files of one worker share modules, so a mock reaches other
- * files, or comes too late for a component that an earlier file has imported.
+ * Prefer it to mocking `next/navigation`: test files of a worker share modules, so a mock affects other files, or comes
+ * too late for a component that an earlier file imported.
  */
 export function NextPage({ children }: { children: ReactNode }) {
   const path = useSyncExternalStore(subscribe, () => location.pathname);
@@ -36,7 +36,7 @@ export function NextPage({ children }: { children: ReactNode }) {
 
 const listeners = new Set<() => void>();
 
-/** Browsers fire `popstate` for back and forward only. Like Next, this also follows `history.pushState` and `replaceState`. */
+/** Follows `history.pushState` and `replaceState` like Next; browsers fire `popstate` only for back and forward. */
 function subscribe(listener: () => void): () => void {
   if (listeners.size === 0) follow();
   listeners.add(listener);
@@ -63,6 +63,6 @@ function follow(): void {
 
 function unfollow(): void {
   removeEventListener('popstate', tell);
-  // what a page did to its own object goes; the prototype has the browser's
+  // remove the page's overrides; the prototype has the browser's methods
   for (const name of ['pushState', 'replaceState'] as const) Reflect.deleteProperty(history, name);
 }

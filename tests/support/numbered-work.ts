@@ -2,13 +2,13 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
 
 /**
- * What one agent does, numbered, as a pure function of its number: a runner that was killed goes on with the next
- * record, and a test knows without asking anybody what must have arrived.
+ * One agent's numbered work as a pure function of the step number. A restarted runner continues with the next record,
+ * and a test can compute what must arrive.
  *
- * Step n of an agent, in one of its two sessions: a question, a turn that answers in deltas, calls a tool and leaves a
- * task behind; the task's end; the between-run turn it causes; a log line.
+ * Step n, in one of two sessions: a question; a turn that answers in deltas, calls a tool and starts a task; the task's
+ * end; the between-run turn that it causes; a log line.
  */
-export interface Step {
+interface Step {
   sessionId: string;
   records: OutgoingRecord[];
 }
@@ -38,7 +38,7 @@ export function stepOf(agentId: string, n: number): Step {
   const events: AgUiEvent[] = [
     ...message(`${id}-question`, 'user', [`Question ${n}`]),
     run(id, { turn: 'user', userMessageIds: [`${id}-question`] }),
-    ...message(`${id}-answer`, 'assistant', wordsOf(n)),
+    ...message(`${id}-answer`, 'assistant', deltasOf(n)),
     { type: 'TOOL_CALL_START', toolCallId, toolCallName: 'Bash', parentMessageId: `${id}-answer` },
     ...['{"command":', `"seq ${n}"`, '}'].map((delta) => ({ type: 'TOOL_CALL_ARGS', toolCallId, delta })),
     { type: 'TOOL_CALL_END', toolCallId },
@@ -57,8 +57,8 @@ export function stepOf(agentId: string, n: number): Step {
   return { sessionId, records: [...records, { kind: 'log', agentId, occurredAt: START + n * 100 + 99, log }] };
 }
 
-/** What the agent answers in step n, delta by delta. */
-export function wordsOf(n: number): string[] {
+/** The answer of step n, by delta. */
+export function deltasOf(n: number): string[] {
   return Array.from({ length: 3 + (n % 7) }, (_, at) => `${n}.${at} `);
 }
 

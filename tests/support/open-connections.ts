@@ -4,25 +4,25 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { AccessStage, bearer, type Headers } from './access-stage';
 import { type BusyAgent, busyAgent } from './busy-agent';
 
-/** The connections that a credential may hold open, and the ways in which a credential ends. */
+/** Connections that a credential can hold open, and the ways in which a credential ends. */
 
-/** The server at which a credential ends, and the one that holds its connections: the same, or another on its file. */
-export interface Place {
+/** The server where a credential ends and the one with its connections: the same, or a second one on the same file. */
+interface Place {
   first: AccessStage;
   here: AccessStage;
   busy: BusyAgent;
-  /** Of an attachment that takes several reads. */
+  /** Hash of an attachment that takes several reads. */
   hash: string;
 }
 
-export async function stageOf(options?: Parameters<typeof AccessStage.start>[0]): Promise<AccessStage> {
+export async function startStage(options?: Parameters<typeof AccessStage.start>[0]): Promise<AccessStage> {
   const stage = await AccessStage.start(options);
   onTestFinished(() => stage.close());
   return stage;
 }
 
-export async function placeOf(isSecond: boolean, env: Record<string, string> = {}): Promise<Place> {
-  const first = await stageOf({ env });
+export async function openPlace(isSecond: boolean, env: Record<string, string> = {}): Promise<Place> {
+  const first = await startStage({ env });
   const busy = await busyAgent(first, 'a');
   await fillLog(first, busy.agentId);
   const { hash } = await first.ask<{ hash: string }>(`/sessions/${busy.sessionId}/attachments?name=b.txt`, {
@@ -30,7 +30,7 @@ export async function placeOf(isSecond: boolean, env: Record<string, string> = {
     body: new Uint8Array(4_000_000).fill(97),
     headers: { 'content-type': 'text/plain' },
   });
-  return { first, busy, hash, here: isSecond ? await stageOf({ dataDir: first.dataDir, env }) : first };
+  return { first, busy, hash, here: isSecond ? await startStage({ dataDir: first.dataDir, env }) : first };
 }
 
 async function fillLog(stage: AccessStage, agentId: string): Promise<void> {
@@ -50,9 +50,9 @@ async function fillLog(stage: AccessStage, agentId: string): Promise<void> {
   }
 }
 
-export type Holder = 'operator' | 'runner';
+type Holder = 'operator' | 'runner';
 
-/** Makes a credential and returns what ends it. */
+/** Creates a credential. @returns its headers and a function that ends it */
 type Ending = (first: AccessStage, holder: Holder) => Promise<{ headers: Headers; end(): Promise<unknown> }>;
 
 const made = async (first: AccessStage, role: Holder) => {
@@ -69,8 +69,8 @@ export const ENDINGS: Record<string, Ending> = {
     const scope = role === 'runner' ? ({ kind: 'agents', ids: ['agent-a'], prefixes: [] } as const) : EVERYTHING;
     const expiresAt = Date.now() + 2_000;
     const { secret } = await first.credential({ role, scope, expiresAt });
-    const rest = () => new Promise((resolve) => setTimeout(resolve, Math.max(0, expiresAt - Date.now())));
-    return { headers: bearer(secret), end: rest };
+    const untilExpiry = () => new Promise((resolve) => setTimeout(resolve, Math.max(0, expiresAt - Date.now())));
+    return { headers: bearer(secret), end: untilExpiry };
   },
 };
 
@@ -87,21 +87,21 @@ export const ENDINGS_OF_PEOPLE: Record<string, Ending> = {
   },
 };
 
-/** Resolves with how a connection ended. */
+/** Resolves with a description of how the connection ended. */
 type Ended = () => Promise<string>;
 
 interface Connection {
   of: Holder;
-  /** How it ends with its credential. */
+  /** Expected end when the credential ends. */
   ends: string;
   open(place: Place, as: Headers): Promise<Ended>;
 }
 
 const BYE = '["bye",{"reason":"unauthorized"}]';
-/** How a body ends that is cut off. */
-export const CUT = 'broken off';
-/** How a body ends that is complete. */
-export const WHOLE = 'complete';
+/** Result for a truncated body. */
+export const TRUNCATED = 'broken off';
+/** Result for a complete body. */
+export const COMPLETE = 'complete';
 const api = '/api/v1';
 
 export const CONNECTIONS: Record<string, Connection> = {
@@ -122,7 +122,7 @@ export const CONNECTIONS: Record<string, Connection> = {
   },
   'an AG-UI client': {
     of: 'operator',
-    ends: WHOLE,
+    ends: COMPLETE,
     async open({ here, busy }, as) {
       const forwardedProps = { interlude: { followMs: 60_000 } };
       const body = { threadId: busy.sessionId, runId: 'r', messages: [], forwardedProps };
@@ -131,13 +131,13 @@ export const CONNECTIONS: Record<string, Connection> = {
   },
   'a slow download of a log': {
     of: 'operator',
-    ends: CUT,
+    ends: TRUNCATED,
     open: async ({ here, busy }, as) =>
       readSlowly(await here.send(`${api}/agents/${busy.agentId}/logs/download`, { as })),
   },
   'a slow download of an attachment': {
     of: 'operator',
-    ends: CUT,
+    ends: TRUNCATED,
     open: async ({ here, busy, hash }, as) =>
       readSlowly(await here.send(`${api}/attachments/${hash}?session=${busy.sessionId}`, { as })),
   },
@@ -152,10 +152,10 @@ async function openStream(stage: AccessStage, path: string, as: Headers): Promis
   };
 }
 
-/** Between two reads of a slow reader. */
+/** Delay between a slow reader's reads. */
 const SLOWLY_MS = 300;
 
-/** Reads the beginning of a body at once, and the rest slowly. */
+/** Reads the first chunk at once and the rest slowly. */
 export async function readSlowly(response: Response): Promise<Ended> {
   if (response.status !== 200 || response.body === null) throw new Error(await response.text());
   const reader = response.body.getReader();
@@ -164,24 +164,24 @@ export async function readSlowly(response: Response): Promise<Ended> {
     try {
       for (;;) {
         await new Promise((resolve) => setTimeout(resolve, SLOWLY_MS));
-        if ((await reader.read()).done) return WHOLE;
+        if ((await reader.read()).done) return COMPLETE;
       }
     } catch {
-      return CUT;
+      return TRUNCATED;
     }
   };
 }
 
-/** The names of the connections of a holder, each with how it ends. */
-export function endsOf(holder: Holder): Record<string, string> {
+/** A holder's connections and their expected ends. */
+export function expectedEnds(holder: Holder): Record<string, string> {
   const own = Object.entries(CONNECTIONS).filter(([, { of }]) => of === holder);
   return Object.fromEntries(own.map(([name, { ends }]) => [name, ends]));
 }
 
 /**
- * Opens every connection of a holder, ends its credential, and reports how each ended.
+ * Opens all connections of a holder, ends its credential, and returns how each connection ended.
  *
- * @param limited puts a limit to a wait
+ * @param limited applies a timeout
  */
 export async function endConnections(
   place: Place,
@@ -198,7 +198,7 @@ export async function endConnections(
   return Object.fromEntries(await Promise.all(opened.map(async ([name, ended]) => [name, await limited(ended())])));
 }
 
-/** Waits until a credential is refused. */
+/** Polls until a credential is refused. */
 export function untilRefused(stage: AccessStage, headers: Headers): Promise<Response> {
   const look = async () => {
     const response = await stage.send('/api/v1/me', { as: headers });
@@ -207,7 +207,7 @@ export function untilRefused(stage: AccessStage, headers: Headers): Promise<Resp
   return vi.waitUntil(look, { interval: 20 });
 }
 
-/** A person whom an admin makes a viewer by `end`, which resolves once the server of the connections knows. */
+/** A person who becomes a viewer on `end()`, which resolves once the connections' server has noticed. */
 export async function demotedPerson({ first, here }: Place): Promise<{ headers: Headers; end(): Promise<void> }> {
   await first.parts.database.writes.run((transaction) =>
     transaction.execute(`INSERT INTO members (id, issuer, subject, name, role, created_at, last_sign_in_at)

@@ -12,26 +12,26 @@ interface Entry {
 }
 
 const LASTING = /^(session\.(created|updated|deleted)|message\.(part\.)?(updated|removed))$/;
-/** Where OpenCode's ids begin here; they rise as the real ones do. */
+/** First id; ids ascend as OpenCode's do. */
 const FIRST = 0x210000000000;
 
 /**
- * The HTTP interface of an OpenCode server (opencode-ai 1.18.33), without an agent behind it: what its agent does is told
- * to it, and goes out as the real server sends it.
+ * A fake OpenCode server (opencode-ai 1.18.33) without an agent. The test scripts the agent's actions, sent as the real
+ * server sends them.
  */
-export class OpencodeStandIn {
-  /** What reached it, in order: `POST /session/ses_1/abort`. */
+export class FakeOpencodeServer {
+  /** Requests in order, such as `POST /session/ses_1/abort`. */
   readonly asked: { path: string; body: unknown }[] = [];
   readonly entries: Entry[] = [];
   readonly sessions = new Map<string, Fields>();
   readonly busy = new Set<string>();
   readonly permissions = new Map<string, Fields>();
   readonly questions = new Map<string, Fields>();
-  /** Accepts requests and answers none. */
+  /** Accepts requests and never responds. */
   isMute = false;
-  /** What a gateway answers for its stream of events. */
+  /** Gateway response in place of the event stream. */
   streamStatus: number | null = null;
-  /** Has no history, as servers before 1.18. */
+  /** Has no history, like servers before 1.18. */
   hasHistory = true;
   password: string | null = null;
   #ids = FIRST;
@@ -44,7 +44,7 @@ export class OpencodeStandIn {
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** As kill -9 does it: nobody listens any more, and nothing that ran goes on. */
+  /** Simulates SIGKILL: stops listening and drops all running work. */
   async kill(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#server.closeAllConnections();
@@ -63,7 +63,7 @@ export class OpencodeStandIn {
     return this.#streams.size;
   }
 
-  /** Breaks the streams; the server goes on. @param tail what is still written before */
+  /** Breaks the streams while the server keeps running. @param tail bytes written before the break */
   cut(tail = ''): void {
     for (const stream of this.#streams) {
       if (tail !== '') stream.write(tail);
@@ -124,7 +124,7 @@ export class OpencodeStandIn {
     return id;
   }
 
-  /** An answer begins. @returns the message's id */
+  /** Starts an answer. @returns the message's id */
   begin(session: string, parent: string): string {
     this.busy.add(session);
     this.tell('session.status', { sessionID: session, status: { type: 'busy' } });
@@ -140,7 +140,7 @@ export class OpencodeStandIn {
     return id;
   }
 
-  /** It says something, word by word. @returns the part's id */
+  /** Streams a text word by word. @returns the part's id */
   say(session: string, message: string, text: string): string {
     const id = this.part(session, message, { type: 'text', text: '', time: { start: 1 } });
     this.delta(session, message, id, text);
@@ -152,7 +152,7 @@ export class OpencodeStandIn {
     this.tell('message.part.delta', { sessionID: session, messageID: message, partID, field: 'text', delta });
   }
 
-  /** The answer is whole, and the session at rest. */
+  /** Completes the answer; the session becomes idle. */
   end(session: string, message: string, parent: string, info: Fields = { finish: 'stop' }): void {
     this.message(session, message, parent, info);
     this.busy.delete(session);
@@ -160,7 +160,7 @@ export class OpencodeStandIn {
     this.tell('session.idle', { sessionID: session });
   }
 
-  /** A whole turn. @returns the id of the message it answers */
+  /** Runs a complete turn. @returns the id of the answered message */
   turn(session: string, asked: string, answer: string): string {
     const parent = this.user(session, asked);
     const message = this.begin(session, parent);

@@ -6,45 +6,43 @@ import { delimiter, dirname, join } from 'node:path';
 import { mcpCommands } from '@interlude/runner/host/own-program.mjs';
 import { onTestFinished } from 'vitest';
 import { type ModelContext, type ModelStep, startAcpModel } from './acp-model';
+import { opencodeConfiguration } from './acp-real-agents';
 import { type CliRun, runShell, startCli } from './cli';
 import type { LiveServer } from './live-server';
 import { Operator } from './operator';
-import { ownPort } from './own-port.mjs';
-import { type SwallowingProxy, swallowingProxy } from './swallowing-proxy';
+import { reservePort } from './reserve-port.mjs';
 import { tempDir } from './temp-dir';
+import { type BreakableProxy, breakableProxy } from './test-proxies';
 
 const PROGRAM = `opencode-${process.platform}-${process.arch}-baseline/bin/opencode`;
 const AGENTS = process.env.INTERLUDE_TEST_AGENTS_DIR;
 const PROGRAM_PATH = join(AGENTS ?? '', 'opencode', 'node_modules', PROGRAM);
 
-/** @returns why the real OpenCode can't be run here, or null */
+/** @returns why the real OpenCode can't run here, or null */
 export function missingOpencode(): string | null {
   if (AGENTS === undefined) return 'INTERLUDE_TEST_AGENTS_DIR is not set';
   return existsSync(PROGRAM_PATH) ? null : `${PROGRAM} is not installed`;
 }
 
-/**
- * The real OpenCode, with a project, a home and a scripted model of its own, and the real runner beside it. The
- * dashboard is the one given.
- */
-export interface OpencodeStage {
+/** The real OpenCode with an isolated project and home and a scripted model, and the real runner. */
+interface OpencodeStage {
   sessionId: string;
   operator: Operator;
-  /** Starts a runner, also after one that was killed. Resolves when it follows OpenCode. */
+  /** Starts a runner, or restarts one after a kill. Resolves when it follows OpenCode. */
   runner(...args: string[]): Promise<CliRun>;
-  /** Ends it as kill -9 does. */
+  /** SIGKILL for the runner. */
   killRunner(): Promise<void>;
-  /** The server's process is killed. */
+  /** Kills the server's process. */
   killServer(): Promise<void>;
   startServer(): Promise<void>;
-  /** Between the runner and the server. */
-  line: SwallowingProxy;
-  /** Makes one more session. */
+  /** Proxy between runner and server. */
+  line: BreakableProxy;
+  /** Creates another session. */
   another(): Promise<Operator>;
-  /** As a terminal that is attached to the server. */
+  /** Acts as a terminal attached to the server. */
   terminal: {
     say(text: string): Promise<void>;
-    /** Resolves once nothing runs. */
+    /** Resolves once all sessions are idle. */
     idle(): Promise<void>;
   };
 }
@@ -63,8 +61,8 @@ export async function opencodeStage(
   ];
   for (const folder of [work, temp, settings]) await mkdir(folder, { recursive: true });
   const url = await startAcpModel(script);
-  await writeFile(join(settings, 'opencode.json'), JSON.stringify(configuration(url)));
-  const port = await ownPort();
+  await writeFile(join(settings, 'opencode.json'), JSON.stringify(opencodeConfiguration(url)));
+  const port = await reservePort();
   const address = `http://127.0.0.1:${port}`;
   const opencodeEnv: NodeJS.ProcessEnv = {
     NODE_ENV: 'test',
@@ -89,7 +87,7 @@ export async function opencodeStage(
   let running: ChildProcess | null = null;
   onTestFinished(() => end(running));
   await startServer();
-  const line = await swallowingProxy(address);
+  const line = await breakableProxy(address);
   onTestFinished(() => line.close());
   const session = (await ask('/session', {})) as { id: string };
   const env = {
@@ -112,10 +110,10 @@ export async function opencodeStage(
       const started = startCli(['runner', 'opencode', ...about, ...args], env);
       run = started;
       await new Promise<void>((resolve, reject) => {
-        // Of the one session that was named its address is told.
+        // The runner prints the address of a named session.
         started.process.stdout?.once('data', () => resolve());
         started.process.stderr?.on('data', (text) => String(text).includes('follows the sessions') && resolve());
-        void started.ended.then((ended) => reject(new Error(`the runner ended: ${JSON.stringify(ended)}`)));
+        void started.ended.then((ended) => reject(new Error(`the runner exited: ${JSON.stringify(ended)}`)));
       });
       return started;
     },
@@ -157,7 +155,7 @@ export async function opencodeStage(
       };
       started.stdout.on('data', hear);
       started.stderr.on('data', hear);
-      started.once('exit', (code) => reject(new Error(`OpenCode ended with code ${code}: ${said.slice(-500)}`)));
+      started.once('exit', (code) => reject(new Error(`OpenCode exited with code ${code}: ${said.slice(-500)}`)));
     });
   }
 
@@ -174,18 +172,4 @@ async function end(child: ChildProcess | null): Promise<void> {
   const gone = once(child, 'exit');
   child.kill('SIGKILL');
   await gone;
-}
-
-function configuration(url: string) {
-  return {
-    provider: {
-      scripted: {
-        npm: '@ai-sdk/openai-compatible',
-        options: { baseURL: `${url}/v1`, apiKey: 'k' },
-        models: { scripted: { name: 'Scripted', tool_call: true, limit: { context: 100_000, output: 8_000 } } },
-      },
-    },
-    ...{ model: 'scripted/scripted', small_model: 'scripted/scripted', enabled_providers: ['scripted'] },
-    ...{ autoupdate: false, permission: { bash: 'ask' } },
-  };
 }

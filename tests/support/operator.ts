@@ -8,9 +8,10 @@ import type {
   TaskOutputDetail,
   Turn,
 } from '@interlude/protocol/read-models';
+import { expect } from 'vitest';
 import type { LiveServer } from './live-server';
 
-/** Somebody at the dashboard: acts through its routes and reads what a page would show. */
+/** A user of the dashboard's API. Reads what a page would show. */
 export class Operator {
   readonly #server: Pick<LiveServer, 'url' | 'token'>;
   readonly sessionId: string;
@@ -53,13 +54,13 @@ export class Operator {
     return ((await this.#get('/tasks')) as { tasks: Task[] } | null)?.tasks ?? [];
   }
 
-  /** What a task has written, as far as it is kept. */
+  /** A task's stored output. */
   async output(taskId: string): Promise<string> {
     const detail = (await this.#get(`/tasks/${encodeURIComponent(taskId)}/output`)) as TaskOutputDetail | null;
     return detail?.output?.parts.map(({ text }) => text).join('') ?? '';
   }
 
-  /** Reads the transcript again and again until the look gives something. */
+  /** Polls the transcript until `look` returns a value. */
   async until<Found>(what: string, look: (turns: Turn[]) => Found | null | undefined | false): Promise<Found> {
     const deadline = Date.now() + 40_000;
     let turns: Turn[] = [];
@@ -69,10 +70,10 @@ export class Operator {
       if (found) return found;
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
-    throw new Error(`waited in vain for ${what}; the transcript is\n${told(turns).join('\n')}`);
+    throw new Error(`timed out waiting for ${what}; the transcript is\n${lines(turns).join('\n')}`);
   }
 
-  /** Until so many turns are over and none is open. */
+  /** Resolves once `count` turns have ended and none is open. */
   finished(count: number): Promise<Turn[]> {
     return this.until(`${count} turns`, (turns) => {
       const real = turns.filter(({ kind }) => kind !== 'none');
@@ -120,14 +121,14 @@ export function notices(turns: readonly Turn[]): string[] {
   return itemsOf(turns).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
 }
 
-/** What the agent said in the turn, one text below the other. */
-export function said(turn: Turn | undefined): string {
+/** The turn's assistant texts, joined by newlines. */
+export function assistantText(turn: Turn | undefined): string {
   return messages(turn ? [turn] : [], 'assistant')
     .map(({ text }) => text)
     .join('\n');
 }
 
-/** The turn that answers the message. */
+/** The turn that answers a message. */
 export function answering(turns: readonly Turn[], messageId: string): Turn | undefined {
   return turns.find(({ userMessageIds }) => userMessageIds.includes(messageId));
 }
@@ -136,9 +137,28 @@ function itemsOf(turns: readonly Turn[]): Item[] {
   return turns.flatMap(({ items }) => items);
 }
 
-function told(turns: readonly Turn[]): string[] {
+function lines(turns: readonly Turn[]): string[] {
   return turns.flatMap((turn) => [
     `${turn.kind} ${turn.state} ${turn.userMessageIds.join(' ')}`,
     ...turn.items.map((item) => `  ${JSON.stringify(item).slice(0, 300)}`),
   ]);
+}
+
+/** Kind and state of each turn, such as `user finished`. */
+export function turnStates(turns: readonly Turn[]): string[] {
+  return turns.map(({ kind, state }) => `${kind} ${state}`);
+}
+
+/** Assistant texts by turn; reveals texts that are missing, duplicated or one turn late. */
+export function textsByTurn(turns: readonly Turn[]): string[][] {
+  return turns.map((turn) => messages([turn], 'assistant').map(({ text }) => text));
+}
+
+/** Expects the user message once, in the turn that answers it. */
+export function expectAnswered(turns: readonly Turn[], messageId: string, reply: string): void {
+  const homes = turns.filter((one) => messages([one], 'user').some(({ id }) => id === messageId));
+  expect(homes).toHaveLength(1);
+  expect(homes[0]?.userMessageIds).toContain(messageId);
+  expect(assistantText(homes[0])).toContain(reply);
+  expect(messages(turns, 'user').find(({ id }) => id === messageId)?.delivery).toBe('seen');
 }

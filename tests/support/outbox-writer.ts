@@ -1,13 +1,13 @@
 import { Outbox } from '@interlude/runner/outbox/outbox';
 
 /**
- * A runner to be killed: hands over the numbers 1 to N, in groups, each with a cursor that says how far it came, and
- * goes on from the cursor when it is started again. Ends when everything is acknowledged.
+ * A killable runner that enqueues the numbers 1 to N in groups, each with a cursor, and resumes from the cursor. Exits
+ * when everything is acknowledged.
  *
- * Prints a line once its outbox is `open`, and one after the first request: `delivered` or `held`.
+ * Prints `open` once its outbox is open, and `delivered` or `held` after the first request.
  */
 async function write(): Promise<void> {
-  // should anything never come about, the process ends by itself: that is no success
+  // if a wait never ends, the process exits with a failure
   process.exitCode = 13;
   const [file, url, last] = [process.argv[2] ?? '', process.argv[3] ?? '', Number(process.argv[4])];
 

@@ -19,31 +19,31 @@ import { tempDir } from './temp-dir';
 const FOLDER = fileURLToPath(new URL('../fixtures/cases/', import.meta.url));
 const SESSION = 's1';
 
-/** What a case of `tests/fixtures/cases` must come to. Fields that are left out may be anything. */
-export interface Expected {
+/** The expected result of a case in `tests/fixtures/cases`. Omitted fields aren't checked. */
+interface Expected {
   state?: SessionState;
   whileRunning?: SessionState;
   turns?: { kind: Turn['kind']; state?: Turn['state']; trigger?: string; taskIds?: string[]; texts?: string[] }[];
   tasks?: { id: string; status: Task['status'] }[];
-  /** Texts of which exactly one item has each. */
+  /** Texts that must occur in exactly one item each. */
   once?: string[];
-  /** Tool calls that run at the end. */
+  /** Tool calls still running at the end. */
   running?: number;
-  /** Matches a notice. */
+  /** Pattern that a notice must match. */
   notice?: string;
-  /** Records that are parked. */
+  /** Number of parked records. */
   parked?: number;
 }
 
-export interface Played {
+interface Played {
   turns: Turn[];
   tasks: Task[];
   state: SessionState | null;
-  /** The states at each `look`. */
+  /** Session states at each `look`. */
   seen: (SessionState | null)[];
 }
 
-/** A step of a terminal: a hook's call, a line of the transcript, or time that goes by. */
+/** A terminal step: a hook call, a transcript line, or elapsed time. */
 interface Step {
   wait?: number;
   newProcess?: true;
@@ -60,7 +60,7 @@ export function expectedOf(name: string): Expected {
   return JSON.parse(readFileSync(join(FOLDER, name, 'expect.json'), 'utf8'));
 }
 
-/** Plays a case in this process: hooks and transcript, a recording, or events that a producer sends. */
+/** Plays a case in this process: hooks and transcript, a recording, or a producer's events. */
 export async function playCase(name: string): Promise<Played> {
   const clock = { now: Date.parse('2026-11-28T12:00:00Z') };
   const target = await inProcessTarget(() => clock.now);
@@ -78,7 +78,7 @@ export async function playCase(name: string): Promise<Played> {
   }
 }
 
-/** Where the events of the one session go, in the order in which they come. */
+/** Ingests the session's events in order. */
 class Sink {
   readonly #target: InProcessTarget;
   readonly #clock: { now: number };
@@ -129,7 +129,7 @@ async function playRecording(file: string, sink: Sink): Promise<void> {
   });
 }
 
-/** Time that a terminal is watched after its last step. */
+/** Observation time after the last step. */
 const AFTER_MS = 15_000;
 
 async function playSteps(file: string, sink: Sink, clock: { now: number }): Promise<(SessionState | null)[]> {
@@ -143,13 +143,13 @@ async function playSteps(file: string, sink: Sink, clock: { now: number }): Prom
   return seen;
 }
 
-/** The steps of a case's terminal. */
+/** The terminal steps of a case. */
 export function stepsIn(file: string): Step[] {
   const lines = readFileSync(file, 'utf8').split('\n');
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
 }
 
-/** A terminal that does what steps say, before its mirror. */
+/** A scripted terminal and its mirror. */
 export class SteppedTerminal {
   readonly mirror: SessionMirror;
   readonly #clock: { now: number };
@@ -207,14 +207,14 @@ export class SteppedTerminal {
     await this.pass(20);
   }
 
-  /** The same id and time as a whole line of the CLI would have. */
+  /** Adds the id and time of a real CLI line. */
   #stamped(line: object): string {
     const timestamp = new Date(this.#clock.now).toISOString();
     return JSON.stringify({ timestamp, sessionId: SESSION, uuid: `u${++this.#count}`, ...line });
   }
 }
 
-/** Everything in which what was played differs from what it must come to, a line each. */
+/** Returns each difference from the expected result as a line. */
 export function differences({ turns, tasks, state, seen }: Played, expected: Expected): string[] {
   const own = turns.filter(({ kind }) => kind !== 'none');
   const items = turns.flatMap((turn) => turn.items);

@@ -1,10 +1,17 @@
+import { readdirSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { play, readRecording } from '@interlude/runner/cli/recording';
 import { Outbox } from '@interlude/runner/outbox/outbox';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
 import { type CliRun, startCli } from './cli';
+import { EventWriter } from './event-writer';
 import type { LiveServer } from './live-server';
+import { shownTurns, transcriptOf } from './transcript-page';
+import type { Visit } from './visit';
 
 /** A server on this machine. */
 type LocalServer = Pick<LiveServer, 'url' | 'token' | 'dataDir'>;
@@ -12,7 +19,7 @@ type LocalServer = Pick<LiveServer, 'url' | 'token' | 'dataDir'>;
 const fileOf = (recording: string) =>
   fileURLToPath(new URL(`../fixtures/recordings/${recording}.jsonl`, import.meta.url));
 
-/** A recording on its way to a server, in a process of its own, as `interlude replay` sends it. */
+/** Starts `interlude replay` as a process. */
 export function startReplay(
   server: LocalServer,
   recording: string,
@@ -27,8 +34,8 @@ export function startReplay(
 }
 
 /**
- * Sends a recording without any wait through the adapter and an outbox, in this process. Resolves when the server has
- * acknowledged all of it. @returns the session's id, after the recording's name unless given
+ * Sends a recording without pauses through the adapter and an outbox, in this process. Resolves when the server has
+ * acknowledged everything. @returns the session id; default: the recording's name
  */
 export async function playRecording(server: LocalServer, recording: string, session?: string): Promise<string> {
   const sessionId = session ?? recording.replaceAll('/', '-');
@@ -59,4 +66,50 @@ export async function playRecording(server: LocalServer, recording: string, sess
     await outbox.stop();
   }
   return sessionId;
+}
+
+/** All SDK and demo recordings, by path in tests/fixtures/recordings. */
+export const RECORDINGS = ['', 'demo/'].flatMap((folder) =>
+  readdirSync(new URL(`../fixtures/recordings/${folder}`, import.meta.url))
+    .filter((file) => file.endsWith('.jsonl'))
+    .map((file) => `${folder}${file.replace(/\.jsonl$/, '')}`),
+);
+
+/** Recordings played by `npm test`: tasks that end together, and an interrupted turn. */
+export const FEW_RECORDINGS = ['demo/triple', 'demo/interrupted'];
+
+/** A window tall enough to render a whole recording. */
+export const HIGH = { width: 1280, height: 5_000 };
+
+/**
+ * Plays a recording while a tab shows its session. Expects the tab to equal one that loads the session afterwards.
+ *
+ * @param watched a tab of the size HIGH
+ */
+export async function expectLiveIsReloaded(it: Visit, watched: Page, recording: string): Promise<void> {
+  const session = `reloaded-${recording.replaceAll('/', '-')}`;
+  await new EventWriter(it.server, `agent-${session}`).arrive(session);
+  // a background tab renders once a second
+  await watched.bringToFront();
+  await watched.locator(`nav a[href="/sessions/${session}"]`).click();
+  await watched.waitForURL(`**/sessions/${session}`);
+  await transcriptOf(watched).waitFor();
+  await playRecording(it.server, recording, session);
+  const stored = await it.read<TranscriptPage>(`/sessions/${session}/transcript?limit=200`);
+  expect(stored.hasMore).toBe(false);
+  await expect.poll(() => shownTurns(watched)).toHaveLength(stored.turns.length);
+  const reloaded = await it.context.newPage();
+  await reloaded.setViewportSize(HIGH);
+  await reloaded.goto(`${it.server.url}/sessions/${session}`);
+  await expect.poll(() => shownTurns(reloaded)).toHaveLength(stored.turns.length);
+  // pending replies arrive shortly after the page in both tabs
+  await expect.poll(() => differing(watched, reloaded)).toEqual([]);
+  await reloaded.close();
+}
+
+/** Turns that differ between two pages, in both versions. */
+async function differing(one: Page, other: Page): Promise<unknown[]> {
+  const [ours, theirs] = [await shownTurns(one), await shownTurns(other)];
+  const pairs = ours.map((turn, at) => [turn, theirs[at]]);
+  return pairs.filter(([turn, same]) => JSON.stringify(turn) !== JSON.stringify(same));
 }

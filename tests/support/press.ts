@@ -1,11 +1,11 @@
 import type { Locator } from 'playwright-core';
 import { expect } from 'vitest';
 
-/** The page looks ten times a second whether a control has moved: what moved since is not told yet. */
+/** The page checks ten times a second for moved controls, so a move may not be detected yet. */
 const LOOKED_MS = 150;
 
-/** A control that acts takes no press until it has stood still for a moment. */
-export async function takesPresses(button: Locator): Promise<void> {
+/** Resolves once the control accepts presses, which requires it to stay in place for a moment. */
+export async function untilPressable(button: Locator): Promise<void> {
   let enabledAt: number | null = null;
   await expect
     .poll(async () => {
@@ -18,17 +18,17 @@ export async function takesPresses(button: Locator): Promise<void> {
 }
 
 /**
- * Presses it as a person does, who waits until it can be pressed, and takes a tenth of a second for it. A bare `click`
- * tries again and again meanwhile, and scrolls each time, which moves what has to stand still. What is out of
- * sight is scrolled to before it is waited for: the page sees no person scroll there, and counts it as moved.
+ * Presses like a person: waits until the control accepts presses, then takes a tenth of a second. A bare `click`
+ * retries and scrolls each time, which moves the control. Scrolls an off-screen control into view first, because the
+ * page counts programmatic scrolling as a move.
  */
 export async function press(button: Locator): Promise<void> {
   await button.scrollIntoViewIfNeeded();
-  await takesPresses(button);
+  await untilPressable(button);
   await button.click({ delay: 100 });
 }
 
-/** For one that has only just moved, which may not be told yet: presses it until what it does is there. */
+/** For a control that has just moved: presses until the result appears. */
 export async function pressUntil(button: Locator, done: Locator): Promise<void> {
   await expect
     .poll(async () => {

@@ -1,20 +1,20 @@
 /**
- * Prism, a proxy that holds requests and answers against an OpenAPI document. Installing it takes about 90 MB, into a
- * folder of its own and only when its test runs.
+ * Prism, a proxy that validates requests and responses against an OpenAPI document. The 90 MB package is installed on
+ * demand into its own folder.
  */
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { endWithUs } from './end-with-us.mjs';
-import { ensureProgram } from './ensure-program.mjs';
-import { ownPort } from './own-port.mjs';
+import { killOnExit } from './kill-on-exit.mjs';
+import { ensureProgram } from './programs.mjs';
+import { reservePort } from './reserve-port.mjs';
 
-/** The newest version that runs on Node 20: later ones require ES modules, which Node does from 20.19 on. */
+/** The latest version for Node 20. Later ones `require` ES modules, which needs Node 20.19. */
 const VERSION = '5.14.2';
 const READY_WITHIN_MS = 60_000;
 
-/** @returns {{ program: string } | { missing: string }} the script that Node runs, or why it is missing */
+/** @returns {{ program: string } | { missing: string }} the script's path, or why it is missing */
 export function ensurePrism() {
   return ensureProgram({
     what: 'Prism',
@@ -26,7 +26,7 @@ export function ensurePrism() {
 }
 
 /**
- * Starts the proxy on loopback. It passes everything on and reports violations in the header `sl-violations`.
+ * Starts the proxy on loopback. It forwards everything and reports violations in the header `sl-violations`.
  *
  * @param {object} document
  * @param {string} upstream the address of the server
@@ -39,11 +39,11 @@ export async function startPrism(document, upstream) {
   const folder = await mkdtemp(join(tmpdir(), 'interlude-prism-'));
   const file = join(folder, 'openapi.json');
   await writeFile(file, JSON.stringify(document));
-  const port = await ownPort();
+  const port = await reservePort();
   const url = `http://127.0.0.1:${port}`;
   const options = ['--port', String(port), '--errors=false', '--cors=false', '--verboseLevel=fatal'];
   const args = [found.program, 'proxy', file, upstream, ...options];
-  const child = endWithUs(spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] }), folder);
+  const child = killOnExit(spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] }), folder);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {
@@ -52,7 +52,7 @@ export async function startPrism(document, upstream) {
   }
   const deadline = Date.now() + READY_WITHIN_MS;
   while (!(await isUp(url))) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`Prism did not come up: ${output}`);
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`Prism did not start: ${output}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return {

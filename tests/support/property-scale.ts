@@ -3,14 +3,14 @@ import { vi } from 'vitest';
 
 type Parameters = FastCheck.Parameters<unknown>;
 
-/** Runs of a property per run it asks for, and the seed of `npm test`, where a failure must fail again. */
+/** Factor on a property's run count, and the fixed seed of `npm test` for reproducible failures. */
 const SCALES: Record<string, { factor: number; seed?: number }> = {
   quick: { factor: 1 / 6, seed: 1 },
   full: { factor: 1 },
   soak: { factor: 20 },
 };
 
-/** Each run over a libSQL server empties its database first, which takes longer than most runs. */
+/** Emptying a libSQL server before each run takes longer than most runs. */
 const SERVER_FACTOR = 1 / 6;
 
 vi.mock('fast-check', async (original) => {

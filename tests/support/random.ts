@@ -1,18 +1,18 @@
-import { scaled } from './scale';
+import { scaled } from './timeouts';
 
-/** Chance that can be had again: the same seed gives the same numbers. */
+/** A reproducible random number generator. */
 export interface Random {
   seed: number;
   /** Uniform in [0, 1). */
   next(): number;
-  /** A whole number from `from` to `to`, both included. */
+  /** An integer from `from` to `to`, inclusive. */
   between(from: number, to: number): number;
   pick<T>(values: readonly T[]): T;
 }
 
 /**
- * Seeded by FAULTS_SEED; otherwise by a fixed seed, in a soak by the clock. The seed is printed: with it a failure can be
- * repeated.
+ * Seeded by FAULTS_SEED, otherwise by a fixed seed, or by the clock in a soak. Prints the seed, so that a failure can
+ * be repeated.
  */
 export function seededRandom(what: string): Random {
   const seed = Number(process.env.FAULTS_SEED ?? scaled(1, Date.now() % 0x7fffffff));

@@ -1,36 +1,36 @@
 import { connect, type Socket } from 'node:net';
 
-/** What came back over a bare connection: whatever a client library would have mended or hidden. */
+/** A response read from a bare socket, without the corrections of a client library. */
 export interface RawAnswer {
-  /** 0 when the connection was closed without one. */
+  /** 0 if the connection closed without a response. */
   status: number;
   headers: Record<string, string>;
   body: string;
 }
 
-/** Sends bytes and reads until the other side closes. A server that does neither answer nor close fails the caller. */
+/** Sends bytes and reads until the server closes. Rejects if the server neither responds nor closes. */
 export async function rawRequest(port: number, ...parts: (string | Uint8Array)[]): Promise<RawAnswer> {
   return parse(await rawAnswers(port, ...parts));
 }
 
-/** The same, with everything that came back. */
+/** The same, returning all received bytes. */
 export function rawAnswers(port: number, ...parts: (string | Uint8Array)[]): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     const chunks: Buffer[] = [];
     socket.setTimeout(10_000, () => {
       socket.destroy();
-      reject(new Error(`no answer in time, after: ${Buffer.concat(chunks).toString('latin1').slice(0, 300)}`));
+      reject(new Error(`no response in time, after: ${Buffer.concat(chunks).toString('latin1').slice(0, 300)}`));
     });
     socket.on('data', (chunk) => chunks.push(chunk));
-    // a refused body may meet a connection that is closed already; what was answered counts
+    // the server may close before the refused body is sent; only the response counts
     socket.on('error', () => undefined);
     socket.on('close', () => resolve(Buffer.concat(chunks)));
     for (const part of parts) socket.write(part);
   });
 }
 
-/** A connection that has sent something and is left alone. */
+/** Opens a connection, sends a text and leaves it open. */
 export function openSocket(port: number, text: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
@@ -55,7 +55,7 @@ function parse(bytes: Buffer): RawAnswer {
   return { status: Number(/^HTTP\/1\.\d (\d{3})/.exec(start)?.[1] ?? 0), headers, body };
 }
 
-/** Answers here are small: each chunk's text lies between its size and the next line. */
+/** Chunks here are small: each fits on the line after its size. */
 function unchunk(text: string): string {
   return text
     .replace(/^[0-9a-f]+\r\n/i, '')

@@ -1,7 +1,3 @@
-/**
- * The real agents for the tests that run them: pinned, each in a folder of its own below the cache, installed once and
- * only when these tests are asked for. Node 22 is among them, as a package, for the agents that want it.
- */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -9,10 +5,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { printLine } from '../../lib/launch/launch-error.mjs';
 import { root } from '../../lib/launch/paths.mjs';
+import { loadTypescript } from '../../lib/launch/typescript.mjs';
 
 /**
- * By the name of the folder. npm takes an older version without a word where the newest does not fit the Node that
- * runs, so each has its version.
+ * Real agents for tests: pinned versions, each in its own cache folder, installed once and on demand. Includes Node 22
+ * as a package for agents that require it.
+ */
+
+/**
+ * By folder name. Versions are pinned because npm silently installs an older version if the latest doesn't support the
+ * current Node.
  *
  * @type {Record<string, { spec: string, megabytes: number }>}
  */
@@ -30,12 +32,12 @@ export const REAL_AGENTS = {
 const LIMIT_MS = 300_000;
 const MARK = '.installed';
 
-/** The folder in which each agent has a folder of its own. */
+/** Parent folder of all agents. */
 export function agentsFolder() {
   return process.env.INTERLUDE_TEST_AGENTS_DIR ?? join(root, 'node_modules', '.cache', 'interlude-real-agents');
 }
 
-/** The names of the agents that are installed. */
+/** Names of installed agents. */
 export function installedAgents() {
   return Object.keys(REAL_AGENTS).filter((name) => existsSync(join(agentsFolder(), name, MARK)));
 }
@@ -61,7 +63,7 @@ export async function ensureRealAgents(names) {
  */
 async function install(name, home) {
   const agent = REAL_AGENTS[name];
-  if (agent === undefined) return 'nobody knows it';
+  if (agent === undefined) return 'unknown agent';
   const { spec, megabytes } = agent;
   const mark = join(home, MARK);
   if (existsSync(mark) && (await readFile(mark, 'utf8')) === spec) return null;
@@ -78,4 +80,25 @@ async function install(name, home) {
   }
   await writeFile(mark, spec);
   return null;
+}
+
+/**
+ * Installs the Agent SDK for tests that run the real Claude Code. Interlude doesn't depend on it, so this large package
+ * goes into its own folder, on demand.
+ */
+
+/** The SDK's install folder. */
+export function sdkFolder() {
+  return process.env.INTERLUDE_CLAUDE_SDK_DIR ?? join(root, 'node_modules', '.cache', 'interlude-agents');
+}
+
+/** @returns {Promise<{ folder: string } | { missing: string }>} the SDK's folder, or why it can't be installed */
+export async function ensureAgentSdk() {
+  const { loadClaudeSdk, wantedClaudeSdk } = await loadTypescript('lib/runner/sources/claude/claude-sdk.ts');
+  const { ensurePackage } = await loadTypescript('lib/runner/cli/install-package.ts');
+  const named = process.env.INTERLUDE_CLAUDE_SDK_DIR;
+  const folder = sdkFolder();
+  const wanted = { ...wantedClaudeSdk('', folder), isOwn: named === undefined };
+  const ensured = await ensurePackage(wanted, () => loadClaudeSdk('', folder), true, new AbortController().signal);
+  return ensured.state === 'ready' ? { folder } : { missing: ensured.why };
 }

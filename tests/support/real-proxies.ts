@@ -4,12 +4,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureDebianProgram } from './debian-program.mjs';
-import { ownPort } from './own-port.mjs';
+import { ensureDebianProgram } from './programs.mjs';
+import { reservePort } from './reserve-port.mjs';
 
-/** Real proxies that run the files of deploy/ as they are, but for ports, and for where the certificate lies. */
+/** Runs real proxies with the unchanged files of deploy/, except for ports and certificate paths. */
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
-/** As those files have it. */
+/** The host name in those files. */
 export const PUBLIC_NAME = 'interlude.example.com';
 const READY_WITHIN_MS = 20_000;
 
@@ -17,22 +17,22 @@ export interface RealProxy {
   stop(): Promise<void>;
 }
 
-/** Where a proxy listens, what it has behind it, and by what it is known. */
-export interface ProxyPlan {
+/** A proxy's port, upstreams and certificate. */
+interface ProxyPlan {
   port: number;
-  /** In the order of 4319 and 4320 in its file. */
+  /** Upstream ports, in the order of 4319 and 4320 in the file. */
   behind: readonly [string, string];
   certificate: Certificate;
 }
 
 export interface Certificate {
   folder: string;
-  /** Paths of its files. */
+  /** File paths. */
   certificate: string;
   key: string;
 }
 
-/** For PUBLIC_NAME and 127.0.0.1; nobody vouches for it. */
+/** Creates a self-signed certificate for PUBLIC_NAME and 127.0.0.1. */
 export async function ownCertificate(): Promise<Certificate> {
   const found = ensureDebianProgram('openssl');
   if ('missing' in found) throw new Error(found.missing);
@@ -54,14 +54,14 @@ export async function ownCertificate(): Promise<Certificate> {
     certificate,
   ];
   const { status, stderr } = spawnSync(found.program, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`openssl made no certificate: ${stderr}`);
+  if (status !== 0) throw new Error(`openssl failed to create a certificate: ${stderr}`);
   return { folder, certificate, key };
 }
 
 export async function startNginx(program: string, { port, behind, certificate }: ProxyPlan): Promise<RealProxy> {
   const folder = await mkdtemp(join(tmpdir(), 'interlude-nginx-'));
   const site = withPorts(await readFile(join(DEPLOY, 'nginx.conf'), 'utf8'), behind)
-    .replace('listen 80;', `listen 127.0.0.1:${await ownPort()};`)
+    .replace('listen 80;', `listen 127.0.0.1:${await reservePort()};`)
     .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
     .replace('/etc/ssl/interlude/fullchain.pem', certificate.certificate)
     .replace('/etc/ssl/interlude/privkey.pem', certificate.key);
@@ -78,26 +78,26 @@ export async function startCaddy(program: string, { port, behind, certificate }:
   const file = join(folder, 'Caddyfile');
   const site = withPorts(readFileSync(join(DEPLOY, 'Caddyfile'), 'utf8'), behind);
   const tls = `\ttls ${certificate.certificate} ${certificate.key}\n`;
-  // for the address it would make an authority of its own, and have this machine trust it
+  // otherwise Caddy would create a local authority and install it as trusted
   const head = `{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n}\n`;
   const sites = `https://${PUBLIC_NAME}:${port}, https://127.0.0.1:${port} {\n\tbind 127.0.0.1\n${tls}`;
   await writeFile(file, head + site.replace(`${PUBLIC_NAME} {\n`, sites));
   return running(program, ['run', '--adapter', 'caddyfile', '--config', file], port, folder);
 }
 
-/** @throws if the file does not name what is behind it as it did */
+/** @throws if the file doesn't contain the expected upstreams */
 function withPorts(text: string, [first, second]: ProxyPlan['behind']): string {
   const edited = text.replaceAll('127.0.0.1:4319', first).replaceAll('127.0.0.1:4320', second);
-  if (edited.includes(':43') || edited === text) throw new Error('the file of the proxy names other ports');
+  if (edited.includes(':43') || edited === text) throw new Error("the proxy's file contains unexpected ports");
   return edited;
 }
 
 async function running(program: string, args: string[], port: number, folder: string): Promise<RealProxy> {
   const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
   const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
+  let output = '';
   child.stderr.on('data', (chunk) => {
-    said = (said + chunk).slice(-4_000);
+    output = (output + chunk).slice(-4_000);
   });
   const isReady = () =>
     fetch(`https://127.0.0.1:${port}/readyz`).then(
@@ -106,7 +106,7 @@ async function running(program: string, args: string[], port: number, folder: st
     );
   const deadline = Date.now() + READY_WITHIN_MS;
   while (!(await isReady())) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${program} did not come up: ${said}`);
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${program} did not start: ${output}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return {

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { RedactedText, wholeText } from '@interlude/protocol/redaction/redacted-text';
 import { randomFrom } from './random';
 
-/** A text as people print it, with the secrets in it. */
-export interface Form {
+/** A text as found in practice, with its secrets. */
+interface Form {
   group: string;
   template: string;
   text: string;
@@ -11,19 +12,19 @@ export interface Form {
 }
 
 /**
- * The forms of tests/fixtures/redaction/forms.txt. Their secrets are placeholders such as «hex32», which are filled with
- * random characters here, so that the file holds nothing that a scanner takes for a leak. A `+` between two characters
- * of a well-known prefix and ESC are part of that notation.
+ * The forms of tests/fixtures/redaction/forms.txt. Placeholders such as «hex32» are filled with random characters, so
+ * that the file contains nothing that a scanner reports as a leak. A `+` inside a well-known prefix and ESC belong to
+ * that notation.
  */
 export function secretForms(seed: number): Form[] {
   const draw = drawer(seed);
   return entriesOf('forms.txt').map(({ group, text: template }) => {
     const secrets: string[] = [];
     const isShape = group === 'shapes';
-    // before the secrets, which may spell it
+    // before the secrets, which may contain it
     const filled = template.replaceAll('ESC', '\u001b').replaceAll(/«([^»]+)»/g, (_, spec: string) => {
       const value = fill(spec, draw);
-      // base64 of a key begins as that of any other does
+      // the base64 of every key starts the same way
       if (spec !== 'PK') secrets.push(spec === 'pem64' ? value.slice(44, -60) : value);
       return value;
     });
@@ -31,7 +32,7 @@ export function secretForms(seed: number): Form[] {
   });
 }
 
-/** Texts that look alike and hold no secret. */
+/** Similar texts without secrets. */
 export function harmlessTexts(seed: number): string[] {
   const draw = drawer(seed);
   return entriesOf('harmless.txt').map(({ text }) =>
@@ -39,7 +40,7 @@ export function harmlessTexts(seed: number): string[] {
   );
 }
 
-/** Prefixes that programs print before each line of a file, a diff or a log. */
+/** Line prefixes of files, diffs and logs. */
 const GUTTERS: readonly ((line: number) => string)[] = [
   (line) => `${String(line).padStart(6)}→`,
   (line) => `${String(line).padStart(6)}\t`,
@@ -62,8 +63,8 @@ const GUTTERS: readonly ((line: number) => string)[] = [
   (line) => `#12 0.${100 + line} `,
 ];
 
-/** The forms of several lines behind each gutter. */
-export function gutteredForms(forms: readonly Form[]): Form[] {
+/** Multi-line forms with each line prefix. */
+export function prefixedForms(forms: readonly Form[]): Form[] {
   return forms
     .filter(({ text }) => text.includes('\n'))
     .flatMap((form) =>
@@ -78,17 +79,17 @@ export function gutteredForms(forms: readonly Form[]): Form[] {
     );
 }
 
-/** How a command goes on behind a line break: in a POSIX shell, in PowerShell, in cmd. */
+/** Line continuations of POSIX shells, PowerShell and cmd. */
 const CONTINUATIONS = [' \\\n  ', ' \\\r\n\t', ' `\n    ', ' ^\r\n  '];
 
-/** The commands of one line with a line break before each argument. */
+/** Single-line commands with a continuation before each argument. */
 export function continuedForms(forms: readonly Form[]): Form[] {
   const commands = forms.filter(({ group, text }) => /^(?:commands|shells)$/.test(group) && !text.includes('\n'));
   return commands.flatMap((form) =>
     CONTINUATIONS.map((sign) => ({
       ...form,
       template: `${JSON.stringify(sign)} in ${form.template}`,
-      // not within quotes
+      // not inside quotes
       text: form.text.replaceAll(/"[^"]*"|'[^']*'| +(?=\S)/g, (part) => (part.trim() === '' ? sign : part)),
     })),
   );
@@ -99,7 +100,7 @@ const NOISE = [
   ...['{"a":"x\\ny \\"q\\""}\n', '<p>One <b>two</b></p>\n', '<tr><td>x</td>\n', '\u001b[31mred\u001b[0m\n', '"}\n'],
 ];
 
-/** Two forms with other text around them, which may keep a block of the first one open. */
+/** Two forms with surrounding text that may keep a block of the first one open. */
 export function mixedForms(forms: readonly Form[], seed: number, count: number): Form[] {
   const random = randomFrom(seed);
   const noise = () => random.pick(NOISE);
@@ -139,7 +140,7 @@ const WORDS = ['hunter', 'letmein', 'dragon', 'sunshine', 'winter', 'monkey'];
 
 type Draw = (alphabet: string, length: number) => string;
 
-/** A failure shows the same secrets again. */
+/** Seeded, so that a failure repeats with the same secrets. */
 function drawer(seed: number): Draw {
   const random = randomFrom(seed);
   return (alphabet, length) => Array.from({ length }, () => random.pick([...alphabet])).join('');
@@ -181,8 +182,71 @@ function fill(spec: string, draw: Draw): string {
   if (kind === 'url64') return draw(`${ALPHABETS.alnum}-_`, length);
   const alphabet = ALPHABETS[kind];
   if (alphabet === undefined || !(length > 0)) throw new Error(`unknown placeholder «${spec}»`);
-  // a drawn secret has digits and letters
+  // a random secret contains digits and letters
   return length < 6
     ? draw(alphabet, length)
     : `${draw(alphabet, length - 4)}${draw(DIGITS, 2)}${kind === 'UPPER' ? draw('AB', 1) : draw('abcdef', 1)}${draw(DIGITS, 1)}`;
+}
+
+/** Number of consecutive secret characters that count as a leak. */
+const LEAK = 6;
+
+function hasLeak(shown: string, secrets: readonly string[]): boolean {
+  return secrets.some((secret) => {
+    const length = Math.min(LEAK, secret.length);
+    return Array.from({ length: secret.length - length + 1 }, (_, at) => secret.slice(at, at + length)).some((part) =>
+      shown.includes(part),
+    );
+  });
+}
+
+/** Each state shown to a reader who receives the text in pieces. */
+function* shownAfterEach(pieces: Iterable<string>): Generator<string> {
+  const text = new RedactedText();
+  let shown = '';
+  for (const piece of pieces) {
+    const more = text.more(piece);
+    shown = more === null ? text.shown().text : shown + more;
+    yield shown;
+  }
+}
+
+export function shownByCharacter(text: string): Generator<string> {
+  return shownAfterEach(`${text}\n`);
+}
+
+export const toolInput = (text: string) => JSON.stringify({ command: text, timeout: 1 });
+
+/**
+ * False if only later text identifies the secret, such as the program it is piped into. Partial text shows it before
+ * that.
+ */
+export function isDetectableEarly({ template }: Form): boolean {
+  return !/^(?:echo|printf) .*[|>]|^Use |^Type |-us12$/.test(template);
+}
+
+/** Forms that leak a secret in some shown state. */
+export function leakingForms(
+  forms: readonly Form[],
+  shows: (text: string) => Iterable<string>,
+  isInJson = false,
+): string[] {
+  return forms
+    .filter(({ text, secrets }) => {
+      const hidden = isInJson ? secrets.map((secret) => JSON.stringify(secret).slice(1, -1)) : secrets;
+      for (const shown of shows(text)) if (hasLeak(shown, hidden)) return true;
+      return false;
+    })
+    .map(({ template }) => template);
+}
+
+/** Prefixes after which a cut leaks a secret or changes the redacted whole. */
+export function leakingCuts(forms: readonly Form[]): string[] {
+  return forms.flatMap(({ text, secrets }) => {
+    const whole = wholeText(text).shown().text;
+    return Array.from({ length: text.length - 1 }, (_, at) => text.slice(0, at + 1)).filter((beginning) => {
+      const [first = '', last = ''] = shownAfterEach([beginning, text.slice(beginning.length)]);
+      return hasLeak(first, secrets) || last !== whole;
+    });
+  });
 }

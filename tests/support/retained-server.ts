@@ -10,7 +10,7 @@ import { type InProcessTarget, ingest, inProcessTarget } from './ingest-target';
 
 export const DAY_MS = 24 * 60 * 60_000;
 
-/** A server that keeps what has happened for ten days, on a clock that a test moves. */
+/** A server with ten days of retention and a test-controlled clock. */
 export class RetainedServer {
   now = 1_795_170_000_000;
   readonly target: InProcessTarget;
@@ -30,12 +30,12 @@ export class RetainedServer {
     return server;
   }
 
-  /** Events of one request. */
+  /** Writes events in one request. */
   async write(events: readonly AgUiEvent[], sessionId = 's1', agentId = 'a1'): Promise<void> {
     await this.send(events.map((event) => ({ kind: 'event', agentId, sessionId, event })));
   }
 
-  /** Records of one request, of any kind. */
+  /** Sends records of any kind in one request. */
   async send(records: readonly Record<string, unknown>[]): Promise<void> {
     await ingest(
       this.target,
@@ -46,7 +46,7 @@ export class RetainedServer {
     );
   }
 
-  /** Lets so many days go by. Events before and after say how far time had come. */
+  /** Advances the clock by days. Events before and after record the time. */
   async later(days: number): Promise<void> {
     const marker: AgUiEvent = { type: 'CUSTOM', name: 'marker', value: {} };
     await this.write([marker]);
@@ -54,7 +54,7 @@ export class RetainedServer {
     await this.write([marker]);
   }
 
-  /** Asks a route, as the owner does. */
+  /** Calls a route as the owner. */
   async ask(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown) {
     const response = await callRoute(this.target.context, method, path, { body });
     const text = await response.text();
@@ -65,7 +65,7 @@ export class RetainedServer {
     };
   }
 
-  /** Removes what is too old by now. */
+  /** Runs retention. */
   async retain(env: Record<string, string> = { INTERLUDE_RETENTION_DAYS: '10' }): Promise<void> {
     const { context } = this.target;
     await new HistoryKeeper(context, historyRetention(env)).removeOld();
@@ -83,12 +83,12 @@ export class RetainedServer {
     return (await this.target.database.reader.execute(sql)).rows.map((row) => ({ ...row }));
   }
 
-  /** Changes rows behind the server's back. */
+  /** Changes rows directly. */
   async change(sql: string): Promise<void> {
     await this.target.database.writes.run((transaction) => transaction.execute(sql));
   }
 
-  /** What "interlude db check" would say of its rows. */
+  /** Findings of `interlude db check`. */
   async faults(): Promise<string[]> {
     const found: string[] = [];
     for (const { name, sql, next, what } of INVARIANTS) {

@@ -1,4 +1,4 @@
-/** `node run-typescript.mjs tests/support/file.ts [argument…]`: a program of the tests as a process of its own. */
+/** `node run-typescript.mjs tests/support/file.ts [argument…]` runs a TypeScript program of the tests. */
 import { loadTypescript } from '../../lib/launch/typescript.mjs';
 
 const [path] = process.argv.splice(2, 1);

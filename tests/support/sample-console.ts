@@ -1,25 +1,25 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
 /**
- * A console as somebody might build it: one page that shows an embed, and a backend that asks the dashboard for tokens
- * with a key of its own. Everything it needs of the dashboard is what docs/embedding.md says.
+ * A sample console: a page with an embed and a backend that requests tokens with its own key. Uses only what
+ * docs/embedding.md documents.
  */
 export interface SampleConsole {
   port: number;
-  /** What the backend answers the page's next requests for a token with: null for a refusal. */
+  /** Refuses the page's further token requests. */
   refuses: boolean;
-  /** How often the page asked its backend for a token. */
+  /** Number of token requests by the page. */
   readonly asked: number;
   close(): Promise<void>;
 }
 
 interface Options {
   port: number;
-  /** The dashboard, as browsers reach it. */
+  /** The dashboard's public URL. */
   dashboard: string;
-  /** The same, as the backend does. */
+  /** The dashboard's URL for the backend. */
   api: string;
-  /** The backend's key to it. */
+  /** The backend's API token. */
   key: string;
 }
 
@@ -37,13 +37,13 @@ export async function startSampleConsole({ port, dashboard, api, key }: Options)
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...answer.headers }).end(answer.html);
   });
 
-  /** Whoever is signed in to the console may look; what the token is for, the backend decides. */
+  /** Any signed-in console user may view; the backend decides the token's scope. */
   async function giveToken(request: IncomingMessage, response: ServerResponse, url: URL, refuses: boolean) {
     if (refuses) return void response.writeHead(403).end('not signed in to the console');
     const rubbish = url.searchParams.get('rubbish');
     if (rubbish !== null) return void response.writeHead(200).end(rubbish === 'none' ? '' : `ile_${'x'.repeat(43)}`);
     const parentOrigin = url.searchParams.get('parentOrigin') ?? `http://${request.headers.host}`;
-    const wish = {
+    const tokenRequest = {
       ...(url.searchParams.has('session') ? { sessionId: url.searchParams.get('session') } : {}),
       ...(url.searchParams.has('agentLogs') ? { agentId: url.searchParams.get('agentLogs') } : {}),
       parentOrigin,
@@ -54,7 +54,7 @@ export async function startSampleConsole({ port, dashboard, api, key }: Options)
     const answer = await fetch(`${api}/api/v1/embed-tokens`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(wish),
+      body: JSON.stringify(tokenRequest),
     });
     const { token } = (await answer.json()) as { token: string };
     response.writeHead(200, { 'content-type': 'text/plain' }).end(token);
@@ -85,7 +85,7 @@ type Page = (dashboard: string, params: URLSearchParams) => { html: string; head
 const STYLE =
   '<style>html{color-scheme:light dark}body{margin:0;font:14px system-ui;display:grid;grid-template-rows:auto 1fr;height:100vh}header{padding:10px 16px;border-bottom:1px solid #8886}#place{min-height:0}</style>';
 
-/** Shows what the address asks for, by embed.js. `events` holds what it told. */
+/** Shows the requested embed with embed.js. `events` collects its events. */
 const consolePage: Page = (dashboard, params) => ({
   html: `<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Acme console</title>${STYLE}
 <header><b>Acme</b> deployments</header><div id="place"></div>
@@ -119,11 +119,11 @@ function headersOf(params: URLSearchParams): Record<string, string> {
 
 const PAGES: Record<string, Page> = {
   '/': consolePage,
-  /** The console in a frame of another console. */
+  /** The console inside a frame of another console. */
   '/around': (_dashboard, params) => ({
     html: `<!doctype html>${STYLE}<header>Outer</header><iframe id="inner" src="/?${params}" style="height:100%;width:100%"></iframe>`,
   }),
-  /** A console that puts the token in the fragment, without any script. */
+  /** A console without scripts that passes the token in the fragment. */
   '/fragment': (dashboard, params) => ({
     html: `<!doctype html>${STYLE}<header>Old console</header><iframe style="height:100%;width:100%" src="${dashboard}/embed/sessions/${params.get('session')}#token=${params.get('token')}"></iframe>`,
   }),

@@ -3,16 +3,16 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { InTerminal } from './in-terminal';
+import { InTerminal } from './cli';
 import { tempDir } from './temp-dir';
 
-/** `interlude runner claude` in a folder without the Agent SDK, with an npm that installs one of its own. */
+/** `interlude runner claude` in a folder without the Agent SDK, with a fake npm that installs a fake SDK. */
 
 export const SDK_NAME = '@anthropic-ai/claude-agent-sdk';
-/** What the installed SDK prints. */
+/** Output of the fake SDK. */
 export const RUNS = 'the agent runs';
-/** The npm, as a script for Node. */
-export const standIn = fileURLToPath(new URL('npm-stand-in.mjs', import.meta.url));
+/** Path of the fake npm, a Node script. */
+export const fakeNpm = fileURLToPath(new URL('fake-npm.mjs', import.meta.url));
 const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
 
 interface NpmCall {
@@ -28,7 +28,7 @@ export async function sdkStage() {
   const env: Record<string, string> = {
     INTERLUDE_DATA_DIR: data,
     INTERLUDE_URL: 'http://127.0.0.1:9',
-    npm_execpath: standIn,
+    npm_execpath: fakeNpm,
     npm_config_loglevel: 'silent',
     NPM_TELLS: join(base, 'told'),
     NPM_GO: join(base, 'go'),
@@ -38,13 +38,13 @@ export async function sdkStage() {
     base,
     data,
     env,
-    /** Where the SDK is installed. */
+    /** The SDK's install folder. */
     home,
     claude: (...flags: string[]) => ['runner', 'claude', '--cwd', base, ...flags],
-    /** The calls of npm so far. */
+    /** npm calls so far. */
     async calls(): Promise<NpmCall[]> {
-      const told = join(base, 'told');
-      const lines = existsSync(told) ? (await readFile(told, 'utf8')).split('\n').filter(Boolean) : [];
+      const callsFile = join(base, 'told');
+      const lines = existsSync(callsFile) ? (await readFile(callsFile, 'utf8')).split('\n').filter(Boolean) : [];
       return lines.map((line) => JSON.parse(line) as NpmCall);
     },
     inTerminal(args: string[], more: Record<string, string> = {}, cwd = base): InTerminal {
@@ -54,7 +54,7 @@ export async function sdkStage() {
       onTestFinished(() => terminal.close());
       return terminal;
     },
-    /** Leaves a package there without its file. */
+    /** Creates an incomplete package without its main file. */
     async plantHalf(): Promise<void> {
       await mkdir(home, { recursive: true });
       const manifest = { name: SDK_NAME, version: '0.0.1', main: 'index.cjs' };

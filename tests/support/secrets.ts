@@ -1,9 +1,6 @@
 import fc from 'fast-check';
 
-/**
- * Secrets as their services make them, drawn at random: put together from parts, so that no scanner takes this file for
- * a leak.
- */
+/** Random secrets in their services' formats, assembled from parts so that no scanner reports this file as a leak. */
 const of = (alphabet: string, length: number | { min: number; max: number }) => {
   const { min, max } = typeof length === 'number' ? { min: length, max: length } : length;
   return fc.string({ unit: fc.constantFrom(...alphabet), minLength: min, maxLength: max });
@@ -17,7 +14,7 @@ const HEX = '0123456789abcdef';
 
 const after = (prefix: string, rest: fc.Arbitrary<string>) => rest.map((text) => prefix + text);
 
-/** By the kind they are called once they are out. */
+/** By the kind named in the redaction marker. */
 export const SECRETS_BY_KIND: Readonly<Record<string, fc.Arbitrary<string>>> = {
   'interlude-token': fc
     .tuple(fc.constantFrom('t', 's', 'e', 'c'), of(URL64, 43))
@@ -62,7 +59,7 @@ export const SECRETS_BY_KIND: Readonly<Record<string, fc.Arbitrary<string>>> = {
     .map(([header, payload, signature]) => [`ey${'J'}${header}`, `eyJ${payload}`, signature].join('.')),
 };
 
-/** What a generator of passwords gives: letters and digits mixed, and no blank. */
+/** A generated password: letters, digits and symbols without spaces. */
 const drawn = fc
   .tuple(of(LOWER, 4), of(UPPER, 3), of(DIGITS, 3), of(`${ALNUM}._~+=%#!-`, { min: 6, max: 40 }))
   .map((parts) => parts.join(''));
@@ -71,7 +68,7 @@ const base64 = fc
   .map((parts) => parts.join(''));
 const hex = of(HEX, { min: 32, max: 64 }).map((text) => `0a${text}`);
 
-/** A secret without a shape of its own, and a text that says by its place that it is one. */
+/** A secret without a known format, in a text that identifies it by its place. */
 export const placedSecret: fc.Arbitrary<{ secret: string; text: string }> = fc
   .tuple(fc.oneof(drawn, base64, hex), fc.nat())
   .map(([secret, choice]) => {
@@ -102,3 +99,94 @@ export const placedSecret: fc.Arbitrary<{ secret: string; text: string }> = fc
     const text = places[choice % places.length] as string;
     return { secret: text.includes(secret) ? secret : encodeURIComponent(secret), text };
   });
+
+/** A text with secrets, and the secrets that must not leak. */
+export interface SecretText {
+  text: string;
+  secrets: string[];
+}
+
+const LABEL = ['PRIVATE', 'KEY'].join(' ');
+const base64Body = (length: number) =>
+  fc
+    .string({
+      unit: fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'),
+      minLength: length,
+      maxLength: length,
+    })
+    .map((text) => `${text.slice(0, 1)}9${text.slice(2)}`);
+
+const key: fc.Arbitrary<SecretText> = fc
+  .tuple(
+    fc.array(base64Body(64), { minLength: 1, maxLength: 5 }),
+    base64Body(30),
+    fc.constantFrom('\n', '\\n', '\r\n'),
+    fc.boolean(),
+  )
+  .map(([lines, last, newline, isWhole]) => ({
+    text: [`-----BEGIN RSA ${LABEL}-----`, ...lines, last, ...(isWhole ? [`-----END RSA ${LABEL}-----`] : []), ''].join(
+      newline,
+    ),
+    secrets: [...lines, last],
+  }));
+
+/** Secrets with known formats, without their common prefixes. */
+const shaped: fc.Arbitrary<SecretText> = fc
+  .constantFrom(...Object.entries(SECRETS_BY_KIND))
+  .chain(([kind, secret]) =>
+    secret.map((text) => ({ text: `${text} `, secrets: [text.slice(kind === 'slack-webhook' ? 24 : 12)] })),
+  );
+
+// characters after the end of a bearer token don't belong to the secret
+const placed: fc.Arbitrary<SecretText> = placedSecret
+  .filter(({ secret, text }) => !/bearer/i.test(text) || /^[A-Za-z0-9._~+/=-]+$/.test(secret))
+  .map(({ secret, text }) => ({ text: `${text}\n`, secrets: [secret] }));
+
+const prose: fc.Arbitrary<SecretText> = fc
+  .constantFrom(
+    ...[
+      'The build is green.\n',
+      'Look at http://localhost:3000',
+      ' ',
+      '\n',
+      '\n\n',
+      'a 😀 key idea ',
+      'the token: expected ',
+    ],
+    ...[
+      '{"command":"npm test",',
+      'Use a bearer token. ',
+      'cookie, which is sweet ',
+      'task-',
+      '\u001b[31mred\u001b[0m ',
+      'eyJ ',
+      ': ',
+    ],
+    ...['-----BEGIN nothing-----\n', `"-----BEGIN RSA ${LABEL}-----" is how it begins. `],
+  )
+  .map((text) => ({ text, secrets: [] }));
+
+export const secretText: fc.Arbitrary<SecretText> = fc
+  .array(fc.oneof(shaped, placed, key, { weight: 3, arbitrary: prose }), { minLength: 1, maxLength: 6 })
+  .map((parts) => ({
+    // separated, as secrets are in practice
+    text: parts.map(({ text }) => text).join(' '),
+    secrets: parts.flatMap(({ secrets }) => secrets),
+  }));
+
+/** Splits a text at the given places. */
+export function splitAt(text: string, cuts: readonly number[]): string[] {
+  const at = [...new Set([0, ...cuts.map((cut) => cut % (text.length + 1)), text.length])].sort((a, b) => a - b);
+  return at.slice(1).map((end, index) => text.slice(at[index], end));
+}
+
+/** Nine consecutive secret characters found in a text, or null. Fewer don't count as a leak. */
+export function leakedIn(text: string, secrets: readonly string[]): string | null {
+  for (const secret of secrets) {
+    for (let at = 0; at + 9 <= secret.length; at += 1) {
+      const part = secret.slice(at, at + 9);
+      if (text.includes(part)) return part;
+    }
+  }
+  return null;
+}

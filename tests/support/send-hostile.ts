@@ -2,29 +2,29 @@ import type { Database } from '@/db/client';
 import { HOSTILE_READS, type HostileCase } from './hostile-batches';
 import type { ServerTarget } from './server-target';
 
-/** What one request or read of a case did to everybody else. */
-export interface Held {
+/** Blocking caused by one request or read of a case. */
+export interface BlockedTime {
   what: string;
   longestMs: number;
 }
 
-/** What held up the others for longest. */
-export function worstOf(held: readonly Held[]): Held {
+/** Returns the longest block. */
+export function longestBlock(held: readonly BlockedTime[]): BlockedTime {
   return held.reduce((a, b) => (b.longestMs > a.longestMs ? b : a));
 }
 
 /**
- * Sends a case as an outbox of its own, while somebody watches it live, and then reads everything, each step measured
- * by itself.
- * @param prefix of the names of its agents and sessions, where it does not have the server for itself
+ * Sends a case as a separate producer while a live reader watches, then runs all reads. Measures each step.
+ *
+ * @param prefix for agent and session ids on a shared server
  */
 export async function sendHostile(
   server: ServerTarget,
   { name, requests, asks = () => [] }: HostileCase,
   measure: (work: () => Promise<void>) => Promise<number>,
   prefix = '',
-): Promise<Held[]> {
-  const held: Held[] = [];
+): Promise<BlockedTime[]> {
+  const held: BlockedTime[] = [];
   const step = async (what: string, work: () => Promise<void>) => {
     held.push({ what: `${name}: ${what}`, longestMs: await measure(work) });
   };
@@ -75,7 +75,7 @@ function named(record: Record<string, unknown>, prefix: string): object {
   };
 }
 
-/** Takes what a stream says as it comes. @returns the way to leave it */
+/** Consumes a stream. @returns cancels it */
 function watch(response: Response): () => Promise<void> {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const reading = (async () => {
@@ -87,7 +87,7 @@ function watch(response: Response): () => Promise<void> {
   };
 }
 
-/** Reads a stream up to where it is live, and leaves it. */
+/** Reads a stream until it is live, then cancels it. */
 async function catchUp(response: Response): Promise<void> {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
@@ -99,8 +99,8 @@ async function catchUp(response: Response): Promise<void> {
   await reader.cancel();
 }
 
-/** Empties the tables of a server, so that each case has them for itself. */
-export async function forgetAll({ reader, writes }: Database): Promise<void> {
+/** Empties a server's tables between cases. */
+export async function clearTables({ reader, writes }: Database): Promise<void> {
   const { rows } = await reader.execute(
     `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB '*_search*'
      AND name NOT LIKE '%migrations%' AND name <> 'compatibility'`,

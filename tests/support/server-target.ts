@@ -7,27 +7,25 @@ import { pathToFileURL } from 'node:url';
 import { contextKind, type Database, databaseOptions, openDatabase } from '@/db/client';
 import { serverFor } from '@/lib/server/create-server';
 import { ROUTES } from '@/lib/server/routes';
-import { bundleWorker } from './bundle-worker';
-import { dumpDatabase } from './database';
+import { createMigratedFile, dumpDatabase } from './database';
 import { FrameReader } from './frames';
 import type { IngestTarget } from './ingest-target';
-import { startLiveServer } from './live-server';
-import { createMigratedFile } from './migrated-file';
-import { startNextServer } from './next-server';
+import { startLiveServer, startNextServer } from './live-server';
+import { bundleWorker } from './typescript-programs';
 import { startWorkerd } from './workerd.mjs';
 
-/** A whole server: every route, in this process or live on loopback. */
+/** A complete server: in this process or live on loopback. */
 export interface ServerTarget extends IngestTarget {
-  /** Exactly these headers, but for the Host that belongs to the origin. */
+  /** Sends exactly these headers plus the origin's Host. */
   send(
     path: string,
     init?: { method?: string; headers?: Record<string, string>; body?: string | Uint8Array<ArrayBuffer> },
   ): Promise<Response>;
-  /** With the bearer token. */
+  /** Sends with the bearer token. */
   get(path: string, headers?: Record<string, string>): Promise<Response>;
-  /** Opens a stream with the bearer token. It must be there. */
+  /** Opens a stream with the bearer token; throws unless the response is 200. */
   stream(query: string, headers?: Record<string, string>): Promise<FrameReader>;
-  /** Ends it. Streams that are still open are left before, unless they are to see it. */
+  /** Stops the server. Cancels open streams first, unless they should observe the end. */
   close(options?: { keepStreams?: boolean }): Promise<void>;
 }
 
@@ -38,10 +36,10 @@ export interface InProcessServer extends ServerTarget {
 }
 
 /**
- * The whole server in this process, without HTTP.
+ * Starts a complete server in this process, without HTTP.
  *
- * @param databaseUrl of a libSQL server with nothing in it; by default the database is a file
- * @param settings what else the environment says
+ * @param databaseUrl of an empty libSQL server; default: a file
+ * @param settings additional environment variables
  */
 export async function inProcessServer(
   databaseUrl?: string,
@@ -65,7 +63,7 @@ export async function inProcessServer(
   return { ...served, database };
 }
 
-/** The dashboard as a user starts it. */
+/** Starts the dashboard as a user does. */
 export async function liveServer(): Promise<ServerTarget> {
   const server = await startLiveServer();
   return target(server.url, server.token, {
@@ -75,7 +73,7 @@ export async function liveServer(): Promise<ServerTarget> {
   });
 }
 
-/** `next start`, without the front door. */
+/** Starts `next start` without the front door. */
 export async function nextServer(): Promise<ServerTarget> {
   const server = await startNextServer(TOKEN);
   return target(server.url, server.token, {
@@ -85,15 +83,15 @@ export async function nextServer(): Promise<ServerTarget> {
   });
 }
 
-/** The handlers in workerd, at a libSQL server with nothing in it. */
+/** The handlers in workerd, with an empty libSQL server. */
 export interface WorkerServer extends ServerTarget {
-  /** What went wrong in it, by its own words. */
+  /** workerd's error output. */
   said(): string;
 }
 
 /**
- * @param rules `strict`: no request may wait for what another one has begun
- * @param settings what else the environment says
+ * @param rules `strict`: no request may await another request's work
+ * @param settings additional environment variables
  */
 export async function workerServer(
   databaseUrl: string,
@@ -155,7 +153,7 @@ function target(
   };
 }
 
-/** Not `fetch`, which keeps Host, Origin and Sec-Fetch-Site for itself. Redirects are answers here. */
+/** Doesn't use `fetch`, which forbids Host, Origin and Sec-Fetch-Site. Doesn't follow redirects. */
 async function sendOverHttp(request: Request): Promise<Response> {
   const body = request.body === null ? null : Readable.fromWeb(request.body as never);
   return new Promise((resolve, reject) => {
@@ -175,7 +173,7 @@ async function sendOverHttp(request: Request): Promise<Response> {
   });
 }
 
-/** The paths of all routes under `/api`, each parameter filled with what is given for it, else with `id`; and of none. */
+/** Paths of all API routes and of one unknown route. Parameters are filled from `ids`, else with `id`. */
 export function apiPaths(ids: Record<string, string> = {}): string[] {
   const patterns = new Set(ROUTES.map(({ pattern }) => pattern).filter((pattern) => pattern.startsWith('/api/')));
   const fill = (_: string, name: string) => encodeURIComponent(ids[name] ?? 'id');

@@ -2,19 +2,19 @@ import type { TestProject } from 'vitest/node';
 import { buildIfStale } from '../../lib/launch/build.mjs';
 import { type LiveServer, startLiveServer } from './live-server';
 
-/** A dashboard that the browser tests of one worker share. */
+/** A dashboard shared by one worker's browser tests. */
 export type SharedDashboard = Pick<LiveServer, 'url' | 'token' | 'dataDir' | 'databaseUrl'>;
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** One for each worker, by `VITEST_POOL_ID - 1`. */
+    /** Dashboards by `VITEST_POOL_ID - 1`. */
     dashboards: SharedDashboard[];
   }
 }
 
-/** Starts a dashboard for each worker. @returns stops them */
+/** Starts a dashboard per worker. @returns stops them */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // Each server would build, and one build at a time is possible.
+  // Build once; concurrent builds would conflict.
   await buildIfStale();
   const servers = await Promise.all(Array.from({ length: Number(project.config.maxWorkers) }, () => startLiveServer()));
   project.provide(

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A disk of its own for one test, which can be as small as is wanted, grown later, and made read-only. */
-export interface SmallDisk {
+/** A file system for one test with adjustable size and read-only mode. */
+interface SmallDisk {
   folder: string;
-  /** @param options of `mount`, as `size=8m` or `ro` */
+  /** @param options of `mount`, such as `size=8m` or `ro` */
   remount(options: string): void;
 }
 
-/** @throws Error where this user may not mount; ask `canMount` before */
+/** @throws Error if this user can't mount; check `canMount` first */
 export function smallDisk(options: string): SmallDisk {
   const folder = mkdtempSync(join(tmpdir(), 'interlude-disk-'));
   mount(['-t', 'tmpfs', '-o', `mode=700,${options}`, 'tmpfs', folder]);
@@ -22,7 +22,7 @@ export function smallDisk(options: string): SmallDisk {
   return { folder, remount: (changed) => mount(['-o', `remount,${changed}`, folder]) };
 }
 
-/** Whether this user may mount: root outside of most containers. */
+/** True if this user can mount: root, and not in most containers. */
 export function canMount(): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'interlude-disk-'));
   try {

@@ -1,30 +1,38 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { COMMAND_TYPES } from '@interlude/protocol/commands';
 import { eventRecordSchema } from '@interlude/protocol/envelope';
-import { isNothing } from '@interlude/protocol/lifecycle/open-session';
-import { type CommandHandlers, type CommandOf, HANDLER_NAMES, type Source } from '@interlude/runner/host/source';
+import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
+import type { AttachmentFile } from '@interlude/runner/host/attachment-store';
+import type { PendingReply } from '@interlude/runner/host/pending-replies';
+import {
+  type CommandHandlers,
+  type CommandOf,
+  HANDLER_NAMES,
+  type Source,
+  type SourceContext,
+} from '@interlude/runner/host/source';
 import type { Feature, KindFeatures } from '@interlude/runner/sources/runner-kind';
 import { expect, onTestFinished, test } from 'vitest';
-import { MemorySurroundings } from './source-surroundings';
 
-/** An agent of one kind, played, and how a source is put in front of it. */
+/** A scripted agent of one kind and its sources. */
 export interface SourceStage {
-  /** A source that is not started; the second one in front of the same agent comes after a kill of the first. */
-  open(surroundings: MemorySurroundings): Source | Promise<Source>;
-  /** The agent begins a turn. */
+  /** Creates an unstarted source. A second call replaces a killed one. */
+  open(surroundings: MemorySourceContext): Source | Promise<Source>;
+  /** Starts a turn of the agent. */
   begin(): Promise<void>;
-  /** What runs now ends in good order; where nothing runs any more, nothing happens. */
+  /** Completes all running work; does nothing if idle. */
   finish(): Promise<void>;
-  /** What reached the agent's input; missing where nothing can be said to it. */
+  /** Input received by the agent; absent if the agent takes no input. */
   heard?(): string[];
-  /** Verbs that the source has only while there is something for them to do. */
+  /** Verbs that the source offers only when applicable. */
   sometimes?: readonly (keyof CommandHandlers)[];
-  /** It is no child of the source and outlives it. */
+  /** The agent isn't a child of the source and outlives it. */
   goesOn?: boolean;
-  /** What its kind says that it can do. */
+  /** Capabilities declared by the kind. */
   features?: KindFeatures;
 }
 
-/** What people can have an agent do, and the verb that does it. */
+/** User features and the verb of each. */
 const DONE_BY: Partial<Record<Feature, keyof CommandHandlers>> = {
   messages: 'deliver',
   interrupt: 'interrupt',
@@ -35,22 +43,22 @@ const DONE_BY: Partial<Record<Feature, keyof CommandHandlers>> = {
   questions: 'answer',
 };
 
-/** What holds for a source of every kind. @see lib/runner/sources/README.md */
+/** Tests the contract of every source. @see lib/runner/sources/README.md */
 export function testSourceContract(makeStage: () => Promise<SourceStage>): void {
   async function stage() {
     const played = await makeStage();
-    let around = new MemorySurroundings();
+    let around = new MemorySourceContext();
     let source = await connect();
     onTestFinished(() => source.close(0, 'the test is over'));
     return {
       ...played,
       source: () => source,
       around: () => around,
-      /** As kill -9 does it: what was stored is all that is left, and nobody hears the old source any more. */
+      /** Simulates SIGKILL: only stored state remains, and the old source's output is ignored. */
       async killed() {
         const before = source;
         around.deafen();
-        around = new MemorySurroundings(undefined, around);
+        around = new MemorySourceContext(undefined, around);
         source = await connect();
         onTestFinished(() => before.close(0, 'the test is over'));
       },
@@ -58,14 +66,14 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
 
     async function connect() {
       const opened = await played.open(around);
-      // As the host does: an agent that may have died meanwhile is asked before its source starts.
+      // Like the host, probes an agent that may have died before starting its source.
       await opened.reach?.();
       await opened.start();
       return opened;
     }
   }
 
-  const openIn = (around: MemorySurroundings) => around.sessionIds.filter((id) => !isNothing(around.openWork(id)));
+  const openIn = (around: MemorySourceContext) => around.sessionIds.filter((id) => !isNothing(around.openWork(id)));
   const settled = (look: () => unknown) => expect.poll(look, { interval: 10 });
 
   test('emits only valid events of its own sessions', async () => {
@@ -135,16 +143,16 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     const named = Object.entries(DONE_BY) as [Feature, keyof CommandHandlers][];
     for (const verb of new Set(Object.values(DONE_BY))) {
       const of = named.filter(([, one]) => one === verb).map(([feature]) => features[feature]);
-      const isSaid = of.some((support) => support === true || 'partly' in support);
-      if (sometimes.includes(verb) && isSaid) continue;
-      expect([verb, source()[verb] !== undefined]).toEqual([verb, isSaid]);
+      const isSupported = of.some((support) => support === true || 'partly' in support);
+      if (sometimes.includes(verb) && isSupported) continue;
+      expect([verb, source()[verb] !== undefined]).toEqual([verb, isSupported]);
     }
   });
 
   test('reports attachments if its kind supports any', async () => {
     const { source, features, begin } = await stage();
     if (features === undefined) return;
-    // some agents say so only then
+    // some agents report it only then
     await begin();
     const [facts] = source().sessions;
     const { attachments } = features;
@@ -165,7 +173,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     expect(heard()).toEqual(['hello']);
     await killed();
     expect(await source().deliver?.(command, true)).toEqual({ state: 'delivered' });
-    // If the process that had it is gone, the next one gets it, once; one that goes on has it.
+    // If the receiving process is gone, the next one gets the message once; a surviving process already has it.
     await settled(heard).toEqual(goesOn ? ['hello'] : ['hello', 'hello']);
   });
 
@@ -180,4 +188,66 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
     expect(openIn(around())).toEqual([]);
     expect(around().events.at(-1)).toMatchObject({ type: 'CUSTOM', name: 'session:ended' });
   });
+}
+
+/** An in-memory SourceContext. Records the source's events and derives open work. */
+export class MemorySourceContext implements SourceContext {
+  readonly told: { sessionId: string; occurredAt: number; event: AgUiEvent }[];
+  readonly stored: Map<string, string>;
+  onTold = () => {};
+  readonly #open: Map<string, OpenWork>;
+  readonly #owed: () => PendingReply[];
+  #isDeaf = false;
+
+  /** @param before the context of a killed process */
+  constructor(owed: () => PendingReply[] = () => [], before?: MemorySourceContext) {
+    this.#owed = owed;
+    this.told = [...(before?.told ?? [])];
+    this.stored = new Map(before?.stored);
+    this.#open = new Map(before === undefined ? [] : before.#open);
+  }
+
+  /** Ignores further events, as after a SIGKILL. */
+  deafen(): void {
+    this.#isDeaf = true;
+  }
+
+  get sessionIds(): string[] {
+    return [...this.#open.keys()];
+  }
+
+  get events(): AgUiEvent[] {
+    return this.told.map(({ event }) => event);
+  }
+
+  readonly emit: SourceContext['emit'] = async (sessionId, events, cursors = []) => {
+    if (this.#isDeaf) return;
+    this.onTold();
+    this.told.push(...events.map((one) => ({ sessionId, ...one })));
+    this.#open.set(sessionId, workAfter(this.openWork(sessionId), events));
+    for (const { name, value } of cursors) {
+      if (value === null) this.stored.delete(name);
+      else this.stored.set(name, value);
+    }
+  };
+
+  readonly announceSession: SourceContext['announceSession'] = (sessionId, _at, cursors) =>
+    this.emit(sessionId, [], cursors);
+  readonly openWork = (sessionId: string) => this.#open.get(sessionId) ?? NOTHING_OPEN;
+  readonly cursors = async (prefix: string) => new Map([...this.stored].filter(([name]) => name.startsWith(prefix)));
+  readonly resolveFiles: SourceContext['resolveFiles'] = async (_, files) => this.filesHere?.([...files]) ?? [...files];
+  /** Paths of attachment files of pending messages. */
+  filesHere: ((files: AttachmentFile[]) => AttachmentFile[]) | null = null;
+  readonly pendingReplies = () => this.#owed();
+  readonly toolServer = () => null;
+  readonly callTool = () => async () => ({ text: '', isError: false });
+  /** Final command results by id. */
+  readonly reported: Parameters<SourceContext['report']>[] = [];
+  readonly report: SourceContext['report'] = (...reported) => void this.reported.push(reported);
+  readonly changed = () => undefined;
+  readonly failRunner = () => undefined;
+  readonly endRunner = () => undefined;
+  /** Log lines: `warn …`. */
+  readonly logged: string[] = [];
+  readonly log: SourceContext['log'] = (level, message) => void this.logged.push(`${level} ${message}`);
 }

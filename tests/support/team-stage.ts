@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Me } from '@interlude/protocol/access';
 import { createServer, type Server } from '@/lib/server/create-server';
-import { CookieBrowser } from './cookie-browser';
 import { IdentityProvider } from './identity-provider';
 
 export const PUBLIC_URL = 'https://interlude.example.com';
 export const TOKEN = 'a-token-for-tests-0123456789';
 
-/** A server whose team (the admin `ada`, the viewer `vera`, and `nobody` of another group) signs in with a provider. */
+/** A server with OpenID sign-in: admin `ada`, viewer `vera`, and `nobody` without an allowed group. */
 export class TeamStage {
   readonly folder = mkdtempSync(join(tmpdir(), 'interlude-team-'));
   readonly identity: IdentityProvider;
@@ -22,7 +21,7 @@ export class TeamStage {
     this.identity = identity;
     this.#backChannel = backChannel;
     this.server = this.serverWith(TOKEN);
-    // the provider calls on loopback
+    // the provider's back-channel calls arrive on loopback
     backChannel.on('request', async (request, response) => {
       let body = '';
       for await (const chunk of request) body += chunk;
@@ -55,7 +54,7 @@ export class TeamStage {
     rmSync(this.folder, { recursive: true });
   }
 
-  /** Another server on the same database. */
+  /** Starts another server on the same database. */
   serverWith(token: string, env: Record<string, string> = {}): Server {
     return createServer({
       INTERLUDE_TOKEN: token,
@@ -71,7 +70,7 @@ export class TeamStage {
     });
   }
 
-  /** Goes through the provider and back. */
+  /** Signs in through the provider. */
   async signIn(visitor: string, next = '/'): Promise<{ browser: CookieBrowser; answer: Response }> {
     this.identity.visitor = visitor;
     const browser = new CookieBrowser();
@@ -84,7 +83,7 @@ export class TeamStage {
     return { browser, answer };
   }
 
-  /** Sends a request as the dashboard in this browser does. */
+  /** Sends a request as this browser's dashboard does. */
   ask(browser: CookieBrowser, path: string, method = 'GET', body?: object): Promise<Response> {
     const request = browser.request(new URL(path, PUBLIC_URL));
     const headers = new Headers(request.headers);
@@ -107,4 +106,61 @@ function sent(headers: Headers, body?: object): { body?: string } {
   if (body === undefined) return {};
   headers.set('content-type', 'application/json');
   return { body: JSON.stringify(body) };
+}
+
+/** The parts of a browser that a sign-in needs: cookies by origin and path, and redirects. */
+export class CookieBrowser {
+  /** Cookies by origin, then name. */
+  readonly #jars = new Map<string, Map<string, { value: string; path: string }>>();
+
+  /** Requests a URL and follows redirects within the same origin. */
+  async follow(address: string | URL, init: RequestInit = {}): Promise<{ url: URL; response: Response }> {
+    let url = new URL(address);
+    let response = await this.#visit(url, init);
+    for (;;) {
+      const location = response.headers.get('location');
+      if (location === null) return { url, response };
+      await response.body?.cancel();
+      const next = new URL(location, url);
+      if (next.origin !== url.origin) return { url: next, response };
+      url = next;
+      response = await this.#visit(url);
+    }
+  }
+
+  /** Builds a request with the URL's cookies. */
+  request(address: string | URL, init: RequestInit = {}): Request {
+    const headers = new Headers(init.headers);
+    const cookie = this.cookiesFor(new URL(address));
+    if (cookie !== '') headers.set('cookie', cookie);
+    return new Request(address, { ...init, headers });
+  }
+
+  keep(url: URL, headers: Headers): void {
+    const jar = this.#jars.get(url.origin) ?? new Map();
+    this.#jars.set(url.origin, jar);
+    for (const line of headers.getSetCookie()) {
+      const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
+      const name = pair.slice(0, pair.indexOf('='));
+      const attribute = (wanted: string) =>
+        attributes.find((one) => one.toLowerCase().startsWith(`${wanted}=`))?.slice(wanted.length + 1);
+      const expires = attribute('expires');
+      const isGone = attribute('max-age') === '0' || (expires !== undefined && Date.parse(expires) < Date.now());
+      if (isGone) jar.delete(name);
+      else jar.set(name, { value: pair.slice(name.length + 1), path: attribute('path') ?? '/' });
+    }
+  }
+
+  cookiesFor(url: URL): string {
+    const all = [...(this.#jars.get(url.origin) ?? [])];
+    const meant = all.filter(([, { path }]) => `${url.pathname}/`.startsWith(path.endsWith('/') ? path : `${path}/`));
+    return meant.map(([name, { value }]) => `${name}=${value}`).join('; ');
+  }
+
+  async #visit(url: URL, init: RequestInit = {}): Promise<Response> {
+    const { headers } = this.request(url, init);
+    const response = await fetch(url, { ...init, headers, redirect: 'manual' });
+    this.keep(url, response.headers);
+    return response;
+  }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** An empty folder of its own for one test; gone when the test has ended. */
+/** Creates an empty folder, removed after the test. */
 export async function tempDir(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'interlude-test-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -37,23 +37,23 @@ const WHATS = [
   'level-command',
 ] as const;
 
-/** Something that an agent tells, or that a person asks of it. */
-export interface Doing {
+/** An agent's event or a user's request. */
+export interface TenantAction {
   agent: number;
   session: number;
   what: (typeof WHATS)[number];
-  /** Which of a few things it is about. */
+  /** Index of the target among a few. */
   of: number;
 }
 
-export const doing: fc.Arbitrary<Doing> = fc.record({
+export const arbitraryAction: fc.Arbitrary<TenantAction> = fc.record({
   agent: fc.nat(1),
   session: fc.nat(1),
   what: fc.constantFrom(...WHATS),
   of: fc.nat(2),
 });
 
-/** Those who use some agents: their runners and the people who look after them. The ids within a session are the same for all tenants. */
+/** A tenant: runners and users of some agents. All tenants use the same ids within a session. */
 export class Tenant {
   readonly #stage: AccessStage;
   readonly #people: Headers;
@@ -65,9 +65,9 @@ export class Tenant {
   #last: object | null = null;
 
   /**
-   * @param people whoever acts for them, and may look at all of it
-   * @param runner whoever speaks for them, if somebody else
-   * @param mark in their ids, for others who use the same agents
+   * @param people credentials of a user with full access to the tenant
+   * @param runner credentials of the runner, if different
+   * @param mark added to ids, for tenants that share agents
    */
   constructor(stage: AccessStage, agentIds: readonly string[], people: Headers, { runner = people, mark = '' } = {}) {
     this.#runner = runner;
@@ -85,12 +85,12 @@ export class Tenant {
     for (const agentId of this.agentIds) {
       const status = { kind: 'claude', logLevel: 'info', sessions: 3 };
       const records = sessionsOf(agentId).map((sessionId) => ({ kind: 'status', sessionId, status }));
-      await this.#tell(agentId, [...records, { kind: 'log', log: { level: 'info', message: 'begins' } }]);
+      await this.#send(agentId, [...records, { kind: 'log', log: { level: 'info', message: 'begins' } }]);
     }
   }
 
-  /** @returns the answer, of what people asked */
-  async do({ agent, session, what, of }: Doing): Promise<string> {
+  /** @returns the response to a user's request */
+  async do({ agent, session, what, of }: TenantAction): Promise<string> {
     const agentId = this.agentIds[agent % this.agentIds.length] as string;
     const sessionId = sessionsOf(agentId)[session] as string;
     this.#count += 1;
@@ -99,13 +99,13 @@ export class Tenant {
     ) as [string, string, string, string];
     const interlude = { turn: 'user' as const, userMessageIds: [messageId] };
     const event = (...events: AgUiEvent[]) =>
-      this.#tell(
+      this.#send(
         agentId,
         events.map((one) => ({ kind: 'event', sessionId, event: one })),
       );
     const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });
     const log = (level: string, more: object) =>
-      this.#tell(agentId, [
+      this.#send(agentId, [
         { kind: 'log', log: { level, component: `c${of}`, message: `line ${this.#count}`, ...more } },
       ]);
     const ask = (path: string, body: object, method = 'POST') => this.#ask(path, body, method);
@@ -148,17 +148,17 @@ export class Tenant {
       case 'hook-failure':
         return log('fatal', { component: `hook:h${of}` });
       case 'status':
-        return this.#tell(agentId, [{ kind: 'status', sessionId, status: { kind: 'claude', mode: `${of}` } }]);
+        return this.#send(agentId, [{ kind: 'status', sessionId, status: { kind: 'claude', mode: `${of}` } }]);
       case 'lost':
-        return this.#tell(agentId, [{ kind: 'lost', sessionId, lost: { count: of + 1, reason: 'outbox-full' } }]);
+        return this.#send(agentId, [{ kind: 'lost', sessionId, lost: { count: of + 1, reason: 'outbox-full' } }]);
       case 'novelty':
-        return this.#tell(agentId, [{ kind: 'novelty', sessionId, of }]);
+        return this.#send(agentId, [{ kind: 'novelty', sessionId, of }]);
       case 'stray-task':
         return event(custom('task:completed', { task_id: `stray${of}`, status: 'completed' }));
       case 'stolen-session': {
         const other = this.agentIds[(agent + 1) % this.agentIds.length] ?? agentId;
         const stolen = { type: 'CUSTOM', name: 'marker', value: of };
-        return this.#tell(agentId, [{ kind: 'event', sessionId: sessionsOf(other)[0], event: stolen }]);
+        return this.#send(agentId, [{ kind: 'event', sessionId: sessionsOf(other)[0], event: stolen }]);
       }
       case 'send-message':
         return ask(`${s}/messages`, { text: `please ${this.#count}`, clientId });
@@ -192,7 +192,7 @@ export class Tenant {
     }
   }
 
-  /** What an outbox sends that has not heard the answer. */
+  /** Repeats the last request, as an outbox without a response does. */
   async repeat(): Promise<string> {
     return this.#last === null ? '' : this.#ask('/events', this.#last, 'POST', this.#runner);
   }
@@ -210,7 +210,7 @@ export class Tenant {
     return this.#ask('/inbox/marks', { ids: [id], ...mark }, 'POST');
   }
 
-  /** The last one that was asked of a session, or else of the agent as a whole. */
+  /** The latest command for a session, or for the agent. */
   async #commandOf(agentId: string, sessionId: string | null): Promise<string> {
     const { rows } = await this.#stage.parts.database.reader.execute({
       sql: `SELECT id FROM commands WHERE agent_id = ? AND session_id IS ? AND type IN ('message', 'log-level.set')
@@ -220,7 +220,7 @@ export class Tenant {
     return String(rows[0]?.id ?? 'none');
   }
 
-  async #tell(agentId: string, records: readonly object[]): Promise<string> {
+  async #send(agentId: string, records: readonly object[]): Promise<string> {
     let seq = this.#seqs.get(agentId) ?? 0;
     const numbered = records.map((record) => ({ agentId, occurredAt: 1_795_170_000_000 + seq, ...record, seq: ++seq }));
     this.#seqs.set(agentId, seq);
@@ -238,7 +238,7 @@ export function sessionsOf(agentId: string): string[] {
   return ['one', 'two', 'three'].map((what) => `${agentId}/${what}`);
 }
 
-/** Every route that reads, as far as the ids of some agents go into it. */
+/** Paths of all read routes with these agents' ids. */
 export function readingPaths(agentIds: readonly string[]): string[] {
   const lists = ['/sessions', '/agents', '/inbox', '/activity', '/webhook', '/webhook/deliveries'];
   const searches = ['/sessions?q=name', '/sessions?state=working&state=failed', '/agents?q=one', '/inbox?q=line'];

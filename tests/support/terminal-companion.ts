@@ -1,44 +1,47 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { MessageItem, Turn } from '@interlude/protocol/read-models';
+import type { MessageItem, SessionDetail, Turn } from '@interlude/protocol/read-models';
 import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { RunnerHost } from '@interlude/runner/host/runner-host';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { HooksSource } from '@interlude/runner/sources/hooks/hooks-source';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
-import { overHttp } from './over-http';
-import { WAIT_MS } from './patience';
+import { startCli } from './cli';
+import { writeLine } from './recordings';
+import { serveOverHttp } from './serve-over-http';
 import { inProcessServer, type ServerTarget } from './server-target';
 import { tempDir } from './temp-dir';
-import { writeLine } from './terminal-recording';
+import { WAIT_MS } from './timeouts';
 
 type CompanionOptions = Partial<Parameters<typeof HooksSource.open>[0]>;
 
-export interface Terminal {
+interface Terminal {
   home: string;
-  /** Starts a companion, where none runs. */
+  /** Starts a companion unless one is running. */
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   /**
-   * @param pid whose process runs the hook; this one's without it
-   * @param within seconds that it waits for an answer
+   * Runs a hook.
+   *
+   * @param pid process that runs the hook; default: this one
+   * @param within seconds until its timeout
    */
   hook(event: string, input: Record<string, unknown>, pid?: number, within?: number): Promise<string>;
-  /** What the companion itself says is owed. */
+  /** Pending replies according to the companion. */
   owed(): Promise<unknown>;
 }
 
 /**
- * Played terminals (hooks and transcript lines) with the real companion, on a server of the test file's own.
+ * Scripted terminals (hooks and transcript lines) with the real companion, on a server for this test file.
  *
- * @returns `server()` is there once the file's tests run
+ * @returns `server()` is available once the file's tests run
  */
-export function playedTerminals() {
+export function scriptedTerminals() {
   let target: ServerTarget;
-  let http: Awaited<ReturnType<typeof overHttp>>;
+  let http: Awaited<ReturnType<typeof serveOverHttp>>;
   beforeAll(async () => {
     target = await inProcessServer();
-    http = await overHttp(target);
+    http = await serveOverHttp(target);
   });
   afterAll(async () => {
     await http.close();
@@ -72,7 +75,7 @@ export function playedTerminals() {
       async hook(event, input, pid = process.pid, within = 0) {
         const control = await readControlFile(controlFile);
         const headers = { authorization: `Bearer ${control?.secret}` };
-        // A session starts before its first prompt: what is written in the same millisecond counts as older.
+        // A session starts before its first prompt: lines of the same millisecond count as older.
         const at = event === 'SessionStart' ? `&at=${Date.now() - 100}` : '';
         const response = await fetch(`${control?.url}/hooks/${event}?pid=${pid}&within=${within}${at}`, {
           method: 'POST',
@@ -112,12 +115,12 @@ export function playedTerminals() {
     for (const deadline = Date.now() + WAIT_MS; ; ) {
       const found = await look();
       if (found) return found;
-      if (Date.now() > deadline) throw new Error(`waited in vain: ${look}`);
+      if (Date.now() > deadline) throw new Error(`timed out: ${look}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 
-  /** A terminal session in the middle of a turn. */
+  /** A terminal session in a turn. */
   async function atWork(agentId?: string, pid?: number, how?: CompanionOptions) {
     const one = await terminal(agentId, how);
     const sessionId = randomUUID();
@@ -141,4 +144,71 @@ export function playedTerminals() {
   }
 
   return { server, terminal, atWork, read, turnsOf, texts, post, eventually };
+}
+
+export const messagesOf = (turns: readonly Turn[]) =>
+  turns.flatMap(({ items }) => items.filter((item): item is MessageItem => item.kind === 'message'));
+
+/** Idle terminals with the real companion. Their agents may wait for messages with `interlude wait`. */
+export function idleTerminals() {
+  const played = scriptedTerminals();
+  const { atWork, read, turnsOf, post, eventually } = played;
+
+  /** A terminal after its turn. */
+  async function atRest() {
+    const agentId = randomUUID();
+    const one = await atWork(agentId, undefined, { offersToListen: true });
+    const { sessionId, home, hook, assistant, say } = one;
+    const rest = async () => {
+      assistant('It is built.', 'end_turn');
+      expect(await hook('Stop', { stop_hook_active: true })).toBe('');
+      say({ type: 'system', subtype: 'turn_duration', durationMs: 9 });
+      await eventually(async () => (await turnsOf(sessionId)).every(({ state }) => state !== 'open'));
+    };
+    await rest();
+    const send = async (text: string) =>
+      (await post(`/sessions/${sessionId}/messages`, { text, clientId: text })).messageId as string;
+    const message = async (id: string) => messagesOf(await turnsOf(sessionId)).find((item) => item.id === id);
+    const isWakeable = async () => ((await read(`/sessions/${sessionId}`)) as SessionDetail).session.wakeable === true;
+    /** Starts `interlude wait` in a separate turn. */
+    const listen = async () => {
+      await hook('UserPromptSubmit', { prompt: 'Listen' });
+      one.prompt('Listen');
+      const run = startCli(['wait'], { INTERLUDE_DATA_DIR: home });
+      onTestFinished(() => void run.process.kill('SIGKILL'));
+      const id = `toolu_${randomUUID()}`;
+      const call = { type: 'tool_use', id, name: 'Bash', input: { command: 'interlude wait' } };
+      say({ type: 'assistant', message: { id: randomUUID(), stop_reason: 'tool_use', content: [call] } });
+      const content = [{ type: 'tool_result', tool_use_id: id, content: 'It runs in the background.' }];
+      say({ type: 'user', message: { role: 'user', content }, toolUseResult: { backgroundTaskId: 't1' } });
+      await eventually(isWakeable);
+      await rest();
+      return { ...run, call };
+    };
+    /** Wakes the agent after the background command has ended. */
+    const wakes = (toolUseId: string) => {
+      const notification = `<task-id>t1</task-id>\n<tool-use-id>${toolUseId}</tool-use-id>\n<status>completed</status>`;
+      const content = `<task-notification>\n${notification}\n<summary>Background command "Wait" completed</summary>\n</task-notification>`;
+      say({ type: 'user', message: { role: 'user', content }, origin: { kind: 'task-notification' } });
+    };
+    /** Requests the control port as `interlude wait` does. */
+    const ask = async (path: string) => {
+      const control = await readControlFile(controlPath(home, 'hooks'));
+      const headers = { authorization: `Bearer ${control?.secret}` };
+      const response = await fetch(`${control?.url}${path}`, { method: 'POST', headers });
+      return { status: response.status, body: (await response.json()) as Record<string, string> };
+    };
+    const askAs = (waitId: string, within = 20) => ask(`/wait?pid=${process.pid}&id=${waitId}&within=${within}`);
+    return { ...one, agentId, rest, send, message, isWakeable, listen, wakes, ask, askAs };
+  }
+
+  /** Runs another turn. @returns its stop hook's output */
+  async function endTurn(one: Awaited<ReturnType<typeof atRest>>, more: object = {}): Promise<string> {
+    const { hook, prompt } = one;
+    await hook('UserPromptSubmit', { prompt: 'More' });
+    prompt('More');
+    return await hook('Stop', { stop_hook_active: false, ...more });
+  }
+
+  return { ...played, atRest, endTurn };
 }

@@ -5,24 +5,24 @@ import { type MirrorState, parseMirrorState } from '@interlude/runner/sources/ho
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import fc from 'fast-check';
 
-/** A day of Claude Code in a terminal: its hooks and its transcript's lines, each of which may be heard or written late. */
+/** Parameters of a simulated terminal day: hooks and transcript lines, each possibly late. */
 export interface DayKind {
-  /** How far the transcript's lines may be behind the agent. */
+  /** Maximum delay of transcript lines in milliseconds. */
   mostBehindMs: number;
-  /** How far a hook may be heard behind its run. The agent waits for it, but not for ever. */
+  /** Maximum delay of a hook in milliseconds. The agent waits for it up to a limit. */
   mostLateMs: number;
   hookSays: string[];
-  /** Hooks and lines name the prompt they belong to. */
+  /** Hooks and lines carry prompt ids. */
   isNamed: boolean;
-  /** Hooks say when they ran. */
+  /** Hooks carry their time. */
   isClocked: boolean;
 }
 
-/** How long the agent waits for a hook. */
+/** Milliseconds that the agent waits for a hook. */
 const SLOWEST_HOOK_MS = 1_900;
 const DAWN = Date.parse('2026-11-20T12:00:00Z');
 
-/** Mostly at once. */
+/** Mostly zero. */
 const delay = (most: number) => fc.oneof(fc.constantFrom(0, 0, most), fc.nat(300), fc.nat(most));
 const words = fc.oneof(
   fc.constantFrom('Done.', 'OK', 'Done.\n\nAll of it.'),
@@ -33,15 +33,15 @@ export const turnsOf = (kind: DayKind) => fc.array(turnOf(kind), { minLength: 2,
 const turnOf = ({ mostBehindMs, mostLateMs, hookSays }: DayKind) =>
   fc.record({
     isWoken: fc.boolean(),
-    /** The session is resumed before it, and its hook says so. */
+    /** The session is resumed before this turn, with a hook. */
     isResumed: mostLateMs > SLOWEST_HOOK_MS ? fc.nat(4).map((n) => n === 0) : fc.constant(false),
     gapMs: fc.oneof(fc.constantFrom(5, 50, 15_000), fc.nat(1_000), fc.nat(8_000)),
-    /** What it says before each of its tool calls; empty for nothing. */
+    /** Texts before tool calls; empty for none. */
     calls: fc.array(fc.oneof(fc.constant(''), words), { maxLength: 3 }),
     last: fc.array(words, { minLength: 1, maxLength: 2 }),
     takesMs: fc.constantFrom(5, 50, 400, 1_500),
     isInterrupted: fc.oneof({ weight: 5, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
-    /** Its end stands in the transcript. */
+    /** The transcript contains the turn's end. */
     isMeasured: fc.boolean(),
     hookSays: fc.constantFrom(...hookSays),
     hooksTakeMs: fc.tuple(delay(mostLateMs), delay(mostLateMs), delay(mostLateMs)),
@@ -49,8 +49,8 @@ const turnOf = ({ mostBehindMs, mostLateMs, hookSays }: DayKind) =>
   });
 export type Turn = ReturnType<typeof turnOf> extends fc.Arbitrary<infer T> ? T : never;
 
-/** No two texts are the same. */
-export const unlike = (turns: Turn[]): Turn[] =>
+/** Makes all texts unique. */
+export const withUniqueTexts = (turns: Turn[]): Turn[] =>
   turns.map((one, i) => ({
     ...one,
     calls: one.calls.map((text, j) => text && `${text} ${i}.${j}`),
@@ -58,10 +58,10 @@ export const unlike = (turns: Turn[]): Turn[] =>
   }));
 
 type Hook = { prompted: true } | { began: true } | { stopped: string | null };
-/** `of` is the turn it belongs to, by its place in the day. */
+/** `of` is the index of the turn. */
 export type Arrival = { at: number; of: number } & ({ line: object } | (Hook & { claim: HookClaim | undefined }));
 
-/** When each line stands in the transcript and each hook is heard. Lines come in their order. */
+/** Arrival times of lines and hooks. Lines arrive in order. */
 export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arrival[] {
   const out: Arrival[] = [];
   let [now, lineAt, hookAt] = [DAWN + 100, 0, 0];
@@ -79,20 +79,20 @@ export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arri
       out.push({ at: lineAt, of: i, line: { ...about, message: { id: `m-${uuid}`, ...message }, ...more } });
     };
     const hook = (late: number, what: Hook, id = promptId) => {
-      // of hooks that name no prompt only their order tells whose they are
+      // hooks without prompt ids are matched by order only
       hookAt = isNamed ? now + late : Math.max(hookAt, now + late);
       out.push({ at: hookAt, of: i, ...what, claim: isClocked ? { at: now, promptId: id } : undefined });
       now = Math.min(hookAt, now + SLOWEST_HOOK_MS) + 1;
     };
-    const says = (text: string, stop_reason: string | null) => {
+    const writeText = (text: string, stop_reason: string | null) => {
       now += takesMs;
       line('assistant', { stop_reason, content: [{ type: 'text', text }] });
     };
     now += gapMs;
-    // The process before it is gone: it writes nothing more, and none of its hooks runs.
+    // The previous process is gone: no more lines or hooks from it.
     if (isResumed) now = Math.max(now, ...out.map(({ at }) => at + 1));
     if (isResumed) hook(turn.hooksTakeMs[2], { began: true }, null);
-    // the line is made before the hook runs, and written behind it
+    // the line is created before the hook runs and written after it
     const askedAt = now;
     now += 3;
     hook(turn.hooksTakeMs[0], { prompted: true });
@@ -100,7 +100,7 @@ export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arri
     const kind = isWoken ? 'task-notification' : 'human';
     line('user', { role: 'user', content: isWoken ? task : 'Go' }, { origin: { kind } }, askedAt);
     for (const [j, text] of calls.entries()) {
-      if (text !== '') says(text, 'tool_use');
+      if (text !== '') writeText(text, 'tool_use');
       now += takesMs;
       const id = `toolu_${i}_${j}`;
       const call = { type: 'tool_use', id, name: 'Bash', input: { command: 'ls' } };
@@ -108,22 +108,25 @@ export function arrivalsOf(turns: Turn[], { isNamed, isClocked }: DayKind): Arri
       now += 20;
       line('user', { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'a.txt' }] });
     }
-    for (const text of last) says(text, turn.isInterrupted ? null : 'end_turn');
+    for (const text of last) writeText(text, turn.isInterrupted ? null : 'end_turn');
     now += 5;
     if (turn.isInterrupted) {
       line('user', { role: 'user', content: [{ type: 'text', text: '[Request interrupted by user]' }] });
       continue;
     }
-    const said = turn.hookSays === 'all' ? last.join('\n\n') : (last.at(-1) ?? null);
-    hook(turn.hooksTakeMs[1], { stopped: turn.hookSays === 'nothing' ? null : said });
+    const hookText = turn.hookSays === 'all' ? last.join('\n\n') : (last.at(-1) ?? null);
+    hook(turn.hooksTakeMs[1], { stopped: turn.hookSays === 'nothing' ? null : hookText });
     now += 3;
     if (turn.isMeasured) line('system', {}, { subtype: 'turn_duration', durationMs: 5 });
   }
   return out.sort((a, b) => a.at - b.at);
 }
 
-/** @param swaps when another mirror takes over, as parts of the day @param settleMs what the day's end is given */
-export async function mirrored(
+/**
+ * @param swaps times at which a new mirror takes over, as fractions of the day
+ * @param settleMs time after the last arrival
+ */
+export async function mirrorDay(
   arrivals: Arrival[],
   swaps: number[],
   { file, settleMs = 12_000, looksEveryMs = 250 }: { file: string; settleMs?: number; looksEveryMs?: number },

@@ -13,48 +13,47 @@ import {
   type UserMessage,
 } from '@interlude/runner/sources/claude/claude-sdk';
 import { onTestFinished } from 'vitest';
-import { claudeHome } from './claude-home';
+import { claudeHome, killSession } from './claude-stage';
 import { type CliRun, runCli, startCli } from './cli';
-import { killMarked } from './kill-marked';
 import type { LiveServer } from './live-server';
 import { Operator } from './operator';
 
 /**
- * The real Claude Code as somebody runs it by himself, with Interlude's hooks installed in his settings and the
- * companion beside it. Nothing of ours drives it: the dashboard knows what the hooks and the transcript tell.
+ * The real Claude Code as run by a user, with Interlude's hooks in its settings and the companion. Nothing drives it:
+ * the dashboard knows only what hooks and transcript report.
  */
 export interface TerminalStage {
-  /** The project. */
+  /** The project folder. */
   cwd: string;
   operator: Operator;
-  /** What an agent runs in the background to listen for messages while it is idle. */
+  /** The background command with which an idle agent waits for messages. */
   waitCommand: string;
-  /** Types a prompt where Claude Code runs. */
+  /** Types a prompt into Claude Code. */
   type(text: string): void;
   interrupt(): Promise<unknown>;
   stopTask(taskId: string): Promise<void>;
-  /** Starts a companion, also after one that was killed. Resolves when it follows the terminals. */
+  /** Starts a companion, or restarts one after a kill. Resolves when it follows the terminals. */
   companion(): Promise<void>;
-  /** Power off for the companion: no signal handler runs. */
+  /** SIGKILL for the companion. */
   killCompanion(): Promise<void>;
-  /** Resolves when Claude Code has ended so many turns, whoever else may know of it. */
+  /** Resolves when Claude Code itself has ended this many turns. */
   turnsEnded(count: number): Promise<void>;
-  /** Power off for Claude Code and all it runs. */
+  /** SIGKILL for Claude Code and its children. */
   killClaude(): Promise<void>;
-  /** Leaves Claude Code. */
+  /** Exits Claude Code. */
   leave(): Promise<void>;
   problems(): string[];
 }
 
 const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
 
-/** What the person there answers when Claude Code asks. Without it nothing is asked. */
-export type Permit = (tool: string, input: Record<string, unknown>) => Promise<PermissionResult>;
+/** Answers permission requests at the terminal. Without it, Claude Code doesn't ask. */
+type Permit = (tool: string, input: Record<string, unknown>) => Promise<PermissionResult>;
 
-export interface TerminalOptions {
-  /** Claude Code has Interlude's tools. */
+interface TerminalOptions {
+  /** Gives Claude Code Interlude's tools. */
   hasTools?: true;
-  /** How the hooks are installed. */
+  /** Flags of the hook installation. */
   install?: string[];
   permit?: Permit;
 }
@@ -67,7 +66,7 @@ export async function terminalStage(
   const { hasTools = false, install = [], permit } = typeof more === 'function' ? { permit: more } : more;
   const { cwd, config, claudeEnv, runnerEnv, problems, remove } = await claudeHome(server, script);
   const sessionId = randomUUID();
-  const typed = new Typed();
+  const typed = new PromptQueue();
   let beside: CliRun | null = null;
   let query: ClaudeQuery | null = null;
   let left: Promise<void> = Promise.resolve();
@@ -77,7 +76,7 @@ export async function terminalStage(
     beside = started;
     await new Promise<void>((resolve, reject) => {
       started.process.stderr?.on('data', (chunk) => `${chunk}`.includes('follows the terminals') && resolve());
-      void started.ended.then((end) => reject(new Error(`the companion ended: ${JSON.stringify(end)}`)));
+      void started.ended.then((end) => reject(new Error(`the companion exited: ${JSON.stringify(end)}`)));
     });
   }
 
@@ -87,7 +86,7 @@ export async function terminalStage(
   }
 
   async function killClaude() {
-    await killMarked(sessionId);
+    await killSession(sessionId);
     await left;
   }
 
@@ -108,13 +107,13 @@ export async function terminalStage(
   const installed = await runCli(['hooks', 'install', '--settings', settings, ...install], runnerEnv);
   if (installed.exitCode !== 0) throw new Error(installed.stderr);
   if (hasTools) {
-    // As `claude mcp add` leaves it.
+    // As written by `claude mcp add`.
     const server = { type: 'stdio', command: process.execPath, args: [program, 'mcp'], env: runnerEnv };
     await writeFile(join(config, '.claude.json'), JSON.stringify({ mcpServers: { interlude: server } }));
   }
   await companion();
   const { sdk } = (await loadClaudeSdk(runnerEnv.INTERLUDE_DATA_DIR ?? '', process.env.INTERLUDE_CLAUDE_SDK_DIR)) ?? {};
-  if (sdk === undefined) throw new Error('the Agent SDK is not installed; "npm run test:agents" installs it');
+  if (sdk === undefined) throw new Error('the Agent SDK is not installed. Run "npm run test:agents".');
   const asking: Partial<QueryOptions> = permit
     ? { permissionMode: 'default', canUseTool: permit }
     : { permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true };
@@ -129,10 +128,10 @@ export async function terminalStage(
     sessionId,
     ...asking,
   };
-  // The SDK starts the process itself where nobody else does.
+  // Without this option the SDK starts the process itself.
   const running = sdk.query({ prompt: typed.messages(), options: options as QueryOptions });
   query = running;
-  const ended = new Count();
+  const ended = new TurnCounter();
   left = drain(running, ended);
 
   return {
@@ -151,17 +150,17 @@ export async function terminalStage(
   };
 }
 
-/** A query ends with an error when it is closed in mid-turn. What went wrong before shows in the transcript. */
-async function drain(query: ClaudeQuery, ended: Count): Promise<void> {
+/** A query closed mid-turn ends with an error. Earlier failures show in the transcript. */
+async function drain(query: ClaudeQuery, ended: TurnCounter): Promise<void> {
   try {
-    // Nobody else listens here: the dashboard has the hooks only.
+    // Counts turns independently of the dashboard, which has only the hooks.
     for await (const message of query) if (fieldsOf(message).type === 'result') ended.add();
   } catch {
     // closed
   }
 }
 
-class Count {
+class TurnCounter {
   #count = 0;
   #waiting: { count: number; resolve: () => void }[] = [];
 
@@ -178,7 +177,7 @@ class Count {
   }
 }
 
-class Typed {
+class PromptQueue {
   #waiting: string[] = [];
   #wake = () => {};
   #closed = false;

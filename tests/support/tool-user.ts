@@ -18,13 +18,13 @@ import { tempDir } from './temp-dir';
 const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
 let agents = 0;
 
-export const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
+export const pollValue = (look: () => unknown) => expect.poll(look, { interval: 20 });
 
 /**
- * A runner whose agent is this process, which it has started itself unless there is a rule of its own. A message that it
- * is sent waits for a reply.
+ * A runner whose agent is this process. By default the runner counts it as its child; `callers` overrides that. A
+ * message sent to it expects a reply.
  */
-export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) {
+export async function toolCallingAgent(dashboard: LocalDashboard, callers?: CallerRule) {
   agents += 1;
   const [agentId, sessionId, folder] = [`agent-${agents}`, `session-${agents}`, await tempDir()];
   const pid = callers === undefined ? process.pid : null;
@@ -59,12 +59,12 @@ export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) 
     ...{ agentId, sessionId, folder, host, emit },
     callTool: surroundings.callTool(sessionId),
     toolServer: () => surroundings.toolServer(sessionId),
-    /** @returns once the runner knows that it is owed a reply */
+    /** Resolves once the runner knows about the pending reply. */
     async ask(text: string): Promise<string> {
       const body = { text, clientId: text };
       const sent = await dashboard.request<{ messageId: string }>(`/sessions/${sessionId}/messages`, body);
       const { messageId } = sent;
-      await settled(() => surroundings.pendingReplies().map((one) => one.messageId)).toContain(messageId);
+      await pollValue(() => surroundings.pendingReplies().map((one) => one.messageId)).toContain(messageId);
       return messageId;
     },
     owed: async () =>
@@ -80,18 +80,18 @@ export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) 
   };
 }
 
-/** An MCP client at a transport. */
-export async function connected(transport: StdioClientTransport | InMemoryTransport): Promise<Client> {
+/** Connects an MCP client to a transport. */
+export async function connectTransport(transport: StdioClientTransport | InMemoryTransport): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport);
   onTestFinished(() => client.close());
   return client;
 }
 
-/** A client of `interlude mcp`, which it starts as a process. */
-export function overStdio(folder: string): Promise<Client> {
+/** Starts `interlude mcp` and connects a client. */
+export function connectStdio(folder: string): Promise<Client> {
   const env = { PATH: process.env.PATH ?? '', INTERLUDE_DATA_DIR: folder };
-  return connected(new StdioClientTransport({ command: process.execPath, args: [program, 'mcp'], env }));
+  return connectTransport(new StdioClientTransport({ command: process.execPath, args: [program, 'mcp'], env }));
 }
 
 /** Calls a tool. */

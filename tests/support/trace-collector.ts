@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { withinPatience } from './patience';
+import { withDeadline } from './timeouts';
 
-export interface CollectedSpan {
+interface CollectedSpan {
   traceId: string;
   spanId: string;
   parentSpanId?: string;
@@ -25,16 +25,16 @@ type SentSpan = Omit<CollectedSpan, 'attributes' | 'links'> & {
   links: { traceId: string; spanId: string; attributes: KeyValue[] }[];
 };
 
-/** An OpenTelemetry collector's receiver for OTLP over HTTP in JSON. It refuses what is not as the protocol says. */
+/** An OTLP receiver (HTTP, JSON). Rejects data that violates the protocol. */
 export class TraceCollector {
   readonly url: string;
   readonly spans: CollectedSpan[] = [];
   readonly resources: Record<string, unknown>[] = [];
   readonly headers: IncomingHttpHeaders[] = [];
   readonly faults: string[] = [];
-  /** The bodies as they came. */
+  /** Raw request bodies. */
   readonly bodies: string[] = [];
-  /** What it answers to the next requests, before it takes any; 0: nothing, ever. */
+  /** Statuses of the next responses before it accepts data; 0: never responds. */
   readonly refusals: number[] = [];
   readonly #waiters = new Set<() => void>();
   readonly #close: () => Promise<void>;
@@ -63,13 +63,13 @@ export class TraceCollector {
     return collector;
   }
 
-  /** Resolves with the spans so far, once there is one of each name. */
+  /** Resolves with the spans so far once each name occurs. */
   async named(...names: readonly string[]): Promise<CollectedSpan[]> {
     const missing = () => names.filter((name) => !this.spans.some((span) => span.name === name));
     const wait = async () => {
       while (missing().length > 0) await new Promise<void>((resolve) => this.#waiters.add(resolve));
     };
-    await withinPatience(() => `no span ${missing().join(', ')} among ${this.spans.map(({ name }) => name)}`, wait());
+    await withDeadline(() => `no span ${missing().join(', ')} among ${this.spans.map(({ name }) => name)}`, wait());
     return this.spans;
   }
 
@@ -90,7 +90,7 @@ export class TraceCollector {
       this.resources.push(fieldsOf(resource.attributes));
       for (const { spans } of scopeSpans) for (const span of spans) this.#collect(span);
     }
-    for (const tell of this.#waiters) tell();
+    for (const notify of this.#waiters) notify();
     this.#waiters.clear();
     return 200;
   }
@@ -110,8 +110,8 @@ export class TraceCollector {
 function fieldsOf(attributes: readonly KeyValue[]): Record<string, unknown> {
   return Object.fromEntries(
     attributes.map(({ key, value }) => {
-      const [[type, said] = ['nothing', null]] = Object.entries(value);
-      return [key, type === 'intValue' ? Number(said) : said];
+      const [[type, raw] = ['nothing', null]] = Object.entries(value);
+      return [key, type === 'intValue' ? Number(raw) : raw];
     }),
   );
 }

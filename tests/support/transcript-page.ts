@@ -1,7 +1,9 @@
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import type { Locator, Page } from 'playwright-core';
+import { expect } from 'vitest';
 
-/** What a transcript shows, turn by turn, as the page has it. */
-export interface ShownTurn {
+/** A turn as shown on the page. */
+interface ShownTurn {
   name: string;
   text: string;
 }
@@ -10,7 +12,7 @@ export function transcriptOf(page: Page): Locator {
   return page.getByRole('log', { name: 'Transcript' });
 }
 
-/** Resolves once everything the server has is on the page and what comes will be. */
+/** Resolves once the page is caught up and live. */
 export async function live(page: Page): Promise<void> {
   await badgeOf(page).getByText('Live').waitFor();
 }
@@ -19,20 +21,20 @@ export function badgeOf(page: Page): Locator {
   return page.getByRole('status', { name: 'Connection' }).filter({ visible: true });
 }
 
-/** Every turn that is laid out; in a window as high as the session that is every turn. */
+/** All rendered turns; in a window as tall as the session, that is every turn. */
 export function shownTurns(page: Page): Promise<ShownTurn[]> {
   return transcriptOf(page)
     .locator('article')
     .evaluateAll((articles) =>
       articles.map((article) => ({
         name: article.getAttribute('aria-label') ?? '',
-        // biome-ignore lint/performance/useDomNodeTextContent: what is shown counts, with its line breaks
+        // biome-ignore lint/performance/useDomNodeTextContent: visible text with line breaks
         text: (article as HTMLElement).innerText,
       })),
     );
 }
 
-/** Where a turn stands below the transcript's upper edge, in pixels; null while it is not laid out. */
+/** A turn's distance from the transcript's upper edge in pixels; null if not rendered. */
 export function turnTop(page: Page, turnId: string): Promise<number | null> {
   return transcriptOf(page).evaluate((log, id) => {
     const turn = log.querySelector(`[data-turn="${CSS.escape(id)}"]`);
@@ -40,7 +42,7 @@ export function turnTop(page: Page, turnId: string): Promise<number | null> {
   }, turnId);
 }
 
-/** The first turn any part of which the reader sees. */
+/** The first turn that is at least partly visible. */
 export function firstVisibleTurn(page: Page): Promise<string> {
   return transcriptOf(page).evaluate((log) => {
     const edge = log.getBoundingClientRect().top;
@@ -52,4 +54,55 @@ export function firstVisibleTurn(page: Page): Promise<string> {
 
 export function isFocused(locator: Locator): Promise<boolean> {
   return locator.evaluate((element) => element === document.activeElement);
+}
+
+/** The transcript's words, separated by single spaces; ignores markdown and line breaks. */
+export async function transcriptWords(page: Page): Promise<string> {
+  const texts = await transcriptOf(page).allInnerTexts();
+  return wordsIn(texts.join('\n')).join(' ');
+}
+
+export function wordsIn(text: string): string[] {
+  return text.match(/[\p{L}\p{N}]+/gu) ?? [];
+}
+
+/** Assistant texts in order. */
+export function textsOf({ turns }: TranscriptPage): string[] {
+  return turns.flatMap(({ items }) =>
+    items.flatMap((item) => (item.kind === 'message' && item.role === 'assistant' ? [item.text] : [])),
+  );
+}
+
+/** Resolves once the page shows that its connection is broken. */
+export const reconnecting = (page: Page) => badgeOf(page).getByText('Reconnecting').waitFor();
+
+/** Names of endless animations. */
+export function endlessAnimations(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    document
+      .getAnimations()
+      .filter((one) => one.playState === 'running' && one.effect?.getComputedTiming().iterations === Infinity)
+      .map((one) => (one as CSSAnimation).animationName),
+  );
+}
+
+/** The page's visible text without the connection badge. */
+export function visibleText(page: Page): Promise<string> {
+  return page.evaluate(() => {
+    const badges = [...document.querySelectorAll<HTMLElement>('[role="status"][aria-label="Connection"]')];
+    // biome-ignore lint/performance/useDomNodeTextContent: only visible text counts
+    return badges.reduce((text, badge) => text.replace(badge.innerText, ''), document.body.innerText);
+  });
+}
+
+/** Asserts that the page shows its age and that nothing else on it moves or counts. */
+export async function expectFrozen(page: Page): Promise<void> {
+  expect(await endlessAnimations(page)).toEqual([]);
+  const age = badgeOf(page).getByText(/^\d+ s ago$/);
+  // The first second shows "just now".
+  await age.waitFor();
+  expect(await badgeOf(page).textContent()).toMatch(/as of \d\d:\d\d:\d\d, \d+ s ago$/);
+  const [before, since] = [await visibleText(page), await age.textContent()];
+  await expect.poll(() => age.textContent()).not.toBe(since);
+  expect(await visibleText(page)).toBe(before);
 }

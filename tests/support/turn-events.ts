@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 
-/** Events as agents send them, whole: for pages that must show something certain. */
+/** Builds complete events for pages with known content. */
 export function message(id: string, text: string, role: 'user' | 'assistant' = 'assistant'): AgUiEvent[] {
   return [
     { type: 'TEXT_MESSAGE_START', messageId: id, role },
@@ -26,7 +26,7 @@ export function reasoning(id: string, text: string): AgUiEvent[] {
   ];
 }
 
-/** A turn that answers `question` with `work`, or with a message of that text. */
+/** A user turn that answers `question` with `work`, or with a text message. */
 export function userTurn(runId: string, question: string, work: AgUiEvent[] | string): AgUiEvent[] {
   const interlude = { turn: 'user' as const, userMessageIds: [`${runId}/question`] };
   return [
@@ -49,7 +49,7 @@ export function taskEnded(id: string, status: string, fields: Record<string, unk
   return { type: 'CUSTOM', name: 'task:completed', value: { task_id: id, status, ...fields } };
 }
 
-/** A turn that the end of a task set off. */
+/** A turn started by a task's end. */
 export function wokenTurn(runId: string, taskId: string, work: AgUiEvent[] | string): AgUiEvent[] {
   const interlude = { turn: 'between-run' as const, trigger: { kind: 'task' as const, taskIds: [taskId] } };
   return [

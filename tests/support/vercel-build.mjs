@@ -1,6 +1,5 @@
 /**
- * What `vercel build` makes of this project, offline, for the tests that run its functions. The CLI is 350 MB large, so it
- * is installed into a folder of its own, and only for them.
+ * Runs `vercel build` offline for tests of the functions. The 350 MB CLI is installed on demand into its own folder.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import {
@@ -25,14 +24,14 @@ import { root } from '../../lib/launch/paths.mjs';
 const VERSION = '64.0.2';
 const LIMIT_MS = 900_000;
 
-/** What a project's settings would say, were it linked to one. */
+/** Settings of a linked project. */
 const PROJECT = {
   projectId: 'prj_test',
   orgId: 'team_test',
   settings: { framework: 'nextjs', installCommand: 'true', nodeVersion: '20.x' },
 };
 
-/** What only concerns other copies: builds, what was installed beside the packages, history. */
+/** Excluded from the copy: builds, caches, data, history. */
 const LEFT_OUT = new Set(['.git', '.next', '.next-beneath', '.vercel', '.interlude', '.cache']);
 
 /** @returns {{ program: string } | { missing: string }} */
@@ -41,7 +40,7 @@ export function ensureVercelCli() {
   const program = join(folder, 'node_modules', 'vercel', 'dist', 'vc.js');
   if (existsSync(program)) return { program };
   mkdirSync(folder, { recursive: true });
-  // its sandboxes are of no use here, and the version it asks for is not everywhere
+  // the sandbox package isn't needed and isn't available everywhere
   const overrides = { sandbox: 'npm:@vercel/error-utils@2.2.1' };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, overrides }));
   process.stdout.write(`installing vercel@${VERSION} into ${folder}\n`);
@@ -54,11 +53,12 @@ export function ensureVercelCli() {
 }
 
 /**
- * Builds a copy of the project, as Vercel would: `vercel.json` says how.
+ * Builds a copy of the project as Vercel does, following `vercel.json`.
  *
- * @param {Record<string, string>} env as set in the project's settings there
- * @returns {Promise<{ folder: string, config: any, functionOf(name: string): string, remove(): void }>} `functionOf` gives
- *   the launcher of a function that stands by itself
+ * @param {Record<string, string>} env environment variables of the Vercel project
+ * @returns {Promise<{ folder: string, config: any, functionOf(name: string): string, remove(): void }>} `functionOf`
+ *   returns
+ *   a self-contained function's launcher
  */
 export async function buildForVercel(env) {
   const cli = ensureVercelCli();
@@ -66,7 +66,7 @@ export async function buildForVercel(env) {
   const folder = mkdtempSync(join(tmpdir(), 'interlude-vercel-'));
   const source = join(folder, 'project');
   linkAll(root, source);
-  // as Vercel keeps it between deployments: the build takes less than half the time
+  // kept between deployments on Vercel too; halves the build time
   const cache = join(root, '.next', 'cache');
   if (existsSync(cache)) cpSync(cache, join(source, '.next', 'cache'), { recursive: true });
   mkdirSync(join(source, '.vercel'));
@@ -104,7 +104,7 @@ export async function buildForVercel(env) {
 }
 
 /**
- * Gives a function the files that it shares with others.
+ * Copies a function's shared files into it.
  *
  * @param {string} from
  * @param {string} to
@@ -122,7 +122,7 @@ function standAlone(from, to, source) {
 }
 
 /**
- * A copy whose files are the same ones: builders follow no link out of the project.
+ * Copies with hard links, because builders don't follow symlinks out of the project.
  *
  * @param {string} from
  * @param {string} to
@@ -147,7 +147,7 @@ function linkOrCopy(source, target) {
   try {
     linkSync(source, target);
   } catch {
-    // on another disk
+    // on another file system
     copyFileSync(source, target);
   }
 }

@@ -1,48 +1,49 @@
-import type { BrowserContext, Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject } from 'vitest';
-import { type ChromiumProfile, openProfile, WINDOW } from './chromium';
 import { type LiveServer, type LiveServerOptions, startLiveServer } from './live-server';
+import { chromiumPath } from './programs.mjs';
 import type { SharedDashboard } from './shared-dashboards';
+import { WAIT_MS } from './timeouts';
 import { live } from './transcript-page';
 
-/** A dashboard started with `npm start`, and a browser on it. */
+/** A dashboard started with `npm start`, and a browser. */
 export interface Visit<Server = SharedDashboard> {
   server: Server;
   context: BrowserContext;
   /**
-   * Errors that no page may cause: console errors (including breaches of the content policy), uncaught exceptions,
-   * dialogs, crashes, and requests to another host or outside the server's base path.
+   * Errors that no page may cause: console errors (including CSP violations), uncaught exceptions, dialogs, crashes,
+   * and requests to another host or outside the base path.
    */
   complaints: string[];
   /**
-   * Shows the path by an in-app link in the tab that `leave` gave back last; without one, loads it in a new tab. On the
-   * shared dashboard, resolves once the page is live: until then React may replace what the server rendered.
+   * Opens a path by an in-app link in the tab last returned by `leave`, or loads it in a new tab. On the shared
+   * dashboard, resolves once the page is live, because hydration may replace server-rendered elements before that.
    */
   open(path: string): Promise<Page>;
   /** Loads the path in a new tab, as a bookmark does. */
   load(path: string): Promise<Page>;
-  /** Gives a tab back for the next `open`, with its window, media, routes and focus reset. */
+  /** Returns a tab for the next `open`. Resets window size, media, routes and focus. */
   leave(page: Page): Promise<void>;
-  /** GET of a read model below /api/v1, with the bearer token. */
+  /** GETs a read model below /api/v1 with the bearer token. */
   read<Body>(path: string): Promise<Body>;
   close(): Promise<void>;
 }
 
 export type OwnVisit = Visit<LiveServer>;
 
-export interface VisitOptions extends LiveServerOptions {
+interface VisitOptions extends LiveServerOptions {
   chromium?: Parameters<typeof openProfile>[0];
   signedIn?: boolean;
-  /** The proxy between the browser and the server. It closes after the browser. */
+  /** Proxy between browser and server. Closed after the browser. */
   proxy?: (server: LiveServer) => Promise<{ origin: string; close(): unknown }>;
 }
 
-/** The context of this worker, and the tab that is kept open on the dashboard. */
+/** This worker's browser context and its spare tab. */
 let shared: Promise<{ context: BrowserContext; complaints: string[]; spare: { page: Page | null } }> | null = null;
 
 /**
- * The dashboard and the signed-in browser that all files of this worker share, so that a page costs a link and not a
- * start. Every agent and session needs an id that no other file uses, and lists also show what other files wrote.
+ * Returns the worker's shared dashboard and signed-in browser, which saves a start per file. Agents and sessions need
+ * ids unique across files, and lists also show other files' rows.
  */
 export async function visit(): Promise<Visit> {
   const server = inject('dashboards')[Number(process.env.VITEST_POOL_ID) - 1];
@@ -64,15 +65,15 @@ export async function visit(): Promise<Visit> {
     read: (path) => readModel(server, path),
     close: async () => {
       const last = own.opened.at(-1) ?? spare.page;
-      // Settings and drafts of this file are not the next one's.
-      if (last && !last.isClosed()) await last.evaluate(forgetChoices).catch(() => {});
+      // Clears this file's settings and drafts.
+      if (last && !last.isClosed()) await last.evaluate(clearSettings).catch(() => {});
       await own.closeAll();
     },
   };
 }
 
-/** All but who is signed in: without that, a page takes itself for somebody else’s and reloads. */
-export function forgetChoices(): void {
+/** Clears local storage except the user, whose absence would make a page reload. */
+export function clearSettings(): void {
   for (const key of Object.keys(localStorage)) if (!key.endsWith(':current')) localStorage.removeItem(key);
 }
 
@@ -84,7 +85,7 @@ async function openShared(server: SharedDashboard) {
   return { context, complaints, spare: { page: null } };
 }
 
-/** A dashboard and a browser of this file's own. */
+/** Starts a dashboard and browser for this file alone. */
 export async function visitOwn(options: VisitOptions = {}): Promise<OwnVisit> {
   const { chromium, signedIn = true, proxy: proxyTo, ...serverOptions } = options;
   const server = await startLiveServer(serverOptions);
@@ -115,7 +116,7 @@ export async function visitOwn(options: VisitOptions = {}): Promise<OwnVisit> {
   };
 }
 
-/** `spare.page` is the tab that waits for the next `open`. */
+/** `spare.page` is the tab for the next `open`. */
 function tabs(context: BrowserContext, origin: string, spare: { page: Page | null }, window = WINDOW) {
   const opened: Page[] = [];
   const load = async (path: string): Promise<Page> => {
@@ -134,12 +135,12 @@ function tabs(context: BrowserContext, origin: string, spare: { page: Page | nul
       const target = `${origin}${path}`;
       const [from, to] = [new URL(page.url()), new URL(target)];
       if (from.hash !== '' || to.hash !== '') {
-        // The browser would only scroll, and the router keeps the hash that a page was loaded with.
+        // With a hash the browser would only scroll, and the router keeps the page's initial hash.
         await page.close();
         return load(path);
       }
-      // A link to the page that is shown would keep what the last test did to it. A list keeps its filters from page to
-      // page, whatever the address of a link says.
+      // A link to the current page would keep its state. Lists keep their filters across pages regardless of a link's
+      // URL.
       if (from.search !== '' || to.search !== '' || from.href === to.href) await page.goto(target);
       else await follow(page, target);
       return page;
@@ -149,7 +150,7 @@ function tabs(context: BrowserContext, origin: string, spare: { page: Page | nul
       await page.setViewportSize(window);
       await page.emulateMedia({ colorScheme: null, reducedMotion: 'reduce' });
       await page.mouse.move(0, 0);
-      // A focused row would hold the order of its list on the next page, too.
+      // A focused row would freeze its list's order on the next page too.
       await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
       if (spare.page !== null && spare.page !== page) await spare.page.close();
       spare.page = page;
@@ -160,7 +161,7 @@ function tabs(context: BrowserContext, origin: string, spare: { page: Page | nul
   };
 }
 
-/** Follows an in-app link. Resolves once the page has changed, whose URL changes with its content. */
+/** Follows an in-app link. Resolves once URL and content have changed. */
 async function follow(page: Page, target: string): Promise<void> {
   await page.evaluate((href) => {
     const { router } = (window as unknown as { next: { router: { push(href: string): void } } }).next;
@@ -170,11 +171,11 @@ async function follow(page: Page, target: string): Promise<void> {
 }
 
 /**
- * The visit of a file: begins before its tests and closes after them, when no complaint may be left.
+ * Opens a visit for a file's tests and closes it after them, asserting that no complaint is left.
  *
  * @param begin `visit`, or `visitOwn` with options
- * @param expected complaints that the tests of the file cause on purpose
- * @returns filled in once the first test or later `beforeAll` runs
+ * @param expected complaints that the tests cause on purpose
+ * @returns filled in once the first test or a later `beforeAll` runs
  */
 export function perFile<Kind extends Visit<unknown>>(begin: () => Promise<Kind>, expected?: RegExp): Kind {
   const it = {} as Kind;
@@ -188,7 +189,7 @@ export function perFile<Kind extends Visit<unknown>>(begin: () => Promise<Kind>,
   return it;
 }
 
-export async function readModel<Body>(server: { url: string; token: string }, path: string): Promise<Body> {
+async function readModel<Body>(server: { url: string; token: string }, path: string): Promise<Body> {
   const response = await fetch(`${server.url}/api/v1${path}`, { headers: { authorization: `Bearer ${server.token}` } });
   if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
   return (await response.json()) as Body;
@@ -197,11 +198,11 @@ export async function readModel<Body>(server: { url: string; token: string }, pa
 async function signIn(context: BrowserContext, origin: string, token: string): Promise<void> {
   const link = `${origin}/sign-in?token=${encodeURIComponent(token)}`;
   const response = await context.request.get(link, { maxRedirects: 0 });
-  if (response.status() !== 303) throw new Error(`the sign-in link is answered with ${response.status()}`);
+  if (response.status() !== 303) throw new Error(`the sign-in link returned ${response.status()}`);
 }
 
 function listen(context: BrowserContext, origin: string, complaints: string[]): void {
-  // the server's own name, under which browsers sign in
+  // the server's own origin, used for sign-in
   const isOwn = ({ href }: URL) =>
     [href, href.replace(/\/\/interlude-\w+\.localhost/, '//127.0.0.1')].some(
       (each) => each.startsWith(origin) && /^([/?#]|$)/.test(each.slice(origin.length)),
@@ -223,4 +224,46 @@ function listen(context: BrowserContext, origin: string, complaints: string[]): 
   context.on('page', (page) => {
     page.on('crash', () => complaints.push(`crash: ${page.url()}`));
   });
+}
+
+export interface ChromiumProfile {
+  context: BrowserContext;
+  close: () => Promise<void>;
+}
+
+/** Disables features that use the network, prompt the user or need a device. */
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-dev-shm-usage',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** Default window size. */
+const WINDOW = { width: 1280, height: 800 };
+
+/** Shared by all tests of this process. Playwright closes it at exit. */
+let browser: Promise<Browser> | null = null;
+
+/** Opens Chromium with an empty, isolated profile. Tabs of one profile share SharedWorkers, as a user's do. */
+export async function openProfile(options: Parameters<Browser['newContext']>[0] = {}): Promise<ChromiumProfile> {
+  browser ??= launch();
+  const running = await browser;
+  // a test may have closed it
+  if (!running.isConnected()) browser = launch();
+  // Animations take a fifth of a CPU per tab, and tests ignore them.
+  const still = { viewport: WINDOW, reducedMotion: 'reduce' as const };
+  const context = await (await browser).newContext({ ...still, ...options });
+  context.setDefaultTimeout(WAIT_MS);
+  return { context, close: () => context.close() };
+}
+
+function launch(): Promise<Browser> {
+  const executablePath = chromiumPath();
+  if (!executablePath) throw new Error('Chromium not found. Run "npm test" to install it, or set CHROMIUM_PATH.');
+  return chromium.launch({ headless: true, executablePath, args: ARGS });
 }

@@ -4,23 +4,22 @@ import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { EMPTY_TRANSCRIPT, foldTranscript, type TranscriptState } from '@interlude/protocol/projections/transcript';
 import type { AgentSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
 import { createParser } from 'eventsource-parser';
-import { withinPatience } from './patience';
+import { withDeadline } from './timeouts';
 
 /**
- * A dashboard that stays open through everything: one stream that is resumed by Last-Event-ID whenever it breaks, and
- * the same projections a browser runs.
+ * A dashboard client that survives failures: resumes its stream by Last-Event-ID and runs the browser's projections.
  */
 export class Watcher {
-  /** Session events in the order they came, over all connections. */
+  /** Session events in order of arrival, over all connections. */
   readonly events: { position: Position; data: SessionEventData }[] = [];
   readonly logLines: string[] = [];
   readonly transcripts = new Map<string, TranscriptState>();
   readonly sessions = new Map<string, SessionSummary>();
   readonly agents = new Map<string, AgentSummary>();
   readonly tasks = new Map<string, Task>();
-  /** What no stream may ever do. Must stay empty. */
+  /** Protocol violations. Must stay empty. */
   readonly wrongs: string[] = [];
-  /** Reasons of the `bye` frames. */
+  /** Reasons of `bye` frames. */
   readonly byes: string[] = [];
   connections = 0;
   #position: Position = '0';
@@ -39,7 +38,7 @@ export class Watcher {
     void this.#watch();
   }
 
-  /** Resolves once everything up to `position` has been seen. */
+  /** Resolves once everything up to `position` has arrived. */
   async reach(position: Position): Promise<void> {
     await this.until(() => comparePositions(this.#reached, position) >= 0);
   }
@@ -48,7 +47,7 @@ export class Watcher {
     while (!condition()) {
       if (this.#failure) throw this.#failure;
       const standing = () => `the watcher stands at ${this.#position}, ${this.#phase} (connection ${this.connections})`;
-      await withinPatience(standing, new Promise<void>((resolve) => this.#watchers.add(resolve)));
+      await withDeadline(standing, new Promise<void>((resolve) => this.#watchers.add(resolve)));
     }
   }
 
@@ -67,16 +66,16 @@ export class Watcher {
     } catch (error) {
       this.#failure = error;
     }
-    this.#tell();
+    this.#notify();
   }
 
-  /** One connection, until it breaks. */
+  /** Reads one connection until it breaks. */
   async #connect(): Promise<void> {
     const headers = { authorization: `Bearer ${this.#token}`, 'last-event-id': this.#position };
     const signal = this.#end.signal;
     const response = await fetch(this.#url, { headers, signal }).catch(() => null);
-    if (response === null || response.status === 503) return; // it is down, or not up yet
-    if (response.status !== 200) throw new Error(`the stream was refused: ${await response.text()}`);
+    if (response === null || response.status === 503) return; // the server is down or starting
+    if (response.status !== 200) throw new Error(`the server refused the stream: ${await response.text()}`);
     this.connections += 1;
     this.#phase = 'reading';
     const decoder = new TextDecoder();
@@ -89,7 +88,7 @@ export class Watcher {
         this.#settle();
       }
     } catch {
-      // cut off; what was whole has been taken
+      // cut off; complete frames have been processed
     }
     this.#settle();
   }
@@ -142,10 +141,10 @@ export class Watcher {
       this.transcripts.set(sessionId, foldTranscript(this.transcripts.get(sessionId) ?? EMPTY_TRANSCRIPT, entries));
     }
     this.#pending.clear();
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const tell of this.#watchers) tell();
     this.#watchers.clear();
   }

@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Command } from '@interlude/protocol/commands';
-import { WAIT_MS } from './patience';
+import { WAIT_MS } from './timeouts';
 
-/** A runner that speaks the wire and nothing else: it takes an agent's commands and acknowledges what it is told to. */
+/** A minimal runner: receives an agent's commands and acknowledges them on request. */
 export class WireRunner {
   readonly #server: { url: string; token: string };
   readonly #agentId: string;
@@ -10,9 +10,9 @@ export class WireRunner {
   readonly #startedAt = Date.now();
   readonly #abort = new AbortController();
   readonly #waiting = new Set<() => void>();
-  /** Every command sent to it, in order, each once. */
+  /** Received commands in order, deduplicated. */
   readonly commands: Command[] = [];
-  /** What its stream broke off with. */
+  /** The error that broke its stream. */
   #failure: unknown = null;
 
   private constructor(server: { url: string; token: string }, agentId: string) {
@@ -20,7 +20,7 @@ export class WireRunner {
     this.#agentId = agentId;
   }
 
-  /** Resolves once the server counts it as connected. */
+  /** Resolves once the server counts the runner as connected. */
   static async connect(server: { url: string; token: string }, agentId: string): Promise<WireRunner> {
     const runner = new WireRunner(server, agentId);
     const query = new URLSearchParams({ runner: runner.#runner, startedAt: String(runner.#startedAt), after: '0' });
@@ -33,7 +33,7 @@ export class WireRunner {
     return runner;
   }
 
-  /** The first command of this type that has not been asked for yet. @throws Error where none comes */
+  /** Returns the next command of this type. @throws Error if none arrives */
   async next<Type extends Command['type']>(type: Type): Promise<Extract<Command, { type: Type }>> {
     let isLate = false;
     let wake = () => {};
@@ -45,7 +45,7 @@ export class WireRunner {
       for (;;) {
         const at = this.commands.findIndex((command) => command.type === type);
         if (at >= 0) return this.commands.splice(at, 1)[0] as Extract<Command, { type: Type }>;
-        if (isLate) throw new Error(`no ${type} came within ${WAIT_MS / 1_000} s`, { cause: this.#failure });
+        if (isLate) throw new Error(`no ${type} arrived within ${WAIT_MS / 1_000} s`, { cause: this.#failure });
         await new Promise<void>((resolve) => {
           wake = resolve;
           this.#waiting.add(resolve);
@@ -65,7 +65,7 @@ export class WireRunner {
     if (!response.ok) throw new Error(await response.text());
   }
 
-  /** Ends its stream, as a runner that stops does. */
+  /** Closes its stream, as a stopping runner does. */
   leave(): void {
     this.#abort.abort();
   }
@@ -92,7 +92,7 @@ export class WireRunner {
         this.#waiting.clear();
       }
     } catch (error) {
-      // whoever waits for a command is told why none comes
+      // fail pending waits for a command
       if (!this.#abort.signal.aborted) this.#failure = error;
     }
   }
@@ -106,12 +106,12 @@ export class WireRunner {
   }
 }
 
-/** A turn that answers these messages, begun or ended. */
+/** The start or end of a turn that answers these messages. */
 export function turnOf(type: 'RUN_STARTED' | 'RUN_FINISHED', runId: string, userMessageIds: string[]): AgUiEvent {
   return { type, threadId: 's', runId, metadata: { interlude: { turn: 'user', userMessageIds } } };
 }
 
-/** What an agent says, and which messages that answers. */
+/** An agent's message, optionally as a reply. */
 export function answer(id: string, text: string, replyTo: string[] = []): AgUiEvent[] {
   return [
     { type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant', metadata: { interlude: { replyTo } } },

@@ -2,11 +2,11 @@ import { Outbox } from '@interlude/runner/outbox/outbox';
 import { stepOf } from './numbered-work';
 
 /**
- * A runner to be killed: does numbered work (numbered-work.ts) through an outbox file, in small pieces, each stored
- * together with how far it came, and goes on from there when it is started again.
+ * A killable runner: performs numbered work (numbered-work.ts) through an outbox file in small pieces, each stored with
+ * its progress, and resumes there after a restart.
  *
- * It works until its parent says `finish`; then it ends its step, waits until everything is acknowledged, tells how
- * many steps there were and exits with 0.
+ * Runs until its parent sends `finish`. Then it completes its step, waits for all acknowledgements, reports its number
+ * of steps and exits with 0.
  */
 async function work(): Promise<void> {
   const [agentId, file, url] = process.argv.slice(2) as [string, string, string];
@@ -21,9 +21,9 @@ async function work(): Promise<void> {
   });
 
   let finishing = false;
-  process.on('message', (word) => {
-    if (word === 'finish') finishing = true;
-    // after a restart of the server nobody wants to sit out the backoff
+  process.on('message', (message) => {
+    if (message === 'finish') finishing = true;
+    // skip the backoff after a server restart
     outbox.kick();
   });
   process.once('disconnect', () => process.exit(1));
@@ -31,12 +31,12 @@ async function work(): Promise<void> {
   let [step, done] = JSON.parse((await outbox.cursor('work')) ?? '[1,0]') as [number, number];
   while (!finishing || done > 0) {
     const { records } = stepOf(agentId, step);
-    // 1 to 7 at once: a kill must be able to fall into the middle of a message
+    // 1 to 7 at once, so that a kill can fall inside a message
     const next = Math.min(done + 1 + ((step * 31 + done) % 7), records.length);
     const piece = records.slice(done, next);
     [step, done] = next === records.length ? [step + 1, 0] : [step, next];
     await outbox.enqueue(piece, { name: 'work', value: JSON.stringify([step, done]) });
-    // about as fast as a dozen agents that stream; unbounded, the file would outgrow what a test can read back
+    // about as fast as a dozen streaming agents; faster, the file would become too large to read back
     await new Promise((resolve) => setTimeout(resolve, 15));
   }
   await outbox.idle();

@@ -1,7 +1,7 @@
 import type { Server } from '@/lib/server/create-server';
 import { serverFor } from '@/lib/server/create-server';
 
-/** The handlers as a worker: nothing else, and nothing of Node. */
+/** The handlers as a worker, without Node. */
 let server: Server | null = null;
 
 export default {

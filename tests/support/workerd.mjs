@@ -1,24 +1,21 @@
-/**
- * workerd, the runtime of workers, for the tests that run the handlers in it: about 160 MB large, and nothing Interlude
- * itself needs.
- */
+/** workerd, the Workers runtime, for tests of the handlers. The 160 MB package isn't a dependency of Interlude. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureProgram } from './ensure-program.mjs';
+import { ensureProgram } from './programs.mjs';
 
 const VERSION = '1.20261117.1';
 /**
- * What a worker may count on, by the day its rules are of; never Node's modules, which have to be asked for. The earlier
- * rules refuse what the later ones put up with: a request that waits for what another one has begun.
+ * Compatibility dates. No Node modules, which would need a flag. The `strict` date forbids a request to await another
+ * request's work; later dates tolerate it.
  */
 const RULES = { today: '2026-11-01', strict: '2024-09-23' };
-/** As its packages name them. */
+/** Platform names in workerd's packages. */
 const PLATFORM = process.platform === 'win32' ? 'windows' : process.platform;
 const ARCHITECTURE = process.arch === 'x64' ? '64' : process.arch;
 
-/** @returns {{ program: string } | { missing: string }} where the program is, or why it is not */
+/** @returns {{ program: string } | { missing: string }} the program's path, or why it is missing */
 export function ensureWorkerd() {
   return ensureProgram({
     what: 'workerd',
@@ -30,13 +27,12 @@ export function ensureWorkerd() {
 }
 
 /**
- * Runs a worker on a port of 127.0.0.1. It reaches addresses of this machine, and no others.
+ * Runs a worker on a port of 127.0.0.1. It can reach only local addresses.
  *
  * @param {Uint8Array} code
- * @param {Record<string, string>} env what the worker is given
+ * @param {Record<string, string>} env the worker's bindings
  * @param {keyof typeof RULES} rules
- * @returns {Promise<{ url: string, readonly said: string, stop(): Promise<void> }>} `said` is what went wrong in it, by
- *   its own words
+ * @returns {Promise<{ url: string, readonly said: string, stop(): Promise<void> }>} `said` is workerd's error output
  */
 export async function startWorkerd(code, env, rules) {
   const found = ensureWorkerd();
@@ -62,7 +58,7 @@ export async function startWorkerd(code, env, rules) {
       const listening = /"port":(\d+)/.exec(told);
       if (listening !== null) resolve(Number(listening[1]));
     });
-    void gone.then(() => reject(new Error(`workerd did not come up: ${said}`)));
+    void gone.then(() => reject(new Error(`workerd did not start: ${said}`)));
   });
   return {
     url: `http://127.0.0.1:${port}`,

@@ -1,7 +1,6 @@
 import { it } from 'vitest';
-import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
-import { expectWithin } from '../support/pace';
+import { cpuMs, expectWithin } from '../support/timing';
 import { aMessage, aTurn } from './rows';
 import { transcriptMarkup } from './transcript-markup';
 

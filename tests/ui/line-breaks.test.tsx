@@ -6,7 +6,7 @@ import { longestRuns } from '@/components/ui/line-breaks';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { LongText } from '@/components/ui/prose';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import { decodeShown } from '../support/decode-shown';
+import { renderedText } from '../support/rendered-text';
 
 /** Characters that a browser shapes together without a pause. */
 const MOST_TOGETHER = 130;
@@ -46,8 +46,8 @@ describe.each(Object.entries(PLACES))('a run without a space, in %s', (_place, r
   it.each(Object.entries(RUNS))('gets break opportunities and keeps its text: %s', (_name, unit) => {
     const text = unit.repeat(SIZE / unit.length);
     const markup = render(text);
-    expect(decodeShown(markup)).toBe(text);
-    const together = markup.split(/<wbr ?\/?>/).map((part) => decodeShown(part));
+    expect(renderedText(markup)).toBe(text);
+    const together = markup.split(/<wbr ?\/?>/).map((part) => renderedText(part));
     expect(Math.max(...together.map(({ length }) => length))).toBeLessThan(MOST_TOGETHER);
     for (const part of together.slice(1)) {
       expect(part).not.toMatch(/^\p{M}/u);

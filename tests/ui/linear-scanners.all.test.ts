@@ -19,9 +19,8 @@ import { endOfFirstProse, proseText } from '@/components/ui/prose';
 import { endOfFirstPart, foldLines, lastPart } from '@/components/ui/truncate';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 import { verbatimPage } from '@/components/ui/verbatim-text';
-import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
-import { expectWithin } from '../support/pace';
+import { cpuMs, expectWithin } from '../support/timing';
 
 /** Every page function that scans text of an agent, by name. */
 const SCANNERS: Record<string, (text: string) => unknown> = {

@@ -7,8 +7,8 @@ import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { chosenOption, decisionOf, offeredOptions } from '@/components/requests/request-answer';
 import { requestWeight } from '@/components/transcript/row-weight';
 import { NowProvider } from '@/components/ui/clock';
-import { unescaped } from '../support/decode-shown';
-import { signs } from '../support/hostile-inputs';
+import { zeroWidthCharacters } from '../support/hostile-texts';
+import { unescaped } from '../support/rendered-text';
 import { aRequest } from './rows';
 
 const always: RequestOption = { id: 'always', label: 'Always allow npm', kind: 'allow', isLasting: true };
@@ -64,7 +64,7 @@ describe('a permission with options', () => {
   });
 
   it('shows every character of a label, invisible ones as labels', () => {
-    const label = `Yes \u202e${signs(12).slice(0, 40)}`;
+    const label = `Yes \u202e${zeroWidthCharacters(12).slice(0, 40)}`;
     expect(shown({ options: [{ ...once, label }, no] })).toContain('⟨RLO⟩');
   });
 

@@ -8,9 +8,8 @@ import {
   withPart,
 } from '@/components/ui/markdown/parse';
 import { highlight } from '@/components/ui/markdown/text-jobs';
-import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
-import { expectWithin } from '../support/pace';
+import { cpuMs, expectWithin } from '../support/timing';
 
 /** Parsing during a render takes a few milliseconds, seventy at most. */
 const LONGEST_RENDER_MS = 600;

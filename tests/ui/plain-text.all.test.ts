@@ -1,7 +1,6 @@
 import { it } from 'vitest';
 import { toPlainText } from '@/components/ui/plain-text';
-import { cpuMs } from '../support/cpu-time';
-import { expectWithin } from '../support/pace';
+import { cpuMs, expectWithin } from '../support/timing';
 
 it.each([`&${'amp;'.repeat(60)}`, '*a '.repeat(80), '*a*'.repeat(80), '[a '.repeat(40) + 'b]()'.repeat(20)])(
   'toPlainText takes less than a millisecond over nested marks: %s',

@@ -8,7 +8,7 @@ import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { labelOf } from '@/components/ui/verbatim';
-import { decodeShown } from '../support/decode-shown';
+import { renderedText } from '../support/rendered-text';
 import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
 
 function Page({ turns, tasks }: { turns: Turn[]; tasks: Task[] }) {
@@ -57,17 +57,17 @@ describe('texts in summaries', () => {
       }),
     ];
     const markup = render(turns, [begun]);
-    expect(decodeShown(markup).split(summary)).toHaveLength(3);
+    expect(renderedText(markup).split(summary)).toHaveLength(3);
     expect(RAW.filter((sign) => markup.includes(sign))).toEqual([]);
     const told = aTurn({ id: 'r3', kind: 'none', items: [aTaskMoment({ position: '30', phase: 'completed' })] });
-    expect(decodeShown(render([told], [{ ...begun, startedInTurnId: null }]))).toContain(summary);
+    expect(renderedText(render([told], [{ ...begun, startedInTurnId: null }]))).toContain(summary);
   });
 
   it.each(HIDING)('of errors of tasks and turns: %s', (_what, error) => {
     const failed = aTask({ status: 'failed', endedAt: 4_000, error });
     const turn = aTurn({ state: 'failed', error: { message: error, code: null }, items: [aTaskMoment()] });
     const markup = render([turn], [failed]);
-    expect(decodeShown(markup).split(error)).toHaveLength(3);
+    expect(renderedText(markup).split(error)).toHaveLength(3);
     expect(RAW.filter((sign) => markup.includes(sign))).toEqual([]);
   });
 

@@ -6,8 +6,8 @@ import { type DiffChunk, lineDiff } from '@/components/transcript/line-diff';
 import { EditCount } from '@/components/transcript/tool-call-line';
 import { type DiffPlace, type DiffRow, diffSegments, nextRows } from '@/components/transcript/tool-diff';
 import { ToolInput } from '@/components/transcript/tool-input';
-import { decodeShown } from '../support/decode-shown';
-import { signs } from '../support/hostile-inputs';
+import { zeroWidthCharacters } from '../support/hostile-texts';
+import { renderedText } from '../support/rendered-text';
 import { aCall } from './rows';
 
 const shown = (name: string, args: unknown, argsText = '') =>
@@ -21,7 +21,7 @@ function linesOf(markup: string, tag: 'ins' | 'del' | 'div'): string[] {
     `<${tag} class="flex min-h[^>]*>.*?<span class="verbatim[^>]*>([\\s\\S]*?)</span></${tag}>`,
     'g',
   );
-  return [...markup.matchAll(line)].map(([, one]) => decodeShown(one ?? ''));
+  return [...markup.matchAll(line)].map(([, one]) => renderedText(one ?? ''));
 }
 
 const oneSide = (chunks: readonly DiffChunk[], other: DiffChunk['kind']) =>
@@ -159,8 +159,8 @@ describe('an edit', () => {
   });
 
   it.each([
-    ['signs', { content: signs(200_000) }],
-    ['short lines of signs', { content: `${signs(3)}\n`.repeat(50_000) }],
+    ['signs', { content: zeroWidthCharacters(200_000) }],
+    ['short lines of signs', { content: `${zeroWidthCharacters(3)}\n`.repeat(50_000) }],
     ['line breaks', { content: '\n'.repeat(900_000) }],
     ['text from right to left', { content: 'אa'.repeat(200_000) }],
   ])('is a bounded number of elements: %s', (_what, args) => {

@@ -4,7 +4,7 @@ import { renderRequest } from '@/app/(console)/render-request';
 import { unseenReason } from '@/components/requests/request-head';
 import { NowProvider } from '@/components/ui/clock';
 import { LivenessProvider } from '@/components/ui/liveness';
-import { decodeShown } from '../support/decode-shown';
+import { renderedText } from '../support/rendered-text';
 import { aRequest } from './rows';
 
 function shown(toolName: string, fields: Parameters<typeof aRequest>[0] = {}): string {
@@ -15,7 +15,7 @@ function shown(toolName: string, fields: Parameters<typeof aRequest>[0] = {}): s
       </LivenessProvider>
     </NowProvider>,
   );
-  return decodeShown(markup.replaceAll('<!-- -->', ''));
+  return renderedText(markup.replaceAll('<!-- -->', ''));
 }
 
 /** The longest name that the protocol allows. */

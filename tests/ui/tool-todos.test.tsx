@@ -2,8 +2,8 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { ToolInput } from '@/components/transcript/tool-input';
 import { mainArgument } from '@/components/transcript/tool-words';
-import { unescaped } from '../support/decode-shown';
-import { signs } from '../support/hostile-inputs';
+import { zeroWidthCharacters } from '../support/hostile-texts';
+import { unescaped } from '../support/rendered-text';
 
 const shown = (args: unknown, name = 'TodoWrite') =>
   renderToStaticMarkup(<ToolInput call={{ name, args, argsText: '' }} />);
@@ -57,7 +57,7 @@ describe('a to-do list', () => {
   });
 
   it('has a bounded number of elements', () => {
-    for (const content of ['x', signs(2_000), 'אa'.repeat(400), 'a\n'.repeat(900)]) {
+    for (const content of ['x', zeroWidthCharacters(2_000), 'אa'.repeat(400), 'a\n'.repeat(900)]) {
       const markup = shown({
         todos: Array.from({ length: 5_000 }, () => ({ content, status: 'in_progress', activeForm: content })),
       });

@@ -6,7 +6,7 @@ import { ToolInput } from '@/components/transcript/tool-input';
 import { Name } from '@/components/ui/name';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 import { VerbatimText, verbatimPage } from '@/components/ui/verbatim-text';
-import { decodeShown, textOfLabel, UNSEEN, unescaped } from '../support/decode-shown';
+import { INVISIBLE, renderedText, textOfLabel, unescaped } from '../support/rendered-text';
 
 const shownText = (text: string) => renderToStaticMarkup(<VerbatimText text={text} label="command" />);
 const shownName = (text: string) =>
@@ -38,8 +38,8 @@ describe('a tool input', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const markup = shownText(text);
-        expect(decodeShown(markup)).toBe(text);
-        expect(words(markup)).not.toMatch(UNSEEN);
+        expect(renderedText(markup)).toBe(text);
+        expect(words(markup)).not.toMatch(INVISIBLE);
       }),
       { numRuns: 1_500 },
     );
@@ -129,11 +129,11 @@ describe('a tool input', () => {
         const args: Record<string, unknown> = Object.fromEntries(entries);
         const markup = shownInput(args);
         const shown = [...markup.matchAll(/<div class="verbatim">([\s\S]*?)<\/div>/g)].map(([, one]) =>
-          decodeShown(one ?? ''),
+          renderedText(one ?? ''),
         );
         const given = Object.entries(args).map(([name, value]) => asShown(name, value));
         expect(shown.sort()).toEqual(given.sort());
-        const named = [...markup.matchAll(/<dt[^>]*>([\s\S]*?)<\/dt>/g)].map(([, one]) => decodeShown(one ?? ''));
+        const named = [...markup.matchAll(/<dt[^>]*>([\s\S]*?)<\/dt>/g)].map(([, one]) => renderedText(one ?? ''));
         const fields = Object.keys(args).filter((name) => !BLOCKS.has(name) || typeof args[name] !== 'string');
         expect(named.sort()).toEqual(fields.sort());
       }),
@@ -178,8 +178,8 @@ describe('a name given by an agent', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const markup = shownName(text);
-        expect(decodeShown(markup)).toBe(text);
-        expect(words(markup)).not.toMatch(UNSEEN);
+        expect(renderedText(markup)).toBe(text);
+        expect(words(markup)).not.toMatch(INVISIBLE);
         expect(words(markup)).not.toMatch(/[\n\t]| {2}|^ | $/);
       }),
       { numRuns: 1_500 },
@@ -190,7 +190,7 @@ describe('a name given by an agent', () => {
     expect(nameText('agent\u202e of\u001b[31m')).toBe('agent⟨RLO⟩ of⟨ESC⟩[31m');
     fc.assert(
       fc.property(anyText, (text) => {
-        expect(nameText(text)).not.toMatch(UNSEEN);
+        expect(nameText(text)).not.toMatch(INVISIBLE);
         const spelled = nameText(text, Number.POSITIVE_INFINITY);
         expect(nameText(spelled, Number.POSITIVE_INFINITY)).toBe(spelled);
         expect(words(shownName(text))).toBe(spelled);

@@ -10,7 +10,7 @@ import { FIRST_WEIGHT, itemWeight } from '@/components/transcript/row-weight';
 import { Name } from '@/components/ui/name';
 import { rowsBefore, STEP_WEIGHT } from '@/components/ui/row-window';
 import { FIRST_PAGE, firstPages, verbatimPage } from '@/components/ui/verbatim-text';
-import { hostileInputs, signs } from '../support/hostile-inputs';
+import { hostileInputs, zeroWidthCharacters } from '../support/hostile-texts';
 import { aRequest } from './rows';
 
 /** Of one card: a browser takes some hundred milliseconds of its slowest ones for as many. */
@@ -48,7 +48,7 @@ describe('a request card', () => {
   it('shows all names of an input: in a list, or in one text if they are long', () => {
     const name = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 30 }),
-      fc.integer({ min: 0, max: 700 }).map((count) => signs(count)),
+      fc.integer({ min: 0, max: 700 }).map((count) => zeroWidthCharacters(count)),
       fc.integer({ min: 0, max: 5_000 }).map((count) => 'k'.repeat(count)),
     );
     fc.assert(
@@ -75,7 +75,7 @@ describe('a request card', () => {
 describe('firstPages', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 50 }),
-    fc.integer({ min: 0, max: 3_000 }).map((count) => signs(count)),
+    fc.integer({ min: 0, max: 3_000 }).map((count) => zeroWidthCharacters(count)),
     fc.integer({ min: 0, max: 20_000 }).map((count) => 'x'.repeat(count)),
     fc.integer({ min: 0, max: 500 }).map((count) => 'line\n'.repeat(count)),
   );
@@ -100,7 +100,7 @@ describe('firstPages', () => {
   });
 
   it('shows each part as if alone if there is room', () => {
-    const texts = ['ls', 'a\n'.repeat(99), 'b'.repeat(9_000), signs(700)];
+    const texts = ['ls', 'a\n'.repeat(99), 'b'.repeat(9_000), zeroWidthCharacters(700)];
     expect(firstPages(texts)).toEqual(texts.map((one) => verbatimPage(one, 0, FIRST_PAGE)));
   });
 });
@@ -118,8 +118,8 @@ describe('questions', () => {
       ).length;
     expect(ask(20, 'x'.repeat(900))).toBe(20);
     expect(ask(20, 'x'.repeat(1_990))).toBe(10);
-    expect(ask(20, signs(40))).toBe(20);
-    expect(ask(20, signs(99))).toBe(10);
+    expect(ask(20, zeroWidthCharacters(40))).toBe(20);
+    expect(ask(20, zeroWidthCharacters(99))).toBe(10);
     expect(ask(2, 'x'.repeat(30_000))).toBe(0);
   });
 
@@ -134,9 +134,9 @@ describe('questions', () => {
 
 describe('a name with very many symbols', () => {
   it('is cut, and says so', () => {
-    const markup = renderToStaticMarkup(<Name text={`a${signs(390)}b`} />);
+    const markup = renderToStaticMarkup(<Name text={`a${zeroWidthCharacters(390)}b`} />);
     expect(elements(markup)).toBeLessThanOrEqual(100);
     expect(markup).toMatch(/…$/);
-    expect(renderToStaticMarkup(<Name text={`a${signs(10)}b`} />)).toMatch(/b$/);
+    expect(renderToStaticMarkup(<Name text={`a${zeroWidthCharacters(10)}b`} />)).toMatch(/b$/);
   });
 });

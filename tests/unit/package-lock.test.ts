@@ -5,15 +5,15 @@ import { expect, test } from 'vitest';
 interface Entry {
   integrity?: string;
   link?: boolean;
-  /** It comes in the archive of the package around it, whose integrity covers it. */
+  /** Bundled in the archive of another package, whose integrity covers it. */
   inBundle?: boolean;
 }
 
 const locks = execFileSync('git', ['ls-files', '*package-lock.json', '*npm-shrinkwrap.json'], { encoding: 'utf8' });
 
-test.each(locks.trim().split('\n'))('every package of %s has the SHA-512 of its archive', (file) => {
+test.each(locks.trim().split('\n'))('every package of %s has a SHA-512 integrity', (file) => {
   const { packages } = JSON.parse(readFileSync(file, 'utf8')) as { packages: Record<string, Entry> };
-  // the others are the project and its workspaces
+  // The others are the project and its workspaces.
   const installed = Object.entries(packages).filter(([path]) => path.includes('node_modules/'));
   const fetched = installed.filter(([, { link, inBundle }]) => !link && !inBundle);
   const without = fetched.filter(([, { integrity }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? ''));

@@ -6,7 +6,7 @@ const root = new URL('../../', import.meta.url);
 const pages = execFileSync('git', ['ls-files', '*.md', ':!tests'], { encoding: 'utf8', cwd: root }).trim().split('\n');
 const read = (path: string | URL) => readFileSync(new URL(path, root), 'utf8');
 
-/** As GitHub makes them of headings. */
+/** Anchors of headings as GitHub generates them. */
 function anchorsOf(text: string): Set<string> {
   const headings = text.replaceAll(/^```[\s\S]*?^```/gm, '').match(/^#+ .+$/gm) ?? [];
   return new Set(
@@ -24,7 +24,7 @@ function anchorsOf(text: string): Set<string> {
 describe.each(pages)('%s', (page) => {
   const text = read(page);
 
-  test('links to files and headings that exist', () => {
+  test('links to existing files and headings', () => {
     for (const [, to = ''] of text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
       const { pathname, hash } = new URL(to, new URL(page, root));
       const file = new URL(`file://${pathname}`);
@@ -33,7 +33,7 @@ describe.each(pages)('%s', (page) => {
     }
   });
 
-  test('names files that exist', () => {
+  test('names existing files', () => {
     const named = [...text.matchAll(/`((?:app|components|db|lib|tests|docs)\/[\w./\-[\]()]+)`/g)].map(
       ([, path = '']) => path,
     );

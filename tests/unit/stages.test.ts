@@ -14,7 +14,7 @@ describe('tiers', () => {
     'tests/ui/a.test.tsx',
     'tests/e2e/a.all.test.ts',
     'tests/faults/a.test.ts',
-  ])('take %s into one stage', (path) => expect(stagesOf(path)).toBe('one'));
+  ])('assign %s to one stage', (path) => expect(stagesOf(path)).toBe('one'));
 
   test.each([
     'tests/unit/a.slow.test.ts',
@@ -25,9 +25,9 @@ describe('tiers', () => {
     'tests/unit/a.soak.ts',
     'tests/unit/a-tests.ts',
     'lib/server/ingest/a.test.ts',
-  ])('refuse %s, which no stage runs', (path) => expect(stagesOf(path)).toEqual([]));
+  ])('reject %s, which no stage runs', (path) => expect(stagesOf(path)).toEqual([]));
 
-  test('refuse a file that two stages run', () => {
+  test('reject a file that two stages run', () => {
     const [unit] = STAGES.filter(({ name }) => name === 'unit');
     const twice = [unit, { ...unit, name: 'again' }] as typeof STAGES;
     expect(misplacedTests([{ path: 'tests/unit/a.test.ts', text: TEST }], twice)).toEqual([
@@ -35,11 +35,11 @@ describe('tiers', () => {
     ]);
   });
 
-  test('leave a suite alone that other files call', () => {
+  test('ignore a suite that other files call', () => {
     expect(stagesOf('tests/contract/a-contract.ts', `export function describeA() {\n  ${TEST}}\n`)).toBe('one');
   });
 
-  test('have every test file of this checkout in one of them', () => expect(misplacedHere()).toEqual([]));
+  test('contain every test file of this checkout', () => expect(misplacedHere()).toEqual([]));
 
   test('rerun the properties of the first tier in the second', () => {
     const [properties] = STAGES.filter(({ name }) => name === 'properties');
@@ -50,7 +50,7 @@ describe('tiers', () => {
 });
 
 describe('changed', () => {
-  test('names test files that exist, and reaches every browser test of the first tier', () => {
+  test('names existing test files, and reaches every browser test of the first tier', () => {
     const all = scripts('tests');
     const named = REACHES.flatMap(({ tests }) => tests);
     expect(named.filter((file) => !all.includes(file))).toEqual([]);
@@ -58,13 +58,13 @@ describe('changed', () => {
     expect(browser.filter((file) => !named.includes(file))).toEqual([]);
   });
 
-  test('names paths that exist', () => {
+  test('names existing paths', () => {
     const isThere = (path: string) => readdirSync(dirname(`${path}*`)).some((name) => name.startsWith(basename(path)));
     const paths = REACHES.flatMap(({ paths }) => paths);
     expect(paths.filter((path) => !(path.endsWith('/') ? existsSync(path) : isThere(path)))).toEqual([]);
   });
 
-  test('looks at every part of the pages in a browser', () => {
+  test('selects a browser test for every part of the pages', () => {
     const parts = scripts('app', 'components', 'public').filter((file) => {
       const affected = affectedBy([file]);
       return affected !== 'everything' && !affected.tests.some((test) => test.startsWith('tests/e2e/'));
@@ -72,12 +72,12 @@ describe('changed', () => {
     expect(parts).toEqual([]);
   });
 
-  test('runs everything for what vitest runs before test files', () => {
+  test('runs everything for a setup file of vitest', () => {
     expect(affectedBy(['tests/support/shared-dashboards.ts'])).toBe('everything');
     expect(affectedBy(['tests/support/visit.ts'])).toMatchObject({ sources: ['tests/support/visit.ts'] });
   });
 
-  test('runs everything for a new lock file, and only what reads it for a page of documentation', () => {
+  test('runs everything for a new lock file, and only its readers for a page of documentation', () => {
     expect(affectedBy(['docs/agui.md', 'package-lock.json'])).toBe('everything');
     expect(affectedBy(['lib/protocol/PROTOCOL.md'])).toMatchObject({
       sources: [],
@@ -85,7 +85,7 @@ describe('changed', () => {
     });
   });
 
-  test('looks at requests in a browser when their parts change', () => {
+  test('selects browser tests of requests when their components change', () => {
     const affected = affectedBy(['components/requests/request-card.tsx']);
     expect(affected).toMatchObject({ sources: ['components/requests/request-card.tsx'] });
     expect(affected).toHaveProperty('tests', expect.arrayContaining(['tests/e2e/shown-is-run.test.ts']));

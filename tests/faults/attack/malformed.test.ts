@@ -2,27 +2,26 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { NewToken, NewTokenRequest } from '@interlude/protocol/access';
 import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Sent } from '../../support/access-stage';
-import { askLive } from '../../support/ask-live';
-import { CONSOLE, CRON_SECRET, METRICS_TOKEN } from '../../support/ask-route';
-import { Bystander } from '../../support/bystander';
-import { endWithUs } from '../../support/end-with-us.mjs';
+import { CONSOLE, CRON_SECRET, METRICS_TOKEN, requestLive } from '@/tests/support/busy-agent';
+import { scale, scaled } from '@/tests/support/timeouts';
+import { startTypescript } from '@/tests/support/typescript-programs';
+import type { RequestOptions } from '../../support/access-stage';
+import { killOnExit } from '../../support/kill-on-exit.mjs';
+import { LatencyProbe } from '../../support/latency-probes';
 import { type LiveServer, startLiveServer } from '../../support/live-server';
 import type { MalformedOrder, MalformedReport } from '../../support/malformed-clients';
-import { expectWithin } from '../../support/pace';
 import { seededRandom } from '../../support/random';
-import { scale, scaled } from '../../support/scale';
-import { startTypescript } from '../../support/typescript-process';
+import { expectWithin } from '../../support/timing';
 
 /**
- * Requests mutated from the server's own OpenAPI document, over kept connections, while somebody else does the ordinary
- * things. `INTERLUDE_TEST_SCALE=soak` sends a million.
+ * Sends requests mutated from the server's OpenAPI document over keep-alive connections while another client sends
+ * ordinary requests. `INTERLUDE_TEST_SCALE=soak` sends a million.
  */
 const REQUESTS = scaled(3_000, 1_000_000);
 const CONNECTIONS = 16;
 const { seed } = seededRandom('malformed');
 
-/** The longest that another client waits for an answer meanwhile, on a machine that has nothing else to do. */
+/** Maximum latency of the other client on an idle machine. */
 const OTHERS_WAIT_MS = 100;
 const MOST_GROWTH_MIB = 500;
 const PROGRESS_EVERY = 50_000;
@@ -35,12 +34,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const ask = <Model>(path: string, sent?: Sent) => askLive<Model>(server, path, sent);
+const ask = <Model>(path: string, sent?: RequestOptions) => requestLive<Model>(server, path, sent);
 
 const token = async (made: Partial<NewTokenRequest>) =>
   (await ask<NewToken>('/tokens', { method: 'POST', body: made })).token;
 
-test('answers malformed requests without an internal error or a crash', async () => {
+test('the server answers malformed requests without an internal error or crash', async () => {
   const made = async (role: NewTokenRequest['role']) => `Bearer ${await token({ role })}`;
   const order: MalformedOrder = {
     url: server.url,
@@ -59,23 +58,23 @@ test('answers malformed requests without an internal error or a crash', async ()
     count: REQUESTS,
     connections: CONNECTIONS,
   };
-  const bystander = new Bystander(server, {
-    runner: await token({ role: 'runner', agent: 'bystander' }),
+  const probe = new LatencyProbe(server, {
+    runner: await token({ role: 'runner', agent: 'probe' }),
     viewer: await token({ role: 'viewer' }),
   });
-  await bystander.warmUp();
+  await probe.warmUp();
   const before = memoryMiB();
   let most = before;
   const figuresOf = ({ sent, statuses }: MalformedReport) =>
     [
       `${sent} malformed requests, seed ${seed}: ${JSON.stringify(statuses)}`,
-      ...bystander.figures,
+      ...probe.figures,
       `memory: ${before.toFixed(0)} MiB before, ${memoryMiB().toFixed(0)} MiB now, ${most.toFixed(0)} MiB at most`,
       '',
     ].join('\n');
   const attack = sendMalformed(order, figuresOf);
   let isOver = false;
-  const beside = bystander.live(() => {
+  const beside = probe.live(() => {
     most = Math.max(most, memoryMiB());
     return isOver;
   });
@@ -90,22 +89,22 @@ test('answers malformed requests without an internal error or a crash', async ()
   expect(server.output).not.toMatch(/unexpected error|\n\s+at /);
   expect(most - before).toBeLessThan(MOST_GROWTH_MIB);
   expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
-  if (scale === 'soak') expectWithin(bystander.worstMs, OTHERS_WAIT_MS);
+  if (scale === 'soak') expectWithin(probe.worstMs, OTHERS_WAIT_MS);
 });
 
-/** @param figuresOf what a long run prints now and then */
+/** @param figuresOf progress figures for a long run */
 function sendMalformed(
   order: MalformedOrder,
   figuresOf: (report: MalformedReport) => string,
 ): Promise<MalformedReport> {
-  const child = endWithUs(
+  const child = killOnExit(
     startTypescript('tests/support/malformed-clients.ts', [], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
     null,
   );
   return new Promise((resolve, reject) => {
     let last: MalformedReport | null = null;
     child.on('message', (report: MalformedReport) => {
-      // a long run prints its findings at once
+      // a long run prints findings immediately
       for (const failure of report.failures.slice(last?.failures.length ?? 0)) process.stdout.write(`${failure}\n`);
       last = report;
       if (report.sent % PROGRESS_EVERY === 0 && !report.isDone) process.stdout.write(figuresOf(report));
@@ -113,13 +112,15 @@ function sendMalformed(
     child.once('exit', (code) => {
       if (last?.isDone) resolve(last);
       else
-        reject(new Error(`the clients ended with ${code} after ${last?.sent ?? 0} requests; server: ${server.output}`));
+        reject(
+          new Error(`the clients exited with ${code} after ${last?.sent ?? 0} requests; server: ${server.output}`),
+        );
     });
     child.send(order);
   });
 }
 
-/** Resident memory of the server; 0 where there is no /proc. */
+/** The server's resident memory; 0 without /proc. */
 function memoryMiB(): number {
   const file = `/proc/${server.pid}/status`;
   const status = existsSync(file) ? readFileSync(file, 'utf8') : '';

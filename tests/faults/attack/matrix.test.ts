@@ -3,23 +3,32 @@ import { PERMISSIONS, type Permission, type Role, type Scope } from '@interlude/
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { makeSecret } from '@/lib/server/access/secret';
 import { METHODS, type Method, ROUTES } from '@/lib/server/routes';
+import {
+  CANARY,
+  CONSOLE,
+  CRON_SECRET,
+  METRICS_TOKEN,
+  PLACED_SECRET,
+  pathFor,
+  plantCanaries,
+  SECRET,
+  validRequest,
+} from '@/tests/support/busy-agent';
 import { AccessStage, bearer, type Headers, secretOf } from '../../support/access-stage';
-import { asked, CONSOLE, CRON_SECRET, filled, METRICS_TOKEN } from '../../support/ask-route';
-import { type BusyAgent, busyAgent, nobody } from '../../support/busy-agent';
+import { type BusyAgent, busyAgent, missingIds } from '../../support/busy-agent';
 import { FrameReader } from '../../support/frames';
-import { CANARY, PLACED, plantCanaries, SECRET } from '../../support/plant-canaries';
 
 /**
- * Every route of the table, with every method, requested with every kind of credential, about what is in its scope, what
- * is another agent's, and what does not exist. The expected status follows from the route's purpose, which `neededFor`
- * derives from its path a second time, and from the role and the scope. A new route without an example request in
- * tests/support/ask-route.ts, or with a path that fits no rule, fails by its name.
+ * Requests every route with every method and every kind of credential, for ids in scope, of another agent, and unknown.
+ * The expected status follows from the route's purpose, which `neededFor` derives independently from its path, and from
+ * role and scope. A new route without an example request in tests/support/busy-agent.ts, or with a path that matches no
+ * rule, fails by name.
  */
 
-/** The reach of a credential. All but `everything` are about agent A. */
+/** A credential's scope. All but `everything` are limited to agent A. */
 type Reach = 'everything' | 'agents' | 'session' | 'log' | 'fleet';
 
-interface Asker {
+interface Requester {
   headers: Headers;
   role: Role;
   reach: Reach;
@@ -29,16 +38,16 @@ interface Asker {
 let stage: AccessStage;
 let own: BusyAgent;
 let foreign: BusyAgent;
-const none = nobody();
-const askers: Record<string, Asker> = {};
-/** Credentials that open nothing. */
-const strangers: Record<string, Headers> = {};
+const none = missingIds();
+const requesters: Record<string, Requester> = {};
+/** Invalid credentials. */
+const invalidCredentials: Record<string, Headers> = {};
 let crossOrigin: Headers;
-/** The number of statements that the database has run. */
+/** Number of executed database statements. */
 let statements = 0;
 
 beforeAll(async () => {
-  // of two equal answers, both have the same time
+  // fix the clock, so that equal responses have equal times
   vi.spyOn(Date, 'now').mockReturnValue(Date.now());
   stage = await AccessStage.start({
     env: {
@@ -63,19 +72,19 @@ beforeAll(async () => {
   const prefix: Scope = { kind: 'agents', ids: [], prefixes: [own.agentId] };
   const made = async (role: Role, scope: Scope, redacts = false) =>
     bearer((await stage.credential({ role, scope, redacts })).secret);
-  const everything = async (role: Role, redacts = false): Promise<Asker> => ({
+  const everything = async (role: Role, redacts = false): Promise<Requester> => ({
     headers: await made(role, { kind: 'everything' }, redacts),
     role,
     reach: 'everything',
     redacts,
   });
   const issuer = await made('issuer', agents);
-  const embed = async (reach: Reach, role: Role, body: object): Promise<Asker> => {
+  const embed = async (reach: Reach, role: Role, body: object): Promise<Requester> => {
     const sent = { method: 'POST', as: issuer, body: { parentOrigin: CONSOLE, role, redact: false, ...body } };
     return { headers: bearer((await stage.ask<NewEmbed>('/embed-tokens', sent)).token), role, reach };
   };
-  const ofA = (role: Role, headers: Headers): Asker => ({ headers, role, reach: 'agents' });
-  Object.assign(askers, {
+  const ofA = (role: Role, headers: Headers): Requester => ({ headers, role, reach: 'agents' });
+  Object.assign(requesters, {
     'the owner': { headers: stage.owner, role: 'owner', reach: 'everything' },
     'somebody signed in': { headers: await stage.browser(), role: 'admin', reach: 'everything' },
     'an admin': await everything('admin'),
@@ -101,7 +110,7 @@ beforeAll(async () => {
     'an embed of that session that may act': await embed('session', 'operator', { sessionId: own.sessionId }),
     'an embed of the log of A': await embed('log', 'viewer', { agentId: own.agentId }),
     'an embed of the list of A': await embed('fleet', 'viewer', { fleet: true }),
-  } satisfies Record<string, Asker>);
+  } satisfies Record<string, Requester>);
 
   const { id: revokedId, ...revoked } = await stage.token({ role: 'admin' });
   await stage.ask(`/credentials/${revokedId}`, { method: 'DELETE' });
@@ -115,7 +124,7 @@ beforeAll(async () => {
     'sec-fetch-site': 'same-origin',
   });
   const unknown = bearer(makeSecret('token'));
-  Object.assign(strangers, {
+  Object.assign(invalidCredentials, {
     'no credential': {},
     'an unknown token': unknown,
     'a revoked token': revoked,
@@ -126,8 +135,8 @@ beforeAll(async () => {
     'a code as a token': bearer(await stage.code()),
     'a code as a cookie': inCookie(bearer(await stage.code())),
     'a cookie as a token': bearer(secretOf(signIn)),
-    'a token as a cookie': inCookie((askers['an admin'] as Asker).headers),
-    'an embed as a cookie': inCookie((askers['an embed of a session of A'] as Asker).headers),
+    'a token as a cookie': inCookie((requesters['an admin'] as Requester).headers),
+    'an embed as a cookie': inCookie((requesters['an embed of a session of A'] as Requester).headers),
     'an unknown token beside a good cookie': { ...signIn, ...unknown },
   } satisfies Record<string, Headers>);
   crossOrigin = { ...signIn, 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' };
@@ -142,7 +151,7 @@ const paths = [...new Set(ROUTES.map(({ pattern }) => pattern))];
 const methodsOf = (pattern: string) => ROUTES.filter((route) => route.pattern === pattern).map(({ method }) => method);
 const isOpen = (pattern: string) => /^(\/api\/v1)?\/(healthz|readyz)$|^\/sign-(in|out)(\/|$)/.test(pattern);
 
-/** What a route is for, by its name. One that fits no rule is refused by everybody, and this test fails. */
+/** A route's purpose, by its path. A path that matches no rule gets null, which fails this test. */
 function neededFor(method: Method, pattern: string): Permission | null {
   if (pattern === '/metrics') return 'observe';
   const path = pattern.slice(API.length);
@@ -156,7 +165,7 @@ function neededFor(method: Method, pattern: string): Permission | null {
   return null;
 }
 
-/** The roles of the description of access, once more. */
+/** Independent copy of the documented roles. */
 const ROLE_MAY: Record<Role, string> = {
   viewer: 'self read attend',
   operator: 'self read attend act',
@@ -168,7 +177,7 @@ const ROLE_MAY: Record<Role, string> = {
   monitor: 'observe',
 };
 
-/** Whether a credential reaches the agent or session that a path names. Only ids of A are asked about. */
+/** True if the credential's scope includes the path's agent or session. Only for ids of agent A. */
 function hasOwn(reach: Reach, pattern: string): boolean {
   const [ofAgent, ofSession] = [pattern.includes('/:agentId'), /:sessionId|\/:hash/.test(pattern)];
   if (reach === 'everything' || reach === 'agents') return true;
@@ -178,10 +187,10 @@ function hasOwn(reach: Reach, pattern: string): boolean {
 }
 
 async function answer(method: Method, pattern: string, ids: BusyAgent, headers: Headers) {
-  const { query, body } = asked(method, pattern, ids);
+  const { query, body } = validRequest(method, pattern, ids);
   const type = body instanceof Uint8Array ? { 'content-type': 'text/plain' } : undefined;
   const before = statements;
-  const response = await stage.send(`${filled(pattern, ids)}${query}`, { method, as: headers, body, headers: type });
+  const response = await stage.send(`${pathFor(pattern, ids)}${query}`, { method, as: headers, body, headers: type });
   const head = [...response.headers];
   const work = statements - before;
   if (!isStream(response)) return { status: response.status, head, text: await response.text(), work };
@@ -195,7 +204,7 @@ function isStream({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith('text/event-stream') ?? false;
 }
 
-/** Without the ids that it was asked about, in whichever way they are written. */
+/** Replaces the requested ids in all their encodings. */
 function plain({ status, head, text }: { status: number; head: unknown; text: string }, ids: BusyAgent): string {
   let said = text.replace(/\bil[a-z]_[\w-]{43}/g, '<secret>');
   for (const [name, id] of Object.entries(ids)) {
@@ -218,8 +227,8 @@ function sorted(role: Role): string[] {
   return ROLE_MAY[role].split(' ').sort();
 }
 
-test('answers every stranger 401 with the same bytes', async () => {
-  for (const [name, headers] of Object.entries(strangers)) {
+test('answers every invalid credential 401 with the same bytes', async () => {
+  for (const [name, headers] of Object.entries(invalidCredentials)) {
     const answers = new Set<string>();
     for (const pattern of paths.filter((one) => !isOpen(one))) {
       for (const method of METHODS) {
@@ -235,11 +244,11 @@ test('answers every stranger 401 with the same bytes', async () => {
   }
 });
 
-test('refuses a cross-origin cookie on every path', async () => {
+test('rejects a cross-origin cookie on every path', async () => {
   for (const pattern of paths.filter((one) => !isOpen(one))) {
     for (const method of METHODS) {
       const { status } = await answer(method, pattern, own, crossOrigin);
-      // a sign-in opens nothing of a runner's, wherever the request comes from
+      // cookies never authorize runner routes, from any origin
       const expected = methodsOf(pattern).includes(method) && neededFor(method, pattern) === 'speak' ? 401 : 403;
       expect([method, pattern, status]).toEqual([method, pattern, expected]);
     }
@@ -249,7 +258,7 @@ test('refuses a cross-origin cookie on every path', async () => {
 test('open routes set no session cookie, never fail and leak no canary', async () => {
   for (const pattern of paths.filter(isOpen)) {
     for (const method of METHODS) {
-      for (const [name, headers] of Object.entries({ ...strangers, 'a foreign site': crossOrigin })) {
+      for (const [name, headers] of Object.entries({ ...invalidCredentials, 'a foreign site': crossOrigin })) {
         const { status, head, text } = await answer(method, pattern, own, headers);
         const about = [name, method, pattern];
         expect([...about, methodsOf(pattern).includes(method) ? status < 500 : status]).toEqual([
@@ -270,7 +279,7 @@ test('answers 405 with Allow', async () => {
     const allow = METHODS.filter((method) => methodsOf(pattern).includes(method)).join(', ');
     for (const method of METHODS.filter((one) => !methodsOf(pattern).includes(one))) {
       for (const name of some) {
-        const { status, head } = await answer(method, pattern, foreign, (askers[name] as Asker).headers);
+        const { status, head } = await answer(method, pattern, foreign, (requesters[name] as Requester).headers);
         const about = [name, method, pattern];
         expect([...about, status, new Headers(head).get('allow')]).toEqual([...about, 405, allow]);
       }
@@ -281,27 +290,27 @@ test('answers 405 with Allow', async () => {
 const api = () => ROUTES.filter(({ pattern }) => !isOpen(pattern));
 
 test('answers foreign ids byte for byte like unknown ids', async () => {
-  const told: string[][] = [];
-  for (const [name, asker] of Object.entries(askers)) {
-    if (asker.reach === 'everything') continue;
+  const differing: string[][] = [];
+  for (const [name, requester] of Object.entries(requesters)) {
+    if (requester.reach === 'everything') continue;
     for (const { method, pattern } of api()) {
       if (pattern === `${API}/events`) continue;
-      const theirs = plain(await answer(method, pattern, foreign, asker.headers), foreign);
-      const nobodys = plain(await answer(method, pattern, none, asker.headers), none);
-      if (theirs !== nobodys) told.push([name, method, pattern, theirs, nobodys]);
+      const theirs = plain(await answer(method, pattern, foreign, requester.headers), foreign);
+      const nobodys = plain(await answer(method, pattern, none, requester.headers), none);
+      if (theirs !== nobodys) differing.push([name, method, pattern, theirs, nobodys]);
     }
   }
-  expect(told).toEqual([]);
+  expect(differing).toEqual([]);
 });
 
-test('runs as many statements for another agent’s ids as for ids of nothing', async () => {
+test('runs as many statements for another agent’s ids as for unknown ids', async () => {
   const different: unknown[][] = [];
-  for (const [name, { headers, reach }] of Object.entries(askers)) {
+  for (const [name, { headers, reach }] of Object.entries(requesters)) {
     if (reach === 'everything') continue;
     for (const { method, pattern } of api().filter((route) => route.pattern.includes('/:'))) {
       const work = async (ids: BusyAgent) => (await answer(method, pattern, ids, headers)).work;
       const compared = async () => [await work(foreign), await work(none)] as const;
-      // a timer of the server may run a statement in between
+      // a server timer may run a statement in between
       for (const tries of [1, 2, 3]) {
         const [theirs, nobodys] = await compared();
         if (theirs === nobodys) break;
@@ -312,61 +321,61 @@ test('runs as many statements for another agent’s ids as for ids of nothing', 
   expect(different).toEqual([]);
 });
 
-test('answers a request byte for byte the same if one id of several is foreign', async () => {
-  const told: string[][] = [];
-  for (const [name, asker] of Object.entries(askers)) {
-    if (asker.reach === 'everything') continue;
+test('answers a request with one foreign id like one with an unknown id', async () => {
+  const differing: string[][] = [];
+  for (const [name, requester] of Object.entries(requesters)) {
+    if (requester.reach === 'everything') continue;
     for (const { method, pattern } of api()) {
       for (const part of Object.keys(own) as (keyof BusyAgent)[]) {
         if (pattern === `${API}/events` || !names(method, pattern, part)) continue;
         const answers: string[] = [];
         for (const ids of [foreign, none]) {
           const mixed = { ...own, [part]: ids[part] };
-          answers.push(plain(await answer(method, pattern, mixed, asker.headers), mixed));
+          answers.push(plain(await answer(method, pattern, mixed, requester.headers), mixed));
         }
         const [theirs = '', nobodys = ''] = answers;
-        if (theirs !== nobodys) told.push([name, method, pattern, part, theirs, nobodys]);
+        if (theirs !== nobodys) differing.push([name, method, pattern, part, theirs, nobodys]);
       }
     }
   }
-  expect(told).toEqual([]);
+  expect(differing).toEqual([]);
 });
 
-/** Whether a request says it. */
+/** True if the request contains that id. */
 function names(method: Method, pattern: string, part: keyof BusyAgent): boolean {
   const said = (ids: BusyAgent) => {
-    const { query, body } = asked(method, pattern, ids);
-    return JSON.stringify([filled(pattern, ids), query, { ...(body as object), clientId: '' }]);
+    const { query, body } = validRequest(method, pattern, ids);
+    return JSON.stringify([pathFor(pattern, ids), query, { ...(body as object), clientId: '' }]);
   };
   return said(own) !== said({ ...own, [part]: none[part] });
 }
 
-/** The status for a request about agent A; `let in`: any success, or a conflict with what was done before. */
-function expectedFor(name: string, { role, reach, headers, redacts }: Asker, method: Method, pattern: string) {
+/** Expected status for agent A's ids. `let in`: any success, or a conflict with an earlier request. */
+function expectedFor(name: string, { role, reach, headers, redacts }: Requester, method: Method, pattern: string) {
   const route = `${method} ${pattern}`;
   const needed = neededFor(method, pattern) ?? '';
   const isSignedIn = 'cookie' in headers;
   if (needed === 'speak' && isSignedIn) return 401;
   if (!ROLE_MAY[role].split(' ').includes(needed)) return 403;
-  // for people who are signed in or at the machine, not for programs
+  // for signed-in users or the local machine, not for programs
   if (OF_PEOPLE.includes(route) && !isSignedIn && !(role === 'owner' && method === 'POST')) return 403;
-  // nothing clears its answers of secrets
+  // its responses are not redacted
   if (redacts && pattern.includes('/agui/')) return 403;
-  // redacted readers are shown keyed hashes, and can't ask with the plain one
+  // redacted readers see keyed hashes and can't use the plain one
   if (redacts && pattern.endsWith('/attachments/:hash')) return 404;
   if (!hasOwn(reach, pattern)) return 404;
-  // a frame is no place to approve anything in
+  // embeds may not approve anything
   if (name.includes('embed') && pattern.endsWith('/requests/:requestId') && method === 'POST') return 403;
   if (name.includes('outboxes of its own') && pattern.endsWith('/events')) return 403;
   return NOT_THERE.includes(route) ? 404 : 'let in';
 }
 
-test('permits what role and scope permit, and nothing else', async () => {
+test('permits exactly what role and scope permit', async () => {
   const wrong: unknown[][] = [];
-  for (const [name, asker] of Object.entries(askers)) {
+  for (const [name, requester] of Object.entries(requesters)) {
     for (const { method, pattern } of api()) {
-      const expected = expectedFor(name, asker, method, pattern);
-      const { status, text } = await answer(method, pattern, own, asker.headers);
+      const expected = expectedFor(name, requester, method, pattern);
+      const { status, text } = await answer(method, pattern, own, requester.headers);
       const came = status < 300 || status === 409 ? 'let in' : status;
       const isForbidden = status !== 403 || JSON.parse(text).error.code === 'forbidden';
       if (came !== expected || !isForbidden) wrong.push([name, method, pattern, expected, came, text.slice(0, 200)]);
@@ -377,13 +386,13 @@ test('permits what role and scope permit, and nothing else', async () => {
 
 const OF_PEOPLE = ['DELETE /api/v1/me/sign-ins', 'POST /api/v1/sign-in-codes'];
 
-/** No credential and no member has the id in the path. */
+/** The id in the path doesn't exist. */
 const NOT_THERE = ['DELETE /api/v1/credentials/:credentialId', 'PUT /api/v1/members/:memberId'];
 
 const OF_B =
   '(agent|session|task|request|question|run|other|third|component|stray|client|second|said|call|asks|canary-\\w+)-b\\b|\\bof b\\b';
 
-/** Texts that no answer may contain, by reach. */
+/** Texts that no response may contain, by scope. */
 const HIDDEN: Record<Exclude<Reach, 'everything'>, RegExp> = {
   agents: new RegExp(OF_B),
   session: new RegExp(`${OF_B}|canary-(elsewhere|line|component)|The log of a`),
@@ -391,12 +400,12 @@ const HIDDEN: Record<Exclude<Reach, 'everything'>, RegExp> = {
   fleet: new RegExp(`${OF_B}|canary-(output|result|line|component)|The (output|log|file) of a`),
 };
 
-/** The list that a `fleet` embed shows, and its changes. */
+/** Routes of a `fleet` embed. */
 const LIST = ['GET /api/v1/sessions', 'GET /api/v1/stream'];
 
 test('leaks no canary from outside the scope', async () => {
   const leaks: string[][] = [];
-  for (const [name, { headers, reach }] of Object.entries(askers)) {
+  for (const [name, { headers, reach }] of Object.entries(requesters)) {
     if (reach === 'everything') continue;
     for (const { method, pattern } of api()) {
       const isBesideList = reach === 'fleet' && !LIST.includes(`${method} ${pattern}`);
@@ -412,13 +421,13 @@ test('leaks no canary from outside the scope', async () => {
   expect(leaks).toEqual([]);
 });
 
-test('redacts the secret in every answer, for redacted readers only', async () => {
-  const readers = Object.entries(askers).filter(([name]) => /redacted|an operator$/.test(name));
+test('redacts the secret in every response, for redacted readers only', async () => {
+  const readers = Object.entries(requesters).filter(([name]) => /redacted|an operator$/.test(name));
   for (const [name, { headers, redacts = false }] of readers) {
     const shown: string[] = [];
     for (const { method, pattern } of api()) {
       const { text } = await answer(method, pattern, own, headers);
-      if (text.includes(SECRET.slice(0, 12)) || text.includes(PLACED)) shown.push(`${method} ${pattern}`);
+      if (text.includes(SECRET.slice(0, 12)) || text.includes(PLACED_SECRET)) shown.push(`${method} ${pattern}`);
     }
     expect([name, redacts ? shown : shown.length > 5]).toEqual([name, redacts ? [] : true]);
   }
@@ -439,12 +448,12 @@ test.each([
     (ids: BusyAgent) => `/sessions/${own.sessionId}/transcript?before=run-${ids.agentId.at(-1)}`,
   ],
 ])('%s leaks nothing about other agents', async (_, pathOf) => {
-  for (const [name, asker] of Object.entries(askers)) {
-    if (asker.reach === 'everything') continue;
+  for (const [name, requester] of Object.entries(requesters)) {
+    if (requester.reach === 'everything') continue;
     const [theirs, nobodys] = await Promise.all(
       [foreign, none].map(async (ids) => {
-        const response = await stage.send(`${API}${pathOf(ids)}`, { as: asker.headers });
-        if (isStream(response)) throw new Error(`${name} hears of others`);
+        const response = await stage.send(`${API}${pathOf(ids)}`, { as: requester.headers });
+        if (isStream(response)) throw new Error(`${name} receives other agents' events`);
         const text = (await response.text()).replaceAll(`run-${ids.agentId.at(-1)}`, '<run>');
         return plain({ status: response.status, head: [...response.headers], text }, ids);
       }),
@@ -453,13 +462,13 @@ test.each([
   }
 });
 
-test('answers a runner the same about a foreign session id as about a new one', async () => {
-  const asker = askers['the runner of A'] as Asker;
+test('answers a runner about a foreign session id as about a new one', async () => {
+  const requester = requesters['the runner of A'] as Requester;
   const send = async (sessionId: string, seq: number) => {
     const event = { type: 'CUSTOM', name: 'marker', value: 1 };
     const record = { seq, kind: 'event', agentId: own.agentId, sessionId, occurredAt: 1_795_170_002_000, event };
     const body = { producer: { id: `${own.agentId}/squatter-${seq}`, epoch: 1 }, records: [{ ...record, seq: 1 }] };
-    const response = await stage.send(`${API}/events`, { method: 'POST', as: asker.headers, body });
+    const response = await stage.send(`${API}/events`, { method: 'POST', as: requester.headers, body });
     const text = (await response.text()).replaceAll(sessionId, '<sessionId>').replace(/"position":"\d+"/g, '');
     return [response.status, text];
   };

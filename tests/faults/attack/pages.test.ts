@@ -4,27 +4,25 @@ import type { Scope } from '@interlude/protocol/scope';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { addCredential, type NewCredential } from '@/lib/server/access/credential-rows';
+import { CANARY, CONSOLE, plantCanaries, requestLive, SECRET } from '@/tests/support/busy-agent';
 import { root } from '../../../lib/launch/paths.mjs';
-import { bearer, type Headers, type Sent } from '../../support/access-stage';
-import { askLive } from '../../support/ask-live';
-import { CONSOLE } from '../../support/ask-route';
-import { type BusyAgent, busyAgent, nobody } from '../../support/busy-agent';
+import { bearer, type Headers, type RequestOptions } from '../../support/access-stage';
+import { type BusyAgent, busyAgent, missingIds } from '../../support/busy-agent';
 import { type LiveServer, startLiveServer } from '../../support/live-server';
-import { CANARY, plantCanaries, SECRET } from '../../support/plant-canaries';
 
 /**
- * Every page of app/ (a new one is found by its file), as a document and as the payload that a link loads, requested with
- * every kind of credential. Only a live sign-in opens one; only what is in its scope is in it.
+ * Requests every page of app/ (discovered by file), as a document and as a navigation payload, with every kind of
+ * credential. Only a live sign-in opens a page, and a page contains only data in scope.
  */
 const IDS = { part: 'sessions', name: 'SessionList' };
 
-/** The path of each page file, with `[id]` for its ids. */
+/** Page paths with `[id]` parameters. */
 const PATHS = readdirSync(`${root}/app`, { recursive: true })
   .map(String)
   .filter((file) => /(^|\/)page\.tsx$/.test(file))
   .map((file) => `/${file.replace(/\([a-z]+\)\//, '').replace(/\/?page\.tsx$/, '')}`)
   .sort();
-/** Pages without data: an embed's scripts load it with its token. */
+/** Pages without data; an embed's scripts load it with the token. */
 const SHELLS = PATHS.filter((path) => path.startsWith('/embed/') || path === '/signed-out');
 const OWN = PATHS.filter((path) => !SHELLS.includes(path));
 const FOR_ADMINS = ['access', 'audit', 'members', 'storage'].map((name) => `/settings/${name}`);
@@ -32,12 +30,12 @@ const FOR_ADMINS = ['access', 'audit', 'members', 'storage'].map((name) => `/set
 let server: LiveServer;
 let own: BusyAgent;
 let foreign: BusyAgent;
-const none = nobody();
-/** Live sign-ins, each with the texts that its pages may not contain. */
+const none = missingIds();
+/** Live sign-ins with the texts that their pages must not contain. */
 const visitors: Record<string, { headers: Headers; isAdmin?: boolean; hidden: RegExp | null }> = {};
-const strangers: Record<string, Headers> = {};
+const invalidCredentials: Record<string, Headers> = {};
 
-const ask = <Model>(path: string, sent?: Sent) => askLive<Model>(server, path, sent);
+const ask = <Model>(path: string, sent?: RequestOptions) => requestLive<Model>(server, path, sent);
 
 const inCookie = (secret: string): Headers => ({ cookie: `interlude=${secret}`, 'sec-fetch-site': 'none' });
 
@@ -79,7 +77,7 @@ beforeAll(async () => {
   });
   const { token } = await ask<NewToken>('/tokens', { method: 'POST', body: { role: 'admin' } });
   const ended = await made({ role: 'admin', expiresAt: now - 1 });
-  Object.assign(strangers, {
+  Object.assign(invalidCredentials, {
     'no credential': {},
     'an unknown sign-in': inCookie(`ils_${'x'.repeat(43)}`),
     'an expired sign-in': inCookie(ended),
@@ -88,12 +86,12 @@ beforeAll(async () => {
     'a token as a cookie': inCookie(token),
     'an embed as a cookie': inCookie(embed.token),
     'a header of Next’s own': { 'x-middleware-subrequest': 'proxy:proxy:proxy:proxy:proxy' },
-  } satisfies typeof strangers);
+  } satisfies typeof invalidCredentials);
   await database.close();
 });
 afterAll(() => server.stop());
 
-/** A document, the payload of a link, and the payload of a prefetch. */
+/** Document, navigation payload, prefetch payload. */
 const WAYS: Headers[] = [{ accept: 'text/html' }, { rsc: '1' }, { rsc: '1', 'next-router-prefetch': '1' }];
 
 const filled = (path: string, ids: BusyAgent) =>
@@ -103,14 +101,14 @@ async function visit(path: string, headers: Headers): Promise<{ status: number; 
   const response = await fetch(new URL(path, server.url), { redirect: 'manual', headers });
   const location = response.headers.get('location') ?? '';
   const text = `${JSON.stringify([...response.headers])} ${await response.text()}`;
-  // Next asks for the digest of these headers in the address
+  // Next redirects to a URL with the digest of these headers
   if (/[?&]_rsc\b/.test(location) && !path.includes('_rsc')) return visit(location, headers);
   return { status: response.status, location, text };
 }
 
 describe.each(OWN)('%s', (path) => {
-  test('redirects strangers to /signed-out and leaks no canary', async () => {
-    for (const [name, headers] of Object.entries(strangers)) {
+  test('redirects invalid credentials to /signed-out and leaks no canary', async () => {
+    for (const [name, headers] of Object.entries(invalidCredentials)) {
       for (const way of WAYS) {
         const { status, location, text } = await visit(filled(path, own), { ...way, ...headers });
         expect([name, way, status]).toEqual([name, way, 307]);
@@ -120,7 +118,7 @@ describe.each(OWN)('%s', (path) => {
     }
   });
 
-  test('shows what is in scope, and answers foreign ids like ids of nothing', async () => {
+  test('shows what is in scope and treats foreign ids like unknown ids', async () => {
     for (const [name, { headers, hidden }] of Object.entries(visitors)) {
       for (const way of WAYS.slice(0, 2)) {
         const statuses: number[] = [];
@@ -137,9 +135,9 @@ describe.each(OWN)('%s', (path) => {
   });
 });
 
-test.each(SHELLS)('%s is a shell without data for everybody', async (path) => {
+test.each(SHELLS)('%s is a shell without data for every visitor', async (path) => {
   const all = {
-    ...strangers,
+    ...invalidCredentials,
     ...Object.fromEntries(Object.entries(visitors).map(([name, { headers }]) => [name, headers])),
   };
   for (const [name, headers] of Object.entries(all)) {

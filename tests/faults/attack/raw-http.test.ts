@@ -1,13 +1,13 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { scaled } from '@/tests/support/timeouts';
 import { type Random, seededRandom } from '../../support/random';
 import { type RawAnswer, rawAnswers, rawRequest } from '../../support/raw-request';
-import { scaled } from '../../support/scale';
 import { apiPaths, liveServer, type ServerTarget } from '../../support/server-target';
 
 /**
- * Bytes no client library would send, over bare connections to the real server: each gets an error of the wire or a
- * good answer, the server stays up, and nothing of what was refused is stored.
+ * Sends bytes that no client library produces over bare sockets to the real server. Each gets a protocol error or a
+ * valid response, the server stays up, and rejected input stores nothing.
  */
 const REQUESTS = scaled(500, 1_000_000);
 
@@ -31,19 +31,19 @@ function post(body: string | Uint8Array, headers = ''): Promise<RawAnswer> {
   return rawRequest(port, `${head}Content-Length: ${bytes.length}\r\n${headers}\r\n`, bytes);
 }
 
-/** A request whose only fault is what is put in. */
+/** A valid request except for the given part. */
 function batch({ producer = '{"id":"p","epoch":1}', seq = '1', rest = '' } = {}): string {
   const log = '{"level":"info","message":"m"}';
   return `{"producer":${producer},"records":[{"seq":${seq},"kind":"log","agentId":"a","occurredAt":1,"log":${log}}]${rest}}`;
 }
 
-describe('is refused with an error body and stores nothing:', () => {
+describe('the server rejects without storing anything:', () => {
   const method =
     (name: string, path = '/api/v1/sessions') =>
     () =>
       rawRequest(port, `${name} ${path} HTTP/1.1\r\n${auth}Content-Length: 0\r\n\r\n`);
   const cases: [string, number, string, () => Promise<RawAnswer>][] = [
-    ['what is no HTTP', 400, 'malformed', () => rawRequest(port, '\0\xff garbage\r\n\r\n')],
+    ['bytes that aren’t HTTP', 400, 'malformed', () => rawRequest(port, '\0\xff garbage\r\n\r\n')],
     ['the preface of HTTP/2', 400, 'malformed', () => rawRequest(port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')],
     ['a TLS handshake', 400, 'malformed', () => rawRequest(port, Buffer.from('16030100a5010000a1', 'hex'))],
     ['an unknown method', 400, 'malformed', method('FOO')],
@@ -70,7 +70,7 @@ describe('is refused with an error body and stores nothing:', () => {
     ['two lengths', 400, 'malformed', () => post('{}', 'Content-Length: 3\r\n')],
     ['a length and chunks', 400, 'malformed', () => post('0\r\n\r\n', 'Transfer-Encoding: chunked\r\n')],
     [
-      'a chunk of no size',
+      'a chunk without a size',
       400,
       'malformed',
       () => rawRequest(port, `POST /api/v1/events HTTP/1.1\r\n${auth}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n`),
@@ -81,7 +81,7 @@ describe('is refused with an error body and stores nothing:', () => {
     ['an epoch before time', 400, 'malformed', () => post(batch({ producer: '{"id":"p","epoch":-1}' }))],
     ['a producer by prototype', 400, 'malformed', () => post(`{"__proto__":${batch()}}`)],
     [
-      'a producer id by prototype',
+      'a producer id from the prototype',
       400,
       'malformed',
       () => post(batch({ producer: '{"__proto__":{"id":"p"},"epoch":1}' })),
@@ -93,7 +93,7 @@ describe('is refused with an error body and stores nothing:', () => {
     ['a hundred thousand brackets', 400, 'malformed', () => post('['.repeat(100_000))],
     ['bytes that are no UTF-8', 400, 'malformed', () => post(Buffer.from(batch().replace('"m"', '"\xff"'), 'latin1'))],
     ['UTF-16', 400, 'malformed', () => post(Buffer.from(`\ufeff${batch()}`, 'utf16le'))],
-    ['what is no gzip', 400, 'malformed', () => post(batch(), 'Content-Encoding: gzip\r\n')],
+    ['a body that isn’t gzip', 400, 'malformed', () => post(batch(), 'Content-Encoding: gzip\r\n')],
     ['half of a gzip', 400, 'malformed', () => post(gzipSync(batch()).subarray(0, 40), 'Content-Encoding: gzip\r\n')],
     ['gzip in gzip', 415, 'unsupported_encoding', () => post(gzipSync(batch()), 'Content-Encoding: gzip, gzip\r\n')],
     ['a bomb', 413, 'too_large', () => post(gzipSync(Buffer.alloc(64 << 20, 32)), 'Content-Encoding: gzip\r\n')],
@@ -113,13 +113,13 @@ describe('is refused with an error body and stores nothing:', () => {
   });
 });
 
-test('an upgrade that is not offered is a request like any other', async () => {
+test('the server handles an unsupported upgrade as an ordinary request', async () => {
   const head = `${auth.replace('close', 'close, Upgrade')}Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n`;
   const answer = await rawRequest(port, `DELETE /api/v1/sessions HTTP/1.1\r\n${head}`);
   expect(answer.status).toBe(405);
 });
 
-describe('answers once what two servers could read differently:', () => {
+describe('the server answers ambiguous framing once:', () => {
   const hidden = () => `GET /api/v1/sessions HTTP/1.1\r\n${auth}\r\n`;
   const open = () => auth.replace('Connection: close\r\n', '');
   const head = (headers: string, method = 'POST', path = '/api/v1/events') =>
@@ -136,9 +136,9 @@ describe('answers once what two servers could read differently:', () => {
     ['a space before the colon', [400], () => `${head('Content-Length : 0\r\n')}${hidden()}`],
     ['a folded header', [400], () => `${head('Transfer-Encoding:\r\n chunked\r\n')}0\r\n\r\n${hidden()}`],
     ['chunks twice', [400], () => `${head('Transfer-Encoding: chunked, chunked\r\n')}0\r\n\r\n${hidden()}`],
-    ['chunks of another name', [400], () => `${head('Transfer-Encoding: xchunked\r\n')}0\r\n\r\n${hidden()}`],
+    ['another transfer coding', [400], () => `${head('Transfer-Encoding: xchunked\r\n')}0\r\n\r\n${hidden()}`],
     [
-      'chunks after another encoding',
+      'chunked after another coding',
       [400],
       () => `${head('Transfer-Encoding: chunked, identity\r\n')}0\r\n\r\n${hidden()}`,
     ],
@@ -162,17 +162,17 @@ describe('answers once what two servers could read differently:', () => {
     ['bytes after the body', [400], () => `${head('Content-Length: 2\r\n')}{}\0garbage\r\n\r\n`],
     ['two requests at once', [200, 200], () => `${head('', 'GET', '/api/v1/me')}${hidden()}`],
     [
-      'a request in the body of another',
+      'a request in another request’s body',
       [400],
       () => `${head(`Connection: close\r\nContent-Length: ${hidden().length}\r\n`)}${hidden()}`,
     ],
     [
-      'a request in the body of one that needs none',
+      'a request in the body of a GET',
       [200],
       () => `${head(`Connection: close\r\nContent-Length: ${hidden().length}\r\n`, 'GET', '/api/v1/me')}${hidden()}`,
     ],
     [
-      'a request behind an upgrade',
+      'a request after an upgrade',
       [200],
       () => `${head('Connection: Upgrade, close\r\nUpgrade: h2c\r\n', 'GET', '/api/v1/me')}${hidden()}`,
     ],
@@ -188,7 +188,7 @@ describe('answers once what two servers could read differently:', () => {
   });
 });
 
-describe('a path written in another way', () => {
+describe('a path with alternative encoding', () => {
   const TITLE = 'canary-of-a-session-title';
   beforeAll(async () => {
     const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' };
@@ -202,7 +202,7 @@ describe('a path written in another way', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  /** Each leads to the list of sessions, or a page that shows it, where a check forgets to decode or to normalize. */
+  /** Each reaches the session list, or a page that shows it, if a check forgets decoding or normalization. */
   const PATHS = [
     ...['/api/v1/sessions/', '/api//v1/sessions', '//api/v1/sessions', '/api/v1//sessions', '/API/v1/sessions'],
     ...[
@@ -250,14 +250,14 @@ describe('a path written in another way', () => {
     ],
   ];
 
-  test.each(PATHS)('shows a stranger nothing: %s', async (path) => {
+  test.each(PATHS)('shows nothing without a credential: %s', async (path) => {
     const visits = ['', 'RSC: 1\r\n', 'X-Middleware-Subrequest: proxy:proxy:proxy:proxy:proxy\r\n', 'X-Nonce: x\r\n'];
     for (const more of visits) {
       const answer = await rawRequest(port, `GET ${path} HTTP/1.1\r\n${host}Connection: close\r\n${more}\r\n`);
       expect([more, answer.status < 500 && answer.status > 0]).toEqual([more, true]);
       expect([more, answer.body.includes(TITLE), answer.body.includes('interlude_')]).toEqual([more, false, false]);
       const to = answer.headers.location;
-      // a redirect never leads to another host
+      // redirects stay on this host
       if (to !== undefined)
         expect([more, new URL(to, server.origin).host]).toEqual([more, new URL(server.origin).host]);
     }
@@ -268,7 +268,7 @@ describe('a path written in another way', () => {
   });
 });
 
-test('refuses unknown methods on every path', async () => {
+test('the server rejects unknown methods on every path', async () => {
   for (const path of [
     ...apiPaths(),
     '/',
@@ -286,12 +286,12 @@ test('refuses unknown methods on every path', async () => {
   }
 });
 
-test('answers random requests without an internal error, and stores nothing', async () => {
+test('the server answers random requests without an internal error and stores nothing', async () => {
   const random = seededRandom('requests');
   const pages = ['/', '/sign-in', '/sign-out', '/healthz', '/readyz', '/sessions/s', '/agents/a'];
-  // what needs no words to be done is done
+  // actions without a body succeed
   const paths = [...apiPaths().filter((path) => !path.endsWith('/sign-in-codes')), ...pages];
-  // that somebody was refused something is noted
+  // refusals are audited
   const stored = async () => ({ ...(await server.dump()), audit: [], refusals: [] });
   const before = await stored();
   for (let count = 0; count < REQUESTS; count += 20) {
@@ -312,7 +312,7 @@ test('answers random requests without an internal error, and stores nothing', as
   expect((await get('/readyz')).status).toBe(200);
 });
 
-/** A request of good and bad parts. None can be taken: its records, where it has any, begin at 2. */
+/** A random request of valid and invalid parts. Never accepted, because its records start at 2. */
 function randomRequest(random: Random, paths: string[]): (string | Uint8Array)[] {
   const noise = (length: number) => Uint8Array.from({ length }, () => random.between(0, 255));
   const junk = () =>
@@ -333,7 +333,7 @@ function randomRequest(random: Random, paths: string[]): (string | Uint8Array)[]
     'G T',
   ]);
   const path = random.pick(paths).replace(/\bid\b/, () => random.pick([junk(), 'x', '%2e%2e', 'a%00', '%F0%9F%90%8B']));
-  // Asked for with the token, an agent's commands come to whoever asks, as a stream without an end.
+  // With the token, the commands route opens an endless stream.
   const method = path.endsWith('/commands') && /^(GET|HEAD)$/i.test(anyMethod) ? 'PUT' : anyMethod;
   const query = random.pick(['', '', `?${junk()}`, `?limit=${junk()}`, '?before=1e9&after=-0', '?topic=nothing']);
   const body = random.pick<() => Uint8Array>([

@@ -1,23 +1,29 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
-import type { RecordedLine } from '@interlude/runner/adapters/recordings';
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
-import { recordedLines } from '../recorded';
+import { RECORDED_KINDS, type RecordedLine } from '@interlude/runner/adapters/recordings';
+import { SteppedTerminal, stepsIn } from '../play-case';
+import { recordedLines } from '../recordings';
 
 /**
- * How the death of an agent is noticed.
- * - `child`: its runner started it, and learns of its exit at once
- * - `process`: its runner looks for the process every five seconds
- * - `address`: its runner asks at its address every five seconds
- * - `promise`: it is its own runner, and promised to report
+ * Detection of an agent's death:
+ * - `child`: the runner started the process and sees its exit at once
+ * - `process`: the runner checks for the process every five seconds
+ * - `address`: the runner polls the agent's address every five seconds
+ * - `promise`: the agent is its own runner and has promised reports
  */
-export type Watch = 'child' | 'process' | 'address' | 'promise';
+type Watch = 'child' | 'process' | 'address' | 'promise';
 
 export interface LifeKind {
-  /** The adapter, by its folder. */
+  /** Adapter folder. */
   adapter: string;
   recordings: readonly string[];
   watch: Watch;
-  /** A program between the runner and the agent may die by itself. */
+  /** A bridge between runner and agent can die separately. */
   hasBridge?: boolean;
 }
 
@@ -76,7 +82,7 @@ export type KindName = keyof typeof LIFE_KINDS;
 
 const READ = new Map<string, readonly RecordedLine[]>();
 
-/** A recording's lines, with no pause longer than `mostMs` between two. */
+/** A recording's lines, with pauses capped at `mostMs`. */
 export function linesOf(adapter: string, name: string, mostMs = 700): readonly RecordedLine[] {
   const key = `${adapter}/${name}`;
   const known = READ.get(key);
@@ -93,8 +99,8 @@ export function linesOf(adapter: string, name: string, mostMs = 700): readonly R
 
 const AT_WORK = new Map<string, readonly number[]>();
 
-/** After how many of a recording's lines its agent is in the middle of something. */
-export function linesAtWork(adapter: string, name: string): readonly number[] {
+/** Line counts after which the agent is busy. */
+export function busyLineCounts(adapter: string, name: string): readonly number[] {
   const known = AT_WORK.get(`${adapter}/${name}`);
   if (known !== undefined) return known;
   const reader = RECORDED_KINDS[adapter]?.newReader({ newRunId: () => crypto.randomUUID(), sessionOf: (id) => id });
@@ -107,4 +113,59 @@ export function linesAtWork(adapter: string, name: string): readonly number[] {
   });
   AT_WORK.set(`${adapter}/${name}`, found);
   return found;
+}
+
+/** Events of a terminal whose process is killed, as emitted by its mirror, with times in milliseconds. */
+interface TerminalLife {
+  /** Events before the death; 0 is the case's last step. */
+  lines: readonly { ms: number; events: AgUiEvent[] }[];
+  /** Events after the detection of the death; 0 is that moment. */
+  ends: readonly { ms: number; events: AgUiEvent[] }[];
+}
+
+const FOLDER = fileURLToPath(new URL('../../fixtures/cases/', import.meta.url));
+const CASES = readdirSync(FOLDER)
+  .map((name) => join(FOLDER, name, 'steps.jsonl'))
+  .filter((file) => existsSync(file))
+  .sort();
+/** Number of cut points per case. Playing writes real files, so each is played once. */
+const PLACES = 6;
+/** Longer than a mirror waits for final lines. */
+const AFTER_MS = 8_000;
+const PLAYED = new Map<string, Promise<TerminalLife>>();
+
+/**
+ * @param which selects the case; any number
+ * @param part of the case to play, from 0 to 1
+ * @param quietMs between the last line and the death
+ */
+export function terminalLife(which: number, part: number, quietMs: number): Promise<TerminalLife> {
+  const place = Math.ceil(part * PLACES);
+  const key = `${which % CASES.length} ${place} ${quietMs}`;
+  const known = PLAYED.get(key) ?? play(CASES[which % CASES.length] ?? '', place / PLACES, quietMs);
+  PLAYED.set(key, known);
+  return known;
+}
+
+async function play(file: string, part: number, quietMs: number): Promise<TerminalLife> {
+  const home = await mkdtemp(join(tmpdir(), 'interlude-test-'));
+  const clock = { now: Date.parse('2026-11-28T12:00:00Z') };
+  let emitted: { ms: number; events: AgUiEvent[] }[] = [];
+  try {
+    const terminal = new SteppedTerminal(home, clock, (outputs) => {
+      if (outputs.length > 0) emitted.push({ ms: clock.now, events: outputs.map(({ event }) => event) });
+    });
+    const steps = stepsIn(file);
+    for (const step of steps.slice(0, Math.max(1, Math.ceil(steps.length * part)))) await terminal.does(step);
+    const endedAt = clock.now;
+    await terminal.pass(quietMs);
+    const lines = emitted.map(({ ms, events }) => ({ ms: ms - endedAt, events }));
+    emitted = [];
+    const goneAt = clock.now;
+    terminal.mirror.died();
+    await terminal.pass(AFTER_MS);
+    return { lines, ends: emitted.map(({ ms, events }) => ({ ms: ms - goneAt, events })) };
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
 }

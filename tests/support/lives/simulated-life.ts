@@ -9,44 +9,43 @@ import { RestartPolicy } from '@interlude/runner/host/agent-supervisor';
 import type { SessionFacts } from '@interlude/runner/host/source';
 import { REPORT_EVERY_MS, ReportSelector, statusRecord } from '@interlude/runner/host/status-report';
 import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
-import { type KindName, LIFE_KINDS, type LifeKind, linesAtWork, linesOf } from './life-kinds';
-import { terminalLife } from './terminal-life';
+import { busyLineCounts, type KindName, LIFE_KINDS, type LifeKind, linesOf, terminalLife } from './life-kinds';
 
 export const DEATHS = ['agent', 'bridge', 'runner', 'agent and runner', 'server', 'runner and server'] as const;
-/** Two that are named together die in the same moment. */
+/** Processes named together die at the same moment. */
 export type Death = (typeof DEATHS)[number];
 
 export interface LifePlan {
   kind: KindName;
   recording: number;
-  /** How much of its recording it lives, from 0 to 1. */
+  /** Part of the recording to play, from 0 to 1. */
   part: number;
-  /** Only up to where it is in the middle of something. */
+  /** Stops at a point where the agent is busy. */
   isAtWork: boolean;
   death: Death;
-  /** After the world's beginning. Deaths of a server come at the world's own time. */
+  /** Milliseconds after the world starts. Server deaths follow the world's schedule. */
   diesAtMs: number;
-  /** Between the last line and the death. */
+  /** Milliseconds between the last line and the death. */
   quietMs: number;
-  /** The machine is gone, or the process hangs: its connections stay open. */
+  /** The machine is lost or the process hangs: connections stay open. */
   isSilent: boolean;
-  /** Records that the runner had not sent when it died. */
+  /** Number of unsent records when the runner died. */
   unsent: number;
-  /** When the next runner of the agent comes, after the death; null: none does. */
+  /** Milliseconds from the death to the next runner; null: no next runner. */
   takeOverMs: number | null;
-  /** Processes of the agent that die, one soon after the other. */
+  /** Number of agent processes that die in quick succession. */
   crashes: number;
-  /** How long the runner waits at an address that is dead. */
+  /** Milliseconds until a poll of a dead address fails. */
   askMs: number;
-  /** When a person writes to its first session, after the death; null: nobody does. */
+  /** Milliseconds from the death to a user message in its first session; null: no message. */
   writtenAfterMs: number | null;
-  /** Of the runner's timers, and of chance. */
+  /** Phase of the runner's timers, and random seed. */
   phase: number;
 }
 
 const LOOK_MS = 5_000;
 const SOON_MS = 100;
-/** How long after its death an agent's process runs again before it dies once more. */
+/** Milliseconds that a restarted agent process runs before it dies again. */
 const CRASH_MS = 300;
 
 /** The runner's process. */
@@ -56,22 +55,22 @@ export interface SimulatedRunner {
 }
 
 /**
- * The life and death of an agent and its runner. The adapter of its kind reads a recording, and the runner host's own parts
- * turn that into the records of an outbox, in the host's order.
+ * Simulates an agent and its runner until and after a death. The kind's adapter reads a recording, and the runner
+ * host's real parts turn its events into outbox records in the host's order.
  */
 export class SimulatedLife {
   readonly agentId: string;
   readonly plan: LifePlan;
   readonly kind: LifeKind;
-  /** Null while none lives. */
+  /** Null while no runner is alive. */
   runner: SimulatedRunner | null = null;
-  /** Since when no process that could be at work lives; null while one may. */
+  /** Time since which no process can be working; null while one may. */
   deadSince: number | null = null;
-  /** Another process has replaced the one that died, and is given its unanswered messages. */
+  /** A new process has replaced the dead one and receives its unanswered messages. */
   isStartedAgain = false;
-  /** Something was open as it died. */
+  /** Something was open at the death. */
   wasAtWork = false;
-  /** A server accepts what its outbox has. */
+  /** A server accepts its records. */
   canSend = true;
   readonly sessionIds = new Set<string>();
   readonly #beganAt: number;
@@ -85,7 +84,7 @@ export class SimulatedLife {
   #process: SessionFacts['process'];
   #agenda: { at: number; act: (at: number) => void | Promise<void> }[] = [];
   #unsent: OutgoingRecord[] = [];
-  /** In the outbox of a runner that is dead. */
+  /** Records in a dead runner's outbox. */
   #left: OutgoingRecord[] = [];
   #isAgentDead = false;
   #isReportDue = false;
@@ -102,24 +101,24 @@ export class SimulatedLife {
     if (this.kind.watch === 'child') this.#process = { state: 'running', pid: 4_000_000, exitCode: null };
   }
 
-  /** Plans what it does until it dies. */
+  /** Schedules everything up to the death. */
   async begin(): Promise<void> {
     this.#at(this.#beganAt, (at) => this.#runnerStarts(at));
     const lastAt = this.#diesAt - this.plan.quietMs;
     for (const { ms, read } of await this.#lines()) {
-      this.#at(Math.max(this.#beganAt + 1, lastAt + ms), (at) => this.#tell(read(at)));
+      this.#at(Math.max(this.#beganAt + 1, lastAt + ms), (at) => this.#emit(read(at)));
     }
     this.#at(this.#diesAt, (at) => this.#dies(at));
   }
 
-  /** Lives on until then. */
+  /** Advances to this time. */
   async advance(to: number): Promise<void> {
     for (let rounds = 0; rounds < 100_000; rounds += 1) {
       const next = this.#agenda[0];
       const dueAt = this.#reader?.dueAt ?? null;
       if (dueAt !== null && dueAt <= Math.min(to, next?.at ?? to)) {
         this.#now = Math.max(this.#now, dueAt);
-        this.#tell(this.#reader?.elapsed(dueAt) ?? []);
+        this.#emit(this.#reader?.elapsed(dueAt) ?? []);
         continue;
       }
       if (next === undefined || next.at > to) return;
@@ -127,41 +126,41 @@ export class SimulatedLife {
       this.#now = next.at;
       await next.act(next.at);
     }
-    throw new Error(`${this.agentId} does not get on`);
+    throw new Error(`${this.agentId} makes no progress`);
   }
 
-  /** What its outbox has to send. */
+  /** Removes and returns unsent records. */
   takeUnsent(): OutgoingRecord[] {
     const records = this.#unsent;
     this.#unsent = [];
     return records;
   }
 
-  /** The lines that it lives, each with its time before its end, in milliseconds. */
+  /** The lines to play, each with its milliseconds before the end. */
   async #lines(): Promise<{ ms: number; read: (now: number) => EmittedEvent[] }[]> {
     const { recording, part, isAtWork, kind } = this.plan;
     if (kind === 'terminal') {
       return (await terminalLife(recording, part, this.plan.quietMs)).lines.map(({ ms, events }) => ({
         ms,
-        read: (now) => this.#told(events, now),
+        read: (now) => this.#emittedFrom(events, now),
       }));
     }
     const { adapter, recordings } = this.kind;
     const name = recordings[recording % recordings.length] ?? '';
     const lines = linesOf(adapter, name);
-    const ends = isAtWork ? linesAtWork(adapter, name) : lines.map((_, index) => index + 1);
+    const ends = isAtWork ? busyLineCounts(adapter, name) : lines.map((_, index) => index + 1);
     const lived = lines.slice(0, ends[Math.ceil(ends.length * part) - 1]);
     const reader = RECORDED_KINDS[adapter]?.newReader({
       newRunId: () => `${this.agentId}-r${++this.#runs}`,
       sessionOf: (nativeId) => this.#session(nativeId),
     });
-    if (reader === undefined) throw new Error(`there is no adapter ${adapter}`);
+    if (reader === undefined) throw new Error(`unknown adapter ${adapter}`);
     this.#reader = reader;
     const lastAt = lived.at(-1)?.at ?? 0;
     return lived.map((line: RecordedLine) => ({ ms: line.at - lastAt, read: (now) => reader.read(line, now) }));
   }
 
-  /** The dashboard's session for the agent's own id. */
+  /** The dashboard's session id for a native id. */
   #session(nativeId: string): string {
     const known = this.#sessions.get(nativeId) ?? `${this.agentId}-s${this.#sessions.size + 1}`;
     this.#sessions.set(nativeId, known);
@@ -190,23 +189,23 @@ export class SimulatedLife {
       this.#at(then + REPORT_EVERY_MS, reports);
     };
     this.#at(at + REPORT_EVERY_MS, reports);
-    const asks = (askedAt: number): void => {
+    const poll = (askedAt: number): void => {
       this.#at(askedAt + this.#askMs, async (answeredAt) => {
         if (isGone()) return;
         clock.now = askedAt;
         await this.#watch?.probe();
-        this.#at(answeredAt + LOOK_MS, asks);
+        this.#at(answeredAt + LOOK_MS, poll);
       });
     };
-    if (this.#watch !== null) this.#at(at + (this.plan.phase % LOOK_MS), asks);
+    if (this.#watch !== null) this.#at(at + (this.plan.phase % LOOK_MS), poll);
   }
 
-  /** How long its address takes to answer, or not to. */
+  /** Milliseconds until the address responds or times out. */
   get #askMs(): number {
     return this.#isAgentDead && this.kind.watch === 'address' ? this.plan.askMs : 0;
   }
 
-  /** @param clock of the watch: a question is begun before it is answered */
+  /** @param clock of the watch: a poll starts before it completes */
   #watched(clock: { now: number }, isGone: () => boolean): AgentWatch {
     return new AgentWatch(null, {
       ask: async () => {
@@ -214,12 +213,12 @@ export class SimulatedLife {
         return this.#isAgentDead ? 'no answer at http://127.0.0.1:8000/: ECONNREFUSED' : null;
       },
       close: async (reason) => {
-        if (!isGone()) this.#tell(this.#ended({ reason, goesOn: 'It is tried again by itself.' }));
+        if (!isGone()) this.#emit(this.#ended({ reason, goesOn: 'It is tried again by itself.' }));
       },
       openWork: () => this.#open,
       store: async () => {},
       report: async () => this.#report(this.#now),
-      emit: (sessionId, events) => this.#tell(events.map((one) => ({ sessionId, ...one }))),
+      emit: (sessionId, events) => this.#emit(events.map((one) => ({ sessionId, ...one }))),
       log: () => {},
       print: () => {},
       now: () => clock.now,
@@ -230,7 +229,7 @@ export class SimulatedLife {
     return this.#reader?.ended(end, this.#now) ?? [];
   }
 
-  /** How another runner ends what the one before it has left open. */
+  /** Events with which the next runner closes what its predecessor left open. */
   #ends(): EmittedEvent[] {
     return [...this.#open].flatMap(([sessionId, open]) =>
       endsOf(open, sessionId, this.#now).map((one) => ({ sessionId, ...one })),
@@ -249,15 +248,15 @@ export class SimulatedLife {
     else if (watch === 'process') this.#at(at + LOOK_MS, (now) => this.#terminalIsGone(now));
   }
 
-  /** Its mirror says how it ended. */
+  /** The mirror reports the end. */
   async #terminalIsGone(at: number): Promise<void> {
     const { recording, part, quietMs } = this.plan;
     for (const { ms, events } of (await terminalLife(recording, part, quietMs)).ends) {
-      this.#at(at + ms, (now) => this.#tell(this.#told(events, now)));
+      this.#at(at + ms, (now) => this.#emit(this.#emittedFrom(events, now)));
     }
   }
 
-  #told(events: readonly AgUiEvent[], occurredAt: number): EmittedEvent[] {
+  #emittedFrom(events: readonly AgUiEvent[], occurredAt: number): EmittedEvent[] {
     return events.map((event) => ({ sessionId: this.#session(''), occurredAt, event }));
   }
 
@@ -268,18 +267,18 @@ export class SimulatedLife {
     this.#watch = null;
     this.#left = this.#unsent.splice(this.canSend ? Math.max(0, this.#unsent.length - unsent) : 0);
     if (takeOverMs === null || this.kind.watch === 'promise') return;
-    // its first report waits for the agent's answer
+    // its first report waits for the agent's response
     this.#at(at + takeOverMs + this.#askMs, (now) => this.#takenOver(now));
   }
 
-  /** Another runner goes on with the outbox of the one before. */
+  /** The next runner continues the outbox. */
   async #takenOver(at: number): Promise<void> {
     this.isStartedAgain = true;
     this.#unsent.push(...this.#left.splice(0));
-    // A child went with its runner, and the next one closes what it left.
+    // A child died with its runner, so the next runner closes what it left open.
     if (this.kind.watch === 'child') {
       this.#process = { state: 'starting', pid: null, exitCode: null };
-      this.#tell(this.#ends());
+      this.#emit(this.#ends());
       this.#at(at + SOON_MS, (now) => {
         this.#process = { state: 'running', pid: 4_000_001, exitCode: null };
         this.#reportSoon(now);
@@ -289,19 +288,19 @@ export class SimulatedLife {
     await this.#runnerStarts(at);
   }
 
-  /** The agent's process is gone, for the first time or another. */
+  /** Handles the exit of an agent process, for the nth time. */
   #childExits(at: number, times: number): void {
     const exit = { exitCode: null, signal: 'SIGKILL' };
     const reason = 'terminated by signal SIGKILL';
     const next = this.#restarts.exited(times === 1 ? this.#beganAt : at - CRASH_MS, at);
     this.#process = { state: next.kind === 'give-up' ? 'exited' : 'restarting', pid: null, ...exit };
     if (next.kind === 'give-up') {
-      this.#tell(this.#ended({ reason: `the agent ended ${next.exits} times`, ...exit }));
+      this.#emit(this.#ended({ reason: `the agent ended ${next.exits} times`, ...exit }));
       this.#report(at);
       this.runner = null;
       return;
     }
-    this.#tell(this.#ended({ reason, ...exit, goesOn: `It is started again in ${next.waitMs / 1_000} s.` }));
+    this.#emit(this.#ended({ reason, ...exit, goesOn: `It is started again in ${next.waitMs / 1_000} s.` }));
     this.#reportSoon(at);
     this.#at(at + next.waitMs, (then) => {
       this.#process = { state: 'running', pid: 4_000_000 + times, exitCode: null };
@@ -311,8 +310,8 @@ export class SimulatedLife {
     });
   }
 
-  #tell(told: readonly EmittedEvent[]): void {
-    for (const one of told) {
+  #emit(emitted: readonly EmittedEvent[]): void {
+    for (const one of emitted) {
       const { sessionId, event } = one;
       const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
       const open = workAfter(before, [one]);

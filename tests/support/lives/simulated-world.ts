@@ -21,11 +21,11 @@ import { callRoute } from '../call-route';
 import { type InProcessTarget, ingest, inProcessTarget } from '../ingest-target';
 import { type Death, type LifePlan, SimulatedLife, type SimulatedRunner } from './simulated-life';
 
-/** The death of a server of this world. */
-export interface ServerPlan {
-  /** After the world's beginning, in whole seconds. */
+/** A server's death. */
+interface ServerPlan {
+  /** Whole seconds after the world starts. */
   diesAtMs: number;
-  /** With another one on the same database, which goes on; else it is started again. */
+  /** True if a second server continues on the same database; otherwise the server restarts. */
   hasAnother: boolean;
   downMs: number;
 }
@@ -37,55 +37,55 @@ export interface WorldPlan {
 
 const T0 = 1_795_170_000_000;
 const TICK_MS = 1_000;
-/** As `CommandHub` renews the terms of its streams. */
+/** Interval at which `CommandHub` renews its streams' leases. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
-/** As `CommandClient` waits at most. */
+/** Maximum backoff of `CommandClient`. */
 const LONGEST_WAIT_MS = (RUNNER_GRACE_MS * 2) / 3;
 const MOST_MS = 30_000;
 const MOST_TOGETHER_MS = 15_000;
-/** How long it is watched once its screen must be true: a runner that comes later brings nothing back. */
+/** Extra observation time: a late runner must not revive a stale state. */
 const WATCHED_ON_MS = 3_000;
 const AT_WORK: SessionFilter = { states: ['working', 'waiting-on-background'], agentId: null, words: [] };
 
-/** Something that a page shows of a life and that is not true. */
-export interface Wrong {
+/** A false statement of a page about a life. */
+interface FalseStatement {
   agentId: string;
   plan: LifePlan;
-  /** Since its death, in milliseconds. */
+  /** Milliseconds since the death. */
   afterMs: number;
   what: string;
 }
 
 interface Server {
   hub: CommandHub;
-  /** The streams of commands that are open at it, by agent. */
+  /** Open command streams by agent. */
   streams: Map<string, string>;
 }
 
 interface Resident {
   life: SimulatedLife;
   seq: number;
-  /** The runner that has a stream, and at which server. */
+  /** The connected runner and its server. */
   link: { runner: SimulatedRunner; server: Server; streamId: string } | null;
   failures: number;
   retryAt: number;
-  /** When its screen was last wrong, in milliseconds since its death. */
+  /** Milliseconds from the death to the last wrong page. */
   wrongForMs: number;
-  /** It has been looked at for long enough. */
+  /** Observed for long enough. */
   isOver: boolean;
 }
 
 /**
- * Lives side by side, their runners' streams and outboxes, and one or two servers on one database. One clock, which goes by
- * the second. What a server's timers do (looking for what is due, renewing terms) is called when they would.
+ * Simulated lives with their runners' streams and outboxes, and one or two servers on one database. One clock advances
+ * by seconds. Server timers (due work, lease renewal) run at their intervals.
  */
 export class SimulatedWorld {
-  readonly wrongs: Wrong[] = [];
+  readonly wrongs: FalseStatement[] = [];
   readonly #plan: WorldPlan;
   readonly #target: InProcessTarget;
   readonly #clock: { now: number };
   readonly #residents: Resident[];
-  /** The first is the one that dies. */
+  /** The first server is the one that dies. */
   #servers: Server[] = [];
   #isDown = false;
   #streams = 0;
@@ -108,7 +108,7 @@ export class SimulatedWorld {
     });
   }
 
-  /** Each life's plan, whether it died in the middle of something, and for how long its screen was wrong. */
+  /** Each life's plan, whether it was busy at its death, and how long its page was wrong. */
   get lived(): { plan: LifePlan; wasAtWork: boolean; wrongForMs: number }[] {
     return this.#residents.map(({ life: { plan, wasAtWork }, wrongForMs }) => ({ plan, wasAtWork, wrongForMs }));
   }
@@ -170,7 +170,7 @@ export class SimulatedWorld {
     }
   }
 
-  /** How long the screen of a life may be wrong. A server that was down gives every runner the grace to come back. */
+  /** Maximum milliseconds that a page may be wrong. A restarted server grants every runner a grace period. */
   #mostMs(death: Death, deadSince: number): number {
     const mostMs = death === 'runner and server' ? MOST_TOGETHER_MS : MOST_MS;
     const { server } = this.#plan;
@@ -181,7 +181,7 @@ export class SimulatedWorld {
     return Math.max(mostMs, diesAt + server.downMs + RUNNER_GRACE_MS + 2 * TICK_MS - deadSince);
   }
 
-  /** Runners that try to come back while no server is there. */
+  /** Fails the reconnection attempts of runners while no server is up. */
   #refused(): void {
     for (const resident of this.#residents) {
       if (resident.life.runner !== null && resident.retryAt <= this.#clock.now) this.#fails(resident);
@@ -194,7 +194,7 @@ export class SimulatedWorld {
     resident.retryAt = this.#clock.now + retryMs('unavailable', resident.failures, chance, LONGEST_WAIT_MS);
   }
 
-  /** Runners that have no stream open one. */
+  /** Opens streams for runners without one. */
   async #connect(): Promise<void> {
     const now = this.#clock.now;
     const opened = this.#residents.flatMap((resident) => {
@@ -216,7 +216,7 @@ export class SimulatedWorld {
 
   async #sends(resident: Resident): Promise<void> {
     const { life, link } = resident;
-    // what an outbox has goes out once its runner has found a server again
+    // an outbox is sent once its runner has reconnected
     if (link === null && life.runner !== null) return;
     const records = life.takeUnsent();
     if (records.length === 0) return;
@@ -225,7 +225,7 @@ export class SimulatedWorld {
     if (rejected.length > 0) throw new Error(`rejected: ${JSON.stringify(rejected[0])}`);
   }
 
-  /** The connections of processes that have died are closed, unless their machine is gone, too. */
+  /** Closes connections of dead processes unless their machine is lost too. */
   async #disconnect(): Promise<void> {
     const closed = this.#residents.flatMap((resident) => {
       const { life, link } = resident;
@@ -249,7 +249,7 @@ export class SimulatedWorld {
     await this.#target.database.writes.run(job, { keys: about.map(({ agentId }) => `agent:${agentId}` as const) });
   }
 
-  /** A person writes to a session of it. */
+  /** Sends a user message to one of the life's sessions. */
   async #writeTo({ life }: Resident): Promise<void> {
     const { deadSince, plan, sessionIds } = life;
     const [sessionId] = sessionIds;
@@ -271,7 +271,7 @@ export class SimulatedWorld {
     for (const [agentId, id] of [...streams]) if (gone.includes(id)) streams.delete(agentId);
   }
 
-  /** Compares the list of sessions with the lives, and opens a life's pages once its time is over. */
+  /** Compares the session list with the lives. Checks a life's pages once its deadline has passed. */
   async #look(): Promise<void> {
     const now = this.#clock.now;
     const sight = unscoped(this.#target.database);
@@ -283,39 +283,39 @@ export class SimulatedWorld {
       const { deadSince, plan } = life;
       if (deadSince === null || isOver) continue;
       const afterMs = now - deadSince;
-      const said = (shown.get(life.agentId) ?? []).flatMap((session) => wrongIn(session, life));
-      if (said.length > 0) resident.wrongForMs = Math.max(resident.wrongForMs, afterMs);
+      const found = (shown.get(life.agentId) ?? []).flatMap((session) => wrongIn(session, life));
+      if (found.length > 0) resident.wrongForMs = Math.max(resident.wrongForMs, afterMs);
       const mostMs = this.#mostMs(plan.death, deadSince);
       if (afterMs < mostMs) continue;
       resident.isOver = afterMs >= MOST_MS + WATCHED_ON_MS;
-      // rows are looked at every second, pages once
-      if (afterMs < mostMs + TICK_MS) said.push(...(await this.#opened(life)));
-      for (const what of said) this.wrongs.push({ agentId: life.agentId, plan, afterMs, what });
+      // rows are checked every second, pages once
+      if (afterMs < mostMs + TICK_MS) found.push(...(await this.#opened(life)));
+      for (const what of found) this.wrongs.push({ agentId: life.agentId, plan, afterMs, what });
     }
   }
 
-  /** Everything on the pages of its sessions that is not true. */
+  /** Returns all false statements on the pages of a life's sessions. */
   async #opened(life: SimulatedLife): Promise<string[]> {
     const sight = unscoped(this.#target.database);
-    const said: string[] = [];
+    const found: string[] = [];
     for (const id of life.sessionIds) {
       const session = (await readSession(sight, id))?.session;
       if (session === undefined) continue;
-      said.push(...wrongIn(session, life));
+      found.push(...wrongIn(session, life));
       const running = (await readTasks(sight, id))?.tasks.filter(({ status }) => status === 'running') ?? [];
-      if (running.length > 0 && !session.away?.agentGoesOn) said.push(`${id}: task ${running[0]?.id} runs`);
+      if (running.length > 0 && !session.away?.agentGoesOn) found.push(`${id}: task ${running[0]?.id} runs`);
       const turns = (await readTranscript(sight, id, { before: null, limit: 50 }))?.turns ?? [];
       const open = turns.filter(({ state, kind }) => state === 'open' && kind !== 'none');
-      // the clock of a turn stands still where its session is away
-      if (open.length > 0 && session.away === null) said.push(`${id}: turn ${open[0]?.id} is open`);
+      // a turn's clock stops while its session is away
+      if (open.length > 0 && session.away === null) found.push(`${id}: turn ${open[0]?.id} is open`);
       if (!wentSilent(session) && session.state !== 'failed') continue;
       const { items } = await readInbox(sight, { after: null, limit: 1 }, { ...WHOLE_INBOX, sessionId: id });
-      if (items.length === 0) said.push(`${id} is ${session.state}, and not in the inbox`);
+      if (items.length === 0) found.push(`${id} is ${session.state}, and not in the inbox`);
     }
-    return said;
+    return found;
   }
 
-  /** A runner whose server died has not gone: its sessions never count as unknown. */
+  /** Finds live runners reported as unknown. A runner whose server died is not gone. */
   async #falseAlarms(): Promise<void> {
     const { rows } = await this.#target.database.reader.execute(
       `SELECT DISTINCT agent_id FROM events WHERE name = '${CUSTOM.runnerAway}'`,
@@ -328,18 +328,18 @@ export class SimulatedWorld {
   }
 }
 
-/** Everything in a row of the list that is not true. */
+/** Returns all false statements in a list row. */
 function wrongIn(session: SessionSummary, { runner, isStartedAgain }: SimulatedLife): string[] {
   const { id, state, evidence, runningTaskCount, openTurnId, pendingRequestCount, away } = session;
-  const said: string[] = [];
-  // a message that no turn has taken up is given to the next process
+  const found: string[] = [];
+  // an undelivered message goes to the next process
   const isGivenAgain = evidence.note === 'delivering' && isStartedAgain;
-  if ((state === 'working' && !isGivenAgain) || state === 'waiting-on-background') said.push(`${id} is ${state}`);
-  // nothing ends them: the agent continues, and nobody sees it
-  const goOn = away?.agentGoesOn === true;
-  if (runningTaskCount > 0 && !goOn) said.push(`${id} has ${runningTaskCount} running tasks`);
-  if (openTurnId !== null && away === null) said.push(`${id} has an open turn`);
-  // an answer is kept for the runner that comes back
-  if (pendingRequestCount > 0 && runner !== null && away === null) said.push(`${id} asks for something`);
-  return said;
+  if ((state === 'working' && !isGivenAgain) || state === 'waiting-on-background') found.push(`${id} is ${state}`);
+  // never ended: the agent continues unobserved
+  const agentContinues = away?.agentGoesOn === true;
+  if (runningTaskCount > 0 && !agentContinues) found.push(`${id} has ${runningTaskCount} running tasks`);
+  if (openTurnId !== null && away === null) found.push(`${id} has an open turn`);
+  // an answer is kept for the returning runner
+  if (pendingRequestCount > 0 && runner !== null && away === null) found.push(`${id} asks for something`);
+  return found;
 }

@@ -3,8 +3,8 @@ import type { Frame } from '@interlude/protocol/frames';
 import type { SessionList } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROUTES } from '@/lib/server/routes';
+import { pathFor, validRequest } from '@/tests/support/busy-agent';
 import { AccessStage, bearer, type Headers } from '../../support/access-stage';
-import { asked, filled } from '../../support/ask-route';
 import { type BusyAgent, busyAgent } from '../../support/busy-agent';
 
 const CONSOLE = 'https://console.example.com';
@@ -52,8 +52,8 @@ test('of the session list reads only the list', async () => {
   const readable: string[] = [];
   for (const { method, pattern } of ROUTES.filter(({ access }) => access !== 'open')) {
     if (own === undefined || method === 'HEAD') continue;
-    const { query, body } = asked(method, pattern, own);
-    const answer = await stage.send(`${filled(pattern, own)}${query}`, { method, as, body });
+    const { query, body } = validRequest(method, pattern, own);
+    const answer = await stage.send(`${pathFor(pattern, own)}${query}`, { method, as, body });
     const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
     if (isStream) await answer.body?.cancel();
     const text = isStream ? '' : await answer.text();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ROUTES } from '@/lib/server/routes';
+import { pathFor, validRequest } from '@/tests/support/busy-agent';
 import { AccessStage, type Headers } from '../../support/access-stage';
-import { asked, filled } from '../../support/ask-route';
 import { type BusyAgent, busyAgent } from '../../support/busy-agent';
 
 let stage: AccessStage;
@@ -20,7 +20,10 @@ async function linesOf(headers: Headers, as = stage.owner): Promise<Set<string>>
       // all scrapes share one read, in a queue of its own
       if (access === 'open' || access === 'observe' || method !== 'GET') continue;
       const before = run.mock.calls.length;
-      const answer = await stage.send(`${filled(pattern, ids)}${asked(method, pattern, ids).query}`, { as, headers });
+      const answer = await stage.send(`${pathFor(pattern, ids)}${validRequest(method, pattern, ids).query}`, {
+        as,
+        headers,
+      });
       if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
         // a runner's command stream uses no read queue
         if (pattern.endsWith('/stream')) await vi.waitFor(() => expect(run.mock.calls.length).toBeGreaterThan(before));

@@ -5,7 +5,7 @@ import type { NewCredential } from '@/lib/server/access/credential-rows';
 import { postEmbedToken } from '@/lib/server/access/embeds';
 import { postToken } from '@/lib/server/access/manage-credentials';
 import { AccessStage, bearer, type Headers, secretOf } from '@/tests/support/access-stage';
-import { byOwner } from '@/tests/support/by-owner';
+import { ownerContext } from '@/tests/support/call-route';
 
 const CONSOLE = 'https://console.example';
 const HOUR = 3_600_000;
@@ -108,7 +108,7 @@ test('a revoked token creates nothing, even for a request received before', asyn
   const principal = await stage.parts.credentials.find(secretOf(parent.as));
   if (principal === null) throw new Error('the token is not known');
   await revoke(parent.id);
-  const asked = { ...byOwner, principal, ids: {}, request: new Request(CONSOLE) };
+  const asked = { ...ownerContext, principal, ids: {}, request: new Request(CONSOLE) };
   const embeds = { ...stage.parts, embedOrigins: [CONSOLE] };
   const [body, shown] = [
     newTokenSchema.parse({ role: 'viewer' }),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AccessStage, bearer, type Headers, type Sent } from '../../support/access-stage';
+import { AccessStage, bearer, type Headers, type RequestOptions } from '../../support/access-stage';
 import { type BusyAgent, busyAgent } from '../../support/busy-agent';
 
 let stage: AccessStage;
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-const message: Sent = { method: 'POST', body: { text: 'Hello', clientId: 'c' } };
+const message: RequestOptions = { method: 'POST', body: { text: 'Hello', clientId: 'c' } };
 
 describe('a role', () => {
   test('decides permissions: viewers read, operators act, runners speak', async () => {
@@ -40,7 +40,7 @@ describe('a role', () => {
 });
 
 describe('a resource outside the scope', () => {
-  test.each<[string, (of: BusyAgent) => string, Sent]>([
+  test.each<[string, (of: BusyAgent) => string, RequestOptions]>([
     ['a session', ({ sessionId }) => `/sessions/${sessionId}`, {}],
     ['an agent', ({ agentId }) => `/agents/${agentId}`, {}],
     ['a log', ({ agentId }) => `/agents/${agentId}/logs`, {}],

@@ -1,6 +1,6 @@
 import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import { describe, expect, test } from 'vitest';
-import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+import { eventLines, expectValidEvents, playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 const names = recordingsOf('acp');
 
@@ -9,16 +9,16 @@ describe.each(names)('the recording %s', (name) => {
 
   test('matches its golden file', async () => {
     const told = playRecorded('acp', lines);
-    expectSound(told);
-    await expect(toldInLines(told)).toMatchFileSnapshot(`../../fixtures/golden/acp/${name}.txt`);
+    expectValidEvents(told);
+    await expect(eventLines(told)).toMatchFileSnapshot(`../../fixtures/golden/acp/${name}.txt`);
   });
 
   test('is well formed when cut at any frame', () => {
-    for (let at = 0; at <= lines.length; at++) expectSound(playRecorded('acp', lines.slice(0, at)));
+    for (let at = 0; at <= lines.length; at++) expectValidEvents(playRecorded('acp', lines.slice(0, at)));
   });
 
   test('is well formed with every frame doubled', () => {
-    expectSound(
+    expectValidEvents(
       playRecorded(
         'acp',
         lines.flatMap((line) => [line, line]),
@@ -32,7 +32,7 @@ describe.each(names)('the recording %s', (name) => {
       { at, fields },
       { at, fields: garbage[index % garbage.length] ?? {} },
     ]);
-    expectSound(playRecorded('acp', mixed));
+    expectValidEvents(playRecorded('acp', mixed));
   });
 });
 

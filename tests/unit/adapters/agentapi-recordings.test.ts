@@ -2,7 +2,7 @@ import { AgentApiAdapter } from '@interlude/runner/adapters/agentapi/agentapi-ad
 import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import { describe, expect, test } from 'vitest';
-import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+import { eventLines, expectValidEvents, playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 const count = (text: string, part: string) => text.split(part).length - 1;
 const heard = (at: number, msg: unknown): RecordedLine => ({ at, fields: { dir: 'in', at, msg } });
@@ -11,7 +11,7 @@ describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
   const lines = recordedLines('agentapi', name);
 
   test('matches its golden file', async () => {
-    const told = toldInLines(playRecorded('agentapi', lines));
+    const told = eventLines(playRecorded('agentapi', lines));
     await expect(told).toMatchFileSnapshot(`../../fixtures/golden/agentapi/${name}.txt`);
   });
 
@@ -21,7 +21,8 @@ describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
   });
 
   test('is well formed when cut at any frame', () => {
-    for (let until = 0; until <= lines.length; until += 1) expectSound(playRecorded('agentapi', lines.slice(0, until)));
+    for (let until = 0; until <= lines.length; until += 1)
+      expectValidEvents(playRecorded('agentapi', lines.slice(0, until)));
   });
 
   test('drops doubled incoming frames', () => {
@@ -29,7 +30,7 @@ describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
       const { event } = line.fields.msg as { event?: string };
       return line.fields.dir === 'in' && event !== undefined ? [line, line] : [line];
     });
-    expect(toldInLines(playRecorded('agentapi', twice))).toBe(toldInLines(playRecorded('agentapi', lines)));
+    expect(eventLines(playRecorded('agentapi', twice))).toBe(eventLines(playRecorded('agentapi', lines)));
   });
 
   test('is well formed with garbage after each frame', () => {
@@ -46,7 +47,7 @@ describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
       { answer: 'messages', status: 200, body: { messages: [null, { id: 'x' }, { id: 4, role: 'agent' }] } },
       { answer: 'message', status: 500, body: '' },
     ];
-    expectSound(
+    expectValidEvents(
       playRecorded(
         'agentapi',
         lines.flatMap((line, at) => [line, heard(line.at, garbage[at % garbage.length])]),
@@ -56,7 +57,7 @@ describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
 });
 
 test('puts each reply into the turn that caused it, once', () => {
-  const text = toldInLines(playRecorded('agentapi', recordedLines('agentapi', 'background')));
+  const text = eventLines(playRecorded('agentapi', recordedLines('agentapi', 'background')));
   expect(count(text, 'It runs.')).toBe(1);
   expect(count(text, 'failed with code 3.')).toBe(1);
   expect(count(text, 'Welcome')).toBe(1);
@@ -78,7 +79,7 @@ test('bounds a message, a screen and an error of 3 MB', () => {
     event(big, { big }),
     event('status_change', { status: 'stable' }),
   ]);
-  expectSound(told);
+  expectValidEvents(told);
 });
 
 test('resumes a killed adapter without repeats', () => {
@@ -103,7 +104,7 @@ test('resumes a killed adapter without repeats', () => {
       heard(0, { event: 'status_change', data: { status: 'running' } }),
     ];
     const after = play(newAdapter(first.place), replay);
-    const text = toldInLines([...before, ...after]);
+    const text = eventLines([...before, ...after]);
     for (const said of ['It runs.', 'failed with code 3.', 'You are welcome.', 'Welcome │', 'Bash(./poll.sh)']) {
       expect([killed, said, count(text, said) <= 1]).toEqual([killed, said, true]);
     }

@@ -1,7 +1,7 @@
 import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import { describe, expect, test } from 'vitest';
-import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+import { eventLines, expectValidEvents, playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 const heard = (at: number, msg: unknown): RecordedLine => ({ at, fields: { dir: 'in', at, msg } });
 const count = (text: string, part: string) => text.split(part).length - 1;
@@ -10,7 +10,7 @@ describe.each(recordingsOf('agui'))('the recording %s', (name) => {
   const lines = recordedLines('agui', name);
 
   test('matches its golden file', async () => {
-    const told = toldInLines(playRecorded('agui', lines));
+    const told = eventLines(playRecorded('agui', lines));
     await expect(told).toMatchFileSnapshot(`../../fixtures/golden/agui/${name}.txt`);
   });
 
@@ -22,11 +22,12 @@ describe.each(recordingsOf('agui'))('the recording %s', (name) => {
   });
 
   test('is well formed when cut at any frame', () => {
-    for (let until = 0; until <= lines.length; until += 1) expectSound(playRecorded('agui', lines.slice(0, until)));
+    for (let until = 0; until <= lines.length; until += 1)
+      expectValidEvents(playRecorded('agui', lines.slice(0, until)));
   });
 
   test('is well formed with every frame doubled', () => {
-    expectSound(
+    expectValidEvents(
       playRecorded(
         'agui',
         lines.flatMap((line) => [line, line]),
@@ -60,12 +61,12 @@ describe.each(recordingsOf('agui'))('the recording %s', (name) => {
       'agui',
       lines.flatMap((line, at) => [line, heard(line.at, [...garbage, ...nonsense][at % 14])]),
     );
-    expectSound(told);
+    expectValidEvents(told);
   });
 });
 
 describe('the golden recordings', () => {
-  const golden = (name: string) => toldInLines(playRecorded('agui', recordedLines('agui', name)));
+  const golden = (name: string) => eventLines(playRecorded('agui', recordedLines('agui', name)));
 
   test('put each reply into the turn that caused it, once', () => {
     const text = golden('ambient-background');
@@ -143,7 +144,7 @@ test('bounds frames of 10 MB', () => {
     }),
     heard(2, { stream: 'run', runId: 'r1', text: big }),
   ]);
-  expectSound(told);
+  expectValidEvents(told);
   expect(told.filter(({ event }) => event.type === 'MESSAGES_SNAPSHOT')).toHaveLength(2);
 });
 
@@ -184,7 +185,7 @@ test('drops arguments and activities nested too deeply', () => {
     ),
     run({ type: 'RUN_FINISHED', ...own }),
   ]);
-  expectSound(told);
+  expectValidEvents(told);
   const asked = told.find(({ event }) => event.name === 'request:opened')?.event.value as { input: unknown };
   expect(typeof asked.input).toBe('string');
 });

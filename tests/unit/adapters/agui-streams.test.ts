@@ -3,7 +3,7 @@ import type { AgUiAdapterOptions } from '@interlude/runner/adapters/agui/agui-th
 import { applyPatch } from '@interlude/runner/adapters/agui/background-tasks';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { expectSound, toldInLines } from '../../support/recorded';
+import { eventLines, expectValidEvents } from '../../support/recordings';
 
 const S = { threadId: 't', runId: 'own' };
 
@@ -17,7 +17,7 @@ function wire(options: Partial<AgUiAdapterOptions> = {}) {
   return {
     adapter,
     told,
-    lines: () => toldInLines(told),
+    lines: () => eventLines(told),
     post(runId: string, text: string, more: object = {}) {
       const messages = [{ id: `m-${runId}`, role: 'user', content: text }];
       const body = { threadId: 't', runId, messages, ...more };
@@ -42,7 +42,7 @@ function wire(options: Partial<AgUiAdapterOptions> = {}) {
     },
     close() {
       told.push(...adapter.ended({ reason: 'over' }, now));
-      expectSound(told);
+      expectValidEvents(told);
     },
   };
 }

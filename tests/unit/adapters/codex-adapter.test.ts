@@ -7,7 +7,7 @@ import { History } from '@interlude/runner/adapters/codex/thread-items';
 import { clientIdOfMessage, clientIdOfWake, parseClientId } from '@interlude/runner/adapters/codex/turns';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { expectSound } from '../../support/recorded';
+import { expectValidEvents } from '../../support/recordings';
 
 /** A connection under a simulated clock. */
 function wire() {
@@ -35,7 +35,7 @@ function wire() {
     },
     close() {
       told.push(...adapter.ended({ reason: 'closed', isAsked: true }, ++now));
-      expectSound(told);
+      expectValidEvents(told);
     },
     of: (type: string) =>
       told.filter(({ event }) => event.type === type || event.name === type).map(({ event }) => event),

@@ -3,19 +3,19 @@ import { fieldsOf } from '@interlude/protocol/fields';
 import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+import { eventLines, expectValidEvents, playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 describe.each(recordingsOf('codex'))('the recording %s', (name) => {
   const lines = recordedLines('codex', name);
 
   test('matches its golden file', async () => {
     const told = playRecorded('codex', lines);
-    expectSound(told);
-    await expect(toldInLines(told)).toMatchFileSnapshot(`../../fixtures/golden/codex/${name}.txt`);
+    expectValidEvents(told);
+    await expect(eventLines(told)).toMatchFileSnapshot(`../../fixtures/golden/codex/${name}.txt`);
   });
 
   test('is well formed when cut at any frame', () => {
-    for (let at = 0; at <= lines.length; at++) expectSound(playRecorded('codex', lines.slice(0, at)));
+    for (let at = 0; at <= lines.length; at++) expectValidEvents(playRecorded('codex', lines.slice(0, at)));
   });
 
   test('drops every doubled frame', () => {
@@ -24,12 +24,12 @@ describe.each(recordingsOf('codex'))('the recording %s', (name) => {
       'codex',
       lines.flatMap((line) => [line, line]),
     );
-    expectSound(doubled);
+    expectValidEvents(doubled);
     // Output of `codex exec` has no ids to detect a repeated line; neither have deltas, which the end of their item
     // replaces.
     if (name === 'exec-json') return;
     const kept = (events: typeof told) =>
-      toldInLines(events.filter(({ event }) => event.name !== CUSTOM.taskOutput))
+      eventLines(events.filter(({ event }) => event.name !== CUSTOM.taskOutput))
         .split('\n')
         .filter((line) => !/CONTENT|_END|CUSTOM codex:/.test(line));
     expect(kept(doubled)).toEqual(kept(told));
@@ -42,7 +42,7 @@ describe.each(recordingsOf('codex'))('the recording %s', (name) => {
       { at, fields },
       { at, fields: garbage[index % garbage.length] ?? {} },
     ]);
-    expectSound(playRecorded('codex', mixed));
+    expectValidEvents(playRecorded('codex', mixed));
   });
 });
 
@@ -60,7 +60,7 @@ test('bounds Codex frames with 10 MB of text', () => {
     const grown = lines.map((line, index) =>
       index === at ? { ...line, fields: { ...line.fields, msg: grow(line.fields.msg, huge) } } : line,
     );
-    expectSound(playRecorded('codex', grown));
+    expectValidEvents(playRecorded('codex', grown));
   }
 });
 

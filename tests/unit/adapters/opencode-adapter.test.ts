@@ -1,7 +1,7 @@
 import { OpencodeAdapter } from '@interlude/runner/adapters/opencode/opencode-adapter';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { expectSound, toldInLines } from '../../support/recorded';
+import { eventLines, expectValidEvents } from '../../support/recordings';
 
 type Fields = Record<string, unknown>;
 
@@ -39,8 +39,8 @@ function session() {
     delta: (messageID: string, partID: string, delta: string, sessionID = 'ses_1') =>
       tell('message.part.delta', { sessionID, messageID, partID, field: 'text', delta }),
     lines: () => {
-      expectSound([...told, ...adapter.ended({ reason: 'the test is over' }, ++ids)]);
-      return toldInLines(told)
+      expectValidEvents([...told, ...adapter.ended({ reason: 'the test is over' }, ++ids)]);
+      return eventLines(told)
         .split('\n')
         .filter((line) => line !== '' && !line.includes('opencode:'));
     },

@@ -1,7 +1,7 @@
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import { readRecording } from '@interlude/runner/cli/recording';
 import { describe, expect, test } from 'vitest';
-import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
+import { eventLines, expectValidEvents, playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 const RECORDINGS = recordingsOf('opencode');
 
@@ -9,18 +9,18 @@ describe.each(RECORDINGS)('the recording %s of OpenCode', (name) => {
   const lines = recordedLines('opencode', name);
 
   test('matches its golden file', async () => {
-    const text = toldInLines(playRecorded('opencode', lines));
+    const text = eventLines(playRecorded('opencode', lines));
     await expect(text).toMatchFileSnapshot(`../../fixtures/golden/opencode/${name}.txt`);
   });
 
   test('is well formed when cut at any event', () => {
     for (let length = 1; length <= lines.length; length += 1)
-      expectSound(playRecorded('opencode', lines.slice(0, length)));
+      expectValidEvents(playRecorded('opencode', lines.slice(0, length)));
   });
 
   test('drops doubled events', () => {
     const twice = lines.flatMap((line) => (line.fields.dir === 'in' ? [line, line] : [line]));
-    expect(toldInLines(playRecorded('opencode', twice))).toBe(toldInLines(playRecorded('opencode', lines)));
+    expect(eventLines(playRecorded('opencode', twice))).toBe(eventLines(playRecorded('opencode', lines)));
   });
 
   test('is recognized by its lines', async () => {

@@ -4,7 +4,7 @@ import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
+import { playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 /**
  * Rules of ownership that every source must keep. Those an adapter decides are checked here in every recording of every
@@ -53,13 +53,13 @@ const RULES: readonly Rule[] = [
   },
   {
     rule: 'what proves nothing is delivered to nobody',
-    keptBy: ['tests/contract/ownership-contract.ts: another agent’s task of that name is nobody’s proof'],
+    keptBy: ['tests/contract/ownership-contract.ts: does not count another agent’s task with the same id as proof'],
   },
   {
     rule: 'what has no owner is parked where people see it',
     keptBy: [
-      'tests/contract/ownership-contract.ts: of a task two others started, the run says whose it is; without one it is parked',
-      'tests/contract/ownership-contract.ts: is listed page by page',
+      'tests/contract/ownership-contract.ts: resolves a task id of two other sessions by its run, and parks it without one',
+      'tests/contract/ownership-contract.ts: parked records are listed in pages',
     ],
   },
   {
@@ -68,18 +68,20 @@ const RULES: readonly Rule[] = [
   },
   {
     rule: 'whose it is is known before anything counts as taken',
-    keptBy: ['tests/contract/ownership-contract.ts: in one batch goes by the order of its records'],
+    keptBy: ['tests/contract/ownership-contract.ts: resolves the records of a batch in their order'],
   },
   {
     rule: 'a command is leased, and acknowledged once the agent has it',
     keptBy: [
-      'tests/support/source-contract.ts: a message that was begun before a kill reaches the agent once',
+      'tests/support/source-contract.ts: a source delivers a message once when killed during the delivery',
       'lib/conformance/runner/command-checks.ts: a message is acknowledged as delivered once the agent has it',
     ],
   },
   {
     rule: 'an agent that is busy or away uses up no attempt',
-    keptBy: ['tests/property/commands.test.ts: are acted on once each and none is lost'],
+    keptBy: [
+      'tests/property/commands.test.ts: take effect exactly once with disconnects, restarts and waits at any time',
+    ],
   },
   {
     rule: 'a task has one end for each of its runs',
@@ -108,7 +110,7 @@ const RULES: readonly Rule[] = [
   {
     rule: 'to begin anew ends what a session owns, to compact its context does not',
     keptBy: [
-      'tests/integration/hooks-companion.test.ts: is in the dashboard as it was, over restarts of the companion',
+      'tests/integration/hooks-companion.test.ts: appears in the dashboard as it happened, across restarts of the companion',
       'tests/unit/adapters/opencode-adapter.test.ts: continues through a compaction',
     ],
   },
@@ -124,13 +126,13 @@ const RULES: readonly Rule[] = [
   },
   {
     rule: 'to read a state takes nothing from it',
-    keptBy: [
-      'tests/contract/reads-contract.ts: changes no row, by cookie or by token, of what is there and what is not',
-    ],
+    keptBy: ['tests/contract/reads-contract.ts: changes no row with cookie or token, for known and unknown resources'],
   },
   {
     rule: 'what a person drops is recorded, and can be looked up',
-    keptBy: ['tests/contract/ownership-contract.ts: is discarded, which is said and can be looked up'],
+    keptBy: [
+      'tests/contract/ownership-contract.ts: parked records are discarded with a line in the session, and can be looked up',
+    ],
   },
 ];
 

@@ -2,7 +2,7 @@ import { fieldsOf, isObject } from '@interlude/protocol/fields';
 import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { CUT, playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
+import { CUT, playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 /**
  * Events of a session stay in it, whatever other sessions do on the same connection: two interleaved recordings give

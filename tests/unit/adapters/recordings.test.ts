@@ -1,7 +1,7 @@
 import { frameReader } from '@interlude/runner/adapters/recordings';
 import type { WireEnd } from '@interlude/runner/adapters/wire';
 import { expect, test } from 'vitest';
-import { playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
+import { playRecorded, recordedLines, recordingsOf } from '../../support/recordings';
 
 /** Reads the last line of a recording. */
 function endOf(exit: object): WireEnd | undefined {

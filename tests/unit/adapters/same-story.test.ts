@@ -1,7 +1,7 @@
 import { fieldsOf } from '@interlude/protocol/fields';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { playRecorded, recordedLines } from '../../support/recorded';
+import { playRecorded, recordedLines } from '../../support/recordings';
 
 /**
  * The same story recorded with each agent gives the same transcript, except for what an agent does not report. Every

@@ -12,8 +12,8 @@ import { RunProjector } from '@/lib/server/agui/run-projector';
 import { TaskActivities } from '@/lib/server/agui/task-activity';
 import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 import type { Subscription } from '@/lib/server/fan-out/fan-out';
-import { refusalOf } from '../../support/agui-verifier';
-import { undeclaredIn } from '../../support/undeclared';
+import { undeclaredFieldIn } from '@/tests/support/agui-verifier';
+import { rejectionOf } from '../../support/agui-verifier';
 
 /** A client's stream over a log that the test writes. */
 async function opened(asked: Partial<RunProjectorOptions> = {}, followMs: number | null = null) {
@@ -109,7 +109,7 @@ async function opened(asked: Partial<RunProjectorOptions> = {}, followMs: number
       last().sink.end();
     },
     types: () => {
-      expect([refusalOf(said(), '1.0'), undeclaredIn(said())]).toEqual([null, null]);
+      expect([rejectionOf(said(), '1.0'), undeclaredFieldIn(said())]).toEqual([null, null]);
       return said().map(({ type, runId, code }) => [type, runId ?? code].filter(Boolean).join(' '));
     },
   };

@@ -6,8 +6,8 @@ import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
 import { RunProjector } from '@/lib/server/agui/run-projector';
 import { TaskActivities } from '@/lib/server/agui/task-activity';
 import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
-import { refusalOf } from '../../support/agui-verifier';
-import { undeclaredIn } from '../../support/undeclared';
+import { undeclaredFieldIn } from '@/tests/support/agui-verifier';
+import { rejectionOf } from '../../support/agui-verifier';
 
 function projectorOf(asked: Partial<RunProjectorOptions> = {}) {
   const parts = new ClientParts();
@@ -36,7 +36,7 @@ function projectorOf(asked: Partial<RunProjectorOptions> = {}) {
   /** Runs by id, with their texts and outcomes. */
   const runs = () => {
     const events = stream.drain();
-    expect([refusalOf(events, '1.0'), undeclaredIn(events)]).toEqual([null, null]);
+    expect([rejectionOf(events, '1.0'), undeclaredFieldIn(events)]).toEqual([null, null]);
     const lines: string[] = [];
     for (const { type, runId, delta, name, outcome, code } of events) {
       if (type === 'RUN_STARTED') lines.push(`${runId}:`);

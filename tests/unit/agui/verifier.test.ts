@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Dialect } from '@/lib/server/agui/client-events';
-import { SEQUENCES } from '../../support/agui-sequences';
-import { refusalOf } from '../../support/agui-verifier';
-import { clientRefuses } from '../../support/strict-clients';
+import { SEQUENCES } from '@/tests/support/strict-clients';
+import { rejectionOf } from '../../support/agui-verifier';
+import { rejectionBy } from '../../support/strict-clients';
 
 /** The recorded verdicts of the clients. */
 function measured(version: string): Map<string, boolean> {
@@ -38,7 +38,7 @@ describe.each(CASES)('of %s', (dialect, version) => {
     'the verifier says what was measured, and the client says it still: %s',
     async (name, events) => {
       const isTaken = verdicts.get(name);
-      expect([refusalOf(events, dialect) === null, (await clientRefuses(events, dialect)) === null]).toEqual([
+      expect([rejectionOf(events, dialect) === null, (await rejectionBy(events, dialect)) === null]).toEqual([
         isTaken,
         isTaken,
       ]);

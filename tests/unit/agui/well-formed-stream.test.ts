@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { Dialect } from '@/lib/server/agui/client-events';
 import { ClientParts } from '@/lib/server/agui/client-parts';
 import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
-import { refusalOf } from '../../support/agui-verifier';
-import { undeclaredIn } from '../../support/undeclared';
+import { undeclaredFieldIn } from '@/tests/support/agui-verifier';
+import { rejectionOf } from '../../support/agui-verifier';
 
 function written(
   events: AgUiEvent[],
@@ -19,7 +19,7 @@ function written(
   }
   if (run) stream.finish({ type: 'success' });
   const out = stream.drain();
-  expect([refusalOf(out, dialect), undeclaredIn(out)]).toEqual([null, null]);
+  expect([rejectionOf(out, dialect), undeclaredFieldIn(out)]).toEqual([null, null]);
   const lines = out.map(({ type, messageId, toolCallId, runId, delta, content, role, name, subagentRunId, stepName }) =>
     [type, runId ?? toolCallId ?? messageId ?? name ?? stepName, role, delta ?? content, subagentRunId]
       .filter((part) => part !== undefined)
@@ -197,7 +197,7 @@ describe('an event', () => {
     const event = says('Hi', { metadata: { own: 1, interlude } });
     stream.write({ position: '1', occurredAt: 1, receivedAt: 1, event });
     const out = stream.drain();
-    expect(undeclaredIn(out)).toBeNull();
+    expect(undeclaredFieldIn(out)).toBeNull();
     expect(out.find(({ type }) => type === 'TEXT_MESSAGE_START')?.metadata).toEqual({
       own: 1,
       interlude: { replyTo: ['u1'], clientId: 'c' },

@@ -10,8 +10,8 @@ import { detectMediaType, postAttachment } from '@/lib/server/commands/attachmen
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { postMessage } from '@/lib/server/commands/session-commands';
 import { getAttachment } from '@/lib/server/queries/read-attachment';
+import { ownerContext } from '@/tests/support/call-route';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';
-import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 const T0 = 1_795_170_000_000;
@@ -37,7 +37,7 @@ const attach = (body: Uint8Array<ArrayBuffer>, type = 'text/plain') =>
       ids: { sessionId: 's1' },
       query: { name: 'a' },
       request: new Request('http://localhost', { method: 'POST', body, headers: { 'content-type': type } }),
-      ...byOwner,
+      ...ownerContext,
     },
     target.context,
   );
@@ -47,7 +47,7 @@ const send = (clientId: string, body: Uint8Array) =>
       ids: { sessionId: 's1' },
       body: { text: 'Hi', clientId, attachments: [{ hash: hashOf(body), name: 'a' }] },
       request: new Request('http://localhost'),
-      ...byOwner,
+      ...ownerContext,
     },
     { ...target.context, commands: hub },
   );
@@ -120,7 +120,7 @@ describe('an attachment', () => {
             attachments: large.slice(0, count).map((one) => ({ hash: hashOf(one), name: 'a' })),
           },
           request: new Request('http://localhost'),
-          ...byOwner,
+          ...ownerContext,
         },
         { ...target.context, commands: hub },
       );
@@ -136,8 +136,8 @@ describe('an attachment', () => {
           ids: { hash },
           query: { session: 's1', name: null },
           request: new Request('http://localhost'),
-          ...byOwner,
-          principal: { ...byOwner.principal, scope },
+          ...ownerContext,
+          principal: { ...ownerContext.principal, scope },
         },
         target.context,
       );
@@ -161,7 +161,7 @@ describe('an attachment', () => {
         ids: { sessionId: 's1' },
         body: { text: 'Hi', clientId: 'c1', attachments },
         request: new Request('http://localhost'),
-        ...byOwner,
+        ...ownerContext,
       },
       { ...target.context, commands: hub },
     );

@@ -6,19 +6,19 @@ import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
+import { AdjustableClocks } from '@/tests/support/clocks';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
-import { TwoClocks } from '../../support/two-clocks';
 
 /** Expiry of requests, with an injected clock. */
 const HOUR = 3_600_000;
 const WAITS_MS = 2 * HOUR;
 
-let clocks: TwoClocks;
+let clocks: AdjustableClocks;
 let target: InProcessTarget;
 let hub: CommandHub;
 let seq = 0;
 beforeEach(async () => {
-  clocks = new TwoClocks();
+  clocks = new AdjustableClocks();
   seq = 0;
   target = await inProcessTarget(clocks.now);
   hub = new CommandHub({ database: target.database, now: clocks.now, steady: clocks.steady });

@@ -9,19 +9,19 @@ import { connectRunner, disconnectRunner } from '@/lib/server/commands/runner-co
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
-import { byOwner } from '../../support/by-owner';
+import { ownerContext } from '@/tests/support/call-route';
+import { AdjustableClocks } from '@/tests/support/clocks';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
-import { TwoClocks } from '../../support/two-clocks';
 
 /** Requests of a runner that does not return. */
 const RUNNER = { id: 'r1', startedAt: 1_000 };
 
-let clocks: TwoClocks;
+let clocks: AdjustableClocks;
 let target: InProcessTarget;
 let hub: CommandHub;
 let seq = 0;
 beforeEach(async () => {
-  clocks = new TwoClocks();
+  clocks = new AdjustableClocks();
   seq = 0;
   target = await inProcessTarget(clocks.now, clocks.steady);
   starts();
@@ -146,7 +146,7 @@ describe('a request whose runner does not come back', () => {
         ids: { sessionId: 's1', requestId: 'q1' },
         body: { behavior: 'allow' },
         request: new Request('http://localhost'),
-        ...byOwner,
+        ...ownerContext,
       },
       target.context,
     );

@@ -4,8 +4,8 @@ import { unscoped } from '@/lib/server/access/request-context';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { ingest, record } from '../../support/ingest-target';
-import { expectWithin } from '../../support/pace';
 import { type InProcessServer, inProcessServer } from '../../support/server-target';
+import { expectWithin } from '../../support/timing';
 
 /** Longest wait of another writer. The product's limit is 100 ms on an idle machine. */
 const AT_MOST_MS = 400;

@@ -21,19 +21,19 @@ import {
 } from '@/lib/server/commands/runner-connection';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { readSession, readSessions } from '@/lib/server/queries/read-sessions';
+import { AdjustableClocks } from '@/tests/support/clocks';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
-import { TwoClocks } from '../../support/two-clocks';
 
 /** Due work after the server's clock was moved. */
 const DAY = 24 * 3_600_000;
 const RUNNER = { id: 'r1', startedAt: 1_000 };
 
-let clocks: TwoClocks;
+let clocks: AdjustableClocks;
 let target: InProcessTarget;
 let hub: CommandHub;
 let seq = 0;
 beforeEach(async () => {
-  clocks = new TwoClocks();
+  clocks = new AdjustableClocks();
   seq = 0;
   target = await inProcessTarget(clocks.now);
   starts();

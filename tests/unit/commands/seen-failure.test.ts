@@ -11,7 +11,7 @@ import { connectRunner, disconnectRunner, renewRunners } from '@/lib/server/comm
 import { postMessage } from '@/lib/server/commands/session-commands';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readSession } from '@/lib/server/queries/read-sessions';
-import { byOwner } from '../../support/by-owner';
+import { ownerContext } from '@/tests/support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** A seen failure stays seen, whatever happens to its session. */
@@ -76,7 +76,7 @@ describe('a seen failure', () => {
     await isLookedAt();
     const request = new Request('http://localhost');
     const body = { text: 'Go on', clientId: 'c1' };
-    await postMessage({ ids: { sessionId: 's1' }, body, request, ...byOwner }, target.context);
+    await postMessage({ ids: { sessionId: 's1' }, body, request, ...ownerContext }, target.context);
     expect(await session()).toMatchObject({ state: 'working' });
     now += DELIVERING_MS;
     await write((transaction) => renewRunners(transaction, ['one'], now));
@@ -111,7 +111,7 @@ describe('an unseen failure', () => {
         ids: {},
         body: { ids: [failure?.id ?? ''], mark: 'claimed' },
         request: new Request('http://localhost'),
-        ...byOwner,
+        ...ownerContext,
       },
       target.context,
     );
@@ -126,7 +126,7 @@ describe('an unseen failure', () => {
     now += 1_000;
     const request = new Request('http://localhost');
     const body = { text: 'Try again', clientId: 'c1' };
-    await postMessage({ ids: { sessionId: 's1' }, body, request, ...byOwner }, target.context);
+    await postMessage({ ids: { sessionId: 's1' }, body, request, ...ownerContext }, target.context);
     expect(await inbox()).toEqual([]);
     now += DELIVERING_MS;
     await write((transaction) => renewRunners(transaction, ['one'], now));

@@ -9,7 +9,7 @@ import { postMessage } from '@/lib/server/commands/session-commands';
 import { acknowledge } from '@/lib/server/commands/settle-command';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { readSession } from '@/lib/server/queries/read-sessions';
-import { byOwner } from '../../support/by-owner';
+import { ownerContext } from '@/tests/support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** The composer predicts what happens to a message; the server answers the same. */
@@ -40,7 +40,7 @@ const works = async () => {
 
 const send = (clientId: string, text = 'Hi') =>
   postMessage(
-    { ids: { sessionId: 's1' }, body: { text, clientId }, request: new Request('http://localhost'), ...byOwner },
+    { ids: { sessionId: 's1' }, body: { text, clientId }, request: new Request('http://localhost'), ...ownerContext },
     { ...target.context, commands: hub },
   );
 

@@ -10,7 +10,7 @@ import { postMessage } from '@/lib/server/commands/session-commands';
 import { acknowledge } from '@/lib/server/commands/settle-command';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readTask, readTasks } from '@/lib/server/queries/read-tasks';
-import { byOwner } from '../../support/by-owner';
+import { ownerContext } from '@/tests/support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** Results of background tasks that no turn takes up, with an injected clock. */
@@ -54,7 +54,12 @@ const undelivered = async () => (await items()).filter(({ kind }) => kind === 'u
 const tasks = async () => (await readTasks(unscoped(target.database), 's1'))?.tasks ?? [];
 const send = (body: Omit<SendMessage, 'text'>) =>
   postMessage(
-    { ids: { sessionId: 's1' }, body: { text: 'It failed.', ...body }, request: new Request('http://x'), ...byOwner },
+    {
+      ids: { sessionId: 's1' },
+      body: { text: 'It failed.', ...body },
+      request: new Request('http://x'),
+      ...ownerContext,
+    },
     {
       ...target.context,
       commands: new CommandHub({ database: target.database, now: () => now, steady: () => now }),
@@ -153,7 +158,7 @@ describe('a task that ended while its agent was idle', () => {
     await passes(60);
     const [{ id, updatedPosition }] = (await undelivered()) as [InboxItem];
     const body = { items: [{ id, updatedPosition }], mark: 'seen' as const };
-    await postMarks({ ids: {}, body, request: new Request('http://x'), ...byOwner }, target.context);
+    await postMarks({ ids: {}, body, request: new Request('http://x'), ...ownerContext }, target.context);
     expect(await undelivered()).toEqual([]);
     await task('progress', { summary: 'It had failed before.' });
     await passes(120);

@@ -8,8 +8,8 @@ import { databaseOptions, openDatabase } from '@/db/client';
 import { databaseFailure, openError } from '@/db/database-error';
 import { DatabaseFile } from '@/db/database-file';
 import journal from '@/db/migrations/meta/_journal.json';
+import { visitDatabase } from '@/tests/support/database';
 import { temporaryDatabase } from '../../support/database';
-import { visitDatabase } from '../../support/visit-database';
 
 const MIB = 1024 * 1024;
 

@@ -4,8 +4,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { isIntact } from '@/db/open-file';
+import { deltas, insertRows } from '@/tests/support/database';
 import { temporaryDatabase } from '../../support/database';
-import { deltas, insertRows } from '../../support/insert-rows';
 import { tempDir } from '../../support/temp-dir';
 
 /** A file that another program emptied. Its content is only in its log, which SQLite would drop. */

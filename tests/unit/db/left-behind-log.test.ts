@@ -13,8 +13,8 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '@/db/client';
+import { deltas, insertRows } from '@/tests/support/database';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
-import { deltas, insertRows } from '../../support/insert-rows';
 import { tempDir } from '../../support/temp-dir';
 
 /** The database of a killed server; each test changes its files before the next start. */

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
+import { deltas, insertRows } from '@/tests/support/database';
 import { temporaryDatabase } from '../../support/database';
-import { deltas, insertRows } from '../../support/insert-rows';
 import { tempDir } from '../../support/temp-dir';
 
 /** A database whose file is a link. SQLite keeps the log beside the target. */

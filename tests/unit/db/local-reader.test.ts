@@ -2,10 +2,10 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { LocalConnection } from '@/db/local-connection';
 import { LocalReader } from '@/db/local-reader';
+import { deltas, insertRows } from '@/tests/support/database';
+import { LONG_SELECT, turnsDuring } from '@/tests/support/event-loop';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
-import { hurriedWork } from '../../support/hurried-work';
-import { deltas, insertRows } from '../../support/insert-rows';
-import { LONG_SELECT, turnsDuring } from '../../support/turns-during';
+import { alwaysYield } from '../../support/event-loop';
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -24,7 +24,7 @@ test('a long read yields', async () => {
 test('a read of many rows yields', async () => {
   const rows =
     'WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < 1000) SELECT n FROM count';
-  const turns = hurriedWork();
+  const turns = alwaysYield();
   expect((await database.reader.execute(rows)).rows).toHaveLength(1_000);
   expect(turns()).toBeGreaterThan(900);
 });
@@ -94,13 +94,13 @@ describe.each(['reader', 'tail'] as const)('a batch of the %s', (kind) => {
 });
 
 test('small statements on the event loop yield in between', async () => {
-  const turns = hurriedWork();
+  const turns = alwaysYield();
   await database.tail.batch(Array(6).fill(POSITION), 'read');
   expect(turns()).toBeGreaterThanOrEqual(6);
 });
 
 test('statements on a thread add no turn of the event loop', async () => {
-  const turns = hurriedWork();
+  const turns = alwaysYield();
   await database.reader.batch(Array(6).fill('SELECT 1 WHERE 0'), 'read');
   expect(turns()).toBe(0);
 });

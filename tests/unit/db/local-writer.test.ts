@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LocalConnection } from '@/db/local-connection';
 import { localWriter } from '@/db/open-file';
+import { deltas, insertRows } from '@/tests/support/database';
+import { LONG_SELECT, turnsDuring } from '@/tests/support/event-loop';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
-import { hurriedWork } from '../../support/hurried-work';
-import { deltas, insertRows } from '../../support/insert-rows';
-import { LONG_SELECT, turnsDuring } from '../../support/turns-during';
+import { alwaysYield } from '../../support/event-loop';
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -20,7 +20,7 @@ afterEach(async () => {
 const insert = (rows: string) => `INSERT INTO producer_sessions (producer_id, session_id) ${rows}`;
 
 test('the rest of a long transaction yields', async () => {
-  hurriedWork();
+  alwaysYield();
   const statements = ['SELECT position FROM counter', insert(`SELECT 'p', (${LONG_SELECT})`)];
   expect(await turnsDuring(database.writes.run((transaction) => transaction.batch(statements)))).toBeGreaterThan(100);
 });

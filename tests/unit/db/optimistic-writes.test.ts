@@ -8,7 +8,7 @@ import type { BatchServer } from '@/db/optimistic-transaction';
 import { OptimisticWrites } from '@/db/optimistic-writes';
 import type { TransactionSource } from '@/db/write-queue';
 import type { WriteTransaction } from '@/db/writes';
-import { createMigratedFile } from '../../support/migrated-file';
+import { createMigratedFile } from '@/tests/support/database';
 import { tempDir } from '../../support/temp-dir';
 
 /** Writes of several instances to one server, which is a file behind a connection that may lose a response. */

@@ -7,7 +7,7 @@ import { localWriter } from '@/db/open-file';
 import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 import type { WriteJob, WriteTransaction } from '@/db/writes';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
-import { hurriedWork } from '../../support/hurried-work';
+import { alwaysYield } from '../../support/event-loop';
 
 /** A file that is never deleted or replaced. */
 const IN_PLACE = { changed: async () => null, committed: () => {}, lacksOnlyItsLog: () => false };
@@ -57,7 +57,7 @@ describe('the write queue', () => {
   it('yields between the statements of all jobs', async () => {
     const { source } = counting();
     const queue = new WriteQueue(source);
-    const turns = hurriedWork();
+    const turns = alwaysYield();
     const jobs: WriteJob<unknown>[] = [advance, (tx) => tx.batch(['SELECT 1', 'SELECT 2', 'SELECT 3']), advance];
     await Promise.all(jobs.map((job) => queue.run(job)));
     expect(turns()).toBeGreaterThanOrEqual(6);

@@ -2,11 +2,11 @@ import { LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { FanOut, type FanOutOptions, resume } from '@/lib/server/fan-out/fan-out';
+import { deltas, insertRows } from '@/tests/support/database';
+import { listenTo, streamOf } from '@/tests/support/frames';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
+import { alwaysYield } from '../../support/event-loop';
 import { FrameReader, idsOf } from '../../support/frames';
-import { hurriedWork } from '../../support/hurried-work';
-import { deltas, insertRows } from '../../support/insert-rows';
-import { listenTo, streamOf } from '../../support/listen';
 
 let database: TestDatabase;
 let fanOut: FanOut;
@@ -240,7 +240,7 @@ describe('the event loop is yielded', () => {
 
   test('between the rows of a page, which are sent as they are encoded', async () => {
     await insertRows(database, deltas(5));
-    hurriedWork();
+    alwaysYield();
     const reader = await listen(['session:s1']);
     await reader.frame('up-to-date');
     expect(idsOf(reader.frames)).toEqual([1, 2, 3, 4, 5]);
@@ -258,7 +258,7 @@ describe('the event loop is yielded', () => {
     const reader = await listen(['session:s1']);
     await reader.frame('up-to-date');
     const before = reader.chunkCount;
-    const turns = hurriedWork();
+    const turns = alwaysYield();
     await insertRows(database, deltas(50));
     await reader.frame('session-event', 50);
     expect(turns()).toBeGreaterThanOrEqual(50);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
+import { listenTo } from '@/tests/support/frames';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
-import { listenTo } from '../../support/listen';
 import { randomFrom } from '../../support/random';
 
 /** A fleet stream replays only the tasks and obligations its reader needs, not their whole history. */

@@ -1,11 +1,11 @@
 import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
+import { listenTo } from '@/tests/support/frames';
 import { AccessStage } from '../../support/access-stage';
 import { type BusyAgent, busyAgent } from '../../support/busy-agent';
 import type { FrameReader } from '../../support/frames';
 import { idsOf } from '../../support/frames';
-import { listenTo } from '../../support/listen';
 
 let stage: AccessStage;
 let fanOut: FanOut;

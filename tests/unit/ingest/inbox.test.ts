@@ -10,7 +10,7 @@ import { CommandHub } from '@/lib/server/commands/command-hub';
 import { postMarks } from '@/lib/server/commands/mark-inbox';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readSession } from '@/lib/server/queries/read-sessions';
-import { byOwner } from '../../support/by-owner';
+import { ownerContext } from '@/tests/support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** Inbox items over time, with a fake clock. */
@@ -35,7 +35,7 @@ const only = async () => {
   return items[0] as InboxItem;
 };
 const mark = (body: MarkInbox) =>
-  postMarks({ ids: {}, body, request: new Request('http://localhost'), ...byOwner }, target.context);
+  postMarks({ ids: {}, body, request: new Request('http://localhost'), ...ownerContext }, target.context);
 const see = async () =>
   mark({ items: [await only()].map(({ id, updatedPosition }) => ({ id, updatedPosition })), mark: 'seen' });
 const arrange = (body: Arrange) =>

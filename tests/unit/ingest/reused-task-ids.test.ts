@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
 import { readTasks } from '@/lib/server/queries/read-tasks';
+import { largestStatement } from '@/tests/support/database';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
-import { largestStatement } from '../../support/largest-statement';
 
 /** Agents that number their tasks from 1 use the same ids in every session and run. */
 

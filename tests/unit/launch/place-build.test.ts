@@ -18,7 +18,7 @@ test.each([
     `{"distDir":".next-beneath/tools+inter.lude","basePath":"${BASE}"}`,
   ],
   ['anything else', 'a //_interlude_base__ \\/ b', 'a //_interlude_base__ \\/ b'],
-])('replaces the placeholder by a base path in %s', (_where, before, after) => {
+])('replaces the placeholder with a base path in %s', (_where, before, after) => {
   expect(withBasePath(before, BASE)).toBe(after);
   expect(withBasePath(after, BASE)).toBe(after);
 });

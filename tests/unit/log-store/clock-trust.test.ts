@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LogKeeper } from '@/lib/server/log-store/log-keeper';
+import { AdjustableClocks } from '@/tests/support/clocks';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
-import { TwoClocks } from '../../support/two-clocks';
 
 /** Retention after a clock jump: nothing is removed until the clock is trusted. */
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-let clocks: TwoClocks;
+let clocks: AdjustableClocks;
 let target: InProcessTarget;
 let keeper: LogKeeper;
 let seq = 0;
 beforeEach(async () => {
-  clocks = new TwoClocks();
+  clocks = new AdjustableClocks();
   seq = 0;
   target = await inProcessTarget(clocks.now);
   await logs();

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { logRetention } from '@/lib/server/log-store/remove-old-lines';
+import { LineWriter } from '@/tests/support/ingest-target';
 import { type InProcessTarget, inProcessTarget } from '../../support/ingest-target';
-import { LineWriter } from '../../support/line-writer';
 
 const DAY_MS = 24 * 60 * 60_000;
 let target: InProcessTarget;

@@ -4,7 +4,7 @@ import { newSession } from '@interlude/protocol/projections/session-summary';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { foldSession } from '../../support/folds';
+import { foldSession } from '@/tests/support/memory-log';
 import { custom, runEnds, runStarts, says, told, turnsOf } from './session-story';
 
 interface Text {

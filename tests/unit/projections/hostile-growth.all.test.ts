@@ -5,7 +5,7 @@ import { newSession } from '@interlude/protocol/projections/session-summary';
 import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import { describe, expect, it } from 'vitest';
-import { foldObligations, foldSession, foldTasks, turnFromEvents } from '../../support/folds';
+import { foldObligations, foldSession, foldTasks, turnFromEvents } from '@/tests/support/memory-log';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays } from './session-story';
 
 /** Events of a batch, each about another thing: folded into everything that the server and the browser keep. */

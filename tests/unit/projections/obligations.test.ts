@@ -5,7 +5,7 @@ import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Obligation } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
-import { foldObligations } from '../../support/folds';
+import { foldObligations } from '@/tests/support/memory-log';
 import { custom, runEnds, runStarts, says, userSays, wokenBy } from './session-story';
 
 const OWNER = { sessionId: 's1', agentId: 'a1' };

@@ -5,7 +5,7 @@ import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { newSession } from '@interlude/protocol/projections/session-summary';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import { expect, it } from 'vitest';
-import { foldSession } from '../../support/folds';
+import { foldSession } from '@/tests/support/memory-log';
 import { custom, runStarts } from './session-story';
 
 const opened = (at: number) => custom('request:opened', { request_id: `q${at}`, title: 'x'.repeat(100_000) });

@@ -294,7 +294,7 @@ describe('the state of a session, where', () => {
 
   it('the runner of an agent that goes on has gone, says so without naming a kind', () => {
     const { reason } = at(NOW, { away: { ...away, agentGoesOn: true }, turn: still(300) });
-    expect(reason).toBe('its runner has gone and the agent continues unseen: start the runner again');
+    expect(reason).toBe('its runner has gone and the agent goes on unseen: start the runner again');
   });
 
   it.each([

@@ -11,7 +11,7 @@ import { statusTold } from '@interlude/protocol/projections/status-told';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import { wentSilent } from '@interlude/protocol/session-predicates';
 import { describe, expect, it } from 'vitest';
-import { foldSession, foldTasks } from '../../support/folds';
+import { foldSession, foldTasks } from '@/tests/support/memory-log';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays, wokenBy } from './session-story';
 
 function summaryOf(...chapters: AgUiEvent[][]): SessionFold {

@@ -10,7 +10,7 @@ import {
 import { ClaudeAdapter } from '@interlude/runner/adapters/claude/claude-adapter';
 import { feedRecordingLine } from '@interlude/runner/adapters/recordings';
 import { describe, expect, test } from 'vitest';
-import { recordingLines } from '../../support/read-recording';
+import { recordingLines } from '@/tests/support/recordings';
 
 const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });
 const started = (task_id: string, more: object = {}) => custom(CUSTOM.taskStarted, { task_id, ...more });

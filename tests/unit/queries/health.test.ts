@@ -5,8 +5,8 @@ import { LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 import { Readiness, readyz } from '@/lib/server/queries/health';
+import { deltas, insertRows } from '@/tests/support/database';
 import { dumpDatabase, type TestDatabase, temporaryDatabase } from '../../support/database';
-import { deltas, insertRows } from '../../support/insert-rows';
 import { canMount, smallDisk } from '../../support/small-disk';
 
 let database: TestDatabase;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
 import { answer } from '@/lib/server/queries/answer';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
-import { hurriedWork } from '../../support/hurried-work';
+import { alwaysYield } from '../../support/event-loop';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 let target: InProcessTarget;
@@ -41,7 +41,7 @@ describe('a page of slow items', () => {
   ])('gives others a turn between its items: %s', async (_what, told, steps) => {
     const few = 20;
     await tell(...Array.from({ length: few }, (_, at) => told(at)).flat());
-    const turns = hurriedWork();
+    const turns = alwaysYield();
     await page();
     expect(turns()).toBeGreaterThanOrEqual(steps * few);
   });

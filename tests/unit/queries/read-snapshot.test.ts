@@ -2,8 +2,8 @@ import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Reader } from '@/db/reader';
 import { query, readSnapshot } from '@/lib/server/queries/read-snapshot';
+import { insertRows } from '@/tests/support/database';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
-import { insertRows } from '../../support/insert-rows';
 
 let database: TestDatabase;
 beforeEach(async () => {

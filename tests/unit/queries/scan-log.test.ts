@@ -7,9 +7,9 @@ import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-line
 import { SLICE_BYTES } from '@/lib/server/queries/log-chunks';
 import { downloadLog } from '@/lib/server/queries/read-logs';
 import { scanLog } from '@/lib/server/queries/scan-log';
-import { hurriedWork } from '../../support/hurried-work';
+import { LineWriter } from '@/tests/support/ingest-target';
+import { alwaysYield } from '../../support/event-loop';
 import { type InProcessTarget, inProcessTarget } from '../../support/ingest-target';
-import { LineWriter } from '../../support/line-writer';
 
 let target: InProcessTarget;
 beforeEach(async () => {
@@ -50,7 +50,7 @@ async function index({ database }: InProcessTarget): Promise<void> {
 
 test('a search yields after each long line', async () => {
   await write(LINES);
-  const turns = hurriedWork();
+  const turns = alwaysYield();
   const { end } = await scanLog(unscoped(target.database), AGENT, filterBy('[cd]'), { ...RANGE, budgetMs: Infinity });
   expect(end).toBe('log');
   expect(turns()).toBeGreaterThanOrEqual(LINES);
@@ -90,7 +90,7 @@ describe('a half-indexed log', () => {
   test.each(['newer', 'older'] as const)(
     'a search for %s lines that runs out of time resumes behind the line it reached',
     async (direction) => {
-      hurriedWork();
+      alwaysYield();
       const filter = filterBy('^a');
       let edge = direction === 'newer' ? 0 : 1e9;
       const found: string[] = [];
@@ -121,7 +121,7 @@ describe('a half-indexed log', () => {
 
 test('a download yields after each long line', async () => {
   await write(LINES);
-  const turns = hurriedWork();
+  const turns = alwaysYield();
   const stream = await downloadLog(unscoped(target.database), AGENT, filterBy('[cd]'), 'somebody');
   const text = await new Response(stream).text();
   expect(text).toBe('');

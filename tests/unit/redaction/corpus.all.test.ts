@@ -1,21 +1,27 @@
 import { describe, expect, it } from 'vitest';
-import { continuedForms, gutteredForms, mixedForms, secretForms } from '../../support/redaction-corpus';
-import { isKnownInTime, leaking, leakingCuts, shownByCharacter, toolInput } from '../../support/redaction-leaks';
+import {
+  isDetectableEarly,
+  leakingCuts,
+  leakingForms,
+  shownByCharacter,
+  toolInput,
+} from '@/tests/support/redaction-corpus';
+import { continuedForms, mixedForms, prefixedForms, secretForms } from '../../support/redaction-corpus';
 
-const FORMS = secretForms(20_261_128).filter(isKnownInTime);
+const FORMS = secretForms(20_261_128).filter(isDetectableEarly);
 
 describe('the whole corpus of secrets', () => {
   it('is hidden while it streams character by character', () => {
-    expect(leaking(FORMS, shownByCharacter)).toEqual([]);
-    expect(leaking(FORMS, (text) => shownByCharacter(toolInput(text)), true)).toEqual([]);
+    expect(leakingForms(FORMS, shownByCharacter)).toEqual([]);
+    expect(leakingForms(FORMS, (text) => shownByCharacter(toolInput(text)), true)).toEqual([]);
   });
 
   it('is hidden behind what is printed before each line, while it streams', () => {
-    expect(leaking(gutteredForms(FORMS), shownByCharacter)).toEqual([]);
+    expect(leakingForms(prefixedForms(FORMS), shownByCharacter)).toEqual([]);
   });
 
   it('is hidden in commands that go on behind a line break, while it streams', () => {
-    expect(leaking(continuedForms(FORMS), shownByCharacter)).toEqual([]);
+    expect(leakingForms(continuedForms(FORMS), shownByCharacter)).toEqual([]);
   });
 
   it('shows two forms and other text the same, wherever they are cut in two', () => {

@@ -2,12 +2,18 @@ import { findSecrets } from '@interlude/protocol/redaction/find-secrets';
 import { redactValue } from '@interlude/protocol/redaction/redact-value';
 import { redactedText } from '@interlude/protocol/redaction/redacted-text';
 import { describe, expect, it } from 'vitest';
-import { continuedForms, gutteredForms, harmlessTexts, mixedForms, secretForms } from '../../support/redaction-corpus';
-import { isKnownInTime, leaking, leakingCuts, shownByCharacter, toolInput } from '../../support/redaction-leaks';
+import {
+  isDetectableEarly,
+  leakingCuts,
+  leakingForms,
+  shownByCharacter,
+  toolInput,
+} from '@/tests/support/redaction-corpus';
+import { continuedForms, harmlessTexts, mixedForms, prefixedForms, secretForms } from '../../support/redaction-corpus';
 
 const SEED = 20_261_128;
 const FORMS = secretForms(SEED);
-const IN_TIME = FORMS.filter(isKnownInTime);
+const IN_TIME = FORMS.filter(isDetectableEarly);
 /** corpus.all.test.ts streams all of them. */
 const SAMPLE = IN_TIME.filter((_, at) => at % 8 === 0);
 const HARMLESS = harmlessTexts(SEED);
@@ -18,7 +24,7 @@ describe('the corpus of secrets', () => {
   });
 
   it('is hidden in a whole text', () => {
-    expect(leaking(FORMS, (text) => [redactedText(text).text])).toEqual([]);
+    expect(leakingForms(FORMS, (text) => [redactedText(text).text])).toEqual([]);
   });
 
   it('is hidden in a log line', () => {
@@ -27,20 +33,20 @@ describe('the corpus of secrets', () => {
       for (const { start, end } of findSecrets(text)) [shown, at] = [`${shown}${text.slice(at, start)}`, end];
       return shown + text.slice(at);
     };
-    expect(leaking(FORMS, (text) => [cut(text)])).toEqual([]);
+    expect(leakingForms(FORMS, (text) => [cut(text)])).toEqual([]);
   });
 
   it('is hidden in the input of a tool', () => {
     expect(
-      leaking(FORMS, (command) => [JSON.stringify(redactValue({ command }, { redacted: 0 }, true))], true),
+      leakingForms(FORMS, (command) => [JSON.stringify(redactValue({ command }, { redacted: 0 }, true))], true),
     ).toEqual([]);
-    expect(leaking(FORMS, (text) => [redactedText(toolInput(text)).text], true)).toEqual([]);
-    expect(leaking(FORMS, (text) => [redactedText(JSON.stringify({ input: toolInput(text) })).text])).toEqual([]);
+    expect(leakingForms(FORMS, (text) => [redactedText(toolInput(text)).text], true)).toEqual([]);
+    expect(leakingForms(FORMS, (text) => [redactedText(JSON.stringify({ input: toolInput(text) })).text])).toEqual([]);
   });
 
   it('is hidden while it streams character by character', () => {
-    expect(leaking(SAMPLE, shownByCharacter)).toEqual([]);
-    expect(leaking(SAMPLE, (text) => shownByCharacter(toolInput(text)), true)).toEqual([]);
+    expect(leakingForms(SAMPLE, shownByCharacter)).toEqual([]);
+    expect(leakingForms(SAMPLE, (text) => shownByCharacter(toolInput(text)), true)).toEqual([]);
   });
 
   it('is hidden wherever a text is cut in two, and shown the same then as a whole', () => {
@@ -48,14 +54,14 @@ describe('the corpus of secrets', () => {
   });
 
   it('is hidden behind what is printed before each line', () => {
-    expect(leaking(gutteredForms(FORMS), (text) => [redactedText(text).text])).toEqual([]);
+    expect(leakingForms(prefixedForms(FORMS), (text) => [redactedText(text).text])).toEqual([]);
   });
 
   it('is hidden in commands that go on behind a line break', () => {
     const continued = continuedForms(IN_TIME);
-    expect(leaking(continued, (text) => [redactedText(text).text])).toEqual([]);
+    expect(leakingForms(continued, (text) => [redactedText(text).text])).toEqual([]);
     expect(
-      leaking(continued, (command) => [JSON.stringify(redactValue({ command }, { redacted: 0 }, true))], true),
+      leakingForms(continued, (command) => [JSON.stringify(redactValue({ command }, { redacted: 0 }, true))], true),
     ).toEqual([]);
     expect(leakingCuts(continued.filter((_, at) => at % 61 === 0))).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { RedactedText } from '@interlude/protocol/redaction/redacted-text';
 import { expect, it } from 'vitest';
-import { cpuMs } from '../../support/cpu-time';
+import { cpuMs } from '@/tests/support/timing';
 
 it.each(['some words of prose ', `password: "A ''' ''' `, '[["a"    "b"    '])(
   'RedactedText takes time linear in a text, in however many pieces it comes: %s',

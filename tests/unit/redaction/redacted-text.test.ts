@@ -3,7 +3,7 @@ import * as limits from '@interlude/protocol/limits';
 import { RedactedText, redactedText, wholeText } from '@interlude/protocol/redaction/redacted-text';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { inPieces, leakedIn, secretText } from '../../support/secret-texts';
+import { leakedIn, secretText, splitAt } from '@/tests/support/secrets';
 
 const TOKEN = `gh${'p_'}0123456789abcdefghijABCDEFGHIJ0123456789`;
 /** A text that may go on. */
@@ -159,7 +159,7 @@ describe('a text without secrets', () => {
   it('shows the same whoever followed it and whoever reads all of it, at every moment', () => {
     fc.assert(
       fc.property(secretText, fc.array(fc.nat(), { maxLength: 12 }), ({ text, secrets }, cuts) => {
-        const pieces = inPieces(text, cuts);
+        const pieces = splitAt(text, cuts);
         const { after } = told(pieces);
         for (const [index, now] of after.entries()) {
           expect(now).toBe(shown(pieces.slice(0, index + 1).join('')));
@@ -180,7 +180,7 @@ describe('a text without secrets', () => {
           const text = parts
             .map(([fill, times, { text }]) => `${fill.repeat(times)} ${text.replaceAll('\n', ' ')}`)
             .join('');
-          const pieces = inPieces(text, cuts);
+          const pieces = splitAt(text, cuts);
           expect(told(pieces).text === shown(text)).toBe(true);
         },
       ),

@@ -6,9 +6,9 @@ import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { FanOut, type FanOutOptions } from '@/lib/server/fan-out/fan-out';
+import { insertRows } from '@/tests/support/database';
+import { listenTo, streamOf } from '@/tests/support/frames';
 import { FrameReader } from '../../support/frames';
-import { insertRows } from '../../support/insert-rows';
-import { listenTo, streamOf } from '../../support/listen';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 import { taskStarted, userTurn } from '../../support/turn-events';
 

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
+import { custom, startAcpSource, turnEnds } from '@/tests/support/acp-agent';
 import { SESSION } from '../../support/acp-agent';
-import { custom, live, turnEnds } from '../../support/acp-live';
 
 const LOST = { error: { code: -32_002, message: 'Resource not found', data: { sessionId: SESSION } } };
 const kinds = [
@@ -17,7 +17,7 @@ describe('an agent that has lost its session while its process lives', () => {
       if (method === 'initialize') isBroken = agent.starts < 2;
       return isBroken && (method === 'session/load' || method === 'session/prompt') ? LOST : undefined;
     };
-    const { agent, around, say, until } = await live({ name, past: [], answer });
+    const { agent, around, say, until } = await startAcpSource({ name, past: [], answer });
     await say('m1', 'first');
     await until(() => agent.starts).toBe(2);
     await agent.prompted(2);
@@ -30,7 +30,7 @@ describe('an agent that has lost its session while its process lives', () => {
 
   test('is given up where that does not help either, in one sentence', async () => {
     const answer = (method: string) => (method === 'session/prompt' ? LOST : undefined);
-    const { agent, around, say, until, gaveUp } = await live({ past: [], answer });
+    const { agent, around, say, until, gaveUp } = await startAcpSource({ past: [], answer });
     const said = say('m1', 'first');
     await until(gaveUp).toMatch(/lost its session, and neither a reload nor a restart helped: Resource/);
     expect(await said).toEqual({ state: 'delivered' });
@@ -42,7 +42,7 @@ describe('an agent that has lost its session while its process lives', () => {
   test('is restarted where it does not answer in time', async () => {
     const answer = (method: string, _: unknown, times: number) =>
       times > 1 ? undefined : method === 'session/prompt' ? LOST : method === 'session/load' ? null : undefined;
-    const { agent, say, until } = await live({ past: [], answer }, { patienceMs: 100 });
+    const { agent, say, until } = await startAcpSource({ past: [], answer }, { patienceMs: 100 });
     await say('m1', 'first');
     await until(() => agent.starts).toBe(2);
     await agent.prompted(2);
@@ -50,7 +50,7 @@ describe('an agent that has lost its session while its process lives', () => {
 });
 
 test('a command in the background of which only the process is known ends with that', async () => {
-  const { agent, around, until } = await live({ name: 'gemini-cli' });
+  const { agent, around, until } = await startAcpSource({ name: 'gemini-cli' });
   await until(() => around.stored.get('acp-session:s')).toContain(SESSION);
   const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
   const call = { sessionUpdate: 'tool_call_update', toolCallId: 'c1', title: 'poll', kind: 'execute' };

@@ -1,8 +1,8 @@
 import { fieldsOf } from '@interlude/protocol/fields';
 import { RUNNER_VERSION } from '@interlude/runner/host/own-program.mjs';
 import { describe, expect, test } from 'vitest';
+import { custom, startAcpSource, turnEnds } from '@/tests/support/acp-agent';
 import { SESSION } from '../../support/acp-agent';
-import { custom, live, turnEnds } from '../../support/acp-live';
 
 const LOST = { error: { code: -32_002, message: 'Resource not found', data: { sessionId: SESSION } } };
 const kinds = [
@@ -14,7 +14,7 @@ describe('an agent that lost its session', () => {
   test.each(kinds)('loads it again, and has the message once more, %s', async (_, name) => {
     const answer = (method: string, __: unknown, times: number) =>
       method === 'session/prompt' && times === 1 ? LOST : undefined;
-    const { agent, around, say, until, lines } = await live({ name, past: [], answer });
+    const { agent, around, say, until, lines } = await startAcpSource({ name, past: [], answer });
     await say('m1', 'first');
     await agent.prompted(2);
     expect(agent.of('session/load').map(({ params }) => fieldsOf(params).sessionId)).toEqual([SESSION]);
@@ -30,7 +30,7 @@ describe('an agent that lost its session', () => {
   test('does not reload it for a missing file', async () => {
     const error = { code: -32_002, message: 'Resource not found: file:///a', data: { uri: 'file:///a' } };
     const answer = (method: string) => (method === 'session/prompt' ? { error } : undefined);
-    const { agent, around, say, until } = await live({ past: [], answer });
+    const { agent, around, say, until } = await startAcpSource({ past: [], answer });
     await say('m1', 'first');
     await until(() => turnEnds(around.events)).toEqual([['failed', ['m1']]]);
     expect(agent.of('session/load')).toEqual([]);
@@ -39,7 +39,7 @@ describe('an agent that lost its session', () => {
 
 describe('initialize', () => {
   test('names the version of Interlude and its capabilities', async () => {
-    const { agent, until } = await live();
+    const { agent, until } = await startAcpSource();
     await until(() => agent.of('session/new')).toHaveLength(1);
     expect(agent.of('initialize')[0]?.params).toMatchObject({
       protocolVersion: 1,
@@ -51,7 +51,7 @@ describe('initialize', () => {
   test.each([2, 0, '1.0', null])('that is answered with the version %j ends it, in one sentence', async (version) => {
     const answer = (method: string) =>
       method === 'initialize' ? { protocolVersion: version, agentInfo: { name: 'x' } } : undefined;
-    const { agent, gaveUp, until } = await live({ answer });
+    const { agent, gaveUp, until } = await startAcpSource({ answer });
     await until(gaveUp).toMatch(/^the agent speaks ACP version .*; install a version/);
     expect(agent.of('session/new')).toEqual([]);
     expect(agent.starts).toBe(1);

@@ -2,15 +2,15 @@ import { fieldsOf } from '@interlude/protocol/fields';
 import { promptText } from '@interlude/runner/adapters/acp/content';
 import type { AcpSourceOptions } from '@interlude/runner/sources/acp/acp-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { PlayedAcpAgent, SESSION } from '../../support/acp-agent';
-import { custom, ID, live, openAcpSource, texts, turnEnds } from '../../support/acp-live';
+import { custom, ID, openAcpSource, startAcpSource, texts, turnEnds } from '@/tests/support/acp-agent';
+import { MemorySourceContext } from '@/tests/support/source-contract';
+import { ScriptedAcpAgent, SESSION } from '../../support/acp-agent';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
-import { MemorySurroundings } from '../../support/source-surroundings';
 
 describe('the acp source', () => {
   testSourceContract(async (): Promise<SourceStage> => {
-    const agent = await PlayedAcpAgent.open();
-    let around: MemorySurroundings | null = null;
+    const agent = await ScriptedAcpAgent.open();
+    let around: MemorySourceContext | null = null;
     let opened = 0;
     const heard: string[] = [];
     const record: AcpSourceOptions['record'] = ({ dir, msg }) => {
@@ -41,7 +41,7 @@ describe('the acp source', () => {
 
 describe('messages', () => {
   test('wait in order for the previous prompt, each with its own turn', async () => {
-    const { agent, around, say, until, source } = await live();
+    const { agent, around, say, until, source } = await startAcpSource();
     expect(await say('m1', 'first')).toEqual({ state: 'delivered' });
     const later = Promise.all([say('m2', 'second'), say('m3', 'third')]);
     await until(() => source.sessions[0]?.pendingMessages).toBe(3);
@@ -64,14 +64,14 @@ describe('messages', () => {
 
   test('are prompted at once to an agent that queues them', async () => {
     const capabilities = { _meta: { claudeCode: { promptQueueing: true } } };
-    const { agent, say } = await live({ capabilities });
+    const { agent, say } = await startAcpSource({ capabilities });
     await Promise.all([say('m1', 'first'), say('m2', 'second')]);
     await agent.prompted(2);
     expect(agent.prompts).toEqual(['first', 'second']);
   });
 
   test('are not answered one late after a between-run turn', async () => {
-    const { agent, around, say, until } = await live();
+    const { agent, around, say, until } = await startAcpSource();
     await say('m1', 'first');
     await agent.prompted(1);
     agent.say('One.');
@@ -92,7 +92,7 @@ describe('messages', () => {
 
   test('cancelled unread by an interrupt are prompted again when idle', async () => {
     const capabilities = { _meta: { claudeCode: { promptQueueing: true } } };
-    const { agent, say, interrupt, until, around, turn } = await live({ capabilities });
+    const { agent, say, interrupt, until, around, turn } = await startAcpSource({ capabilities });
     await say('m1', 'first');
     await agent.prompted(1);
     agent.say('I begin.');
@@ -111,7 +111,7 @@ describe('messages', () => {
 });
 
 test('interrupted before any content end their turn', async () => {
-  const { agent, say, interrupt, until, around, source } = await live({ name: 'qwen-code' });
+  const { agent, say, interrupt, until, around, source } = await startAcpSource({ name: 'qwen-code' });
   await say('m1', 'first');
   await agent.prompted(1);
   await interrupt();
@@ -124,7 +124,7 @@ test('interrupted before any content end their turn', async () => {
 
 describe('permissions', () => {
   test('are opened between prompts too, and answered with an option of the agent', async () => {
-    const { agent, around, decide, until } = await live();
+    const { agent, around, decide, until } = await startAcpSource();
     await until(() => agent.of('session/new')).toHaveLength(1);
     agent.asks(0, 'call-1', 'touch marker');
     await until(() => custom(around.events, 'request:opened')).toHaveLength(1);
@@ -140,7 +140,7 @@ describe('permissions', () => {
   });
 
   test('without an answer in time are denied and expire', async () => {
-    const { agent, around, until } = await live({}, { answerWithinMs: 30 });
+    const { agent, around, until } = await startAcpSource({}, { answerWithinMs: 30 });
     await until(() => agent.of('session/new')).toHaveLength(1);
     agent.asks('uuid-1', 'call-1', 'touch marker');
     await until(() => agent.answers('uuid-1')).toHaveLength(1);
@@ -149,7 +149,7 @@ describe('permissions', () => {
   });
 
   test('are cancelled by an interrupt', async () => {
-    const { agent, around, interrupt, until } = await live();
+    const { agent, around, interrupt, until } = await startAcpSource();
     await until(() => agent.of('session/new')).toHaveLength(1);
     agent.asks(0, 'call-1', 'touch marker');
     await until(() => custom(around.events, 'request:opened')).toHaveLength(1);
@@ -166,7 +166,7 @@ describe('an agent that crashes', () => {
   ];
 
   test('fails its turn, loads its session and repeats nothing', async () => {
-    const { agent, around, say, until, source } = await live({ past });
+    const { agent, around, say, until, source } = await startAcpSource({ past });
     await say('m1', 'first');
     await agent.prompted(1);
     agent.say('One.');
@@ -191,7 +191,7 @@ describe('an agent that crashes', () => {
   test('gets unprocessed messages again unless its history has them', async () => {
     // With this agent a turn begins with what it says, not with the prompt.
     const name = 'qwen-code';
-    const { agent, say, until, source, turn } = await live({ name, past });
+    const { agent, say, until, source, turn } = await startAcpSource({ name, past });
     await say('m1', 'first');
     await agent.prompted(1);
     const unheard = say('m2', 'second');
@@ -204,7 +204,7 @@ describe('an agent that crashes', () => {
   });
 
   test('starts a new conversation with a notice if it can’t load one', async () => {
-    const { agent, around, until, source } = await live();
+    const { agent, around, until, source } = await startAcpSource();
     await until(() => agent.of('session/new')).toHaveLength(1);
     await until(() => source.sessions[0]?.process?.state).toBe('running');
     agent.hangUp();
@@ -220,8 +220,8 @@ describe('setting up', () => {
     ['new', null],
     ['load', SESSION],
   ])('gives the agent Interlude’s tools with session/%s', async (how, nativeId) => {
-    const agent = await PlayedAcpAgent.open({ past: [] });
-    const around = new MemorySurroundings();
+    const agent = await ScriptedAcpAgent.open({ past: [] });
+    const around = new MemorySourceContext();
     const server = { name: 'interlude', command: 'node', args: ['mcp'] };
     const toolServer = (sessionId: string) => ({ ...server, env: { TICKET: `of ${sessionId}` } });
     Object.assign(around, { toolServer });
@@ -245,14 +245,14 @@ describe('setting up', () => {
   };
 
   test('signs in with the only API key if the agent requires it', async () => {
-    const { agent, until } = await live(wantsKey);
+    const { agent, until } = await startAcpSource(wantsKey);
     await until(() => agent.of('session/new')).toHaveLength(2);
     expect(agent.of('authenticate').map(({ params }) => params)).toEqual([{ methodId: 'gemini-api-key' }]);
   });
 
   test('names the sign-in methods without an obvious choice', async () => {
     const authMethods = [{ id: 'oauth', name: 'Log in with Google' }];
-    const { gaveUp, around, until } = await live({ ...wantsKey, authMethods });
+    const { gaveUp, around, until } = await startAcpSource({ ...wantsKey, authMethods });
     await until(gaveUp).toMatch(/requires signing in.*choose one with --auth: oauth \(Log in with Google\)/);
     expect(custom(around.events, 'session:ended')[0]?.reason).toMatch(/--auth/);
   });
@@ -271,21 +271,21 @@ describe('setting up', () => {
       { id: 'mode', category: 'mode', currentValue: 'ask', options: [{ value: 'ask', name: 'Ask' }] },
     ];
     const answer = (method: string) => (method === 'session/new' ? { sessionId: SESSION, configOptions } : undefined);
-    const set = await live({ answer }, { model: 'b' });
+    const set = await startAcpSource({ answer }, { model: 'b' });
     await set
       .until(() => set.agent.of('session/set_config_option')[0]?.params)
       .toEqual({
         ...{ sessionId: SESSION, configId: 'model', value: 'b' },
       });
     await set.until(() => set.source.sessions[0]).toMatchObject({ mode: 'Ask', provider: 'played 1' });
-    const unknown = await live({ answer }, { mode: 'yolo' });
+    const unknown = await startAcpSource({ answer }, { mode: 'yolo' });
     await unknown.until(unknown.gaveUp).toMatch(/no mode "yolo"; it offers: ask/);
   });
 
   test('reports an agent that does not respond', async () => {
     let isMute = true;
     const answer = (method: string) => (isMute && method === 'initialize' ? null : undefined);
-    const { agent, source, lines, until } = await live({ answer }, { patienceMs: 50 });
+    const { agent, source, lines, until } = await startAcpSource({ answer }, { patienceMs: 50 });
     await until(() => source.sessions[0]?.trouble).toMatch(
       /has opened no session for 0\.05 s\. Check that it speaks ACP/,
     );
@@ -298,14 +298,14 @@ describe('setting up', () => {
   });
 
   test('reports a missing program at once', async () => {
-    const { gaveUp, until } = await live({}, { command: ['/nowhere/agent'] });
+    const { gaveUp, until } = await startAcpSource({}, { command: ['/nowhere/agent'] });
     await until(gaveUp).toMatch(/\/nowhere\/agent can’t be started: .*ENOENT/);
   });
 });
 
 describe('output of the agent', () => {
   test('is read past unreadable lines, which are kept and logged', async () => {
-    const { agent, around, lines, until, source } = await live();
+    const { agent, around, lines, until, source } = await startAcpSource();
     await until(() => source.sessions[0]?.provider).toBe('played 1');
     await until(() => around.stored.get(`acp-session:${ID}`)).toContain(SESSION);
     agent.write('Debug: loading\n{"half":\n[1,2]\n"text"\n');
@@ -320,14 +320,14 @@ describe('output of the agent', () => {
   });
 
   test('gets “method not found” for an unsupported request', async () => {
-    const { agent, until } = await live();
+    const { agent, until } = await startAcpSource();
     await until(() => agent.of('session/new')).toHaveLength(1);
     agent.send({ id: 'x', method: 'fs/read_text_file', params: { sessionId: SESSION, path: '/etc/passwd' } });
     await until(() => fieldsOf(agent.answers('x')[0]?.error).code).toBe(-32_601);
   });
 
   test('may have ten megabytes in one frame', async () => {
-    const { agent, around, say, until } = await live();
+    const { agent, around, say, until } = await startAcpSource();
     await say('m1', 'first');
     await agent.prompted(1);
     const long = 'x'.repeat(10 * 1024 * 1024);
@@ -338,7 +338,7 @@ describe('output of the agent', () => {
   });
 
   test('may end within a frame, which fails the turn only', async () => {
-    const { agent, around, say, until, lines, source } = await live({ past: [] });
+    const { agent, around, say, until, lines, source } = await startAcpSource({ past: [] });
     await say('m1', 'first');
     await agent.prompted(1);
     agent.write('{"jsonrpc":"2.0","method":"session/upd');

@@ -1,9 +1,9 @@
 import { AgentApiSource } from '@interlude/runner/sources/agentapi/agentapi-source';
 import { describe, expect, test } from 'vitest';
+import { messageTo, QUICK, settled, startAgentApiSource } from '@/tests/support/agentapi-server';
+import { MemorySourceContext } from '@/tests/support/source-contract';
 import { AgentApiEmulator, menu } from '../../support/agentapi-server';
-import { attached, messageTo, QUICK, settled } from '../../support/agentapi-stage';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
-import { MemorySurroundings } from '../../support/source-surroundings';
 
 /** An agent that was spoken to before, and rests. */
 async function resting(): Promise<AgentApiEmulator> {
@@ -14,7 +14,7 @@ async function resting(): Promise<AgentApiEmulator> {
 
 async function stage(): Promise<SourceStage> {
   const server = await resting();
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   let source: AgentApiSource | null = null;
   const turn = () => around?.openWork('s').turn ?? null;
   return {
@@ -50,7 +50,7 @@ describe('the agentapi source', () => {
 
 describe('a message', () => {
   test('is typed trimmed, and answered in a turn that ends when the screen is stable', async () => {
-    const { server, say, turns, facts, lines } = await attached({}, await resting());
+    const { server, say, turns, facts, lines } = await startAgentApiSource({}, await resting());
     expect(await say('  Build it\n')).toEqual({ state: 'delivered' });
     expect(server.typed).toEqual(['Build it']);
     await settled(() => facts()?.state).toBe('busy');
@@ -64,7 +64,7 @@ describe('a message', () => {
   });
 
   test('waits while the agent works, without counting attempts', async () => {
-    const { server, say, turns } = await attached({}, await resting());
+    const { server, say, turns } = await startAgentApiSource({}, await resting());
     await say('one');
     server.says('Working');
     const [two, three] = [say('two'), say('three')];
@@ -81,7 +81,7 @@ describe('a message', () => {
   });
 
   test('waits when AgentAPI finds the screen unstable', async () => {
-    const { server, say, facts } = await attached({}, await resting());
+    const { server, say, facts } = await startAgentApiSource({}, await resting());
     await settled(() => facts()?.state).toBe('still');
     server.status = 'running';
     const saying = say('one');
@@ -95,7 +95,7 @@ describe('a message', () => {
   test('is not typed into a question that appears meanwhile', async () => {
     const server = await resting();
     server.hasScreen = false;
-    const { say, facts } = await attached({}, server);
+    const { say, facts } = await startAgentApiSource({}, server);
     await settled(() => facts()?.state).toBe('still');
     server.screenNow('Run rm -r build? (y/n)');
     const saying = say('one');
@@ -107,7 +107,7 @@ describe('a message', () => {
   });
 
   test('is refused with a reason if empty', async () => {
-    const { server, say } = await attached({}, await resting());
+    const { server, say } = await startAgentApiSource({}, await resting());
     expect(await say(' \n ')).toEqual({ state: 'failed', reason: 'the message is empty' });
     expect(server.typed).toEqual([]);
   });
@@ -115,7 +115,7 @@ describe('a message', () => {
   test('is delivered once listed, before its POST is answered', async () => {
     const server = await resting();
     server.transport = 'acp';
-    const { say, turns, facts } = await attached({ waits: { ...QUICK, pollMs: 30 } }, server);
+    const { say, turns, facts } = await startAgentApiSource({ waits: { ...QUICK, pollMs: 30 } }, server);
     expect(await say('Build it')).toEqual({ state: 'delivered' });
     server.says('Building');
     await settled(() => turns()[0]?.said).toBe('Building');
@@ -130,7 +130,7 @@ describe('a message', () => {
   test('is not typed twice when it arrived before a kill', async () => {
     const server = await resting();
     server.transport = 'acp';
-    const before = await attached({}, server);
+    const before = await startAgentApiSource({}, server);
     await settled(() => before.facts()?.state).toBe('still');
     server.onMessage = () => {
       before.around.deafen();
@@ -138,9 +138,9 @@ describe('a message', () => {
     };
     void before.say('Build it');
     await settled(() => server.typed).toEqual(['Build it']);
-    const stored = new MemorySurroundings(undefined, before.around);
+    const stored = new MemorySourceContext(undefined, before.around);
     await before.source.close(0, 'killed');
-    const { source, turns } = await attached({}, server, stored);
+    const { source, turns } = await startAgentApiSource({}, server, stored);
     expect(await source.deliver(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
     server.replies('Built.');
     server.unlock();
@@ -150,9 +150,9 @@ describe('a message', () => {
 
   test('is typed by the next runner when a kill prevented it', async () => {
     const server = await resting();
-    const stored = new MemorySurroundings();
+    const stored = new MemorySourceContext();
     stored.stored.set('in-hand:s', '[{"messageId":"m1","text":"Build it"}]');
-    const { source } = await attached({}, server, stored);
+    const { source } = await startAgentApiSource({}, server, stored);
     await settled(() => server.typed).toEqual(['Build it']);
     expect(await source.deliver(messageTo('m1', 'Build it'))).toEqual({ state: 'delivered' });
     expect(server.typed).toEqual(['Build it']);
@@ -160,7 +160,7 @@ describe('a message', () => {
 
   test('waits for a missing server, with a note on the page', async () => {
     const server = await resting();
-    const { say, facts, turns } = await attached({}, server);
+    const { say, facts, turns } = await startAgentApiSource({}, server);
     await settled(() => facts()?.state).toBe('still');
     await server.stop();
     const saying = say('one');
@@ -173,7 +173,7 @@ describe('a message', () => {
   });
 
   test('typed by another client starts a turn that names it', async () => {
-    const { server, turns, facts } = await attached({}, await resting());
+    const { server, turns, facts } = await startAgentApiSource({}, await resting());
     await settled(() => facts()?.state).toBe('still');
     await fetch(`${server.url}/message`, { method: 'POST', body: JSON.stringify({ content: 'hello', type: 'user' }) });
     server.replies('Hello.');
@@ -184,7 +184,7 @@ describe('a message', () => {
 
 describe('between runs', () => {
   test('turns additions to the last message into a between-run turn', async () => {
-    const { server, say, turns } = await attached({}, await resting());
+    const { server, say, turns } = await startAgentApiSource({}, await resting());
     await say('Run the poll in the background');
     server.replies('It runs.\nI tell you when it ends.');
     await settled(() => turns()[0]?.end).toBe('success');
@@ -201,7 +201,7 @@ describe('between runs', () => {
   });
 
   test('reopens a closed stream forever and drops its replay', async () => {
-    const { server, say, turns, lines } = await attached({}, await resting());
+    const { server, say, turns, lines } = await startAgentApiSource({}, await resting());
     await say('Build it');
     server.says('Building');
     for (let times = 0; times < 20; times += 1) {
@@ -217,21 +217,21 @@ describe('between runs', () => {
 
   test('emits text from while the runner was away', async () => {
     const server = await resting();
-    const first = await attached({}, server);
+    const first = await startAgentApiSource({}, server);
     await first.say('Run it');
     server.replies('It runs.');
     await settled(() => first.turns()[0]?.end).toBe('success');
-    const stored = new MemorySurroundings(undefined, first.around);
+    const stored = new MemorySourceContext(undefined, first.around);
     await first.source.close(0, 'stopped');
     server.replies('It runs.\nIt has ended.');
-    const { turns } = await attached({}, server, stored);
+    const { turns } = await startAgentApiSource({}, server, stored);
     await settled(() => turns()[1]?.end).toBe('success');
     expect(turns()[1]).toEqual({ kind: 'between-run', asked: [], said: 'It has ended.', end: 'success' });
   });
 
   test('fails the open turn of a lost server, and continues when it is back', async () => {
     const server = await resting();
-    const { source, say, turns, lines, facts } = await attached({}, server);
+    const { source, say, turns, lines, facts } = await startAgentApiSource({}, server);
     await say('Build it');
     await server.stop();
     const reason = await source.reach();
@@ -248,7 +248,7 @@ describe('between runs', () => {
 
   test('polls a server that refuses its stream', async () => {
     const server = await resting();
-    const { say, turns, facts, lines } = await attached({}, server);
+    const { say, turns, facts, lines } = await startAgentApiSource({}, server);
     await settled(() => facts()?.state).toBe('still');
     server.hasEvents = false;
     server.cut();
@@ -273,7 +273,7 @@ describe('between runs', () => {
   test('polls a server that never has a stream', async () => {
     const server = await resting();
     server.hasEvents = false;
-    const { say, turns, lines } = await attached({}, server);
+    const { say, turns, lines } = await startAgentApiSource({}, server);
     expect(await say('Build it')).toEqual({ state: 'delivered' });
     server.replies('Built.');
     await settled(() => turns()[0]?.end).toBe('success');
@@ -284,7 +284,7 @@ describe('between runs', () => {
   test('counts a server that blocks during a turn as reachable', async () => {
     const server = await resting();
     server.transport = 'acp';
-    const { source, say, turns, facts } = await attached({}, server);
+    const { source, say, turns, facts } = await startAgentApiSource({}, server);
     await settled(() => facts()?.state).toBe('still');
     server.hasEvents = false;
     server.cut();
@@ -301,7 +301,7 @@ describe('between runs', () => {
 
   test('ends the turn of a replaced process and uses new ids', async () => {
     const server = await resting();
-    const { say, turns, lines, facts } = await attached({}, server);
+    const { say, turns, lines, facts } = await startAgentApiSource({}, server);
     await say('one');
     server.says('Working');
     await settled(() => turns()[0]?.said).toBe('Working');
@@ -317,7 +317,7 @@ describe('between runs', () => {
   });
 
   test('emits errors of the terminal once', async () => {
-    const { server, lines, facts } = await attached({}, await resting());
+    const { server, lines, facts } = await startAgentApiSource({}, await resting());
     await settled(() => facts()?.state).toBe('still');
     server.fails('the API key is wrong');
     server.cut();
@@ -329,7 +329,7 @@ describe('between runs', () => {
   });
 
   test('survives garbage, an event of 10 MB and an endless frame', async () => {
-    const { server, say, turns, around } = await attached({}, await resting());
+    const { server, say, turns, around } = await startAgentApiSource({}, await resting());
     await say('Read it');
     server.write('event: message_update\ndata: {"id":"x"}\n\ndata: 7\n\nevent: y\ndata: nothing\n\n');
     server.says('x'.repeat(10 * 1024 * 1024));
@@ -345,7 +345,7 @@ describe('between runs', () => {
   test('explains a rejected host name', async () => {
     const server = await resting();
     server.allowsHost = false;
-    const { facts } = await attached({}, server);
+    const { facts } = await startAgentApiSource({}, server);
     await settled(() => facts()?.trouble).toContain('start it with --allowed-hosts 127.0.0.1:');
     server.allowsHost = true;
     await settled(() => facts()?.trouble).toBeUndefined();
@@ -360,7 +360,7 @@ describe('a choice on the screen', () => {
     ['3', 2, 'denied'],
   ])('is a request, and the answer %s is typed as keys', async (optionId, index, outcome) => {
     const server = await resting();
-    const { say, requests, opened, choose, turns, lines } = await attached({}, server);
+    const { say, requests, opened, choose, turns, lines } = await startAgentApiSource({}, server);
     await say('Clean up');
     server.says('I clean up.');
     let chosen: number | null = null;
@@ -390,7 +390,7 @@ describe('a choice on the screen', () => {
 
   test('is refused once the terminal no longer shows it', async () => {
     const server = await resting();
-    const { say, requests, choose } = await attached({}, server);
+    const { say, requests, choose } = await startAgentApiSource({}, server);
     await say('Clean up');
     menu(server, 'Do you want to run rm -r build?', OPTIONS, () => {});
     server.still();
@@ -412,7 +412,7 @@ describe('a choice on the screen', () => {
   ])('is not answered in another question with the same options, %s', async (_how, hasScreen) => {
     const server = await resting();
     server.hasScreen = hasScreen;
-    const { say, requests, opened, choose } = await attached({}, server);
+    const { say, requests, opened, choose } = await startAgentApiSource({}, server);
     await say('Clean up');
     const asking = (command: string) => `${command}\n\n\nDo it? (y/n)`;
     if (hasScreen) server.shows(asking('rm -r build'));
@@ -428,7 +428,7 @@ describe('a choice on the screen', () => {
   test('is read from the last message without a screen stream', async () => {
     const server = await resting();
     server.hasScreen = false;
-    const { say, requests, choose } = await attached({}, server);
+    const { say, requests, choose } = await startAgentApiSource({}, server);
     await say('Install it');
     server.replies('Installing\nOverwrite? [y/N]');
     await settled(requests).toHaveLength(1);
@@ -440,7 +440,7 @@ describe('a choice on the screen', () => {
 });
 
 test('interrupts a turn with Escape', async () => {
-  const { server, say, turns, interrupt, turn } = await attached({}, await resting());
+  const { server, say, turns, interrupt, turn } = await startAgentApiSource({}, await resting());
   expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing is running now' });
   await say('Build it');
   server.says('Building');

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { listening } from '../../support/agui-stage';
+import { startAgUiSource } from '../../support/agui-stage';
 
 test('AgUiSource refuses a message after an endless error response of five seconds', async () => {
   const server = createServer((request, response) => {
@@ -14,7 +14,7 @@ test('AgUiSource refuses a message after an endless error response of five secon
   await once(server, 'listening');
   onTestFinished(() => server.closeAllConnections());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const { say } = await listening({ url });
+  const { say } = await startAgUiSource({ url });
   expect(await say('one')).toMatchObject({
     state: 'failed',
     reason: expect.stringContaining(`${url} answered 500: <h1>Broken</h1>`),

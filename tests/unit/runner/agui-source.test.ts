@@ -3,10 +3,10 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AgUiSource } from '@interlude/runner/sources/agui/agui-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { listening, message, SESSION, settled } from '../../support/agui-stage';
-import { AmbientServer, said, taskBegan, taskEnded } from '../../support/ambient-server';
+import { AmbientServer, ambientTaskEnded, ambientTaskStarted, said } from '@/tests/support/agui-stage';
+import { MemorySourceContext } from '@/tests/support/source-contract';
+import { message, SESSION, settled, startAgUiSource } from '../../support/agui-stage';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
-import { MemorySurroundings } from '../../support/source-surroundings';
 
 /** As fast as it is read, without end. */
 function pour(response: ServerResponse): void {
@@ -21,7 +21,7 @@ const S = { threadId: SESSION, runId: 'synthetic-1' };
 
 async function stage(): Promise<SourceStage> {
   const server = await AmbientServer.start();
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   const turn = () => around?.openWork(SESSION).turn ?? null;
   return {
     open(surroundings) {
@@ -52,7 +52,7 @@ describe('the agui source', () => {
 
 describe('a message', () => {
   test('is posted with the conversation, and answered in the turn that names it', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     server.onRun = (run) => run.reply(`You said: ${run.input.messages.at(-1)?.content}`);
     expect(await say('one')).toEqual({ state: 'delivered' });
     expect(await say('two')).toEqual({ state: 'delivered' });
@@ -71,7 +71,7 @@ describe('a message', () => {
   });
 
   test('is posted once although the snapshot has other ids', async () => {
-    const { server, say } = await listening();
+    const { server, say } = await startAgUiSource();
     const answer = { id: 'own-1', role: 'assistant', content: 'Yes.' };
     const calls = [{ id: 'c1', type: 'function', function: { name: 'x', arguments: '{}' } }];
     const messages = [answer, { id: 'own-2', role: 'assistant', content: '', toolCalls: calls }];
@@ -90,7 +90,7 @@ describe('a message', () => {
   });
 
   test('is posted alone to a server that keeps the conversation', async () => {
-    const { server, say } = await listening({ history: 'none' });
+    const { server, say } = await startAgUiSource({ history: 'none' });
     server.onRun = (run) => run.reply('Yes.');
     await say('one');
     await say('two');
@@ -98,7 +98,7 @@ describe('a message', () => {
   });
 
   test('waits for the running run, in order', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     await say('one');
     const [two, three] = [say('two'), say('three')];
     expect(server.inputs).toHaveLength(1);
@@ -113,7 +113,7 @@ describe('a message', () => {
   });
 
   test('waits for a missing server and is delivered once', async () => {
-    const { server, say, trouble } = await listening();
+    const { server, say, trouble } = await startAgUiSource();
     await server.stop();
     const saying = say('one');
     await settled(trouble).toMatch(/A message is queued: the agent can’t be reached at http:.*ECONNREFUSED/);
@@ -125,7 +125,7 @@ describe('a message', () => {
   });
 
   test('is refused with the error of the server', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     server.refusal = { status: 422, body: '{"detail":"messages: field required"}' };
     expect(await say('one')).toEqual({
       state: 'failed',
@@ -146,7 +146,7 @@ describe('a message', () => {
     await once(server, 'listening');
     onTestFinished(() => server.closeAllConnections());
     const place = `127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    const { say, trouble } = await listening({ url: `http://me:opensesame@${place}?key=opensesame` });
+    const { say, trouble } = await startAgUiSource({ url: `http://me:opensesame@${place}?key=opensesame` });
     const outcome = await say('one');
     expect(outcome.state).toBe('failed');
     expect(outcome.reason).toMatch(`http://${place} answered 500: <h1>Broken</h1>`);
@@ -156,7 +156,7 @@ describe('a message', () => {
   });
 
   test('is retried while the server is busy', async () => {
-    const { server, say, trouble } = await listening();
+    const { server, say, trouble } = await startAgUiSource();
     server.refusal = { status: 409, body: 'a run is under way' };
     const saying = say('one');
     await settled(trouble).toContain('answered 409: a run is under way');
@@ -166,13 +166,13 @@ describe('a message', () => {
   });
 
   test('is not repeated after a kill with unknown outcome', async () => {
-    const { server, around, source } = await listening();
+    const { server, around, source } = await startAgUiSource();
     server.refusal = { status: 503, body: '' };
     const stored = () => around.stored.get(`in-hand:${SESSION}`) ?? '';
     void source.deliver(message('m1', 'one'), false);
     await settled(stored).toContain('m1');
     // As it is on disk in the moment after the POST has left.
-    const after = new MemorySurroundings(undefined, around);
+    const after = new MemorySourceContext(undefined, around);
     after.stored.set(`in-hand:${SESSION}`, '[{"messageId":"m1","text":"one"}]');
     around.deafen();
     const next = new AgUiSource({
@@ -189,12 +189,12 @@ describe('a message', () => {
   });
 
   test('has a failed turn when its stream breaks or ends early', async () => {
-    const { server, say, turns, around } = await listening();
+    const { server, say, turns, around } = await startAgUiSource();
     for (const [at, broken] of (['cut', 'end', 'half'] as const).entries()) {
       await say(`${broken}`);
       const run = server.runs[at];
       run?.say({ type: 'RUN_STARTED', ...run.ids }, ...said(`a${at}`, 'Half', run.ids).slice(0, 2));
-      await settled(() => turns()[at]?.said).toEqual(['Half']);
+      await settled(() => turns()[at]?.ambientText).toEqual(['Half']);
       if (broken === 'half') run?.write('data: {"type":"TEXT_MESSAGE_CONTENT","messa');
       if (broken === 'cut') run?.cut();
       else run?.end();
@@ -207,7 +207,7 @@ describe('a message', () => {
   });
 
   test('survives frames of 10 MB and garbage', async () => {
-    const { server, say, turns, around } = await listening();
+    const { server, say, turns, around } = await startAgUiSource();
     await say('Read it');
     const { run } = server;
     run?.say({ type: 'RUN_STARTED', ...run.ids });
@@ -216,7 +216,7 @@ describe('a message', () => {
     run?.say(...said('a1', 'y'.repeat(10 * 1024 * 1024), run.ids), { type: 'RUN_FINISHED', ...run.ids });
     run?.end();
     await settled(() => turns()[0]?.end).toBe('success');
-    expect(turns()[0]?.said.join('')).toHaveLength(10 * 1024 * 1024);
+    expect(turns()[0]?.ambientText.join('')).toHaveLength(10 * 1024 * 1024);
     expect(around.events).toContainEqual(
       expect.objectContaining({ name: 'agui:too-much', value: expect.objectContaining({ type: 'STATE_SNAPSHOT' }) }),
     );
@@ -238,7 +238,7 @@ describe('a run on the event stream', () => {
     ['JSON that names no run', 200, '{}'],
     ['an error of something in between', 504, 'upstream timed out'],
   ])('is accepted when its POST is answered with %s', async (_what, status, body) => {
-    const { server, say, turns, around } = await listening({ waits: { longestMs: 20, beginMs: 5_000 } });
+    const { server, say, turns, around } = await startAgUiSource({ waits: { longestMs: 20, beginMs: 5_000 } });
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status, body, isHeld: status === 504 };
     const saying = say('one');
@@ -255,7 +255,7 @@ describe('a run on the event stream', () => {
   });
 
   test('has an unknown outcome when its POST returns JSON and no event follows', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status: 202, body: '{}' };
     expect(await say('one')).toMatchObject({
@@ -267,7 +267,7 @@ describe('a run on the event stream', () => {
   });
 
   test('can be interrupted', async () => {
-    const { server, say, turns, turn, interrupt } = await listening();
+    const { server, say, turns, turn, interrupt } = await startAgUiSource();
     await settled(() => server.listeners).toBe(1);
     server.canInterrupt = false;
     server.acceptance = { status: 202, body: '{}' };
@@ -281,7 +281,7 @@ describe('a run on the event stream', () => {
   });
 
   test('does not block the next message when its POST never ends', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     await settled(() => server.listeners).toBe(1);
     server.acceptance = { status: 200, body: '{}', isHeld: true };
     const saying = say('one');
@@ -297,8 +297,8 @@ describe('a run on the event stream', () => {
 
 describe('between runs', () => {
   test('reads events before the first message, with one reader', async () => {
-    const { server, turns } = await listening();
-    server.between(taskEnded('t1', 'Poll exited with code 3'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' });
+    const { server, turns } = await startAgUiSource();
+    server.between(ambientTaskEnded('t1', 'Poll exited with code 3'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' });
     server.between(...said('a1', 'The poll has failed.', S), { type: 'RUN_FINISHED', ...S });
     await settled(() => turns()[0]?.end).toBe('success');
     expect(turns()).toEqual([
@@ -314,7 +314,7 @@ describe('between runs', () => {
   });
 
   test('reopens a broken stream forever and continues its turn', async () => {
-    const { server, turns, trouble } = await listening();
+    const { server, turns, trouble } = await startAgUiSource();
     for (let times = 0; times < 40; times += 1) {
       await settled(() => server.listeners).toBe(1);
       server.cutListeners();
@@ -322,23 +322,23 @@ describe('between runs', () => {
     }
     await settled(() => server.listeners).toBe(1);
     server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r0' }, ...said('a1', 'It', S).slice(0, 2));
-    await settled(() => turns()[0]?.said).toEqual(['It']);
+    await settled(() => turns()[0]?.ambientText).toEqual(['It']);
     server.cutListeners();
     await settled(() => server.listeners).toBe(0);
     await settled(() => server.listeners).toBe(1);
     server.between(...said('a1', ' works', S).slice(1), { type: 'RUN_FINISHED', ...S });
     await settled(trouble).toBeUndefined();
-    await settled(() => turns().map(({ said: words, end }) => [words.join(''), end])).toEqual([
+    await settled(() => turns().map(({ ambientText: words, end }) => [words.join(''), end])).toEqual([
       ['It works', 'success'],
     ]);
     expect(server.mostListeners).toBe(1);
   });
 
   test('retries a stream that worked before, and notes the gap', async () => {
-    const { server, around, tasks, trouble } = await listening({ waits: { longestMs: 20, missingMs: 300_000 } });
+    const { server, around, tasks, trouble } = await startAgUiSource({ waits: { longestMs: 20, missingMs: 300_000 } });
     server.tasks = null;
     await settled(() => server.listeners).toBe(1);
-    server.between(taskBegan('t1', 'Poll'));
+    server.between(ambientTaskStarted('t1', 'Poll'));
     await settled(tasks).toEqual(['t1']);
     server.streams = 'none';
     server.cutListeners();
@@ -353,7 +353,7 @@ describe('between runs', () => {
   test('retries a missing stream ever less often', async () => {
     const server = await AmbientServer.start();
     server.streams = 'none';
-    await listening({ waits: { longestMs: 20, missingMs: 300_000 } }, server);
+    await startAgUiSource({ waits: { longestMs: 20, missingMs: 300_000 } }, server);
     await settled(() => server.asked.filter((path) => path === 'GET /events').length).toBe(1);
     server.streams = 'thread';
     await settled(() => server.listeners).toBe(1);
@@ -362,7 +362,7 @@ describe('between runs', () => {
   test('reports a server without a stream with the tried paths', async () => {
     const server = await AmbientServer.start();
     server.streams = 'none';
-    const { trouble } = await listening({}, server);
+    const { trouble } = await startAgUiSource({}, server);
     await settled(trouble).toContain(`no event stream at ${server.url}events/s or ${server.url}events (404)`);
     server.streams = 'all';
     await settled(trouble).toBeUndefined();
@@ -370,7 +370,7 @@ describe('between runs', () => {
   });
 
   test('counts a gateway that refuses everything as an outage', async () => {
-    const { server, source, say, trouble } = await listening();
+    const { server, source, say, trouble } = await startAgUiSource();
     server.gatewayStatus = { events: 503 };
     server.cutListeners();
     await settled(trouble).toContain('answered 503');
@@ -381,24 +381,28 @@ describe('between runs', () => {
   });
 
   test('counts a server that still sends events as reachable', async () => {
-    const { server, source, say, turns } = await listening();
+    const { server, source, say, turns } = await startAgUiSource();
     expect(await say('one')).toEqual({ state: 'delivered' });
     server.drain();
     expect(await source.reach()).toMatch(/ECONNREFUSED$/);
     server.run?.say({ type: 'RUN_STARTED', ...server.run.ids }, ...said('m', 'Still here.', server.run.ids));
-    await settled(() => turns()[0]?.said).toEqual(['Still here.']);
+    await settled(() => turns()[0]?.ambientText).toEqual(['Still here.']);
     expect(await source.reach()).toBeNull();
     expect(await source.reach()).toMatch(/ECONNREFUSED$/);
   });
 
   test('drops what a server replays to the next runner', async () => {
-    const { server, around, source } = await listening();
-    const all = [taskBegan('t1', 'Poll'), taskEnded('t1'), { type: 'RUN_STARTED', ...S, parentRunId: 'r0' }];
+    const { server, around, source } = await startAgUiSource();
+    const all = [
+      ambientTaskStarted('t1', 'Poll'),
+      ambientTaskEnded('t1'),
+      { type: 'RUN_STARTED', ...S, parentRunId: 'r0' },
+    ];
     await settled(() => server.listeners).toBe(1);
     server.between(...all, ...said('a1', 'Polled', S), { type: 'RUN_FINISHED', ...S });
     server.between({ type: 'RUN_STARTED', ...S, runId: 'open' }, ...said('a2', 'Half', S).slice(0, 1));
     await settled(() => around.openWork(SESSION).turn?.runId).toBe('open');
-    const after = new MemorySurroundings(undefined, around);
+    const after = new MemorySourceContext(undefined, around);
     around.deafen();
     await source.close(0, 'killed');
     await settled(() => server.listeners).toBe(0);
@@ -429,12 +433,12 @@ describe('between runs', () => {
   });
 
   test('leaves a notice when the next runner can’t open the stream at once', async () => {
-    const { server, around, source } = await listening();
+    const { server, around, source } = await startAgUiSource();
     server.between({ type: 'RUN_STARTED', ...S }, { type: 'RUN_FINISHED', ...S });
     await settled(() => around.stored.get(`agui-ended:${SESSION}`)).toContain(S.runId);
     await source.close(0, 'ended');
     server.streams = 'none';
-    const after = new MemorySurroundings(undefined, around);
+    const after = new MemorySourceContext(undefined, around);
     const next = new AgUiSource({
       ...{ context: after, url: server.url, sessionId: SESSION, history: 'all', headers: {}, random: () => 0 },
       waits: { longestMs: 20, missingMs: 20 },
@@ -447,25 +451,25 @@ describe('between runs', () => {
   });
 
   test('reads a named events path', async () => {
-    const { server } = await listening({ eventsPath: '/events/{threadId}' });
+    const { server } = await startAgUiSource({ eventsPath: '/events/{threadId}' });
     await settled(() => server.asked).toContain('GET /events/s');
   });
 
   test('emits only its own thread of a shared stream', async () => {
     const server = await AmbientServer.start();
     server.streams = 'all';
-    const { turns } = await listening({}, server);
+    const { turns } = await startAgUiSource({}, server);
     const other = { threadId: 'other', runId: 'x' };
     server.between({ type: 'RUN_STARTED', ...other }, ...said('a0', 'No', other), { type: 'RUN_FINISHED', ...other });
     server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r' }, ...said('a1', 'Yes', S), {
       type: 'RUN_FINISHED',
       ...S,
     });
-    await settled(() => turns().map((turn) => turn.said[0])).toEqual(['Yes']);
+    await settled(() => turns().map((turn) => turn.ambientText[0])).toEqual(['Yes']);
   });
 
   test('emits a between-run turn after the running user turn', async () => {
-    const { server, say, turns } = await listening();
+    const { server, say, turns } = await startAgUiSource();
     await say('one');
     const { run } = server;
     run?.say({ type: 'RUN_STARTED', ...run.ids });
@@ -475,7 +479,7 @@ describe('between runs', () => {
     });
     run?.say(...said('a2', 'Answer', run.ids), { type: 'RUN_FINISHED', ...run.ids });
     run?.end();
-    await settled(() => turns().map((turn) => [turn.kind, turn.said[0], turn.end])).toEqual([
+    await settled(() => turns().map((turn) => [turn.kind, turn.ambientText[0], turn.end])).toEqual([
       ['user', 'Answer', 'success'],
       ['between-run', 'Meanwhile', 'success'],
     ]);
@@ -484,7 +488,7 @@ describe('between runs', () => {
 
 describe('a turn', () => {
   test('is interrupted at the server, else by its stream', async () => {
-    const { server, say, turns, interrupt, turn } = await listening();
+    const { server, say, turns, interrupt, turn } = await startAgUiSource();
     await say('one');
     await settled(turn).not.toBeNull();
     expect(await interrupt('another')).toMatchObject({ state: 'failed' });
@@ -501,7 +505,7 @@ describe('a turn', () => {
   });
 
   test('is cut off at the deadline of close', async () => {
-    const { source, say, turns, around } = await listening();
+    const { source, say, turns, around } = await startAgUiSource();
     await say('one');
     await source.close(0, 'the runner was stopped');
     expect(turns()[0]?.end).toBe('cancelled');
@@ -511,9 +515,13 @@ describe('a turn', () => {
 
 describe('a task', () => {
   test('is stopped at the server and settled by its list', async () => {
-    const { server, say, stop, tasks } = await listening();
+    const { server, say, stop, tasks } = await startAgUiSource();
     await say('one');
-    server.run?.say({ type: 'RUN_STARTED', ...server.run.ids }, taskBegan('t1', 'Poll'), taskBegan('t2', 'Build'));
+    server.run?.say(
+      { type: 'RUN_STARTED', ...server.run.ids },
+      ambientTaskStarted('t1', 'Poll'),
+      ambientTaskStarted('t2', 'Build'),
+    );
     await settled(tasks).toEqual(['t1', 't2']);
     server.tasks = [
       { task_id: 't1', status: 'stopped' },
@@ -528,12 +536,12 @@ describe('a task', () => {
   });
 
   test('that ended while the runner was away is settled at startup', async () => {
-    const { server, say, around, tasks, source } = await listening();
+    const { server, say, around, tasks, source } = await startAgUiSource();
     await say('one');
-    server.run?.say(taskBegan('t1', 'Poll'));
+    server.run?.say(ambientTaskStarted('t1', 'Poll'));
     await settled(tasks).toEqual(['t1']);
     server.tasks = [{ task_id: 't1', status: 'failed', summary: 'exit code 3' }];
-    const after = new MemorySurroundings(undefined, around);
+    const after = new MemorySourceContext(undefined, around);
     around.deafen();
     await source.close(0, 'killed');
     const next = new AgUiSource({
@@ -566,7 +574,7 @@ describe('a question', () => {
   };
 
   test('that ends a run is answered by a tool result', async () => {
-    const { server, say, requests, reply } = await listening();
+    const { server, say, requests, reply } = await startAgUiSource();
     await say('one');
     ask(server.run);
     await settled(requests).toEqual(['q1']);
@@ -581,7 +589,7 @@ describe('a question', () => {
   });
 
   test('is also answered by the next message', async () => {
-    const { server, say, requests, turns } = await listening();
+    const { server, say, requests, turns } = await startAgUiSource();
     await say('one');
     ask(server.run);
     await settled(requests).toEqual(['q1']);
@@ -593,7 +601,7 @@ describe('a question', () => {
   });
 
   test('from an interrupt is answered by resume, and messages wait', async () => {
-    const { server, say, requests, allow, turns } = await listening();
+    const { server, say, requests, allow, turns } = await startAgUiSource();
     await say('one');
     const { run } = server;
     const call = { toolCallId: 'c1' };

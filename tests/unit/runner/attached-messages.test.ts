@@ -12,13 +12,13 @@ import { connectSocket } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { PlayedAcpAgent, SESSION } from '../../support/acp-agent';
+import { startAgentApiSource as attachedTerminal } from '@/tests/support/agentapi-server';
+import { MemorySourceContext } from '@/tests/support/source-contract';
+import { ScriptedAcpAgent, SESSION } from '../../support/acp-agent';
 import { AgentApiEmulator } from '../../support/agentapi-server';
-import { attached as attachedTerminal } from '../../support/agentapi-stage';
 import { attachedFile, bytesOf, hashOf, PNG } from '../../support/attachments';
 import { CodexAppServer } from '../../support/codex-app-server';
-import { OpencodeStandIn } from '../../support/opencode-server';
-import { MemorySurroundings } from '../../support/source-surroundings';
+import { FakeOpencodeServer } from '../../support/opencode-server';
 import { tempDir } from '../../support/temp-dir';
 
 /** How each kind hands its agent what a message carries. */
@@ -43,7 +43,7 @@ async function carriedFiles() {
 }
 const lineOf = ({ name, mediaType, bytes, path }: AttachmentFile) =>
   `- ${JSON.stringify(name)} (${mediaType}, ${bytes} bytes): ${path}`;
-type FilesHere = NonNullable<MemorySurroundings['filesHere']>;
+type FilesHere = NonNullable<MemorySourceContext['filesHere']>;
 const lostLines = (file: AttachmentFile) =>
   `Attached to this message, but lost before delivery:\n${lineOf(file).replace(`: ${file.path}`, '')}`;
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
@@ -71,7 +71,7 @@ describe('Claude Code', () => {
         };
       },
     };
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     around.filesHere = given.filesHere ?? null;
     const source = new ClaudeSource({
       ...{ sdk, context: around, env: { HOME: '/nowhere' }, answerWithinMs: 60_000 },
@@ -138,8 +138,8 @@ describe('Claude Code', () => {
 });
 
 describe('an ACP agent', () => {
-  async function live(promptCapabilities: object | undefined, past?: object[], around = new MemorySurroundings()) {
-    const agent = await PlayedAcpAgent.open({ capabilities: { promptCapabilities }, ...(past ? { past } : {}) });
+  async function live(promptCapabilities: object | undefined, past?: object[], around = new MemorySourceContext()) {
+    const agent = await ScriptedAcpAgent.open({ capabilities: { promptCapabilities }, ...(past ? { past } : {}) });
     const nativeId = around.stored.size === 0 ? null : SESSION;
     const source = new AcpSource({
       ...{ context: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
@@ -190,7 +190,7 @@ describe('an ACP agent', () => {
 
   /** The past of an agent, and what its runner had in hand when it was killed; what is prompted after that. */
   async function afterKill(past: object[][], message: InFlightMessage): Promise<unknown[]> {
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     around.stored.set('in-hand:s', JSON.stringify([message]));
     const { source, prompts } = await live({ image: true, embeddedContext: true }, replayOf(past), around);
     void source.deliver(messageOf('last', 'And now?'), false);
@@ -278,19 +278,19 @@ describe('Codex', () => {
     const server = new CodexAppServer();
     const { path } = await server.listen();
     const thread = server.newThread();
-    const connect = async (around: MemorySurroundings) => {
+    const connect = async (around: MemorySourceContext) => {
       const source = new CodexSource({ own: null, context: around, open: (listener) => connectSocket(path, listener) });
       onTestFinished(() => source.close(0, 'the test is over'));
       await source.start();
       await settled(() => source.sessions.length).toBe(1);
       return source;
     };
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     const source = await connect(around);
     expect(source.sessions[0]?.attachments).toEqual(['image', 'file']);
     expect(await source.deliver(message(thread.id), false, [image, notes])).toEqual(delivered);
     around.deafen();
-    const next = await connect(new MemorySurroundings(undefined, around));
+    const next = await connect(new MemorySourceContext(undefined, around));
     expect(await next.deliver(message(thread.id), true, [image, notes])).toEqual(delivered);
     const inputs = server.requests.filter(({ method }) => method === 'turn/start').map(({ params }) => params);
     expect(inputs.map((params) => fieldsOf(params).input)).toEqual([
@@ -311,7 +311,7 @@ describe('Codex', () => {
     const server = new CodexAppServer();
     const { path } = await server.listen();
     const thread = server.newThread();
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     const source = new CodexSource({ own: null, context: around, open: (listener) => connectSocket(path, listener) });
     onTestFinished(() => source.close(0, 'the test is over'));
     await source.start();
@@ -326,11 +326,11 @@ describe('Codex', () => {
 
 describe('OpenCode', () => {
   async function followed(url: (own: string) => string = (own) => own) {
-    const server = new OpencodeStandIn();
+    const server = new FakeOpencodeServer();
     await server.start();
     onTestFinished(() => server.kill());
     const session = server.session();
-    const surroundings = new MemorySurroundings();
+    const surroundings = new MemorySourceContext();
     const address = { url: url(server.url), user: 'opencode', password: null };
     const source = await OpencodeSource.open({
       address,
@@ -379,7 +379,7 @@ describe('OpenCode', () => {
 });
 
 describe('AgentAPI', () => {
-  async function terminal(url: (own: string) => string = (own) => own, around = new MemorySurroundings()) {
+  async function terminal(url: (own: string) => string = (own) => own, around = new MemorySourceContext()) {
     const server = await AgentApiEmulator.start();
     server.replies('Welcome');
     return await attachedTerminal({ url: url(server.url) }, server, around);
@@ -419,7 +419,7 @@ describe('AgentAPI', () => {
 
   test('gets the files again after a kill, under their new paths', async () => {
     const { image } = await carriedFiles();
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     const inHand = {
       messageId: 'm1',
       text: 'Look at these\n\nAttached to this message:\n- "shot.png": /gone/shot.png',
@@ -441,7 +441,7 @@ describe('AgentAPI', () => {
   test('reports a message whose files were lost with the disk', async () => {
     const { image } = await carriedFiles();
     await rm(image.path);
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     const inHand = { messageId: 'm1', text: 'Look', words: 'Look', files: [image] };
     around.stored.set('in-hand:s', JSON.stringify([inHand]));
     const { server } = await terminal(undefined, around);

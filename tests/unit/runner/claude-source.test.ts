@@ -5,13 +5,13 @@ import { HANDLER_NAMES } from '@interlude/runner/host/source';
 import type { ClaudeSdk, PermissionContext, QueryOptions } from '@interlude/runner/sources/claude/claude-sdk';
 import { ClaudeSource, type ClaudeSourceOptions } from '@interlude/runner/sources/claude/claude-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { playRecorded } from '../../support/recorded';
-import { MemorySurroundings } from '../../support/source-surroundings';
+import { MemorySourceContext } from '@/tests/support/source-contract';
+import { playRecorded } from '../../support/recordings';
 import { sdkMessages, text } from '../adapters/sdk-messages';
 
 /** A source around an SDK that says what it is told to say and notes what is asked of it. */
 async function running(more: Partial<ClaudeSourceOptions> = {}) {
-  const around = new MemorySurroundings();
+  const around = new MemorySourceContext();
   const said: object[] = [];
   const recorded: { src: string; msg: unknown }[] = [];
   let wake = () => {};

@@ -10,9 +10,9 @@ import { connectSocket, probeSocket, spawnAppServer } from '@interlude/runner/so
 import { CodexSource, type CodexSourceOptions } from '@interlude/runner/sources/codex/codex-source';
 import { kind } from '@interlude/runner/sources/codex/kind';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { MemorySourceContext } from '@/tests/support/source-contract';
 import { CodexAppServer } from '../../support/codex-app-server';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
-import { MemorySurroundings } from '../../support/source-surroundings';
 import { tempDir } from '../../support/temp-dir';
 
 const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
@@ -23,7 +23,7 @@ async function child(): Promise<SourceStage> {
   const server = new CodexAppServer();
   const command = await server.program();
   let opened = 0;
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   return {
     open(surroundings) {
       opened += 1;
@@ -53,7 +53,7 @@ async function shared(): Promise<SourceStage> {
   const server = new CodexAppServer();
   const { path } = await server.listen();
   const thread = server.newThread();
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   return {
     open(surroundings) {
       around = surroundings;
@@ -77,13 +77,13 @@ async function shared(): Promise<SourceStage> {
   };
 }
 
-function ownSource(command: string, options: Partial<CodexSourceOptions> & { context: MemorySurroundings }) {
+function ownSource(command: string, options: Partial<CodexSourceOptions> & { context: MemorySourceContext }) {
   const own = { sessionId: 's', cwd: process.cwd(), params: {} };
   const program = { command, cwd: process.cwd(), env: process.env };
   return new CodexSource({ own, open: (listener) => spawnAppServer(program, listener), ...options });
 }
 
-function sharedSource(path: string, options: Partial<CodexSourceOptions> & { context: MemorySurroundings }) {
+function sharedSource(path: string, options: Partial<CodexSourceOptions> & { context: MemorySourceContext }) {
   const [open, reach] = [(listener: TransportListener) => connectSocket(path, listener), () => probeSocket(path)];
   return new CodexSource({ own: null, open, reach, random: () => 0, ...options });
 }
@@ -105,27 +105,27 @@ describe.each([
 });
 
 /** A source at the operator's own Codex, with one thread. */
-async function attached(options: Partial<CodexSourceOptions> = {}, before?: MemorySurroundings) {
+async function attached(options: Partial<CodexSourceOptions> = {}, before?: MemorySourceContext) {
   const server = new CodexAppServer();
   const { path, stop } = await server.listen();
   const thread = server.newThread();
-  const connect = async (around: MemorySurroundings) => {
+  const connect = async (around: MemorySourceContext) => {
     const source = sharedSource(path, { ...options, context: around });
     onTestFinished(() => source.close(0, 'the test is over'));
     await source.start();
     await until(() => thread.subscribers.size > 0);
     return source;
   };
-  const around = new MemorySurroundings(undefined, before);
+  const around = new MemorySourceContext(undefined, before);
   const source = await connect(around);
   await until(() => source.sessions.length === 1);
   return { server, thread, around, source, connect, path, stop };
 }
 
-const types = (around: MemorySurroundings) => around.events.map(({ type, name }) => String(name ?? type));
-const named = (around: MemorySurroundings, name: string) =>
+const types = (around: MemorySourceContext) => around.events.map(({ type, name }) => String(name ?? type));
+const named = (around: MemorySourceContext, name: string) =>
   around.events.filter((event) => event.name === name).map(({ value }) => fieldsOf(value));
-const runs = (around: MemorySurroundings) => around.events.filter(({ type }) => type === 'RUN_STARTED');
+const runs = (around: MemorySourceContext) => around.events.filter(({ type }) => type === 'RUN_STARTED');
 const interlude = (event: AgUiEvent | undefined) => event?.metadata?.interlude;
 
 function command<Type extends 'message' | 'task.wake' | 'wake-rule.set' | 'task.stop' | 'interrupt'>(
@@ -142,7 +142,7 @@ function message(sessionId: string, text: string, messageId: string) {
 }
 
 /** Answers the request that is open, as a person at the dashboard who saw it. */
-function decision(around: MemorySurroundings, body: object) {
+function decision(around: MemorySourceContext, body: object) {
   const opened = around.told.findLast(({ event }) => event.name === 'request:opened');
   const { request_id: requestId, tool_name: tool = null, input, options } = fieldsOf(opened?.event.value);
   const sessionId = opened?.sessionId ?? '';
@@ -307,7 +307,7 @@ test('keeps the rule and due wakes across a kill', async () => {
   await until(() => [...around.stored.values()].join('').includes('"isDue":true'));
   around.deafen();
   await source.close(0, 'killed');
-  const after = new MemorySurroundings(undefined, around);
+  const after = new MemorySourceContext(undefined, around);
   await connect(after);
   await until(() => runs(after).length === 2);
   expect(interlude(runs(after)[1])?.trigger?.wokenBy).toBe('interlude');
@@ -398,7 +398,7 @@ test('continues the open turn of a killed runner', async () => {
   await until(() => around.events.some(({ delta }) => delta === 'Hal'));
   around.deafen();
   await source.close(0, 'killed');
-  const after = new MemorySurroundings(undefined, around);
+  const after = new MemorySourceContext(undefined, around);
   await connect(after);
   server.completed(thread, { type: 'agentMessage', id: 'a1', text: 'Half and whole.' });
   server.endTurn(thread);
@@ -477,7 +477,7 @@ test('interrupts the named turn only', async () => {
 
 test('survives and logs garbage and frames of 10 MB', async () => {
   const log: string[] = [];
-  const around = Object.assign(new MemorySurroundings(), { log: (_: string, line: string) => void log.push(line) });
+  const around = Object.assign(new MemorySourceContext(), { log: (_: string, line: string) => void log.push(line) });
   const server = new CodexAppServer();
   const { path } = await server.listen();
   const thread = server.newThread();
@@ -513,7 +513,7 @@ test('is not affected by a second client', async () => {
 
 async function attachTo(server: CodexAppServer, threadId: string) {
   const { path } = await server.listen();
-  const source = sharedSource(path, { context: new MemorySurroundings() });
+  const source = sharedSource(path, { context: new MemorySourceContext() });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await until(() => (server.threads.get(threadId)?.subscribers.size ?? 0) > 1);
@@ -523,7 +523,7 @@ async function attachTo(server: CodexAppServer, threadId: string) {
 test('gives up a thread that can’t be resumed', async () => {
   const server = new CodexAppServer();
   let gaveUp = '';
-  const around = Object.assign(new MemorySurroundings(), {
+  const around = Object.assign(new MemorySourceContext(), {
     failRunner(why: string) {
       gaveUp = why;
     },
@@ -546,7 +546,7 @@ test('emits the whole open turn when attached in the middle', async () => {
   server.beginTurn(thread);
   server.message(thread, 'Build it');
   const item = server.runs(thread, 'make');
-  const around = new MemorySurroundings();
+  const around = new MemorySourceContext();
   const source = sharedSource(path, { context: around });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
@@ -561,7 +561,7 @@ test('emits the whole open turn when attached in the middle', async () => {
 
 test('fails the turn of a child that dies, and resumes its thread', async () => {
   const server = new CodexAppServer();
-  const around = new MemorySurroundings();
+  const around = new MemorySourceContext();
   const source = ownSource(await server.program(), { context: around });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();

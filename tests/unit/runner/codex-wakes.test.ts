@@ -5,12 +5,12 @@ import type { CommandOutcome } from '@interlude/runner/host/seen-commands';
 import type { Wake } from '@interlude/runner/sources/codex/task-wakes';
 import { TaskWakes } from '@interlude/runner/sources/codex/task-wakes';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { MemorySurroundings } from '../../support/source-surroundings';
+import { MemorySourceContext } from '@/tests/support/source-contract';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-async function wakes(around = new MemorySurroundings(), send?: (wake: Wake) => Promise<CommandOutcome>) {
+async function wakes(around = new MemorySourceContext(), send?: (wake: Wake) => Promise<CommandOutcome>) {
   const sent: Wake[] = [];
   const take = async (wake: Wake): Promise<CommandOutcome> => {
     sent.push(wake);
@@ -45,7 +45,7 @@ test('limits automatic wakes in a row', async () => {
     .filter(({ name }) => name === CUSTOM.notice)
     .map(({ value }) => fieldsOf(value).text);
   expect(said).toEqual([expect.stringContaining('25 times')]);
-  const after = await wakes(new MemorySurroundings(undefined, stage.around));
+  const after = await wakes(new MemorySourceContext(undefined, stage.around));
   after.starts('x');
   after.ends('x');
   await after.passes();
@@ -78,7 +78,7 @@ test('includes output written after a restart of the runner', async () => {
   const before = await wakes();
   await before.wakes.setRule('command-ended');
   before.starts('c');
-  const after = await wakes(new MemorySurroundings(undefined, before.around));
+  const after = await wakes(new MemorySourceContext(undefined, before.around));
   after.writes('c', 'no luck\n');
   after.ends('c');
   await after.passes();
@@ -86,7 +86,7 @@ test('includes output written after a restart of the runner', async () => {
 });
 
 test('fails a pending wake when the runner ends', async () => {
-  const around = new MemorySurroundings();
+  const around = new MemorySourceContext();
   const stage = await wakes(around, () => Promise.reject(new Error('the runner has ended')));
   await stage.wakes.setRule('command-ended');
   stage.starts('c');
@@ -97,7 +97,7 @@ test('fails a pending wake when the runner ends', async () => {
 });
 
 test('resends the same wake after a kill', async () => {
-  const around = new MemorySurroundings();
+  const around = new MemorySourceContext();
   const lost: Wake[] = [];
   const before = await wakes(around, (wake) => {
     lost.push(wake);
@@ -109,7 +109,7 @@ test('resends the same wake after a kill', async () => {
   before.starts('b');
   before.ends('a');
   await before.passes();
-  const after = await wakes(new MemorySurroundings(undefined, around));
+  const after = await wakes(new MemorySourceContext(undefined, around));
   after.ends('b');
   await after.passes();
   await after.passes();

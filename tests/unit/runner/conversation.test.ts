@@ -1,13 +1,13 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { Conversation } from '@interlude/runner/sources/claude/conversation';
 import { describe, expect, test } from 'vitest';
-import { recordingLines } from '../../support/read-recording';
-import { MemorySurroundings } from '../../support/source-surroundings';
+import { recordingLines } from '@/tests/support/recordings';
+import { MemorySourceContext } from '@/tests/support/source-contract';
 
 /** A live conversation whose snapshot says that every message it was given is still owed, as a slow one would. */
 function conversation() {
   const given: string[] = [];
-  const around = new MemorySurroundings(() =>
+  const around = new MemorySourceContext(() =>
     given.map((messageId, sentAt) => ({
       ...{ messageId, sentAt, sessionId: 's', text: '' },
       from: { kind: 'person', id: 'operator' },

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { checkDataFolder, makePrivate, readPrivate, removeStaleDrafts } from '@interlude/runner/host/data-folder.mjs';
 import { createClient } from '@libsql/client';
 import { describe, expect, test } from 'vitest';
+import { visitDatabase } from '@/tests/support/database';
 import { tempDir } from '@/tests/support/temp-dir';
-import { visitDatabase } from '@/tests/support/visit-database';
 
 const uid = process.geteuid?.() ?? -1;
 const isRoot = uid === 0;

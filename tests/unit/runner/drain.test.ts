@@ -1,11 +1,11 @@
 import type { Delivery } from '@interlude/runner/outbox/delivery';
 import { Drain } from '@interlude/runner/outbox/drain';
 import { describe, expect, test } from 'vitest';
-import { StoppedClock } from '../../support/hurried-clock';
+import { ManualClock } from '../../support/clocks';
 
 /** A drain whose deliveries end when the test says how. */
 function scene() {
-  const clock = new StoppedClock();
+  const clock = new ManualClock();
   const under: ((delivery: Delivery) => void)[] = [];
   let count = 0;
   const drain = new Drain(

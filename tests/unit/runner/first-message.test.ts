@@ -1,11 +1,11 @@
 import { deliverFirstMessage } from '@interlude/runner/host/first-message';
 import type { CommandOutcome } from '@interlude/runner/host/seen-commands';
 import { describe, expect, test } from 'vitest';
-import { MemorySurroundings } from '../../support/source-surroundings';
+import { MemorySourceContext } from '@/tests/support/source-contract';
 
 /** One runner after another for the same session. */
 function sayer(outcome: () => CommandOutcome = () => ({ state: 'delivered' })) {
-  const surroundings = new MemorySurroundings();
+  const surroundings = new MemorySourceContext();
   const said: { messageId: string; text: string; again: boolean }[] = [];
   return {
     surroundings,

@@ -2,15 +2,15 @@ import { routeHook } from '@interlude/runner/sources/hooks/hooks-source';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
 import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { PlayedTerminal } from '../../support/played-terminal';
+import { ScriptedTerminal } from '../../support/scripted-terminal';
 
 /** Turns that a stop hook holds, ours or another, and turns that a slash command opens. */
 
 const NEVER = new AbortController().signal;
 
-let terminal: PlayedTerminal;
+let terminal: ScriptedTerminal;
 beforeEach(async () => {
-  terminal = await PlayedTerminal.begin();
+  terminal = await ScriptedTerminal.begin();
 });
 
 const command = () => {

@@ -5,15 +5,15 @@ import { createLogger } from '@interlude/runner/logger/logger';
 import { HooksSource } from '@interlude/runner/sources/hooks/hooks-source';
 import { newMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
 import { expect, onTestFinished, test } from 'vitest';
-import { MemorySurroundings } from '../../support/source-surroundings';
+import { writeLine } from '@/tests/support/recordings';
+import { MemorySourceContext } from '@/tests/support/source-contract';
 import { tempDir } from '../../support/temp-dir';
-import { writeLine } from '../../support/terminal-recording';
 
 test('forgets an ended session without transcript', async () => {
   const dir = await tempDir();
   const there = join(dir, 'there.jsonl');
   await writeFile(there, '');
-  const surroundings = new MemorySurroundings();
+  const surroundings = new MemorySourceContext();
   const remembered = {
     ...{ 'ended, gone': { file: join(dir, 'gone.jsonl'), ended: true } },
     ...{ 'ended, there': { file: there, ended: true } },
@@ -32,7 +32,7 @@ test('repeats the hint about listening after a missed message', async () => {
   const dir = await tempDir();
   const [sessionId, file] = ['s', join(dir, 's.jsonl')];
   const logger = createLogger({ agentId: 'a1', dir });
-  const surroundings = new MemorySurroundings();
+  const surroundings = new MemorySourceContext();
   const source = await HooksSource.open({ context: surroundings, logger, offersToListen: true });
   await source.start();
   onTestFinished(() => source.close());

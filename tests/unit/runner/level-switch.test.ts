@@ -3,12 +3,12 @@ import { type LevelChange, LevelSwitch, PersistentLevel } from '@interlude/runne
 import { createLogger } from '@interlude/runner/logger/logger';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { HurriedClock, StoppedClock } from '../../support/hurried-clock';
+import { InstantClock, ManualClock } from '../../support/clocks';
 import { tempDir } from '../../support/temp-dir';
 
 const MINUTE = 60_000;
 
-function watched(clock: StoppedClock | HurriedClock, env?: string) {
+function watched(clock: ManualClock | InstantClock, env?: string) {
   const level = new LevelSwitch(env, clock);
   const changes: LevelChange[] = [];
   level.onChange((change) => changes.push(change));
@@ -16,7 +16,7 @@ function watched(clock: StoppedClock | HurriedClock, env?: string) {
 }
 
 /** Fires timers until none is left. */
-function runOff(clock: StoppedClock): void {
+function runOff(clock: ManualClock): void {
   while (clock.armed.length > 0) clock.fire();
 }
 
@@ -33,7 +33,7 @@ test.each([
 
 describe('a level with a time limit', () => {
   test('resets itself and names the cause', () => {
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const { level, changes } = watched(clock, 'warn');
     level.set('debug', { ttlMs: 15 * MINUTE, by: 'operator' });
     const setAt = clock.time;
@@ -47,7 +47,7 @@ describe('a level with a time limit', () => {
   });
 
   test('resets itself soon after a machine slept through its end', () => {
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const { level } = watched(clock);
     level.set('debug', { ttlMs: 15 * MINUTE, by: 'operator' });
     clock.time += 60 * MINUTE;
@@ -56,7 +56,7 @@ describe('a level with a time limit', () => {
   });
 
   test('does not end the level that replaced it', () => {
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const { level } = watched(clock);
     level.set('debug', { ttlMs: MINUTE, by: 'operator' });
     level.set('error', { by: 'operator' });
@@ -66,7 +66,7 @@ describe('a level with a time limit', () => {
   });
 
   test('supports limits longer than a timer', async () => {
-    const clock = new HurriedClock();
+    const clock = new InstantClock();
     const { level } = watched(clock);
     level.set('debug', { ttlMs: 10 * MINUTE, by: 'operator' });
     await expect.poll(() => level.get()).toBe('info');
@@ -74,7 +74,7 @@ describe('a level with a time limit', () => {
   });
 });
 
-async function keeper(folder: string, clock: StoppedClock) {
+async function keeper(folder: string, clock: ManualClock) {
   const outbox = await Outbox.open(join(folder, 'outbox.db'), {
     producerId: 'p',
     agentId: 'a',
@@ -93,7 +93,7 @@ const DEBUG = { level: 'debug', ttlSeconds: 900, by: 'operator', requestId: 'one
 describe('a level that was set', () => {
   test('survives a restart with its remaining time', async () => {
     const folder = await tempDir();
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const before = await keeper(folder, clock);
     expect(await before.kept.apply(DEBUG)).toEqual({ state: 'done', result: { level: 'debug' } });
     await before.outbox.stop();
@@ -110,7 +110,7 @@ describe('a level that was set', () => {
 
   test('expires at the next start if its time has passed', async () => {
     const folder = await tempDir();
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const before = await keeper(folder, clock);
     await before.kept.apply(DEBUG);
     await before.outbox.stop();
@@ -126,7 +126,7 @@ describe('a level that was set', () => {
 
   test('is not set again by a repeated request', async () => {
     const folder = await tempDir();
-    const clock = new StoppedClock();
+    const clock = new ManualClock();
     const before = await keeper(folder, clock);
     await before.kept.apply(DEBUG);
     before.level.set('warn', { by: 'control-port' });
@@ -138,7 +138,7 @@ describe('a level that was set', () => {
   });
 
   test('is refused if it is unknown', async () => {
-    const { kept, level } = await keeper(await tempDir(), new StoppedClock());
+    const { kept, level } = await keeper(await tempDir(), new ManualClock());
     const loud = { ...DEBUG, level: 'trace' } as unknown as typeof DEBUG;
     expect(await kept.apply(loud)).toEqual({
       state: 'failed',
@@ -148,7 +148,7 @@ describe('a level that was set', () => {
   });
 
   test("applies with a warning if it can't be stored", async () => {
-    const { kept, level, trouble, outbox } = await keeper(await tempDir(), new StoppedClock());
+    const { kept, level, trouble, outbox } = await keeper(await tempDir(), new ManualClock());
     await outbox.stop();
     expect(await kept.apply(DEBUG)).toMatchObject({ state: 'done' });
     expect(level.get()).toBe('debug');

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { uptime } from 'node:os';
 import { startMarkOf, startTimeOf } from '@interlude/runner/host/process-lookup';
 import { describe, expect, test } from 'vitest';
-import { PlayedTerminal } from '../../support/played-terminal';
+import { ScriptedTerminal } from '../../support/scripted-terminal';
 
 const [OLD, NEW] = [2_147_483_000, 2_147_483_001];
 
 /** A session whose first process has a turn, a call and a task open. */
-async function leftOpen(): Promise<PlayedTerminal> {
-  const terminal = await PlayedTerminal.begin();
+async function leftOpen(): Promise<ScriptedTerminal> {
+  const terminal = await ScriptedTerminal.begin();
   terminal.mirror.began(terminal.claim());
   terminal.mirror.hookRan(OLD, null, terminal.now);
   await terminal.pass(1_000);
@@ -20,7 +20,7 @@ async function leftOpen(): Promise<PlayedTerminal> {
   return terminal;
 }
 
-function writeOpen(terminal: PlayedTerminal): void {
+function writeOpen(terminal: ScriptedTerminal): void {
   terminal.asks();
   const call = (id: string) => ({
     id: `m-${id}`,
@@ -34,7 +34,7 @@ function writeOpen(terminal: PlayedTerminal): void {
 }
 
 /** How turns and tasks ended, in order. */
-const ends = ({ events }: PlayedTerminal) =>
+const ends = ({ events }: ScriptedTerminal) =>
   events.flatMap(({ type, name, outcome, value }) => {
     if (type === 'RUN_ERROR') return ['failed'];
     if (type === 'RUN_FINISHED') return [(outcome as { type: string }).type];
@@ -42,11 +42,11 @@ const ends = ({ events }: PlayedTerminal) =>
     return name === 'task:completed' ? [(value as { status: string }).status] : [];
   });
 
-const began = (terminal: PlayedTerminal, at = terminal.now) => {
+const began = (terminal: ScriptedTerminal, at = terminal.now) => {
   terminal.mirror.hookRan(NEW, null, at);
   terminal.mirror.began(terminal.claim(at));
 };
-const prompts = (terminal: PlayedTerminal) => {
+const prompts = (terminal: ScriptedTerminal) => {
   terminal.asks(terminal.now - 20);
   terminal.mirror.hookRan(NEW, null, terminal.now);
   terminal.mirror.prompted(terminal.claim());
@@ -54,7 +54,7 @@ const prompts = (terminal: PlayedTerminal) => {
 
 /** B 3: what an earlier process had open is over within 5 s, and what the new one does is not. */
 describe('a new process of a session', () => {
-  test.each<[string, (terminal: PlayedTerminal) => void | Promise<void>, turn?: string]>([
+  test.each<[string, (terminal: ScriptedTerminal) => void | Promise<void>, turn?: string]>([
     ['that SessionStart tells of', (terminal) => began(terminal)],
     [
       'killed and resumed at once',
@@ -114,7 +114,7 @@ describe('a new process of a session', () => {
   });
 
   test('closes old work at its first hook, on an unread transcript', async () => {
-    const terminal = await PlayedTerminal.begin();
+    const terminal = await ScriptedTerminal.begin();
     writeOpen(terminal);
     // A process of this machine says when it was born; lines that are made after that are its own.
     terminal.now = Math.max(terminal.now, Date.now()) + 60_000;
@@ -125,7 +125,7 @@ describe('a new process of a session', () => {
   });
 
   test('closes old work when it starts in the millisecond of the last line', async () => {
-    const terminal = await PlayedTerminal.begin();
+    const terminal = await ScriptedTerminal.begin();
     writeOpen(terminal);
     terminal.mirror.began(terminal.claim());
     await terminal.pass(2_000);

@@ -5,7 +5,7 @@ import { createLogger } from '@interlude/runner/logger/logger';
 import { kind } from '@interlude/runner/sources/opencode/kind';
 import type { OpenedRunner, RunnerCall } from '@interlude/runner/sources/runner-kind';
 import { expect, onTestFinished, test } from 'vitest';
-import { OpencodeStandIn } from '../../support/opencode-server';
+import { FakeOpencodeServer } from '../../support/opencode-server';
 import { tempDir } from '../../support/temp-dir';
 
 test('kinds with an address use --url for it and --dashboard for the dashboard', () => {
@@ -36,7 +36,7 @@ async function prepared(flags: Record<string, string>, env: Record<string, strin
 }
 
 async function server(password: string | null) {
-  const standIn = new OpencodeStandIn();
+  const standIn = new FakeOpencodeServer();
   await standIn.start();
   onTestFinished(() => standIn.kill());
   standIn.password = password;

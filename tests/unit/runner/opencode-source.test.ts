@@ -7,20 +7,20 @@ import type { CommandOf } from '@interlude/runner/host/source';
 import { kind } from '@interlude/runner/sources/opencode/kind';
 import { OpencodeSource, type OpencodeSourceOptions } from '@interlude/runner/sources/opencode/opencode-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { OpencodeStandIn } from '../../support/opencode-server';
-import { toldInLines } from '../../support/recorded';
+import { MemorySourceContext } from '@/tests/support/source-contract';
+import { FakeOpencodeServer } from '../../support/opencode-server';
+import { eventLines } from '../../support/recordings';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
-import { MemorySurroundings } from '../../support/source-surroundings';
 
 const poll = (look: () => unknown) => expect.poll(look, { interval: 10 });
-const of = (server: OpencodeStandIn, path: string) => server.asked.filter((one) => one.path === path);
+const of = (server: FakeOpencodeServer, path: string) => server.asked.filter((one) => one.path === path);
 
-async function stage(): Promise<SourceStage & { server: OpencodeStandIn }> {
-  const server = new OpencodeStandIn();
+async function stage(): Promise<SourceStage & { server: FakeOpencodeServer }> {
+  const server = new FakeOpencodeServer();
   await server.start();
   onTestFinished(() => server.kill());
   const session = server.session();
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   let answer = { parent: '', message: '' };
   return {
     server,
@@ -49,7 +49,11 @@ async function stage(): Promise<SourceStage & { server: OpencodeStandIn }> {
   };
 }
 
-function open(server: OpencodeStandIn, surroundings: MemorySurroundings, more: Partial<OpencodeSourceOptions> = {}) {
+function open(
+  server: FakeOpencodeServer,
+  surroundings: MemorySourceContext,
+  more: Partial<OpencodeSourceOptions> = {},
+) {
   let runs = 0;
   const address = { url: server.url, user: 'opencode', password: null };
   return OpencodeSource.open({
@@ -67,25 +71,25 @@ describe('the opencode source', () => {
 
 /** A server with one session, and a source that follows it. */
 async function following(more: Partial<OpencodeSourceOptions> = {}) {
-  const server = new OpencodeStandIn();
+  const server = new FakeOpencodeServer();
   await server.start();
   onTestFinished(() => server.kill().catch(() => undefined));
   const session = server.session();
-  let around = new MemorySurroundings();
+  let around = new MemorySourceContext();
   let source = await connect();
   return {
     server,
     session,
     source: () => source,
     around: () => around,
-    text: () => toldInLines(around.told.filter((one) => one.sessionId === session)),
+    text: () => eventLines(around.told.filter((one) => one.sessionId === session)),
     isConnected: () => poll(() => server.readers).toBe(1),
     /** As kill -9 does it. */
     async killed() {
       around.deafen();
       const before = source;
       await before.close();
-      around = new MemorySurroundings(undefined, around);
+      around = new MemorySourceContext(undefined, around);
       source = await connect();
     },
   };
@@ -99,13 +103,13 @@ async function following(more: Partial<OpencodeSourceOptions> = {}) {
   }
 }
 
-const turnsIn = (around: MemorySurroundings) =>
+const turnsIn = (around: MemorySourceContext) =>
   around.events.flatMap(({ type, runId, outcome, message }) =>
     type === 'RUN_STARTED' || type === 'RUN_FINISHED' || type === 'RUN_ERROR'
       ? [[type, runId, (outcome as { type?: string } | undefined)?.type ?? message ?? '']]
       : [],
   );
-const textsIn = (around: MemorySurroundings) => {
+const textsIn = (around: MemorySourceContext) => {
   const texts = new Map<string, string>();
   for (const { type, messageId, delta, metadata } of around.events) {
     if (type !== 'TEXT_MESSAGE_CONTENT') continue;
@@ -252,12 +256,12 @@ describe('a server that is killed', () => {
 
 describe('a server that does not respond', () => {
   test('is retried and followed once it responds', async () => {
-    const server = new OpencodeStandIn();
+    const server = new FakeOpencodeServer();
     await server.start();
     onTestFinished(() => server.kill());
     server.isMute = true;
     const session = server.session();
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     const source = await open(server, around);
     await source.start();
     onTestFinished(() => source.close());
@@ -268,11 +272,11 @@ describe('a server that does not respond', () => {
   });
 
   test('is reachable if only its stream is refused', async () => {
-    const server = new OpencodeStandIn();
+    const server = new FakeOpencodeServer();
     await server.start();
     onTestFinished(() => server.kill());
     server.streamStatus = 504;
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     const lines: string[] = [];
     const source = await open(server, Object.assign(around, { log: (_: string, line: string) => lines.push(line) }));
     await source.start();
@@ -282,12 +286,12 @@ describe('a server that does not respond', () => {
   });
 
   test('is reported if it requires a password', async () => {
-    const server = new OpencodeStandIn();
+    const server = new FakeOpencodeServer();
     await server.start();
     onTestFinished(() => server.kill());
     server.password = 'right';
     const session = server.session();
-    const around = new MemorySurroundings();
+    const around = new MemorySourceContext();
     const lines: string[] = [];
     const source = await open(server, Object.assign(around, { log: (_: string, line: string) => lines.push(line) }));
     await source.start();
@@ -455,7 +459,7 @@ test('replays its recording to the same events', async () => {
   await source().answer(decision(around(), session, id, { behavior: 'allow', optionId: 'always' }));
   await poll(() => around().openWork(session).requests).toEqual([]);
   const adapter = new OpencodeAdapter({ sessionOf: (root) => root, newRunId: () => 'r' });
-  const played = toldInLines(frames.flatMap((frame) => adapter.read(frame, Date.now())));
+  const played = eventLines(frames.flatMap((frame) => adapter.read(frame, Date.now())));
   // Which text answers whom is said where it is handed over.
   expect(played).toBe(text().replaceAll(/ \{"replyTo":.*\}$/gm, ''));
 });
@@ -499,7 +503,7 @@ describe('followed sessions', () => {
 });
 
 /** What the server adds to an answer: that it is meant for this very request. */
-function signed(around: MemorySurroundings, sessionId: string, requestId: string) {
+function signed(around: MemorySourceContext, sessionId: string, requestId: string) {
   const opened = around.events.findLast(
     ({ name, value }) => name === 'request:opened' && fieldsOf(value).request_id === requestId,
   );
@@ -510,7 +514,7 @@ function signed(around: MemorySurroundings, sessionId: string, requestId: string
 }
 
 function decision(
-  around: MemorySurroundings,
+  around: MemorySourceContext,
   sessionId: string,
   requestId: string,
   said: { behavior: 'allow' | 'deny'; optionId: string; message?: string },

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import type { OutboxNotice } from '@interlude/runner/outbox/delivery';
 import { Outbox, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { refusal } from '@/tests/support/fault-server';
+import { InstantClock } from '../../support/clocks';
 import { FaultServer } from '../../support/fault-server';
-import { HurriedClock } from '../../support/hurried-clock';
-import { refusal } from '../../support/ledger';
 import { tempDir } from '../../support/temp-dir';
 
 let server: FaultServer;
@@ -18,7 +18,7 @@ beforeEach(async () => {
     producerId: 'producer-1',
     agentId: 'agent-1',
     endpoint: async () => ({ url: server.url, token: 'a-token-of-the-test' }),
-    clock: new HurriedClock(),
+    clock: new InstantClock(),
     onNotice: (notice) => notices.push(notice),
   });
   onTestFinished(async () => void (await outbox.stop()));

@@ -10,23 +10,23 @@ import { spawnAppServer } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { PlayedAcpAgent } from '../../support/acp-agent';
+import { messageTo, QUICK } from '@/tests/support/agentapi-server';
+import { AmbientServer } from '@/tests/support/agui-stage';
+import { MemorySourceContext } from '@/tests/support/source-contract';
+import { ScriptedAcpAgent } from '../../support/acp-agent';
 import { AgentApiEmulator } from '../../support/agentapi-server';
-import { messageTo, QUICK } from '../../support/agentapi-stage';
-import { AmbientServer } from '../../support/ambient-server';
 import { CodexAppServer } from '../../support/codex-app-server';
-import { OpencodeStandIn } from '../../support/opencode-server';
-import { MemorySurroundings } from '../../support/source-surroundings';
+import { FakeOpencodeServer } from '../../support/opencode-server';
 
 /** An agent that does not answer yet. */
 interface Stage {
-  open(surroundings: MemorySurroundings): Source | Promise<Source>;
+  open(surroundings: MemorySourceContext): Source | Promise<Source>;
   /** Resolves once the message waits, and is certainly not on its way. */
   waits?(source: Source): Promise<void>;
   /** From now on it answers. */
   comes(): Promise<void> | void;
   /** Resolves once the first message is answered, where before that the note may be said again. */
-  answered?(around: MemorySurroundings): Promise<void>;
+  answered?(around: MemorySourceContext): Promise<void>;
   /** What it was given, with what stood before it. */
   heard(): string[];
 }
@@ -38,7 +38,7 @@ const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });
 async function acp(): Promise<Stage> {
   let isThere = false;
   const past: object[] = [];
-  const agent = await PlayedAcpAgent.open({ past, answer: () => (isThere ? undefined : null) });
+  const agent = await ScriptedAcpAgent.open({ past, answer: () => (isThere ? undefined : null) });
   return {
     async open(surroundings) {
       for (const text of agent.prompts) {
@@ -81,7 +81,7 @@ async function codex(): Promise<Stage> {
 }
 
 async function opencode(): Promise<Stage> {
-  const server = new OpencodeStandIn();
+  const server = new FakeOpencodeServer();
   await server.start();
   await server.kill();
   const address = { url: server.url, user: 'opencode', password: null };
@@ -154,7 +154,7 @@ describe.each([
 ])('what --prompt says to an agent of the kind %s', (_kind, makeStage) => {
   test('is delivered once across kills, after the workspace note', async () => {
     const stage = await makeStage();
-    let around = new MemorySurroundings();
+    let around = new MemorySourceContext();
     let source = await begun();
     const told = () => around.events.filter(({ type, role }) => type === 'TEXT_MESSAGE_START' && role === 'user');
 
@@ -193,7 +193,7 @@ describe.each([
     /** Nothing that it says is stored any more, and what it would still do is not done. */
     async function killed(): Promise<void> {
       around.deafen();
-      around = new MemorySurroundings(undefined, around);
+      around = new MemorySourceContext(undefined, around);
       await source.close(0, 'killed');
     }
   });

@@ -1,6 +1,6 @@
 import { parseRecords } from '@interlude/runner/sources/hooks/transcript-files';
 import { expect, test } from 'vitest';
-import { cpuMs } from '../../support/cpu-time';
+import { cpuMs } from '@/tests/support/timing';
 
 test.each([
   ['beginnings that never end', '{"type":'.repeat(600_000)],

@@ -3,7 +3,7 @@ import { findKeys } from '@interlude/protocol/redaction/find-secrets';
 import { SECRET_SHAPES } from '@interlude/protocol/redaction/secret-shapes';
 import { Redactor } from '@interlude/runner/logger/redactor';
 import { test } from 'vitest';
-import { expectWithin } from '../../support/pace';
+import { expectWithin } from '../../support/timing';
 
 /** Inputs that could make a pattern backtrack: each prefix that the redactor searches for, repeated without an end. */
 const hostile: [string, string][] = [

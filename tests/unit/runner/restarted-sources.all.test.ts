@@ -3,13 +3,13 @@ import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
 import { spawnAppServer } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { expect, onTestFinished, test } from 'vitest';
-import { PlayedAcpAgent } from '../../support/acp-agent';
+import { MemorySourceContext } from '@/tests/support/source-contract';
+import { ScriptedAcpAgent } from '../../support/acp-agent';
 import { CodexAppServer } from '../../support/codex-app-server';
-import { MemorySurroundings } from '../../support/source-surroundings';
 
 function keepingReasons() {
   const reasons: string[] = [];
-  const around = Object.assign(new MemorySurroundings(), { failRunner: (why: string) => void reasons.push(why) });
+  const around = Object.assign(new MemorySourceContext(), { failRunner: (why: string) => void reasons.push(why) });
   return { around, reasons };
 }
 
@@ -30,7 +30,7 @@ test('CodexSource gives up an unresponsive child after five starts', async () =>
 });
 
 test('AcpSource gives up after five exits within a minute and ends its session', async () => {
-  const agent = await PlayedAcpAgent.open({ answer: () => null });
+  const agent = await ScriptedAcpAgent.open({ answer: () => null });
   const { around, reasons } = keepingReasons();
   const source = new AcpSource({
     context: around,

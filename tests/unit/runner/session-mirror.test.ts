@@ -7,9 +7,9 @@ import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import { readOn } from '@interlude/runner/sources/hooks/transcript-files';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { PlayedTerminal } from '../../support/played-terminal';
+import { readTerminalRecording, type TerminalStep, writeLine } from '@/tests/support/recordings';
+import { ScriptedTerminal } from '../../support/scripted-terminal';
 import { tempDir } from '../../support/temp-dir';
-import { readTerminalRecording, type TerminalStep, writeLine } from '../../support/terminal-recording';
 
 let home: string;
 let steps: TerminalStep[];
@@ -217,7 +217,7 @@ describe('events without a transcript line', () => {
   });
 
   test('emits a command without a following line and ends its turn', async () => {
-    const terminal = await PlayedTerminal.begin();
+    const terminal = await ScriptedTerminal.begin();
     terminal.line('user', { role: 'user', content: '<command-name>/clear</command-name>' });
     await terminal.pass(100);
     expect(terminal.told).toEqual([]);
@@ -1025,7 +1025,7 @@ test.each(['', 'null', '[]', '{"file":1}', '{"file":"f","main":{"ino":"x"},"asks
 );
 
 test('takes the Claude Code version from the newest line', async () => {
-  const terminal = await PlayedTerminal.begin();
+  const terminal = await ScriptedTerminal.begin();
   expect(terminal.mirror.provider).toBeNull();
   terminal.line('user', { role: 'user', content: 'Go' }, { version: '2.1.328', origin: { kind: 'human' } });
   terminal.line('assistant', { role: 'assistant', content: [] }, { version: '2.1.329' });

@@ -11,14 +11,14 @@ import { kind as claudeKind } from '@interlude/runner/sources/claude/kind';
 import { HooksSource } from '@interlude/runner/sources/hooks/hooks-source';
 import { kind as hooksKind } from '@interlude/runner/sources/hooks/kind';
 import { describe, expect } from 'vitest';
+import { writeLine } from '@/tests/support/recordings';
+import type { MemorySourceContext } from '@/tests/support/source-contract';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';
-import type { MemorySurroundings } from '../../support/source-surroundings';
 import { tempDir } from '../../support/temp-dir';
-import { writeLine } from '../../support/terminal-recording';
 import { sdkMessages, text } from '../adapters/sdk-messages';
 
 const until = (look: () => unknown) => expect.poll(look, { interval: 10 }).toBeTruthy();
-const turnOf = (around: MemorySurroundings | null, sessionId: string) => around?.openWork(sessionId).turn ?? null;
+const turnOf = (around: MemorySourceContext | null, sessionId: string) => around?.openWork(sessionId).turn ?? null;
 
 async function claude(): Promise<SourceStage> {
   const { init, assistant, result } = sdkMessages();
@@ -56,7 +56,7 @@ async function claude(): Promise<SourceStage> {
     },
   };
   const memory: ClaudeSession = { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false };
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   const say = (...messages: object[]) => {
     said.push(...messages);
     wake();
@@ -96,7 +96,7 @@ async function hooks(): Promise<SourceStage> {
   const file = join(home, `${sessionId}.jsonl`);
   const say = (line: object) => writeLine({ file, text: JSON.stringify({ uuid: randomUUID(), ...line }) });
   const logger = createLogger({ agentId: 'a', dir: home });
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   let source: HooksSource | null = null;
   const hook = (event: string, more: object = {}) =>
     source?.control.hook({
@@ -136,7 +136,7 @@ async function hooks(): Promise<SourceStage> {
 
 async function demo(): Promise<SourceStage> {
   const recording = await readRecording('lib/runner/cli/demo/recordings/test-run.jsonl');
-  let around: MemorySurroundings | null = null;
+  let around: MemorySourceContext | null = null;
   const isOpen = () => around?.sessionIds.some((id) => turnOf(around, id) !== null);
   return {
     open(surroundings) {

@@ -1,8 +1,8 @@
 import { appendFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { PlayedTerminal } from '../../support/played-terminal';
+import { ScriptedTerminal } from '../../support/scripted-terminal';
 
-type Step = (terminal: PlayedTerminal) => void | Promise<void>;
+type Step = (terminal: ScriptedTerminal) => void | Promise<void>;
 
 const human = { origin: { kind: 'human' }, promptSource: 'typed', turnOrigin: 'human' };
 const line =
@@ -308,7 +308,7 @@ const STORIES: [string, Step[]][] = [
 ];
 
 async function play(steps: readonly Step[], restartsAfter: number | null): Promise<string[]> {
-  const terminal = await PlayedTerminal.begin();
+  const terminal = await ScriptedTerminal.begin();
   for (const [at, step] of steps.entries()) {
     await step(terminal);
     await terminal.pass(100);
@@ -331,7 +331,7 @@ describe('a restarted companion repeats nothing and loses nothing', () => {
 
 describe('a second terminal on the same session', () => {
   test('does not end work of the first one', async () => {
-    const terminal = await PlayedTerminal.begin();
+    const terminal = await ScriptedTerminal.begin();
     // The births of real processes are compared with it.
     terminal.now = Date.now();
     const steps = [hookOf(process.ppid), typed('Go'), ...launch('b1'), pass(1_000), hookOf(process.pid), begins];

@@ -3,7 +3,7 @@ import type { WireAdapter, WireEnd, WireFrame } from '@interlude/runner/adapters
 import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
 import { WireFeed } from '@interlude/runner/host/wire-feed';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { MemorySurroundings } from '../../support/source-surroundings';
+import { MemorySourceContext } from '@/tests/support/source-contract';
 
 /** Starts a turn at `begin`, repeats its input, and ends the turn after ten seconds of silence. */
 function adapter(): WireAdapter {
@@ -43,7 +43,7 @@ function adapter(): WireAdapter {
 }
 
 function stage() {
-  const around = new MemorySurroundings();
+  const around = new MemorySourceContext();
   const recorded: WireFrame[] = [];
   const answered: [string, readonly string[]][] = [];
   const feed = new WireFeed({

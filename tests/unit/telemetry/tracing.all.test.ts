@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ensureLibsqlServer, startLibsqlServer } from '../../support/libsql-server.mjs';
-import { WAIT_MS } from '../../support/patience';
 import { inProcessServer } from '../../support/server-target';
+import { WAIT_MS } from '../../support/timeouts';
 import { TraceCollector } from '../../support/trace-collector';
 
 const custom = (name: string, value: object) => ({ type: 'CUSTOM', name, value });
