@@ -30,7 +30,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
     await say('LIST the files');
     await say('again');
     await settled(() => turns()[2]?.end).toBe('success');
-    expect(turns().map(({ asked, ambientText }) => [asked, ambientText.join('')])).toEqual([
+    expect(turns().map(({ asked, said }) => [asked, said.join('')])).toEqual([
       [['m1'], 'You said: hello.'],
       [['m2'], 'I look.The tool said ["/src/a.txt","/src/b.txt"].'],
       [['m3'], 'You said: hello, LIST the files, again.'],
@@ -46,7 +46,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
     expect(await allow(requests()[0] ?? '')).toEqual({ state: 'done' });
     expect(await waiting).toEqual({ state: 'delivered' });
     await settled(() => turns()[2]?.end).toBe('success');
-    expect(turns().map(({ ambientText }) => ambientText.join(''))).toEqual([
+    expect(turns().map(({ said }) => said.join(''))).toEqual([
       '',
       'The tool said {"approved":true}.',
       'You said: DEPLOY it, And then?.',
@@ -57,7 +57,7 @@ describe.skipIf(!installedAgents().includes('copilotkit'))('CopilotKit’s Built
   test('accepts a message right after an interrupt', async () => {
     const { say, turns, turn, interrupt } = await stage();
     await say('LONG one');
-    await settled(() => turns()[0]?.ambientText.length).toBeGreaterThan(3);
+    await settled(() => turns()[0]?.said.length).toBeGreaterThan(3);
     expect(await interrupt(turn()?.runId)).toEqual({ state: 'done' });
     await say('still there?');
     await settled(() => turns()[1]?.end).toBe('success');

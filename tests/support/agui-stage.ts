@@ -90,25 +90,25 @@ interface SeenTurn {
   kind: string;
   trigger?: unknown;
   asked: string[];
-  ambientText: string[];
+  said: string[];
   end: string | null;
 }
 
 function turnsOf(around: MemorySourceContext): SeenTurn[] {
   const turns: SeenTurn[] = [];
-  const outside: SeenTurn = { kind: 'none', asked: [], ambientText: [], end: null };
+  const outside: SeenTurn = { kind: 'none', asked: [], said: [], end: null };
   let open: SeenTurn | null = null;
   for (const { type, metadata, delta, outcome } of around.events) {
     const { turn, trigger, userMessageIds = [] } = metadata?.interlude ?? {};
     if (type === 'RUN_STARTED') {
-      open = { kind: turn ?? '', ...(trigger ? { trigger } : {}), asked: userMessageIds, ambientText: [], end: null };
+      open = { kind: turn ?? '', ...(trigger ? { trigger } : {}), asked: userMessageIds, said: [], end: null };
       turns.push(open);
     } else if (type === 'RUN_FINISHED' || type === 'RUN_ERROR') {
       if (open !== null) open.end = type === 'RUN_ERROR' ? 'failed' : (outcome as { type: string }).type;
       open = null;
-    } else if (type === 'TEXT_MESSAGE_CONTENT') (open ?? outside).ambientText.push(String(delta));
+    } else if (type === 'TEXT_MESSAGE_CONTENT') (open ?? outside).said.push(String(delta));
   }
-  return outside.ambientText.length > 0 ? [...turns, outside] : turns;
+  return outside.said.length > 0 ? [...turns, outside] : turns;
 }
 
 /**

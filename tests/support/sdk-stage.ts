@@ -11,8 +11,8 @@ import { tempDir } from './temp-dir';
 export const SDK_NAME = '@anthropic-ai/claude-agent-sdk';
 /** Output of the fake SDK. */
 export const RUNS = 'the agent runs';
-/** Path of the fake npm, a Node script. */
-export const fakeNpm = fileURLToPath(new URL('fake-npm.mjs', import.meta.url));
+/** Path of the fake npm, a Node script. The runner requires a name that starts with `npm`. */
+export const fakeNpm = fileURLToPath(new URL('npm-fake.mjs', import.meta.url));
 const program = fileURLToPath(new URL('../../lib/launch/interlude.mjs', import.meta.url));
 
 interface NpmCall {

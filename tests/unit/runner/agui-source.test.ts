@@ -194,7 +194,7 @@ describe('a message', () => {
       await say(`${broken}`);
       const run = server.runs[at];
       run?.say({ type: 'RUN_STARTED', ...run.ids }, ...said(`a${at}`, 'Half', run.ids).slice(0, 2));
-      await settled(() => turns()[at]?.ambientText).toEqual(['Half']);
+      await settled(() => turns()[at]?.said).toEqual(['Half']);
       if (broken === 'half') run?.write('data: {"type":"TEXT_MESSAGE_CONTENT","messa');
       if (broken === 'cut') run?.cut();
       else run?.end();
@@ -216,7 +216,7 @@ describe('a message', () => {
     run?.say(...said('a1', 'y'.repeat(10 * 1024 * 1024), run.ids), { type: 'RUN_FINISHED', ...run.ids });
     run?.end();
     await settled(() => turns()[0]?.end).toBe('success');
-    expect(turns()[0]?.ambientText.join('')).toHaveLength(10 * 1024 * 1024);
+    expect(turns()[0]?.said.join('')).toHaveLength(10 * 1024 * 1024);
     expect(around.events).toContainEqual(
       expect.objectContaining({ name: 'agui:too-much', value: expect.objectContaining({ type: 'STATE_SNAPSHOT' }) }),
     );
@@ -322,13 +322,13 @@ describe('between runs', () => {
     }
     await settled(() => server.listeners).toBe(1);
     server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r0' }, ...said('a1', 'It', S).slice(0, 2));
-    await settled(() => turns()[0]?.ambientText).toEqual(['It']);
+    await settled(() => turns()[0]?.said).toEqual(['It']);
     server.cutListeners();
     await settled(() => server.listeners).toBe(0);
     await settled(() => server.listeners).toBe(1);
     server.between(...said('a1', ' works', S).slice(1), { type: 'RUN_FINISHED', ...S });
     await settled(trouble).toBeUndefined();
-    await settled(() => turns().map(({ ambientText: words, end }) => [words.join(''), end])).toEqual([
+    await settled(() => turns().map(({ said: words, end }) => [words.join(''), end])).toEqual([
       ['It works', 'success'],
     ]);
     expect(server.mostListeners).toBe(1);
@@ -386,7 +386,7 @@ describe('between runs', () => {
     server.drain();
     expect(await source.reach()).toMatch(/ECONNREFUSED$/);
     server.run?.say({ type: 'RUN_STARTED', ...server.run.ids }, ...said('m', 'Still here.', server.run.ids));
-    await settled(() => turns()[0]?.ambientText).toEqual(['Still here.']);
+    await settled(() => turns()[0]?.said).toEqual(['Still here.']);
     expect(await source.reach()).toBeNull();
     expect(await source.reach()).toMatch(/ECONNREFUSED$/);
   });
@@ -465,7 +465,7 @@ describe('between runs', () => {
       type: 'RUN_FINISHED',
       ...S,
     });
-    await settled(() => turns().map((turn) => turn.ambientText[0])).toEqual(['Yes']);
+    await settled(() => turns().map((turn) => turn.said[0])).toEqual(['Yes']);
   });
 
   test('emits a between-run turn after the running user turn', async () => {
@@ -479,7 +479,7 @@ describe('between runs', () => {
     });
     run?.say(...said('a2', 'Answer', run.ids), { type: 'RUN_FINISHED', ...run.ids });
     run?.end();
-    await settled(() => turns().map((turn) => [turn.kind, turn.ambientText[0], turn.end])).toEqual([
+    await settled(() => turns().map((turn) => [turn.kind, turn.said[0], turn.end])).toEqual([
       ['user', 'Answer', 'success'],
       ['between-run', 'Meanwhile', 'success'],
     ]);
