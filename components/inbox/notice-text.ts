@@ -6,7 +6,7 @@ import type { Notice } from './notices';
  */
 export async function noticeText({ title, body }: Pick<Notice, 'title' | 'body'>): Promise<NoticeText> {
   try {
-    const { redactedFor } = await import('@interlude/protocol/redaction/outlets');
+    const { redactedFor } = await import('@interlude/protocol/redaction/redact-model');
     return { title: redactedFor('desktop-notice', title), body: redactedFor('desktop-notice', body) };
   } catch {
     // without the rules nothing can be redacted, so the notification names nothing

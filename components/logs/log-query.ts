@@ -1,5 +1,5 @@
+import type { LogRegex } from '@interlude/protocol/projections/log-filter';
 import { EVERY_LINE, type LogFilter, parseTerms } from '@interlude/protocol/projections/log-filter';
-import type { LogRegex } from '@interlude/protocol/projections/log-regex';
 import type { LogPage } from '@interlude/protocol/read-models';
 import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';

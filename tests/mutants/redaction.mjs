@@ -181,21 +181,21 @@ export const REDACTION = [
   },
   {
     name: 'sends text to other services with its secrets',
-    file: 'lib/protocol/redaction/outlets.ts',
+    file: 'lib/protocol/redaction/redact-model.ts',
     find: 'return redactedText(text).text as RedactedFor<To>;',
     replace: 'return text as RedactedFor<To>;',
     test: 'tests/unit/server/outlets.test.ts',
   },
   {
     name: 'sends JSON to other services with its secrets',
-    file: 'lib/protocol/redaction/outlets.ts',
+    file: 'lib/protocol/redaction/redact-model.ts',
     find: 'JSON.stringify(await redactModel(value, rest, true))',
     replace: 'JSON.stringify(value, null, Number(rest === null))',
     test: 'tests/unit/server/outlets.test.ts',
   },
   {
     name: 'sends ids that are secrets',
-    file: 'lib/protocol/redaction/outlets.ts',
+    file: 'lib/protocol/redaction/redact-model.ts',
     find: 'JSON.stringify(await redactModel(value, rest, true))',
     replace: 'JSON.stringify(await redactModel(value, rest))',
     test: 'tests/unit/server/outlets.test.ts',
@@ -286,7 +286,7 @@ export const REDACTION = [
   },
   {
     name: 'misses a value below its label behind gutters',
-    file: 'lib/protocol/redaction/readings.ts',
+    file: 'lib/protocol/redaction/normalize-text.ts',
     find: "return reading.text.includes('\\n') ? rewritten(reading, GUTTERS, () => '') : null;",
     replace: 'return reading.text.length < 0 ? reading : null;',
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -342,7 +342,7 @@ export const REDACTION = [
   },
   {
     name: 'misses secrets in JSON within JSON',
-    file: 'lib/protocol/redaction/readings.ts',
+    file: 'lib/protocol/redaction/normalize-text.ts',
     find: 'const MOST_ROUNDS = 3;',
     replace: 'const MOST_ROUNDS = 0;',
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -398,7 +398,7 @@ export const REDACTION = [
   },
   {
     name: 'redacts the quotes of a label with its value',
-    file: 'lib/protocol/redaction/outlets.ts',
+    file: 'lib/protocol/redaction/redact-model.ts',
     find: '(_quoted: string, value: string) => {',
     replace: '(value: string) => {',
     test: 'tests/unit/server/outlets.test.ts',
@@ -412,7 +412,7 @@ export const REDACTION = [
   },
   {
     name: 'misses a secret beside other words in a cell',
-    file: 'lib/protocol/redaction/table-cells.ts',
+    file: 'lib/protocol/redaction/table-secrets.ts',
     find: 'spans.push(...partSecrets(words, column));',
     replace: 'spans.push();',
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -426,7 +426,7 @@ export const REDACTION = [
   },
   {
     name: 'misses the columns behind a cell that spans several',
-    file: 'lib/protocol/redaction/html-tables.ts',
+    file: 'lib/protocol/redaction/html-json-tables.ts',
     find: 'table.next += columns ?? 1;',
     replace: 'table.next += 1;',
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -440,7 +440,7 @@ export const REDACTION = [
   },
   {
     name: 'misses the rows of JSON behind a cell that is a list',
-    file: 'lib/protocol/redaction/json-tables.ts',
+    file: 'lib/protocol/redaction/html-json-tables.ts',
     find: 'JSON_CELL.lastIndex = nestedEnd(text, at) ?? at;',
     replace: 'JSON_CELL.lastIndex = at;',
     test: 'tests/unit/redaction/corpus.test.ts',

@@ -85,14 +85,14 @@ export const STATE = [
   },
   {
     name: 'keeps a task lost whose real end is told later',
-    file: 'lib/protocol/projections/task-status.ts',
+    file: 'lib/protocol/projections/tasks.ts',
     find: '(hasEnded(status) ? 4 : 2)',
     replace: '4',
     test: 'tests/unit/projections/tasks.test.ts',
   },
   {
     name: 'lets another session overrule how a task ended',
-    file: 'lib/protocol/projections/task-status.ts',
+    file: 'lib/protocol/projections/tasks.ts',
     find: 'return firmness(told) > firmness(before);',
     replace: 'return firmness(told) >= firmness(before);',
     test: 'tests/unit/projections/tasks.test.ts',

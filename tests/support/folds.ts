@@ -1,15 +1,14 @@
 import { comparePositions } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { foldShown } from '@interlude/protocol/projections/items';
 import {
   type ObligationChange,
   type ObligationFold,
   ObligationLedger,
 } from '@interlude/protocol/projections/obligations';
-import type { Placement } from '@interlude/protocol/projections/placement';
+import type { EventEntry, Placement } from '@interlude/protocol/projections/placement';
 import { type SessionFold, SessionLedger } from '@interlude/protocol/projections/session-summary';
 import { TaskLedger } from '@interlude/protocol/projections/tasks';
-import { settleTurn } from '@interlude/protocol/projections/turn-page';
+import { settleTurn } from '@interlude/protocol/projections/transcript';
 import type { Obligation, Task, Turn } from '@interlude/protocol/read-models';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 

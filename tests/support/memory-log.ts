@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM, customName, customValue } from '@interlude/protocol/event-fields';
 import { comparePositions } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { NO_OBLIGATIONS, type ObligationFold } from '@interlude/protocol/projections/obligations';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projections/tasks';
 import { placeEvents } from '@interlude/protocol/projections/turns';

@@ -1,6 +1,10 @@
-import { editLength } from '../event-fields';
-import { MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '../limits';
+import { contentText, editLength } from '../event-fields';
+import { readInterlude } from '../interlude-metadata';
+import { measureJson, parseWellFormed } from '../json';
+import { MAX_ARGS_VALUES, MAX_ITEM_TEXT, MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '../limits';
 import type { Item, ItemKind } from '../read-models';
+import { truncateText } from '../text';
+import type { EventEntry } from './placement';
 
 /** How much of a turn's text the requests before its newest items may take up. */
 const MOST_HELD_TEXT = MAX_TURN_TEXT / 2;
@@ -162,4 +166,55 @@ function lengthOf(input: unknown): number {
   const length = JSON.stringify(input).length;
   INPUT_LENGTHS.set(input, length);
   return length;
+}
+
+/** The item with this event's text: appended, or in place of what it had if the event has the whole text. */
+export function grown<Name extends string, T extends { [name in Name]: string } & { cut?: number }>(
+  item: T,
+  name: Name,
+  { event }: EventEntry,
+): T {
+  const delta = contentText(event.delta);
+  const isWhole = readInterlude(event).whole === true;
+  // Once the text has been cut, nothing more is shown of it.
+  const before = isWhole ? 0 : (item.cut ?? 0);
+  const text = isWhole ? delta : before > 0 ? item[name] : item[name] + delta;
+  const shown = truncateText(text, MAX_ITEM_TEXT);
+  const cut = before > 0 ? before + delta.length : text.length - shown.length;
+  return withCut({ ...item, [name]: shown }, cut);
+}
+
+/** @param cut how much of the item's text is not shown */
+export function withCut<T extends { cut?: number }>({ cut: _before, ...item }: T, cut: number): T {
+  return (cut === 0 ? item : { ...item, cut }) as T;
+}
+
+/**
+ * The arguments of a call; null while they are not JSON yet, and if they are nested deeper than a record may be or hold
+ * very many values. They came as text, so the limits of a record did not apply: code that walks through them later, here
+ * or in a browser, would overflow its stack or take too long. Such arguments are shown as they were written.
+ *
+ * Arguments stream as pieces of JSON, so parsing is worth it only if the last piece may be the end.
+ */
+export function parsedArgs(argsText: string): unknown {
+  if (!/[}\]"\del]/.test(lastLetter(argsText)) || !isBounded(argsText)) return null;
+  try {
+    // the text is well-formed, but an escape in it may still stand for half a pair
+    return parseWellFormed(argsText);
+  } catch {
+    return null;
+  }
+}
+
+function lastLetter(text: string): string {
+  let at = text.length - 1;
+  while (at >= 0 && JSON_BLANKS.includes(text.charAt(at))) at -= 1;
+  return text.charAt(at);
+}
+
+const JSON_BLANKS = ' \t\r\n';
+
+function isBounded(json: string): boolean {
+  const { values, tooDeepAt } = measureJson(new TextEncoder().encode(json));
+  return tooDeepAt === null && values <= MAX_ARGS_VALUES;
 }

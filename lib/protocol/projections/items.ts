@@ -23,12 +23,9 @@ import { readInterlude } from '../interlude-metadata';
 import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '../read-models';
 import { PARKING_CODES, type RejectionCode } from '../record-vocabulary';
 import { formatSpan } from '../time';
-import { foldCommand, foldDelivery } from './command-items';
-import type { EventEntry } from './event-entry';
-import { grown, withCut } from './grown';
-import { ItemDraft, type ShownItems } from './item-draft';
-import { parsedArgs } from './parsed-args';
-import { foldOpened, foldResolved } from './request-items';
+import { foldCommand, foldDelivery, foldOpened, foldResolved } from './command-items';
+import { grown, ItemDraft, parsedArgs, type ShownItems, withCut } from './item-draft';
+import type { EventEntry } from './placement';
 
 /**
  * The items of one turn (or of one subagent), from its events.

@@ -1,8 +1,18 @@
 import type { LogLine } from '../read-models';
 import { LOG_LEVELS, type LogLevel } from '../record-vocabulary';
-import { foldText } from './fold-text';
-import type { LogRegex } from './log-regex';
-import { type RequiredText, requireAll } from './required-text';
+
+/** A regular expression in RE2 syntax, which runs in time linear to the text. */
+export interface LogRegex {
+  readonly source: string;
+  /** Text that every matching message contains; null if none is known. */
+  readonly required: RequiredText | null;
+  test(message: string): boolean;
+  /**
+   * Where it matches: `[start, end)`, ascending, found one at a time; null for an empty match. Each takes at most
+   * `MAX_HIT_STEPS`, so finding all the matches of a long line in one go would take too long.
+   */
+  hits(message: string): Iterable<[number, number] | null>;
+}
 
 /** Which lines of a log are wanted. The server filters stored lines by it, and the browser live ones: both alike. */
 export interface LogFilter {
@@ -95,4 +105,46 @@ function placesOf(term: string, folded: string): Hit[] {
   )
     places.push([at, at + term.length]);
   return places;
+}
+
+/** Letters whose lower case is an ASCII letter or two characters: they stay, so that folding keeps every index. */
+const UNFOLDABLE = /([\u0130\u212A])/;
+const ASCII = /^[\0-\x7F]*$/;
+
+/**
+ * Text for comparing without case. It has the length of the original, so that an index into one is an index into the
+ * other, and a letter outside ASCII never becomes an ASCII one: SQLite folds only ASCII, and must find the same.
+ */
+export function foldText(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase();
+  const folded = UNFOLDABLE.test(text)
+    ? text
+        .split(UNFOLDABLE)
+        .map((part) => (UNFOLDABLE.test(part) ? part : part.toLowerCase()))
+        .join('')
+    : text.toLowerCase();
+  // which of the two lower-case sigmas comes out depends on what follows
+  return folded.replaceAll('ς', 'σ');
+}
+
+/**
+ * Folded text without which a message can't match, so that an index can rule it out unread. `all` and `any` have at
+ * least one part.
+ */
+export type RequiredText =
+  | { kind: 'text'; text: string }
+  | { kind: 'all'; parts: RequiredText[] }
+  | { kind: 'any'; parts: RequiredText[] };
+
+/** What all of them require together; null requires nothing. */
+export function requireAll(parts: readonly (RequiredText | null)[]): RequiredText | null {
+  const known = parts.filter((part) => part !== null);
+  const [first, second] = known;
+  return second === undefined ? (first ?? null) : { kind: 'all', parts: known };
+}
+
+/** What any one of them requires; nothing if one of them requires nothing. */
+export function requireAny(parts: readonly (RequiredText | null)[]): RequiredText | null {
+  const known = parts.filter((part) => part !== null);
+  return known.length < parts.length || known.length === 0 ? null : { kind: 'any', parts: known };
 }

@@ -1,21 +1,8 @@
 import { RE2JS } from 're2js';
 import { MAX_LOG_SEARCH_LENGTH, MAX_REGEX_PROGRAM, MAX_REGEX_STEPS } from '../limits';
 import { truncateText } from '../text';
-import { foldText } from './fold-text';
-import { type RequiredText, requireAll, requireAny } from './required-text';
-
-/** A regular expression in RE2 syntax, which runs in time linear to the text. */
-export interface LogRegex {
-  readonly source: string;
-  /** Text that every matching message contains; null if none is known. */
-  readonly required: RequiredText | null;
-  test(message: string): boolean;
-  /**
-   * Where it matches: `[start, end)`, ascending, found one at a time; null for an empty match. Each takes at most
-   * `MAX_HIT_STEPS`, so finding all the matches of a long line in one go would take too long.
-   */
-  hits(message: string): Iterable<[number, number] | null>;
-}
+import type { LogRegex } from './log-filter';
+import { foldText, type RequiredText, requireAll, requireAny } from './log-filter';
 
 export type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refused'; reason: string };
 

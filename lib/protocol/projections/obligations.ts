@@ -17,8 +17,7 @@ import { MAX_OBLIGATION_TEXT } from '../limits';
 import { comparePositions, type Position } from '../position';
 import type { ClearedBy, Obligation, ReplyCandidate } from '../read-models';
 import { truncateText } from '../text';
-import type { EventEntry } from './event-entry';
-import type { Placement } from './placement';
+import type { EventEntry, Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
 
 /**

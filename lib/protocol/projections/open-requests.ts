@@ -4,8 +4,7 @@ import { MAX_CAPTION, MAX_LATE_TITLE, MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } 
 import type { Position } from '../position';
 import { truncateText } from '../text';
 import { answerDeadline } from '../time';
-import type { EventEntry } from './event-entry';
-import type { Placement } from './placement';
+import type { EventEntry, Placement } from './placement';
 
 /** A request that the agent waits for. */
 export interface OpenRequest {

@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '../ag-ui';
 import type { Position } from '../position';
 import type { FoldedType, TurnHeader, TurnPlaces } from '../turn-places';
-import type { EventEntry } from './event-entry';
 
 /** Where an event belongs, and what it changes about where others do. */
 export interface Placement {
@@ -47,4 +47,14 @@ export function outsideTurn(id: string, position: Position, startedAt: number): 
     endedAt: startedAt,
     error: null,
   };
+}
+
+/** An event with its position in the log: what every projection folds. */
+export interface EventEntry {
+  position: Position;
+  /** The runner's clock, epoch milliseconds. */
+  occurredAt: number;
+  /** The server's clock, epoch milliseconds. */
+  receivedAt: number;
+  event: AgUiEvent;
 }

@@ -5,7 +5,6 @@ import { COMMAND_EXPIRY_MS, MAX_PREVIEW, MAX_TITLE } from '../limits';
 import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from '../read-models';
 import { hasEnded, isActiveState } from '../session-predicates';
 import { truncateText } from '../text';
-import { differs } from './differs';
 import type { ObligationChange } from './obligations';
 import { NO_MEMORY, type ObservationMemory, Observer, reportTurnNow } from './observe';
 import { type OpenRequest, OpenRequests } from './open-requests';
@@ -329,4 +328,11 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
     case CUSTOM.sessionEnded:
       fold.away = null;
   }
+}
+
+/** Whether two objects differ in a field, or one lacks it, apart from the excepted fields. */
+export function differs<T extends object>(a: T, b: T, except: ReadonlySet<keyof T>): boolean {
+  const fields = new Set([...Object.keys(a), ...Object.keys(b)] as (keyof T)[]);
+  for (const field of fields) if (!except.has(field) && a[field] !== b[field]) return true;
+  return false;
 }

@@ -19,9 +19,7 @@ import { readInterlude } from '../interlude-metadata';
 import { MAX_ID_LENGTH } from '../limits';
 import { comparePositions, type Position } from '../position';
 import type { Task } from '../read-models';
-import type { EventEntry } from './event-entry';
-import type { Placement } from './placement';
-import { hasEnded, isFinal, mayRun, normaliseTaskKind, overrules } from './task-status';
+import type { EventEntry, Placement } from './placement';
 
 /** Whether a run begins by itself without saying why: then it may answer any task that has ended. */
 export function startsWithoutCause(event: AgUiEvent): boolean {
@@ -343,4 +341,43 @@ function outcomeOf(before: Task, next: Task): Pick<Task, 'summary' | 'exitCode' 
 /** It was only presumed to be lost, and is told of. */
 function runningAgain({ presumed: _, ...task }: Task): Task {
   return { ...task, status: 'running', error: null, endedAt: null };
+}
+
+/** The status of a run, and which other session reported it, if one did, or that nobody did. */
+type Standing = Pick<Task, 'status' | 'reportedBy' | 'presumed'>;
+
+/**
+ * Whether a report about a run replaces an earlier one. Of equally firm reports the first stands; a report by another
+ * session gives way to one by the task's own, and `lost`, which is a guess, to any end. What is only presumed gives way
+ * to whatever is told.
+ */
+function overrules(told: Standing, before: Standing): boolean {
+  return firmness(told) > firmness(before);
+}
+
+/** Whether the task's own session has said how it ended: no other report overrules that. */
+function isFinal({ status, reportedBy }: Standing): boolean {
+  return hasEnded(status) && reportedBy === null;
+}
+
+/** Whether it may still turn out to run: it does, or nobody said that it does not. */
+export function mayRun({ status, presumed }: Standing): boolean {
+  return status === 'running' || presumed !== undefined;
+}
+
+/** Whether it was reported to have ended: `lost` is only a guess. */
+export function hasEnded(status: Task['status']): boolean {
+  return status !== 'running' && status !== 'lost';
+}
+
+function firmness({ status, reportedBy, presumed }: Standing): number {
+  if (status === 'running') return 0;
+  if (presumed !== undefined) return 1;
+  return (hasEnded(status) ? 4 : 2) + (reportedBy === null ? 1 : 0);
+}
+
+const KINDS: Record<string, string | undefined> = { local_bash: 'shell', bash: 'shell', local_agent: 'subagent' };
+
+function normaliseTaskKind(type: string): string {
+  return Object.hasOwn(KINDS, type) ? (KINDS[type] ?? type) : type;
 }

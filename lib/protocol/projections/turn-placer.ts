@@ -5,7 +5,7 @@ import { readInterlude, withInterlude } from '../interlude-metadata';
 import { MAX_NAMED } from '../limits';
 import { comparePositions, type Position } from '../position';
 import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '../turn-places';
-import type { EventEntry } from './event-entry';
+import type { EventEntry } from './placement';
 import { outsideTurn, type Placement } from './placement';
 
 /** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */

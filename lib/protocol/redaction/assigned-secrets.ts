@@ -1,16 +1,22 @@
-import { type AssignedName, BLANK, isOf, lineBegins, mayAssign, nameBefore, nameOf } from './assigned-names';
-import { fallbackSecrets } from './fallback-secrets';
 import {
+  type AssignedName,
+  BLANK,
+  isOf,
   isValueOf,
   labelledSecret,
+  lineBegins,
+  mayAssign,
   NAME_HINT,
   type NamedSecret,
+  nameBefore,
+  nameOf,
   type PairRole,
   pairRole,
   secretName,
 } from './secret-names';
-import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import {
+  BEGUN,
+  isPlaceholder,
   isSecretValue,
   isStandIn,
   isUnfinished,
@@ -19,6 +25,8 @@ import {
   mayBecome,
   QUOTED,
   run,
+  type SecretSpan,
+  spanOf,
   type ValuePlace,
 } from './secret-values';
 
@@ -420,5 +428,31 @@ class AssignmentScan {
     return value === null || value.length < 6 || /^[{[(<][\s{[(<"'`]?|["'`]/.test(value.slice(0, 2))
       ? null
       : { start, value, isQuoted: false, next: '' };
+  }
+}
+
+/** A fallback for a missing value: `os.getenv("TOKEN") or "…"`, `process.env.TOKEN ?? '…'`. */
+const FALLBACK = /([\w.-]{2,96})["'`]?\s{0,2}[\])}]{0,2}\s{0,3}(?:\|\||\?\?|\bor\b|\belse\b|\?:)\s{0,3}\(?(["'`])/g;
+const FALLBACK_SIGN = /(?:\|\||\?\?|\bor|\belse|\?:)\s{0,3}\(?["'`]/;
+/** `${DB_PASS:-hunter2}`: a shell's default. */
+const SHELL_DEFAULT = /\$\{([A-Za-z_]\w{0,95}):?[-=+]([^}\s"'`$]{1,512})/g;
+
+/** Values that stand in for a missing secret. */
+function fallbackSecrets(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const pattern of [FALLBACK, SHELL_DEFAULT]) {
+    if (pattern === SHELL_DEFAULT ? !text.includes('${') : !FALLBACK_SIGN.test(text)) continue;
+    for (const { 0: whole, 1: name = '', 2: second = '', index } of text.matchAll(pattern)) {
+      const named = secretName(name);
+      if (named === null || named.strength === 'weak') continue;
+      const isShell = pattern === SHELL_DEFAULT;
+      const start = index + whole.length - (isShell ? second.length : 0);
+      const value = isShell ? second : run(text, start, QUOTED[second] as RegExp);
+      if (value === null || value === '') continue;
+      const place = { isQuoted: true, isProse: false, next: '' };
+      if (isSecretValue(value, named, name, place) && !(isWord(value) && !isShell))
+        spans.push(spanOf(start, value, named.kind));
+      else if (isOpen && start + value.length === text.length && !isPlaceholder(value))
+        spans.push({ start, end: text.length, kind: BEGUN });
+    }
   }
 }

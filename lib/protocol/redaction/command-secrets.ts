@@ -1,7 +1,6 @@
-import { openEnded } from './open-ended';
 import { NAME_HINT, secretName } from './secret-names';
-import { BEGUN, MARK_BEGIN, type SecretSpan, spanOf } from './secret-span';
-import { argumentAt, isFileName, isStandIn, isWord } from './secret-values';
+import { openEnded } from './secret-shapes';
+import { argumentAt, BEGUN, isFileName, isStandIn, isWord, MARK_BEGIN, type SecretSpan, spanOf } from './secret-values';
 
 /** The part of an argument that is secret: all of it, or the text behind the first such character. */
 type Part = '' | ':' | '/' | '%' | ',' | '=';

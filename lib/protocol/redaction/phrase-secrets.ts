@@ -1,9 +1,9 @@
 import { BARE, LABELLED, NOT_QUOTE, type Phrase, Q } from './labelled-phrases';
-import { openEnded } from './open-ended';
 import { isPasswordLabel, NAME_HINT, secretName } from './secret-names';
-import { BEGUN, type SecretSpan, spanOf } from './secret-span';
+import { openEnded } from './secret-shapes';
 import {
   argumentAt,
+  BEGUN,
   isCaption,
   isExpression,
   isFileName,
@@ -15,6 +15,8 @@ import {
   isWord,
   looksDrawn,
   looksRandom,
+  type SecretSpan,
+  spanOf,
 } from './secret-values';
 
 /** In a statement of SQL, not in a sentence. */

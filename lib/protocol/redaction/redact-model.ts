@@ -1,6 +1,8 @@
+import type { AgUiEvent } from '../ag-ui';
+import { CUSTOM } from '../event-fields';
 import { isObject } from '../fields';
 import { counted, FieldMarks, FREE, redactList, redactValue, type Tally } from './redact-value';
-import { prepareTexts, type Rest } from './redacted-text';
+import { prepareTexts, type Rest, redactedText } from './redacted-text';
 
 /** What was redacted where it was read, with more knowledge of it than its texts tell. */
 const REDACTED = new WeakSet<object>();
@@ -92,4 +94,115 @@ function isBranch(value: unknown): value is object {
 
 function isPart(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
+}
+
+/** What a reader is shown in place of a digest over content; null for nothing. */
+interface DigestMask {
+  request(digest: string): string | null;
+  attachment(hash: string): string;
+}
+
+/** Of a log. Their fields are its agent's. */
+const LINES = 'lines';
+
+const KNOWN_NAMES: ReadonlySet<unknown> = new Set(Object.values(CUSTOM));
+
+/** Whether a JSON text may contain a digest at all: parsing each one would cost too much. */
+export function mayHaveDigest(json: string): boolean {
+  return json.includes('"digest":') || json.includes('"hash":');
+}
+
+/**
+ * A JSON value of ours with its digests masked: `digest` of requests and answers, `hash` of attachments. Without any, the
+ * same object. Fields that agents and people fill in stay as they are.
+ */
+export function maskDigests<Value>(value: Value, mask: DigestMask): Value {
+  return masked(value, mask) as Value;
+}
+
+/** Copies only what changes: most of what is walked has no digest. */
+function masked(value: unknown, mask: DigestMask): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  let copy: unknown[] | Record<string, unknown> | null = null;
+  const change = (key: number | string, field: unknown, next: unknown) => {
+    if (next === field) return;
+    copy ??= Array.isArray(value) ? [...value] : { ...value };
+    Reflect.set(copy, key, next);
+  };
+  if (Array.isArray(value)) {
+    for (const [at, entry] of value.entries()) change(at, entry, masked(entry, mask));
+    return copy ?? value;
+  }
+  const fields = value as Record<string, unknown>;
+  for (const name of Object.keys(fields)) {
+    if (FREE.has(name) || name === LINES || isForeign(name, fields)) continue;
+    change(name, fields[name], maskedField(name, fields[name], mask));
+  }
+  return copy ?? value;
+}
+
+function maskedField(name: string, field: unknown, mask: DigestMask): unknown {
+  if (typeof field !== 'string') return masked(field, mask);
+  if (name === 'digest') return mask.request(field);
+  return name === 'hash' ? mask.attachment(field) : field;
+}
+
+/** The value of a custom event that is not Interlude's own. */
+function isForeign(name: string, { type, name: event }: Partial<AgUiEvent>): boolean {
+  return name === 'value' && type === 'CUSTOM' && !KNOWN_NAMES.has(event);
+}
+
+/**
+ * Ways out of Interlude to readers that no principal stands for: other services, collectors, logs, lock screens. They
+ * never receive secrets. Answers of the API are for a principal, whose `redacts` decides (lib/server/handle-route.ts).
+ */
+export const OUTLETS = ['webhook', 'traces', 'metrics', 'server-log', 'desktop-notice'] as const;
+export type Outlet = (typeof OUTLETS)[number];
+
+/** A label's value in Prometheus' text format, with its quotes. */
+const LABEL_VALUE = /"((?:[^"\\\n]|\\.)*)"/g;
+const LINES_AT_ONCE = 500;
+
+declare const REDACTED_FOR: unique symbol;
+/** A text without secrets, for one outlet. Only this module makes them, so what an outlet is given was redacted. */
+export type RedactedFor<To extends Outlet> = string & { readonly [REDACTED_FOR]: To };
+
+export function redactedFor<To extends Outlet>(_outlet: To, text: string): RedactedFor<To> {
+  return redactedText(text).text as RedactedFor<To>;
+}
+
+/**
+ * Redacts metrics in Prometheus' text format. Only the values of labels can hold a secret. Few are distinct, so each is
+ * redacted once.
+ *
+ * @param rest lets other work run when it is due
+ */
+export async function redactedMetrics(text: string, rest: Rest): Promise<RedactedFor<'metrics'>> {
+  const redacted = new Map<string, string>();
+  const redact = (_quoted: string, value: string) => {
+    const known = redacted.get(value) ?? redactedFor('metrics', value);
+    redacted.set(value, known);
+    return `"${known}"`;
+  };
+  const lines = text.split('\n');
+  const shown: string[] = [];
+  for (let at = 0; at < lines.length; at += LINES_AT_ONCE) {
+    const some = lines.slice(at, at + LINES_AT_ONCE).join('\n');
+    shown.push(some.replace(LABEL_VALUE, redact));
+    await rest();
+  }
+  return shown.join('\n') as RedactedFor<'metrics'>;
+}
+
+/**
+ * JSON of a value without secrets in any of its texts, ids included.
+ *
+ * @param rest lets other work run when it is due
+ */
+export async function redactedJson<To extends Outlet>(
+  _outlet: To,
+  value: object,
+  rest: Rest = () => null,
+): Promise<RedactedFor<To>> {
+  return JSON.stringify(await redactModel(value, rest, true)) as RedactedFor<To>;
 }

@@ -3,9 +3,8 @@ import { MAX_ID_LENGTH } from '../limits';
 import { findSecrets, mergeSpans } from './find-secrets';
 import { redactedText } from './redacted-text';
 import { isCredentialHeader, isValueOf, labelledSecret, pairRole, secretName } from './secret-names';
-import { isPlaceholder, redactionMark, type SecretSpan } from './secret-span';
-import { isSecretValue, isWord } from './secret-values';
-import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-cells';
+import { isPlaceholder, isSecretValue, isWord, redactionMark, type SecretSpan } from './secret-values';
+import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-secrets';
 import { nestedKind, nestedName } from './value-lists';
 
 /** How many secrets were taken out. */

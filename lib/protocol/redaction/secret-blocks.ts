@@ -1,9 +1,8 @@
-import { HtmlTables } from './html-tables';
-import { decodedReadings, GUTTER, mapped } from './readings';
+import { HtmlTables } from './html-json-tables';
+import { decodedReadings, GUTTER, mapped } from './normalize-text';
 import { secretName } from './secret-names';
 import { PRIVATE_PEM64 } from './secret-shapes';
-import { BEGUN, type SecretSpan, spanOf } from './secret-span';
-import { isBasicPair, isStandIn, isWord, looksRandom } from './secret-values';
+import { BEGUN, isBasicPair, isStandIn, isWord, looksRandom, type SecretSpan, spanOf } from './secret-values';
 import {
   confirmedTable,
   LONGEST_LINE,

@@ -1,7 +1,6 @@
-import { GUTTER } from './readings';
+import { GUTTER } from './normalize-text';
 import { isAbout, secretName } from './secret-names';
-import { BEGUN, type SecretSpan, spanOf } from './secret-span';
-import { isSecretValue, isStandIn, looksDrawn } from './secret-values';
+import { BEGUN, isSecretValue, isStandIn, looksDrawn, type SecretSpan, spanOf } from './secret-values';
 
 /** A list or an object behind a name, and the columns of an INSERT. */
 const START =

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
-import { redactOutput, seenText } from '@interlude/protocol/redaction/redact-output';
+import { redactOutput, seenText } from '@interlude/protocol/redaction/redacted-text';
 import type { Redactor } from '../logger/redactor';
 
 /** Position up to which an output file was emitted. */

@@ -1,5 +1,5 @@
 import { customValue, pickId, taskEventId } from '@interlude/protocol/event-fields';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { TaskLedger } from '@interlude/protocol/projections/tasks';
 import type { Task } from '@interlude/protocol/read-models';
 

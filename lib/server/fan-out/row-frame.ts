@@ -3,7 +3,7 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { Frame } from '@interlude/protocol/frames';
 import { type Position, positionFromNumber, positionToNumber } from '@interlude/protocol/position';
 import { EventRedactor, isOutput, type Step, stepOf, TextSoFar } from '@interlude/protocol/redaction/event-redactor';
-import { maskDigests, mayHaveDigest } from '@interlude/protocol/redaction/mask-digests';
+import { maskDigests, mayHaveDigest } from '@interlude/protocol/redaction/redact-model';
 import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import { redactValue, type Tally } from '@interlude/protocol/redaction/redact-value';
 import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';

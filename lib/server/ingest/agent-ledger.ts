@@ -1,5 +1,5 @@
 import { positionFromNumber } from '@interlude/protocol/position';
-import { differs } from '@interlude/protocol/projections/differs';
+import { differs } from '@interlude/protocol/projections/session-summary';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { noSessions } from '@interlude/protocol/session-states';
 

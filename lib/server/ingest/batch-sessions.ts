@@ -1,7 +1,7 @@
 import type { WakeRule } from '@interlude/protocol/commands';
 import { isHookSignal } from '@interlude/protocol/insight';
 import type { Position } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import type { SnapshotPart } from '@interlude/protocol/projections/snapshot-parts';
 import type { StatusTold } from '@interlude/protocol/projections/status-told';
 import type { Arrangement, Obligation, Task } from '@interlude/protocol/read-models';

@@ -17,7 +17,7 @@ import { readInterlude, withInterlude, withoutServerMarks } from '@interlude/pro
 import { endsSession, startsSession } from '@interlude/protocol/lifecycle/event-inputs';
 import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FAN_OUT, MAX_SNAPSHOT_PARTS } from '@interlude/protocol/limits';
 import { positionFromNumber } from '@interlude/protocol/position';
-import { heardLevel } from '@interlude/protocol/projections/log-level';
+import { heardLevel } from '@interlude/protocol/projections/status-told';
 import { isReportDue } from '@interlude/protocol/projections/session-summary';
 import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
 import { outdatesLists, type StatusTold } from '@interlude/protocol/projections/status-told';

@@ -13,7 +13,7 @@ import {
 } from '@interlude/protocol/event-fields';
 import { readInterlude, withInterlude } from '@interlude/protocol/interlude-metadata';
 import { positionFromNumber } from '@interlude/protocol/position';
-import { hasEnded } from '@interlude/protocol/projections/task-status';
+import { hasEnded } from '@interlude/protocol/projections/tasks';
 import {
   TaskLedger,
   type TaskRef,

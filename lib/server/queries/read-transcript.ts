@@ -1,7 +1,7 @@
 import { AppError } from '@interlude/protocol/errors';
 import { MAX_TURN_TEXT } from '@interlude/protocol/limits';
 import { isPosition, type Position, positionToNumber } from '@interlude/protocol/position';
-import { countRedacted } from '@interlude/protocol/projections/count-redacted';
+import { countRedacted } from '@interlude/protocol/projections/transcript';
 import { textOfItems } from '@interlude/protocol/projections/item-draft';
 import type { TranscriptPage, Turn, TurnAt } from '@interlude/protocol/read-models';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';

@@ -1,7 +1,7 @@
 import { positionFromNumber } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { ShownFold } from '@interlude/protocol/projections/items';
-import { settleTurn } from '@interlude/protocol/projections/turn-page';
+import { settleTurn } from '@interlude/protocol/projections/transcript';
 import type { Turn } from '@interlude/protocol/read-models';
 import { EventRedactor } from '@interlude/protocol/redaction/event-redactor';
 import { markRedacted, redactModel } from '@interlude/protocol/redaction/redact-model';

@@ -2,7 +2,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { MAX_INBOX_ID } from '@interlude/protocol/limits';
 import { type LogFilter, searchesText } from '@interlude/protocol/projections/log-filter';
 import { redactValue } from '@interlude/protocol/redaction/redact-value';
-import { MARK_BEGIN } from '@interlude/protocol/redaction/secret-span';
+import { MARK_BEGIN } from '@interlude/protocol/redaction/secret-values';
 import { Yielder } from '@/db/yield-to-loop';
 
 /**

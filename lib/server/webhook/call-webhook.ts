@@ -3,7 +3,7 @@ import type { InboxItem, WebhookBody, WebhookTest } from '@interlude/protocol/in
 import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { WEBHOOK_CALL_MS } from '@interlude/protocol/limits';
-import { redactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
+import { redactedFor, redactedJson } from '@interlude/protocol/redaction/redact-model';
 import { truncateText } from '@interlude/protocol/text';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { postRedacted } from '@/lib/server/post-redacted';

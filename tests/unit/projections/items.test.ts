@@ -1,9 +1,9 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { MAX_ITEM_TEXT, MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@interlude/protocol/limits';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import type { ShownItems } from '@interlude/protocol/projections/item-draft';
 import { foldItems, foldShown } from '@interlude/protocol/projections/items';
-import { settleTurn } from '@interlude/protocol/projections/turn-page';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
+import { settleTurn } from '@interlude/protocol/projections/transcript';
 import type { Item, MessageItem, ReasoningItem, ToolCallItem } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

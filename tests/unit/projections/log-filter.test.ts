@@ -1,8 +1,8 @@
 import { MAX_LOG_MESSAGE_BYTES, MAX_REGEX_STEPS } from '@interlude/protocol/limits';
-import { foldText } from '@interlude/protocol/projections/fold-text';
 import {
   EVERY_LINE,
   findHits,
+  foldText,
   joinHits,
   type LogFilter,
   matchesLine,

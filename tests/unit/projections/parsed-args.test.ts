@@ -1,5 +1,5 @@
 import { MAX_ARGS_VALUES, MAX_JSON_DEPTH } from '@interlude/protocol/limits';
-import { parsedArgs } from '@interlude/protocol/projections/parsed-args';
+import { parsedArgs } from '@interlude/protocol/projections/item-draft';
 import { describe, expect, it } from 'vitest';
 
 const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);

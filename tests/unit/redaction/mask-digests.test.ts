@@ -1,4 +1,4 @@
-import { maskDigests } from '@interlude/protocol/redaction/mask-digests';
+import { maskDigests } from '@interlude/protocol/redaction/redact-model';
 import { expect, test } from 'vitest';
 
 const mask = { request: (digest: string) => `r ${digest}`, attachment: (hash: string) => `a ${hash}` };

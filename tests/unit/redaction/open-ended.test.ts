@@ -1,4 +1,4 @@
-import { openEnded } from '@interlude/protocol/redaction/open-ended';
+import { openEnded } from '@interlude/protocol/redaction/secret-shapes';
 import { expect, test } from 'vitest';
 
 test('finds the beginning of a value at the end of a text, and nowhere else', () => {

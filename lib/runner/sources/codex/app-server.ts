@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { connect } from 'node:net';
 import { type Fields, fieldsOf, isObject, parseJson, textOf } from '@interlude/protocol/fields';
-import { seenText } from '@interlude/protocol/redaction/redact-output';
+import { seenText } from '@interlude/protocol/redaction/redacted-text';
 import { WebSocket } from 'ws';
 import { AgentProcess, agentEnvironment, exitText, JsonLines } from '../../host/agent-process';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { redactOutput } from '@interlude/protocol/redaction/redact-output';
+import { redactOutput } from '@interlude/protocol/redaction/redacted-text';
 import { truncateText } from '@interlude/protocol/text';
 
 import { CliError, EXIT, SWITCH, TEXT, TOKEN_HELP } from '../../cli/command';

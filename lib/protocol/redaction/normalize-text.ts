@@ -1,4 +1,4 @@
-import { BEGUN, type SecretSpan } from './secret-span';
+import { BEGUN, type SecretSpan } from './secret-values';
 
 /** A text as a program would read it, and where each of its characters came from. */
 export interface Reading {
