@@ -266,8 +266,8 @@ export const REDACTION = [
   {
     name: 'misses a value that markup divides from its label',
     file: 'lib/protocol/redaction/find-secrets.ts',
-    find: 'if (reading === null) continue;',
-    replace: 'if (reading === null || !isOpen) continue;',
+    find: 'if (source === null) continue;',
+    replace: 'if (source === null || !isOpen) continue;',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -287,8 +287,8 @@ export const REDACTION = [
   {
     name: 'misses a value below its label behind gutters',
     file: 'lib/protocol/redaction/normalize-text.ts',
-    find: "return reading.text.includes('\\n') ? rewritten(reading, GUTTERS, () => '') : null;",
-    replace: 'return reading.text.length < 0 ? reading : null;',
+    find: "return source.text.includes('\\n') ? replaceSequences(source, source.text.matchAll(GUTTERS), () => '') : null;",
+    replace: 'return source.text.length < 0 ? source : null;',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -343,8 +343,8 @@ export const REDACTION = [
   {
     name: 'misses secrets in JSON within JSON',
     file: 'lib/protocol/redaction/normalize-text.ts',
-    find: 'const MOST_ROUNDS = 3;',
-    replace: 'const MOST_ROUNDS = 0;',
+    find: 'const MAX_ROUNDS = 3;',
+    replace: 'const MAX_ROUNDS = 0;',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -371,7 +371,7 @@ export const REDACTION = [
   {
     name: 'misses the secrets of a command that goes on behind a line break',
     file: 'lib/protocol/redaction/find-secrets.ts',
-    find: '{ reading: joinedReading(text, decoded), applied: ACROSS_LINES },',
+    find: '{ source: withJoinedLines(decoded), applied: ACROSS_LINES },',
     replace: '',
     test: 'tests/unit/redaction/corpus.test.ts',
   },

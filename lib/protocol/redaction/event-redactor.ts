@@ -4,27 +4,27 @@ import { fieldsOf, isObject, textOf } from '../fields';
 import { withInterlude } from '../interlude-metadata';
 import type { TaskOutput } from '../read-models';
 import { OutputDraft } from '../task-output';
-import { counted, redactValue, type Tally } from './redact-value';
-import { prepareTexts, RedactedText, type Rest, wholeText } from './redacted-text';
+import { redactText, redactValue, type Tally } from './redact-value';
+import { prepareTexts, RedactedText, wholeText, type YieldIfDue } from './redacted-text';
 
 /** Most texts that are followed at a time; what is evicted is read again. */
-const MOST_TEXTS = 256;
-const WITHOUT_BEGINNING = '…';
+const MAX_TEXTS = 256;
+const UNKNOWN_START = '…';
 
 const STREAMS: Record<string, { kind: string; id: string } | undefined> = {
   TEXT_MESSAGE: { kind: 'text', id: 'messageId' },
   REASONING_MESSAGE: { kind: 'reasoning', id: 'messageId' },
   TOOL_CALL: { kind: 'tool', id: 'toolCallId' },
 };
-const STEP = /^(TEXT_MESSAGE|REASONING_MESSAGE|TOOL_CALL)_(START|CONTENT|ARGS|CHUNK|END)$/;
+const STEP_TYPE = /^(TEXT_MESSAGE|REASONING_MESSAGE|TOOL_CALL)_(START|CONTENT|ARGS|CHUNK|END)$/;
 /** What AG-UI itself calls by an id. */
-const IDS: ReadonlySet<string> = new Set([
+const AG_UI_IDS: ReadonlySet<string> = new Set([
   ...['messageId', 'toolCallId', 'threadId', 'runId', 'parentRunId', 'parentMessageId', 'subagentRunId'],
 ]);
-const KNOWN_NAMES: ReadonlySet<unknown> = new Set(Object.values(CUSTOM));
+const OWN_EVENT_NAMES: ReadonlySet<unknown> = new Set(Object.values(CUSTOM));
 
 /** One step of something that streams. */
-export interface Step {
+export interface StreamStep {
   /** Of which message, thought, call or output. */
   key: string;
   /** Its id, as events of it have it. */
@@ -38,14 +38,14 @@ export interface Step {
 }
 
 /** @returns null for what is told at once */
-export function stepOf(event: AgUiEvent): Step | null {
+export function streamStep(event: AgUiEvent): StreamStep | null {
   const { whole, taskPosition } = fieldsOf(event.metadata?.interlude);
   const isWhole = whole === true;
   if (event.type === 'CUSTOM' && event.name === CUSTOM.taskOutput) {
     const id = textOf(taskPosition);
     return id === null ? null : { key: `output ${id}`, id, what: 'goes-on', isWhole, mayBegin: true };
   }
-  const [, stream = '', step] = STEP.exec(event.type) ?? [];
+  const [, stream = '', step] = STEP_TYPE.exec(event.type) ?? [];
   const known = STREAMS[stream];
   const id = known === undefined ? null : textOf(event[known.id]);
   if (known === undefined || id === null) return null;
@@ -53,12 +53,12 @@ export function stepOf(event: AgUiEvent): Step | null {
   return { key: `${known.kind} ${id}`, id, what, isWhole, mayBegin: isWhole || step === 'CHUNK' };
 }
 
-export function isOutput({ key }: Step): boolean {
+export function isOutput({ key }: StreamStep): boolean {
   return key.startsWith('output ');
 }
 
 /** What has come of something that streams, as it is: before anything is taken out. */
-export class TextSoFar {
+export class StreamPrefix {
   readonly #key: string;
   /** Null of a text that began somewhere else: what is here may be the second half of a secret. */
   text: string | null = '';
@@ -70,7 +70,7 @@ export class TextSoFar {
   }
 
   add(event: AgUiEvent, occurredAt: number): void {
-    const step = stepOf(event);
+    const step = streamStep(event);
     if (step?.key !== this.#key || step.what === 'ends') return;
     if (this.#key.startsWith('output ')) {
       this.output ??= new OutputDraft(null);
@@ -107,20 +107,20 @@ export class EventRedactor {
   }
 
   /** Whether what came before it of the same text has to be read first. */
-  lacks({ key, what, isWhole }: Step): boolean {
+  lacks({ key, what, isWhole }: StreamStep): boolean {
     return what === 'goes-on' && !isWhole && !this.#texts.has(key) && !this.#outputs.has(key);
   }
 
   /**
    * @param soFar what has come of its text, this event included, if that was read; null if that is not there any more
    */
-  redact(event: AgUiEvent, tally: Tally, soFar?: TextSoFar | null): AgUiEvent {
-    const step = stepOf(event);
+  redact(event: AgUiEvent, tally: Tally, soFar?: StreamPrefix | null): AgUiEvent {
+    const step = streamStep(event);
     if (step === null) {
       const lost = event.type === 'CUSTOM' && event.name === CUSTOM.taskOutput;
-      return redactEvent(lost ? withText(event, '') : withDelta(event, ''), tally);
+      return redactEvent(lost ? withOutputText(event, '') : withDelta(event, ''), tally);
     }
-    if (isOutput(step)) return redactEvent(withText(event, ''), tally);
+    if (isOutput(step)) return redactEvent(withOutputText(event, ''), tally);
     const said = redactEvent(event, tally);
     if (step.what === 'ends') {
       // more of it may come all the same, and then what came before has to be known
@@ -147,13 +147,13 @@ export class EventRedactor {
   }
 
   /** @param known the text from its beginning; null for one without */
-  #anew(said: AgUiEvent, step: Step, known: string | null): AgUiEvent {
+  #anew(said: AgUiEvent, step: StreamStep, known: string | null): AgUiEvent {
     const whole = withInterlude(said, { whole: true });
     const text = known === null ? null : wholeText(known);
     // from here on, what is new is told behind this
     text?.more('');
     this.#keep(this.#texts, step.key, text);
-    return { ...whole, delta: text?.shown().text ?? WITHOUT_BEGINNING };
+    return { ...whole, delta: text?.shown().text ?? UNKNOWN_START };
   }
 
   /**
@@ -162,14 +162,14 @@ export class EventRedactor {
    */
   async redactOutput(
     { event, occurredAt }: { event: AgUiEvent; occurredAt: number },
-    step: Step,
+    step: StreamStep,
     tally: Tally,
-    rest: Rest,
-    soFar?: TextSoFar | null,
+    rest: YieldIfDue,
+    soFar?: StreamPrefix | null,
   ): Promise<AgUiEvent> {
     let draft = soFar?.output ?? this.#outputs.get(step.key);
     if (soFar?.output == null) {
-      if (draft === undefined && !step.isWhole) return redactEvent(withText(event, ''), tally);
+      if (draft === undefined && !step.isWhole) return redactEvent(withOutputText(event, ''), tally);
       draft ??= new OutputDraft(null);
       draft.add(event, occurredAt);
     }
@@ -184,7 +184,7 @@ export class EventRedactor {
     texts.delete(key);
     texts.set(key, text);
     this.#forgotten.delete(key);
-    if (texts.size <= MOST_TEXTS) return;
+    if (texts.size <= MAX_TEXTS) return;
     const [oldest] = texts.keys();
     if (oldest === undefined) return;
     texts.delete(oldest);
@@ -193,22 +193,22 @@ export class EventRedactor {
 }
 
 /** What a task has written, without secrets, each of which is counted with those that its runner took out. */
-export async function redactTaskOutput(output: TaskOutput, tally: Tally, rest: Rest): Promise<TaskOutput> {
+export async function redactTaskOutput(output: TaskOutput, tally: Tally, rest: YieldIfDue): Promise<TaskOutput> {
   await prepareTexts(output.parts, rest);
   const own: Tally = { redacted: 0 };
   // a part that another one follows breaks off
   const last = output.hasEnded && output.error === null ? output.parts.at(-1) : undefined;
-  const parts = output.parts.map((part) => ({ ...part, text: counted(part.text, own, part !== last) }));
-  const error = output.error === null ? null : counted(output.error, own);
+  const parts = output.parts.map((part) => ({ ...part, text: redactText(part.text, own, part !== last) }));
+  const error = output.error === null ? null : redactText(output.error, own);
   tally.redacted += own.redacted;
   return { ...output, parts, error, redacted: output.redacted + own.redacted };
 }
 
 /** Everything in an event but what streams. */
 function redactEvent({ delta, ...event }: AgUiEvent, tally: Tally): AgUiEvent {
-  const isKnown = event.type === 'CUSTOM' && KNOWN_NAMES.has(event.name);
+  const isKnown = event.type === 'CUSTOM' && OWN_EVENT_NAMES.has(event.name);
   const fields = Object.entries(event).map(([name, field]) => {
-    if (IDS.has(name) && typeof field === 'string') return [name, field] as const;
+    if (AG_UI_IDS.has(name) && typeof field === 'string') return [name, field] as const;
     if (name === 'metadata' && isObject(field)) return [name, redactMetadata(field, tally)] as const;
     const isFree = !(name === 'value' && isKnown);
     return [name, redactValue(field, tally, isFree, name)] as const;
@@ -228,7 +228,7 @@ function withDelta(event: AgUiEvent, delta: string): AgUiEvent {
   return typeof event.delta === 'string' ? { ...event, delta } : event;
 }
 
-function withText(event: AgUiEvent, text: string): AgUiEvent {
+function withOutputText(event: AgUiEvent, text: string): AgUiEvent {
   const { output: _, ...value } = fieldsOf(event.value);
   return { ...event, value: { ...value, text } };
 }

@@ -1,12 +1,19 @@
 import { assignedSecrets } from './assigned-secrets';
 import { commandSecrets } from './command-secrets';
 import { jsonTables } from './html-json-tables';
-import { decodedReadings, joinedReading, mapped, ungutteredReading, unmarkedReading } from './normalize-text';
+import {
+  toOriginalSpan,
+  unescapedTexts,
+  unmapped,
+  withJoinedLines,
+  withoutGutters,
+  withoutMarkup,
+} from './normalize-text';
 import { phraseSecrets } from './phrase-secrets';
 import { BlockScan } from './secret-blocks';
-import { begunShapes, shapedSecrets } from './secret-shapes';
-import { BEGUN, type SecretSpan } from './secret-values';
-import { addressSecrets, credentialHeaders } from './url-secrets';
+import { pendingShapes, shapedSecrets } from './secret-shapes';
+import { PENDING, type SecretSpan } from './secret-values';
+import { credentialHeaders, urlSecrets } from './url-secrets';
 
 /**
  * Finds the secrets in a text, in text order and without overlaps.
@@ -36,30 +43,30 @@ export function findSecrets(text: string, known: Iterable<string> = []): SecretS
 export function ruleSecrets(text: string, isOpen: boolean): SecretSpan[] {
   const spans: SecretSpan[] = [];
   rules(text, spans, isOpen);
-  const readings = decodedReadings(text);
-  const decoded = readings.at(-1);
-  const unguttered = ungutteredReading(text, decoded);
-  const plain = [
-    { reading: unmarkedReading(text, decoded), applied: BY_LABEL },
-    { reading: joinedReading(text, decoded), applied: ACROSS_LINES },
-    { reading: unguttered && joinedReading(text, unguttered), applied: ACROSS_LINES },
-    { reading: unguttered && (unmarkedReading(text, unguttered) ?? unguttered), applied: BY_LABEL },
+  const unescaped = unescapedTexts(text);
+  const decoded = unescaped.at(-1) ?? unmapped(text);
+  const plain = withoutGutters(decoded);
+  const normalized = [
+    { source: withoutMarkup(decoded), applied: BY_LABEL },
+    { source: withJoinedLines(decoded), applied: ACROSS_LINES },
+    { source: plain && withJoinedLines(plain), applied: ACROSS_LINES },
+    { source: plain && (withoutMarkup(plain) ?? plain), applied: BY_LABEL },
     // Shell commands contain no markup.
-    { reading: unguttered, applied: [commandSecrets] },
+    { source: plain, applied: [commandSecrets] },
   ];
-  for (const reading of readings) {
+  for (const source of unescaped) {
     const found: SecretSpan[] = [];
-    rules(reading.text, found, isOpen);
-    for (const span of found) spans.push(mapped(span, reading, text));
+    rules(source.text, found, isOpen);
+    for (const span of found) spans.push(toOriginalSpan(span, source, text));
   }
-  for (const { reading, applied } of plain) {
-    if (reading === null) continue;
+  for (const { source, applied } of normalized) {
+    if (source === null) continue;
     const found: SecretSpan[] = [];
-    for (const rule of applied) rule(reading.text, reading.text.toLowerCase(), found, isOpen);
-    for (const span of found) spans.push(mapped(span, reading, text));
+    for (const rule of applied) rule(source.text, source.text.toLowerCase(), found, isOpen);
+    for (const span of found) spans.push(toOriginalSpan(span, source, text));
   }
   if (!isOpen) return spans;
-  return [...spans.filter(({ kind }) => kind !== BEGUN), ...spans.filter(({ kind }) => kind === BEGUN)];
+  return [...spans.filter(({ kind }) => kind !== PENDING), ...spans.filter(({ kind }) => kind === PENDING)];
 }
 
 function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
@@ -67,11 +74,11 @@ function rules(text: string, spans: SecretSpan[], isOpen: boolean): void {
   shapedSecrets(text, spans);
   const lower = text.toLowerCase();
   for (const rule of PLACES) rule(text, lower, spans, isOpen);
-  if (isOpen) begunShapes(text, spans);
+  if (isOpen) pendingShapes(text, spans);
 }
 
 /** Rules that recognise a secret by the text before it. */
-const PLACES = [addressSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets, jsonTables];
+const PLACES = [urlSecrets, credentialHeaders, assignedSecrets, commandSecrets, phraseSecrets, jsonTables];
 /** Rules of PLACES that allow markup between a label and its secret. */
 const BY_LABEL = [credentialHeaders, assignedSecrets, phraseSecrets];
 /** Rules of PLACES that allow a line break between a command or label and its secret. */

@@ -4,7 +4,7 @@ import {
   COLUMN_KEY,
   type Columns,
   cellSecrets,
-  MOST_CELLS,
+  MAX_CELLS,
   type NamedColumn,
   secretColumns,
   TABLE_HINT,
@@ -12,16 +12,16 @@ import {
 
 const TAG = /<(\/?)(table|tr|td|th)(\s[^<>]{0,4096})?>/gi;
 /** The beginning of such a tag at the end of a text. */
-const BEGUN_TAG = /<\/?(?:t(?:[a-z]{0,4}|[a-z]{1,4}\s[^<>]{0,4096}))?$/i;
-const LONGEST_TAG = 4_110;
+const PARTIAL_TAG = /<\/?(?:t(?:[a-z]{0,4}|[a-z]{1,4}\s[^<>]{0,4096}))?$/i;
+const MAX_TAG_LENGTH = 4_110;
 /** Tags inside a cell, and what stands between them. */
 const WORD = /<[^<>]{0,4096}(?:>|$)|[^\s<>]+/g;
 /** Enough of a cell for its name and the tags around that. */
-const MOST_NAME = 400;
+const MAX_NAME_TEXT = 400;
 /** Tables in cells of tables. */
-const MOST_TABLES = 16;
+const MAX_NESTED_TABLES = 16;
 /** Columns or rows that a cell spans. */
-const MOST_SPANNED = 32;
+const MAX_SPANNED = 32;
 
 interface HtmlTable {
   columns: Columns | null;
@@ -86,7 +86,7 @@ export class HtmlTables {
       at = index + tag.length;
       this.#enter(name.toLowerCase(), slash === '/', attributes);
     }
-    this.#partial = BEGUN_TAG.exec(text.slice(at).slice(-LONGEST_TAG))?.[0] ?? '';
+    this.#partial = PARTIAL_TAG.exec(text.slice(at).slice(-MAX_TAG_LENGTH))?.[0] ?? '';
     this.#read(this.#partial === '' ? text : text.slice(0, -this.#partial.length), at, isOpen, spans);
     this.#isAtLine = chunk.endsWith('\n');
     return spans
@@ -108,7 +108,7 @@ export class HtmlTables {
       this.#outer = this.#outer.slice(0, -1);
       return;
     }
-    if (this.#table.isInCell) this.#outer = [...this.#outer, this.#table].slice(-MOST_TABLES);
+    if (this.#table.isInCell) this.#outer = [...this.#outer, this.#table].slice(-MAX_NESTED_TABLES);
     this.#table = { ...NO_TABLE, isFirstRow: true };
   }
 
@@ -120,14 +120,14 @@ export class HtmlTables {
     const [columns, rows] = ['colspan', 'rowspan'].map((name) => spanIn(attributes, name));
     table.cell = table.next;
     table.next += columns ?? 1;
-    if ((rows ?? 1) > 1 && table.cell < MOST_SPANNED) {
+    if ((rows ?? 1) > 1 && table.cell < MAX_SPANNED) {
       const spanned = Array.from({ length: columns ?? 1 }, (_, at) => [table.cell + at, rows ?? 1] as const);
       table.spanned = new Map([...table.spanned, ...spanned]);
     }
     const { row } = table;
     if (row === null) return;
     if (tag === 'td') row.isHeader = false;
-    if ((row.isHeader || table.isFirstRow) && row.names.length < MOST_CELLS) {
+    if ((row.isHeader || table.isFirstRow) && row.names.length < MAX_CELLS) {
       row.names.push('');
       row.spans.push(table.cell);
     } else table.row = null;
@@ -176,7 +176,7 @@ export class HtmlTables {
       const isAtLine = at === 0 ? this.#isAtLine : text[at - 1] === '\n';
       const gutter = isAtLine ? (GUTTER.exec(line)?.[0].length ?? 0) : 0;
       const { names = [] } = this.#table.row ?? {};
-      if (names.length > 0) names.push(`${names.pop()} ${untagged(line.slice(gutter))}`.slice(0, MOST_NAME));
+      if (names.length > 0) names.push(`${names.pop()} ${untagged(line.slice(gutter))}`.slice(0, MAX_NAME_TEXT));
       if (column !== undefined) {
         const lead = untagged(line).trim().includes(' ') ? gutter : 0;
         const cell = { text: line.slice(lead), at: at + lead };
@@ -190,7 +190,7 @@ export class HtmlTables {
 /** Returns the value of a `colspan` or `rowspan`, 1 if there is none. */
 function spanIn(attributes: string, name: string): number {
   const [, count = '1'] = new RegExp(`\\s${name}\\s{0,4}=\\s{0,4}["']?(\\d{1,4})`, 'i').exec(attributes) ?? [];
-  return Math.min(Math.max(1, Number(count)), MOST_SPANNED);
+  return Math.min(Math.max(1, Number(count)), MAX_SPANNED);
 }
 
 /** Replaces each complete tag of a line with a blank. */
@@ -207,7 +207,7 @@ const JSON_HEADER = new RegExp(
 const JSON_ROW = /\s{0,40},?\s{0,40}\[/y;
 const JSON_CELL = /\s{0,40}(?:"((?:[^"\\]|\\.){0,4000})"?|[^\s",[\]{}]{0,64})\s{0,40}(,|\]|$)/y;
 /** Longest list or object in a cell. */
-const LONGEST_CELL = 1_024;
+const MAX_NESTED_CELL = 1_024;
 
 /** Secrets in the rows of JSON whose columns are named before them. */
 export function jsonTables(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
@@ -225,7 +225,7 @@ export function jsonTables(text: string, lower: string, spans: SecretSpan[], isO
 /** @returns the end of the row; null if the text ends before it, or goes on otherwise */
 function jsonRow(text: string, from: number, columns: Columns, spans: SecretSpan[], isOpen: boolean): number | null {
   let at = from;
-  for (let column = 0; column < MOST_CELLS; column += 1) {
+  for (let column = 0; column < MAX_CELLS; column += 1) {
     JSON_CELL.lastIndex = nestedEnd(text, at) ?? at;
     const cell = JSON_CELL.exec(text);
     if (cell === null) return null;
@@ -244,7 +244,7 @@ function jsonRow(text: string, from: number, columns: Columns, spans: SecretSpan
 /** The end of the list or object that a cell begins with; null if it begins with none. */
 function nestedEnd(text: string, from: number): number | null {
   let [depth, isString] = [0, false];
-  for (let at = from; at < Math.min(text.length, from + LONGEST_CELL); at += 1) {
+  for (let at = from; at < Math.min(text.length, from + MAX_NESTED_CELL); at += 1) {
     const character = text.charAt(at);
     if (isString && character === '\\') at += 1;
     else if (character === '"') isString = !isString;

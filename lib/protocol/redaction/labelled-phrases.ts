@@ -1,22 +1,19 @@
 import { PASSWORD_LABELS, SECRET_FIELD_WORDS, SHORT_FIELD_WORDS, TOKEN_LABELS } from './secret-names';
 
-/** Words that a secret follows, without a sign of assignment between. The first group ends where the secret begins. */
+/** A phrase before a secret, without an assignment operator. The first group ends where the secret starts. */
 export interface Phrase {
   kind: string;
-  /** A text without one of these, in lower case, has none. */
+  /** Lower-case literals, at least one of which every match contains. */
   hints: readonly string[];
-  /** Global; a second group is the secret. */
+  /** Global. The second group is the secret. */
   pattern: RegExp;
+  /** Matches a partial secret at the end; by default `openEnded(pattern)`. Null if later text identifies the secret. */
+  pending?: RegExp | null;
   /**
-   * The same at the end of a text, if it is not what `openEnded` makes of the pattern. Null where only what follows a
-   * secret tells it.
+   * Values to skip. 'word': plain words. 'unmixed': values without both letters and digits, and words with numbers.
+   * 'ungenerated': values that fail `looksGenerated`.
    */
-  begun?: RegExp | null;
-  /**
-   * Values that are no secret here. 'word': plain words. 'unmixed': values without both letters and digits, and words
-   * with numbers. 'undrawn': values that fail looksDrawn.
-   */
-  unless?: 'word' | 'unmixed' | 'undrawn';
+  unless?: 'word' | 'unmixed' | 'ungenerated';
 }
 
 export const Q = String.raw`(?:[Nn]?\\{0,4}["'\x60])`;
@@ -28,28 +25,28 @@ const TOKEN =
   '(?<![A-Za-z])(?:token|api[ _-]?key|access[ _-]?key|secret|secret[ _-]?key|client[ _-]?secret|recovery code|private[ _-]?key)';
 const PASSWORD_HINTS = ['password', 'passphrase', 'passcode', 'passwd'];
 const TOKEN_HINTS = ['token', 'key', 'secret', 'recovery code'];
-/** Words about a label, in brackets behind it. */
+/** A remark in parentheses after a label. */
 const ABOUT = String.raw`(?: \([A-Za-z][A-Za-z @.-]{0,40}\))?`;
 const BE = '(?:is|was|got|will be|should be|must be|can be|ha(?:s|d) been)';
 const SET_TO = `(?:${BE} )?(?:(?:now|just|recently) )?(?:set|reset|changed|updated|switched|rotated) (?:to|from|as)`;
 const IS_NOW = '(?:is|was|will be|becomes)(?: (?:now|currently|still))?';
 const ARROW = '(?:->|[→⇒➜›»])';
-/** Between a label and its value in a sentence. */
+/** The verb or punctuation between a label and its value. */
 const SAYS = String.raw`(?:,? which)? (?:${SET_TO}|${IS_NOW}|to|from)(?: now)?:?|(?:[ .]{2,40})?:| (?:${ARROW}|=>|[—–-])| (?=\()`;
-/** From the end of a label's line to the next line that is not blank, which may be in a fence. */
+/** From a label to the next non-blank line, which may be in a code fence. */
 const NEXT_LINE = String.raw`(?: is)?[ \t]{0,4}[:：]?[ \t]{0,4}\r?\n(?:[ \t>]{0,12}\r?\n){0,2}(?:[ \t>]{0,12}(?:\x60{3}|~~~)[\w-]{0,16}[ \t]*\r?\n)?[ \t>]{0,12}(?:- )?${Q}?`;
 const LINE_VALUE = String.raw`([^\s"'\x60|¦<]{4,256})(?=${Q}?[ \t]*(?:[\r\n]|$)|${Q}?["'][ \t]{0,2}(?:[,}\]]|$))`;
-/** A word that makes several of them a sentence. */
+/** A word of a mnemonic; function words belong to prose. */
 const WORD = String.raw`(?!(?:the|is|are|was|an?|to|of|for|not|must|be|use|uses|with|your|and|or|in|at|has|it|you|this|that|should)\b)[a-z]{3,10}`;
-/** The label of a mnemonic, up to its words. */
+/** The label of a mnemonic. */
 const MNEMONIC = String.raw`((?:mnemonic|passphrase|(?:seed|recovery|backup|secret)[ _-](?:phrase|words))["']?\s{0,2}(?:is|[:=]):?\s{0,3}${Q}?)`;
-/** A field for a secret, as programs that drive a browser find it. */
+/** A form field for a secret, as browser automation addresses it. */
 const FIELD = `(?:${SECRET_FIELD_WORDS}|(?<![a-z])(?:${SHORT_FIELD_WORDS})(?![a-z]))`;
 const FIELD_HINTS = ['pass', 'secret', 'token', 'pwd', 'pw', 'pin', 'otp'];
 const IS = String.raw`(?:["'\x60]?\s{0,2}[:：=]|\s(?:ist|lautet|est|es|é|è|is|er|är|to)(?![\p{L}\d]):?|[はを是为為]|[는은을를]\s| [—–→-])\s{0,2}${Q}?`;
 const anyOf = (labels: Iterable<string>) => [...labels].join('|');
 
-/** Labels as people and programs write them: in sentences, above a value, beside a field. */
+/** Labels in sentences, above a value and beside a form field. */
 export const LABELLED: readonly Phrase[] = [
   {
     kind: 'password',
@@ -82,7 +79,7 @@ export const LABELLED: readonly Phrase[] = [
       `(\\b(?:with|using|use[ds]?|enter(?:ed)?|try|tried|and|by) (?:(?:the|its|your|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}) ${Q}?)(${BARE}{6,256})`,
       'gi',
     ),
-    unless: 'undrawn',
+    unless: 'ungenerated',
   },
   {
     kind: 'password',
@@ -103,7 +100,7 @@ export const LABELLED: readonly Phrase[] = [
     kind: 'secret',
     hints: ['mnemonic', 'phrase', 'words'],
     pattern: new RegExp(`${MNEMONIC}(${WORD}(?: ${WORD}){2,23})`, 'gi'),
-    begun: new RegExp(`${MNEMONIC}([a-z]{1,10}(?: [a-z]{0,10}){0,23})$`, 'i'),
+    pending: new RegExp(`${MNEMONIC}([a-z]{1,10}(?: [a-z]{0,10}){0,23})$`, 'i'),
   },
   ...[
     { kind: 'password', label: PASSWORD, hints: PASSWORD_HINTS },
@@ -123,7 +120,7 @@ export const LABELLED: readonly Phrase[] = [
       `((?:^|\\n)[^\\n]{0,60}?(?:key|token|secret|password)(?: [\\w' ]{1,40})?:${NEXT_LINE})${LINE_VALUE}`,
       'gi',
     ),
-    unless: 'undrawn',
+    unless: 'ungenerated',
   },
   {
     kind: 'token',
@@ -131,7 +128,7 @@ export const LABELLED: readonly Phrase[] = [
     pattern: new RegExp(`(\\bset ${Q}?[\\w.-]{0,40}?${TOKEN}${Q}? to ${Q}?)(${BARE}{8,512})`, 'gi'),
     unless: 'word',
   },
-  // a secret before its label
+  // The secret before its label.
   {
     kind: 'secret',
     hints: [...PASSWORD_HINTS, ...TOKEN_HINTS],
@@ -139,7 +136,7 @@ export const LABELLED: readonly Phrase[] = [
       `(\\b(?:uses?|using|enter|with|set|has) ${Q}?)(${BARE}{6,128})(?=${Q}? as (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
       'gi',
     ),
-    begun: null,
+    pending: null,
     unless: 'unmixed',
   },
   {
@@ -149,7 +146,7 @@ export const LABELLED: readonly Phrase[] = [
       `(\\b(?:use|using|enter(?:ed)?|with|set|typed?|fill(?:ed)?|put|paste) ${Q})(${NOT_QUOTE}{4,128})(?=${Q} (?:as|for|in|into) (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
       'gi',
     ),
-    begun: null,
+    pending: null,
     unless: 'unmixed',
   },
   {
@@ -159,8 +156,8 @@ export const LABELLED: readonly Phrase[] = [
       `(\\b(?:use|using|enter|with|set) ${Q}?)(${BARE}{6,128})(?=${Q}? for (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
       'gi',
     ),
-    begun: null,
-    unless: 'undrawn',
+    pending: null,
+    unless: 'ungenerated',
   },
   {
     kind: 'secret',
@@ -169,10 +166,10 @@ export const LABELLED: readonly Phrase[] = [
       `((?:echo|printf)\\s{1,3}(?:-n\\s{1,3})?${Q}?)(${BARE}{4,256})(?=${Q}?\\s{1,3}>{1,2}\\s{0,3}\\S{0,120}(?:pass(?:word|wd)?|secret|token|cred|\\.key)[\\w.-]{0,20}(?![\\w.-]))`,
       'g',
     ),
-    begun: null,
+    pending: null,
     unless: 'word',
   },
-  // into the standard input of a program that reads a secret there
+  // Standard input of a command that reads a secret.
   {
     kind: 'password',
     hints: ['<<<'],
@@ -181,7 +178,7 @@ export const LABELLED: readonly Phrase[] = [
       'g',
     ),
   },
-  // a field of a page: page.fill('#password', '…'), getByLabel('Password').fill('…')
+  // Browser automation: page.fill('#password', '…'), getByLabel('Password').fill('…').
   {
     kind: 'password',
     hints: FIELD_HINTS,
@@ -218,7 +215,7 @@ export const LABELLED: readonly Phrase[] = [
     ),
     unless: 'word',
   },
-  // a program that answers a prompt: expect "assword:" { send "…\r" }
+  // Expect scripts: expect "assword:" { send "…\r" }.
   {
     kind: 'password',
     hints: ['assword', 'assphrase'],
@@ -227,7 +224,7 @@ export const LABELLED: readonly Phrase[] = [
       'g',
     ),
   },
-  // other languages
+  // Labels in other languages.
   {
     kind: 'password',
     hints: [...PASSWORD_LABELS],

@@ -1,47 +1,48 @@
-import { BEGUN, type SecretSpan } from './secret-values';
+import { PENDING, type SecretSpan } from './secret-values';
 
-/** A text as a program would read it, and where each of its characters came from. */
-export interface Reading {
+/** A normalized text with a mapping to the original. */
+export interface MappedText {
   text: string;
-  /** Where the character came from, and where what it was written with ends. */
+  /** Index in the original at which the character's source starts. */
   start(at: number): number;
+  /** Index in the original after the character's source. */
   end(at: number): number;
 }
 
-/** A terminal's sequence, which is not part of what it colours. */
+/** An ANSI escape sequence, raw or written as an escape. */
 const SEQUENCE = String.raw`(?:\x1b|\\(?:u001b|u001B|x1b|x1B|033|e))\[[0-9;?]{0,32}[A-Za-z]`;
-/** Escapes of JSON and of most languages, of addresses and of HTML. */
+/** Escapes of JSON and most programming languages, percent-encoding and HTML entities. */
 const ESCAPE = new RegExp(
   SEQUENCE +
     String.raw`|\\(?:["'\x60\\/nrt]|u00[0-7][0-9a-fA-F]|x[2-7][0-9a-fA-F])|%(?:2[0-9A-Fa-f]|3[0-9A-Fa-f]|5[BbDd]|7[BbDd])|&(?:quot|amp|apos|lt|gt|nbsp|#\d{2,3}|#x[0-9a-fA-F]{2});`,
   'g',
 );
-/** The beginning of one at the end of a text. */
-const BEGUN_ESCAPE = /(?:\\(?:u0{0,2}[0-7]?|x[2-7]?)?|%[2-7]?|&(?:[a-z]{1,4}|#x?[0-9a-fA-F]{0,3}))$/;
+/** The start of an escape at the end of a text. */
+const PARTIAL_ESCAPE = /(?:\\(?:u0{0,2}[0-7]?|x[2-7]?)?|%[2-7]?|&(?:[a-z]{1,4}|#x?[0-9a-fA-F]{0,3}))$/;
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
 const ENTITIES: Readonly<Record<string, string>> = { quot: '"', amp: '&', apos: "'", lt: '<', gt: '>' };
-/** JSON in JSON in JSON. */
-const MOST_ROUNDS = 3;
+/** JSON nested three levels deep. */
+const MAX_ROUNDS = 3;
 
-/** The text with its escapes decoded, once, twice and three times, as far as that changes it. */
-export function decodedReadings(text: string): Reading[] {
-  const readings: Reading[] = [];
-  let last = written(text);
-  for (let round = 0; round < MOST_ROUNDS; round += 1) {
-    const next = mayHaveEscapes(last.text) ? rewritten(last, ESCAPE, character, BEGUN_ESCAPE) : null;
+/** Decodes escapes up to three times. Returns each round that changes the text, in order. */
+export function unescapedTexts(text: string): MappedText[] {
+  const rounds: MappedText[] = [];
+  for (let source = unmapped(text); rounds.length < MAX_ROUNDS; ) {
+    const next = MAY_HAVE_ESCAPES.test(source.text)
+      ? replaceSequences(source, source.text.matchAll(ESCAPE), decodeEscape, PARTIAL_ESCAPE)
+      : null;
     if (next === null) break;
-    readings.push(next);
-    last = next;
+    rounds.push(next);
+    source = next;
   }
-  return readings;
+  return rounds;
 }
 
-function mayHaveEscapes(text: string): boolean {
-  return /[\\%&]/.test(text) || text.includes('\u001b');
-}
+// biome-ignore lint/suspicious/noControlCharactersInRegex: ANSI sequences start with ESC
+const MAY_HAVE_ESCAPES = /[\\%&\u001b]/;
 
 const TAG = (names: string) => `<(?:${names})(?:\\s[^<>]{0,4096})?>`;
-/** Emphasis of Markdown, and tags that divide or emphasize. */
+/** Markdown emphasis, and HTML tags for structure and emphasis. */
 const MARKUP = new RegExp(
   [
     String.raw`(?<![\w*])\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}(?![\w*])`,
@@ -53,23 +54,22 @@ const MARKUP = new RegExp(
   ].join('|'),
   'gi',
 );
-/** The beginning of a tag at the end of a text. */
-const BEGUN_TAG = /<\/?[a-z\d]{0,6}$/i;
+/** The start of a tag at the end of a text. */
+const PARTIAL_TAG = /<\/?[a-z\d]{0,6}$/i;
 const MAY_HAVE_MARKUP = /[*_]|<[a-z/]/i;
 
 /**
- * The text without emphasis and tags, so that a label and its value stand side by side. A cell begins with `|`, one of a
- * table's header with `¦`. Null if there is no markup.
+ * Removes emphasis and tags, which puts a label next to its value. `|` replaces the start of a table cell and `¦` that of
+ * a header cell. Null without markup.
  */
-export function unmarkedReading(text: string, decoded?: Reading): Reading | null {
-  const reading = decoded ?? written(text);
-  return MAY_HAVE_MARKUP.test(reading.text) ? rewritten(reading, MARKUP, divider, BEGUN_TAG) : null;
+export function withoutMarkup(source: MappedText): MappedText | null {
+  return MAY_HAVE_MARKUP.test(source.text)
+    ? replaceSequences(source, source.text.matchAll(MARKUP), markupReplacement, PARTIAL_TAG)
+    : null;
 }
 
 const TIME = String.raw`\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d:.,+Z-]{0,20}\]?[ \t]`;
-/**
- * What editors, diffs, quotes and logs print before each line: a number, a mark, a time, the name of a file or a service.
- */
+/** A line prefix of an editor, diff, quote or log: a number, a marker, a time, a file or service name. */
 export const GUTTER = new RegExp(
   [
     `^(?:${TIME}`,
@@ -88,97 +88,108 @@ export const GUTTER = new RegExp(
 
 const GUTTERS = new RegExp(GUTTER.source, 'gm');
 
-/** The text without gutters; null if it has none, or no second line. */
-export function ungutteredReading(text: string, decoded?: Reading): Reading | null {
-  const reading = decoded ?? written(text);
-  return reading.text.includes('\n') ? rewritten(reading, GUTTERS, () => '') : null;
+/** Removes gutters. Null without gutters, or for a single line. */
+export function withoutGutters(source: MappedText): MappedText | null {
+  return source.text.includes('\n') ? replaceSequences(source, source.text.matchAll(GUTTERS), () => '') : null;
 }
 
-/** A line break that continues a command: of a POSIX shell, of PowerShell, of cmd. */
+/** A line continuation of a POSIX shell, PowerShell or cmd. */
 const CONTINUATION = /(?<![ \t])(?:[ \t]*\\|[ \t]+[`^])\r?\n[ \t]*/g;
 
-/** The text with each command on one line; null if none goes on behind a line break. */
-export function joinedReading(text: string, before?: Reading): Reading | null {
-  const reading = before ?? written(text);
-  const mayContinue = reading.text.includes('\n') && /[\\`^]\r?\n/.test(reading.text);
-  return mayContinue ? rewritten(reading, CONTINUATION, () => ' ') : null;
+/** Puts each command on one line. Null without line continuations. */
+export function withJoinedLines(source: MappedText): MappedText | null {
+  const mayContinue = source.text.includes('\n') && /[\\`^]\r?\n/.test(source.text);
+  return mayContinue ? replaceSequences(source, source.text.matchAll(CONTINUATION), () => ' ') : null;
 }
 
-function divider(sequence: string): string {
+/** Removes sequences, given in text order. */
+export function withoutSequences(text: string, sequences: Iterable<Sequence>): MappedText {
+  const source = unmapped(text);
+  return replaceSequences(source, sequences, () => '') ?? source;
+}
+
+function markupReplacement(sequence: string): string {
   if (!sequence.startsWith('<')) return '';
   if (/<(?:td|dd|dt)\b[^<]*$|>\s*<(?:span|div|code)/i.test(sequence)) return '|';
   if (/<th\b[^<]*$/i.test(sequence)) return '¦';
   return /^<\/?(?:tr|dl|p|div|li|pre|h\d|br)\b/i.test(sequence) ? '\n' : '';
 }
 
-function written(text: string): Reading {
+export function unmapped(text: string): MappedText {
   return { text, start: (at) => at, end: (at) => at + 1 };
 }
 
-/** A span of a reading in the text that it was made from. What may go on reaches to the end, a broken escape included. */
-export function mapped({ start, end, kind }: SecretSpan, reading: Reading, text: string): SecretSpan {
-  const isOpen = kind === BEGUN && end === reading.text.length;
-  return { start: reading.start(start), end: isOpen ? text.length : reading.end(end - 1), kind };
+/** Maps a span to the original text. A pending span at the end includes a partial escape behind it. */
+export function toOriginalSpan({ start, end, kind }: SecretSpan, source: MappedText, text: string): SecretSpan {
+  const isOpen = kind === PENDING && end === source.text.length;
+  return { start: source.start(start), end: isOpen ? text.length : source.end(end - 1), kind };
 }
 
-/** A run of characters that are the same in both texts, or a single one that an escape stands for. */
+/** An unchanged run of the source text (`from` to `to`), or the character that replaces a sequence. */
 interface Piece {
+  /** Index in the new text. */
   at: number;
   from: number;
   to: number;
-  isEscape: boolean;
+  isReplaced: boolean;
+}
+
+/** A part of a text, compatible with a match of a pattern. */
+export interface Sequence {
+  0: string;
+  index: number;
 }
 
 /**
- * @param characterOf the character that a sequence stands for, or nothing
- * @param begun the beginning of a sequence at the end of the text, which is left out
+ * @param replacementOf a single character, or an empty string
+ * @param partial the start of a sequence at the end of the text, which is removed
  * @returns null if the text has no such sequence
  */
-function rewritten(
-  reading: Reading,
-  sequences: RegExp,
-  characterOf: (sequence: string) => string,
-  begun?: RegExp,
-): Reading | null {
-  const { text } = reading;
+function replaceSequences(
+  source: MappedText,
+  sequences: Iterable<Sequence>,
+  replacementOf: (sequence: string) => string,
+  partial?: RegExp,
+): MappedText | null {
+  const { text } = source;
   const pieces: Piece[] = [];
   const parts: string[] = [];
   let from = 0;
   let at = 0;
-  let hasEscape = false;
+  let hasSequence = false;
   const keep = (to: number) => {
     if (to <= from) return;
-    pieces.push({ at, from, to, isEscape: false });
+    pieces.push({ at, from, to, isReplaced: false });
     parts.push(text.slice(from, to));
     at += to - from;
   };
-  for (const { 0: sequence, index } of text.matchAll(sequences)) {
+  for (const { 0: sequence, index } of sequences) {
     keep(index);
     from = index + sequence.length;
-    hasEscape = true;
-    const character = characterOf(sequence);
+    hasSequence = true;
+    const character = replacementOf(sequence);
     if (character === '') continue;
-    pieces.push({ at, from: index, to: from, isEscape: true });
+    pieces.push({ at, from: index, to: from, isReplaced: true });
     parts.push(character);
     at += 1;
   }
-  if (!hasEscape) return null;
-  const cut = begun?.exec(text.slice(from).slice(-8))?.[0].length ?? 0;
+  if (!hasSequence) return null;
+  const cut = partial?.exec(text.slice(from).slice(-8))?.[0].length ?? 0;
   keep(text.length - cut);
   return {
     text: parts.join(''),
     start: (place) => {
       const piece = pieceAt(pieces, place);
-      return reading.start(piece.isEscape ? piece.from : piece.from + place - piece.at);
+      return source.start(piece.isReplaced ? piece.from : piece.from + place - piece.at);
     },
     end: (place) => {
       const piece = pieceAt(pieces, place);
-      return reading.end(piece.isEscape ? piece.to - 1 : piece.from + place - piece.at);
+      return source.end(piece.isReplaced ? piece.to - 1 : piece.from + place - piece.at);
     },
   };
 }
 
-function character(sequence: string): string {
+function decodeEscape(sequence: string): string {
   if (sequence.length > 3 && /\[[0-9;?]*[A-Za-z]$/.test(sequence)) return '';
   const body = sequence.slice(1);
   if (sequence.startsWith('\\')) {

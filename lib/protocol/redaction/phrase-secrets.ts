@@ -3,25 +3,25 @@ import { isPasswordLabel, NAME_HINT, secretName } from './secret-names';
 import { openEnded } from './secret-shapes';
 import {
   argumentAt,
-  BEGUN,
+  isBenign,
   isCaption,
   isExpression,
   isFileName,
   isReference,
   isSecretValue,
-  isStandIn,
   isTerm,
   isUnfinished,
   isWord,
-  looksDrawn,
+  looksGenerated,
   looksRandom,
+  pendingSpan,
   type SecretSpan,
   spanOf,
 } from './secret-values';
 
-/** In a statement of SQL, not in a sentence. */
+/** Part of an SQL statement rather than a sentence. */
 const IDENTIFIED = String.raw`\b(?:create|alter|grant|set|user|role|change|@)\b[^\n;]{0,160}?\bidentified`;
-const CLOSED: readonly Phrase[] = [
+const STATEMENTS: readonly Phrase[] = [
   // SQL
   {
     kind: 'password',
@@ -53,7 +53,7 @@ const CLOSED: readonly Phrase[] = [
       'g',
     ),
   },
-  // .netrc, on one line or on several
+  // .netrc
   {
     kind: 'password',
     hints: ['machine', 'default'],
@@ -104,7 +104,7 @@ const CLOSED: readonly Phrase[] = [
     hints: ['community'],
     pattern: /((?:snmp-server community|rocommunity6?|rwcommunity6?) ["']?)([^\s"']{3,128})/g,
   },
-  // a kickstart or preseed file
+  // Kickstart and preseed files
   {
     kind: 'password',
     hints: ['rootpw', 'passwd'],
@@ -155,7 +155,7 @@ const CLOSED: readonly Phrase[] = [
     ),
     unless: 'word',
   },
-  // the file that a Rails application opens its credentials with
+  // The master key of Rails credentials
   {
     kind: 'api-key',
     hints: ['master.key', '.key'],
@@ -170,72 +170,74 @@ const CLOSED: readonly Phrase[] = [
       'g',
     ),
   },
-  // Impacket's tools
+  // Impacket
   {
     kind: 'password',
     hints: ['impacket', 'psexec', 'wmiexec', 'smbexec', 'secretsdump'],
     pattern:
       /((?:impacket-\w{1,20}|(?:psexec|wmiexec|smbexec|secretsdump)\.py)(?: -\S{1,40}){0,4} ['"]?(?:[\w.-]{1,64}\/)?[\w.$-]{1,64}:)([^\s@'"]{1,256})/g,
   },
-  // what git, gh and npm print of their stores
+  // Credential helpers of git and gh
   { kind: 'password', hints: ['password='], pattern: /((?:^|\n)password=)(\S{1,512})/g },
 ];
 
-const PHRASES = [...CLOSED, ...LABELLED].map((phrase) => ({
+const PHRASES = [...STATEMENTS, ...LABELLED].map((phrase) => ({
   ...phrase,
   hint: anyOf(phrase.hints),
-  begun: phrase.begun === undefined ? openEnded(phrase.pattern) : phrase.begun,
+  pending: phrase.pending === undefined ? openEnded(phrase.pattern) : phrase.pending,
 }));
 
-/** A text without any of these has no phrase. */
+/** Matches every lower-case text that may contain a phrase. */
 const ANY_HINT = anyOf(PHRASES.flatMap(({ hints }) => hints));
 
 function anyOf(hints: readonly string[]): RegExp {
   return new RegExp([...new Set(hints)].map((hint) => hint.replaceAll(/[.(]/g, String.raw`\$&`)).join('|'));
 }
 
-/** `ENV DB_PASS hunter2`, `set -x TOKEN …`, `setx KEY …`, `#define KEY "…"`, `config set x.token …`, and at a line's start. */
-const LED =
+/** `ENV DB_PASS hunter2`, `set -x TOKEN …`, `setx KEY …`, `#define KEY "…"`, `config set x.token …`, or at a line start. */
+const LED_NAME =
   /((?:(?:^|[\n;&|("'`])[ \t]{0,16}(?:(?:ENV|ARG|#\s{0,3}define|define|setx|setenv|SetEnv|env\.set|(?:sudo )?(?:security|git|npm|pnpm|yarn|heroku|gh|az|pulumi|vercel|fly|flyctl|doppler|supabase|composer|poetry|pip|bundle|conda|twilio|snyk|gcloud|firebase)(?: [\w:-]{1,24}(?![\w:-])){1,3}|set(?: -[A-Za-z-]{1,12}){1,3}|set)[ \t]{1,40}|:)?|[({ ]:))(?:(?:--?[A-Za-z-]{1,24}|\/[A-Z])[ \t]{1,4}){0,2}(?<![\w.-])([A-Za-z_/][\w.:/-]{1,95})([ \t]{1,40})(["'`]?)(?=[^\s=:|])/g;
-/** `aws_secret_access_key wJalr…`, `the token abc…`: anywhere, if the value looks random. One word may stand between. */
-const BESIDE =
+/** `aws_secret_access_key wJalr…`, `the token abc…`: a random value after a name, with at most one word between. */
+const NEAR_NAME =
   /(?<![\w./-])([\w.-]{0,64}?(?:passw(?:or)?d|passphrase|passcode|secret|token|pass|pwd|psk|pw|[a-z][_-]?key))(["'`]?(?::?[ \t]{1,4})(?:(?:is |was )?[a-z][\w@ .-]{0,60}:[ \t]{1,4}|[A-Za-z][\w@.-]{0,40}[ \t]{1,4})?["'`]?)([^\s"'`;,|()]{8,512})/gi;
-/** `password manager: …` is about something else. */
-const OTHER_THING =
+/** Another subject than the secret itself: `password manager: …`. */
+const OTHER_SUBJECT =
   /\b(?:managers?|polic(?:y|ies)|types?|names?|ids?|files?|paths?|count|limit|hash(?:es)?|version):[ \t]+/i;
-const BESIDE_BEGUN = openEnded(BESIDE);
-/** Secrets behind words: statements of databases and devices, lines of files, sentences. */
+const PENDING_NEAR_NAME = openEnded(NEAR_NAME);
+
+/** Finds secrets in statements of databases and devices, configuration lines and sentences. */
 export function phraseSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   const mayHave = ANY_HINT.test(lower);
-  for (const { kind, hint, pattern, begun, unless } of mayHave ? PHRASES : []) {
+  for (const { kind, hint, pattern, pending, unless } of mayHave ? PHRASES : []) {
     if (!hint.test(lower)) continue;
     for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
       const start = index + before.length;
-      if (!isHarmless(value, unless)) spans.push(spanOf(start, value, kind));
-      else if (isOpen && unless !== undefined && isUnfinished(text, start, value) && !isStandIn(value))
-        spans.push({ start, end: text.length, kind: BEGUN });
+      if (!isNoSecret(value, unless)) spans.push(spanOf(start, value, kind));
+      else if (isOpen && unless !== undefined && isUnfinished(text, start, value) && !isBenign(value))
+        spans.push(pendingSpan(start, text));
     }
-    if (isOpen && begun !== null) addBegun(text, begun, spans);
+    if (isOpen && pending !== null) addPending(text, pending, spans);
   }
   if (NAME_HINT.test(lower)) {
-    led(text, spans, isOpen);
-    besideNames(text, spans, isOpen);
+    ledNames(text, spans, isOpen);
+    nearNames(text, spans, isOpen);
   }
 }
 
-/** True if a value that a phrase finds is no secret. */
-function isHarmless(value: string, unless: Phrase['unless']): boolean {
-  const said = value.replace(/[.,:;!?)\]*\\]+$/, '');
-  if (isStandIn(value) || isFileName(said) || isReference(said) || isExpression(value) || isCaption(value)) return true;
-  // a word of another language, a dotfile
-  if (isPasswordLabel(said) || isTerm(said) || /^\.[a-z]/.test(said)) return true;
-  if (unless === 'unmixed') return !/\d/.test(said) || !/[A-Za-z]/.test(said) || isOrdinary(said);
-  if (unless === 'undrawn') return !looksDrawn(said);
-  return unless === 'word' && (isWord(said) || /^[A-Za-z_]+[.,:;)]*$/.test(value));
+/** True if the value in a phrase is no secret. */
+function isNoSecret(value: string, unless: Phrase['unless']): boolean {
+  const trimmed = value.replace(/[.,:;!?)\]*\\]+$/, '');
+  if (isBenign(value) || isFileName(trimmed) || isReference(trimmed) || isExpression(value) || isCaption(value))
+    return true;
+  // A label in another language, a dotfile.
+  if (isPasswordLabel(trimmed) || isTerm(trimmed) || /^\.[a-z]/.test(trimmed)) return true;
+  if (unless === 'unmixed') return !/\d/.test(trimmed) || !/[A-Za-z]/.test(trimmed) || isNumberedWords(trimmed);
+  if (unless === 'ungenerated') return !looksGenerated(trimmed);
+  return unless === 'word' && (isWord(trimmed) || /^[A-Za-z_]+[.,:;)]*$/.test(value));
 }
 
 /** Words with numbers: `12-character`, `SAML2`, `role3`. */
-function isOrdinary(text: string): boolean {
+function isNumberedWords(text: string): boolean {
   return text
     .split(/[-_/.:]/)
     .every((part) =>
@@ -245,37 +247,37 @@ function isOrdinary(text: string): boolean {
     );
 }
 
-/** Random values behind a name, with at most a word between. */
-function besideNames(text: string, spans: SecretSpan[], isOpen: boolean): void {
-  for (const { 1: name = '', 2: between = '', 3: value = '', index } of text.matchAll(BESIDE)) {
-    if (secretName(name)?.strength !== 'strong' || !looksDrawn(value) || OTHER_THING.test(between)) continue;
+/** Finds random values after a name, with at most one word between. */
+function nearNames(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const { 1: name = '', 2: between = '', 3: value = '', index } of text.matchAll(NEAR_NAME)) {
+    if (secretName(name)?.strength !== 'strong' || !looksGenerated(value) || OTHER_SUBJECT.test(between)) continue;
     const start = index + name.length + between.length;
     spans.push({ start, end: start + value.length, kind: secretName(name)?.kind ?? 'secret' });
   }
-  const found = isOpen ? BESIDE_BEGUN.exec(text.slice(-700)) : null;
+  const found = isOpen ? PENDING_NEAR_NAME.exec(text.slice(-700)) : null;
   const value = found?.[3] ?? '';
   if (
     /\d|[!#$%^&*~]|[a-z][A-Z]|[A-Z]{2}[a-z]/.test(value) &&
     secretName(found?.[1] ?? '')?.strength === 'strong' &&
-    !isStandIn(value)
+    !isBenign(value)
   )
-    spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
+    spans.push(pendingSpan(text.length - value.length, text));
 }
 
-/** Names and values with nothing but blanks between. */
-function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
-  for (const { 0: whole, 1: leader = '', 2: name = '', 3: gap = '', 4: quote = '', index } of text.matchAll(LED)) {
+/** Finds values separated from their names by blanks. */
+function ledNames(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const { 0: whole, 1: leader = '', 2: name = '', 3: gap = '', 4: quote = '', index } of text.matchAll(LED_NAME)) {
     const named = secretName(name.replace(/^.*[/:]/, '').replace(/^_/, '')) ?? null;
-    // a sentence: Pass `true` to …
+    // A sentence: Pass `true` to …
     if (named === null || (name === 'Pass' && quote !== '')) continue;
     const start = index + whole.length;
     const value = argumentAt(text, start, quote);
-    if (value === '' || value.startsWith('-') || isStandIn(value)) continue;
+    if (value === '' || value.startsWith('-') || isBenign(value)) continue;
     if (/^@?[A-Za-z.-]+\/[A-Za-z./-]+$/.test(value)) continue;
     const hasLeader = /[A-Za-z:]/.test(leader);
     const end = start + value.length;
     const isLast = /^[ \t]*(?:[\r\n#;"'`]|$)/.test(text.slice(end, end + 40)) || quote !== '';
-    // at a line's start it could be a sentence: two blanks, or a value that ends the line
+    // A line start may be a sentence unless two blanks follow or the value ends the line.
     const isSure = hasLeader || gap.length > 1 || gap === '\t' || isLast;
     const place = { isQuoted: quote !== '', isProse: true, next: text.charAt(end) };
     const isSecret =
@@ -288,14 +290,14 @@ function led(text: string, spans: SecretSpan[], isOpen: boolean): void {
     if (isSecret && (hasLeader || /\d|[^A-Za-z0-9._:/()-]/.test(value) || looksRandom(value)))
       spans.push({ start, end, kind: named.kind });
     else if (isOpen && named.strength === 'strong' && isUnfinished(text, start, value))
-      spans.push({ start, end: text.length, kind: BEGUN });
+      spans.push(pendingSpan(start, text));
   }
 }
 
-/** The same at the end of a text, however little there is of the value. */
-function addBegun(text: string, open: RegExp, spans: SecretSpan[]): void {
+/** Marks a partial value at the end of the text. */
+function addPending(text: string, open: RegExp, spans: SecretSpan[]): void {
   const found = open.exec(text.slice(-1_024));
   const value = found?.[2] ?? '';
-  if (value !== '' && !isStandIn(value) && isUnfinished(text, text.length - value.length, value))
-    spans.push({ start: text.length - value.length, end: text.length, kind: BEGUN });
+  if (value !== '' && !isBenign(value) && isUnfinished(text, text.length - value.length, value))
+    spans.push(pendingSpan(text.length - value.length, text));
 }

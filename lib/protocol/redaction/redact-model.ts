@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '../ag-ui';
 import { CUSTOM } from '../event-fields';
 import { isObject } from '../fields';
-import { counted, FieldMarks, FREE, redactList, redactValue, type Tally } from './redact-value';
-import { prepareTexts, type Rest, redactedText } from './redacted-text';
+import { FieldMarks, FREE_FORM_FIELDS, redactList, redactText, redactValue, type Tally } from './redact-value';
+import { prepareTexts, redactedText, type YieldIfDue } from './redacted-text';
 
 /** What was redacted where it was read, with more knowledge of it than its texts tell. */
 const REDACTED = new WeakSet<object>();
@@ -23,7 +23,11 @@ export function isRedacted(model: object): boolean {
  * @param rest gives others their turns, when it is time to
  * @param isFree whether its names and ids are redacted, too: nobody asks for anything by them
  */
-export async function redactModel<Model extends object>(model: Model, rest: Rest, isFree = false): Promise<Model> {
+export async function redactModel<Model extends object>(
+  model: Model,
+  rest: YieldIfDue,
+  isFree = false,
+): Promise<Model> {
   if (REDACTED.has(model)) return model;
   const tally: Tally = { redacted: 0 };
   const next = await walk(model, tally, rest, isFree);
@@ -34,7 +38,7 @@ export async function redactModel<Model extends object>(model: Model, rest: Rest
 }
 
 /** As `redactValue`, in turns. */
-async function walk(value: object, tally: Tally, rest: Rest, isFree: boolean, name = ''): Promise<unknown> {
+async function walk(value: object, tally: Tally, rest: YieldIfDue, isFree: boolean, name = ''): Promise<unknown> {
   const due = rest();
   if (due !== null) await due;
   if (REDACTED.has(value)) return value;
@@ -50,22 +54,28 @@ async function walk(value: object, tally: Tally, rest: Rest, isFree: boolean, na
     const isLog = !isFree && key === 'lines' && Array.isArray(field);
     const own = marks.redact(key, field, tally);
     const next = isLog
-      ? await linesOf(field, tally, rest)
+      ? await redactLines(field, tally, rest)
       : own.isDone
         ? own.field
-        : await redactEntry(marks.nameOf(key, field), own.field, tally, rest, isFree || FREE.has(key));
-    fields.push([isFree ? counted(key, tally) : key, next]);
+        : await redactEntry(marks.nameOf(key, field), own.field, tally, rest, isFree || FREE_FORM_FIELDS.has(key));
+    fields.push([isFree ? redactText(key, tally) : key, next]);
   }
   return Object.fromEntries(fields);
 }
 
-async function redactEntry(name: string, field: unknown, tally: Tally, rest: Rest, isFree: boolean): Promise<unknown> {
-  if (isBranch(field)) return walk(field, tally, rest, isFree, name);
+async function redactEntry(
+  name: string,
+  field: unknown,
+  tally: Tally,
+  rest: YieldIfDue,
+  isFree: boolean,
+): Promise<unknown> {
+  if (mayHoldLists(field)) return walk(field, tally, rest, isFree, name);
   await prepareTexts(field, rest);
   return redactValue(field, tally, isFree, name);
 }
 
-async function linesOf(lines: readonly unknown[], tally: Tally, rest: Rest): Promise<unknown[]> {
+async function redactLines(lines: readonly unknown[], tally: Tally, rest: YieldIfDue): Promise<unknown[]> {
   const next: unknown[] = [];
   for (const line of lines) {
     next.push(redactLine(line, tally));
@@ -86,13 +96,13 @@ export function redactLine<Line>(line: Line, tally: Tally = { redacted: 0 }): Li
 }
 
 /** Whether there may be a list in it that is worth pauses. */
-function isBranch(value: unknown): value is object {
+function mayHoldLists(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   if (REDACTED.has(value)) return true;
-  return Array.isArray(value) ? value.some(isPart) : Object.values(value).some(Array.isArray);
+  return Array.isArray(value) ? value.some(isContainer) : Object.values(value).some(Array.isArray);
 }
 
-function isPart(value: unknown): boolean {
+function isContainer(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
 }
 
@@ -103,9 +113,9 @@ interface DigestMask {
 }
 
 /** Of a log. Their fields are its agent's. */
-const LINES = 'lines';
+const LOG_LINES = 'lines';
 
-const KNOWN_NAMES: ReadonlySet<unknown> = new Set(Object.values(CUSTOM));
+const OWN_EVENT_NAMES: ReadonlySet<unknown> = new Set(Object.values(CUSTOM));
 
 /** Whether a JSON text may contain a digest at all: parsing each one would cost too much. */
 export function mayHaveDigest(json: string): boolean {
@@ -135,7 +145,7 @@ function masked(value: unknown, mask: DigestMask): unknown {
   }
   const fields = value as Record<string, unknown>;
   for (const name of Object.keys(fields)) {
-    if (FREE.has(name) || name === LINES || isForeign(name, fields)) continue;
+    if (FREE_FORM_FIELDS.has(name) || name === LOG_LINES || isForeign(name, fields)) continue;
     change(name, fields[name], maskedField(name, fields[name], mask));
   }
   return copy ?? value;
@@ -149,7 +159,7 @@ function maskedField(name: string, field: unknown, mask: DigestMask): unknown {
 
 /** The value of a custom event that is not Interlude's own. */
 function isForeign(name: string, { type, name: event }: Partial<AgUiEvent>): boolean {
-  return name === 'value' && type === 'CUSTOM' && !KNOWN_NAMES.has(event);
+  return name === 'value' && type === 'CUSTOM' && !OWN_EVENT_NAMES.has(event);
 }
 
 /**
@@ -177,7 +187,7 @@ export function redactedFor<To extends Outlet>(_outlet: To, text: string): Redac
  *
  * @param rest lets other work run when it is due
  */
-export async function redactedMetrics(text: string, rest: Rest): Promise<RedactedFor<'metrics'>> {
+export async function redactedMetrics(text: string, rest: YieldIfDue): Promise<RedactedFor<'metrics'>> {
   const redacted = new Map<string, string>();
   const redact = (_quoted: string, value: string) => {
     const known = redacted.get(value) ?? redactedFor('metrics', value);
@@ -202,7 +212,7 @@ export async function redactedMetrics(text: string, rest: Rest): Promise<Redacte
 export async function redactedJson<To extends Outlet>(
   _outlet: To,
   value: object,
-  rest: Rest = () => null,
+  rest: YieldIfDue = () => null,
 ): Promise<RedactedFor<To>> {
   return JSON.stringify(await redactModel(value, rest, true)) as RedactedFor<To>;
 }

@@ -2,7 +2,7 @@ import { isObject, textOf } from '../fields';
 import { MAX_ID_LENGTH } from '../limits';
 import { findSecrets, mergeSpans } from './find-secrets';
 import { redactedText } from './redacted-text';
-import { isCredentialHeader, isValueOf, labelledSecret, pairRole, secretName } from './secret-names';
+import { isCredentialHeader, isValueOf, pairRole, secretName, secretOfLabel } from './secret-names';
 import { isPlaceholder, isSecretValue, isWord, redactionMark, type SecretSpan } from './secret-values';
 import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-secrets';
 import { nestedKind, nestedName } from './value-lists';
@@ -16,7 +16,7 @@ export interface Tally {
  * What an agent, a person or a runner filled in as they liked: the names in there are theirs, so an `id` is no id of
  * ours, and a name may be a secret or say that its value is one.
  */
-export const FREE: ReadonlySet<string> = new Set([
+export const FREE_FORM_FIELDS: ReadonlySet<string> = new Set([
   'args',
   'input',
   'status',
@@ -27,10 +27,10 @@ export const FREE: ReadonlySet<string> = new Set([
 ]);
 
 /** Names of what has to stay as it is, or nothing could be asked for, put in order or found again. */
-const ADDRESS = /^(?:id|ids|position|digest|hash|next|replyTo)$|(?:Id|Ids|Position|_id|_ids)$/;
+const IDENTIFIER = /^(?:id|ids|position|digest|hash|next|replyTo)$|(?:Id|Ids|Position|_id|_ids)$/;
 
-export function isAddress(name: string, value: string): boolean {
-  return ADDRESS.test(name) && value.length <= MAX_ID_LENGTH;
+export function isIdentifier(name: string, value: string): boolean {
+  return IDENTIFIER.test(name) && value.length <= MAX_ID_LENGTH;
 }
 
 /**
@@ -52,8 +52,8 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
     const own = marks.redact(key, field, tally);
     const next = own.isDone
       ? own.field
-      : redactValue(own.field, tally, isFree || FREE.has(key), marks.nameOf(key, field));
-    const nextKey = isFree ? counted(key, tally) : key;
+      : redactValue(own.field, tally, isFree || FREE_FORM_FIELDS.has(key), marks.nameOf(key, field));
+    const nextKey = isFree ? redactText(key, tally) : key;
     hasChanged ||= next !== field || nextKey !== key;
     return [nextKey, next] as const;
   });
@@ -64,7 +64,7 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
 export function redactList(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
   const entries = redactArguments(list, tally, name).map((entry) => {
     const kind = typeof entry === 'string' ? nestedKind(name, null, entry) : null;
-    return kind === null ? entry : marked(kind, tally);
+    return kind === null ? entry : countMark(kind, tally);
   });
   return redactTable(entries, tally);
 }
@@ -84,7 +84,7 @@ export class FieldMarks {
     this.#secrets = isFree ? secretFields(value, name) : NO_FIELDS;
     this.#columns = isFree ? columnsOf(value) : null;
     this.#isManifest = isFree && isSecretManifest(value);
-    this.#growing = isFree ? [] : growingFields(value);
+    this.#growing = isFree ? [] : streamedFields(value);
     this.#program = isFree ? programOf(value) : null;
   }
 
@@ -97,11 +97,11 @@ export class FieldMarks {
   redact(key: string, field: unknown, tally: Tally): { field: unknown; isDone: boolean } {
     const nested = typeof field === 'string' ? nestedKind(this.#name, key, field) : null;
     const kind = this.#secrets.get(key) ?? nested;
-    if (kind !== null && typeof field === 'string') return { field: marked(kind, tally), isDone: true };
+    if (kind !== null && typeof field === 'string') return { field: countMark(kind, tally), isDone: true };
     if (kind !== null || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
       return { field: withoutValues(field, tally), isDone: true };
     if (typeof field === 'string' && this.#growing.includes(key))
-      return { field: counted(field, tally, true), isDone: true };
+      return { field: redactText(field, tally, true), isDone: true };
     if (this.#program !== null && /^arg(?:s|v|uments)$/i.test(key) && Array.isArray(field))
       return { field: redactArguments([this.#program, ...field], tally, key).slice(1), isDone: false };
     const isTable = this.#columns !== null && Array.isArray(field) && field.every(Array.isArray);
@@ -110,7 +110,7 @@ export class FieldMarks {
 }
 
 /** Fields that grow while somebody writes: the title and preview of a session in a turn, the text of a pending reply. */
-function growingFields(row: { openTurnId?: unknown }): readonly string[] {
+function streamedFields(row: { openTurnId?: unknown }): readonly string[] {
   if (typeof row.openTurnId === 'string') return ['title', 'lastText'];
   return 'owedSince' in row ? ['text'] : [];
 }
@@ -136,7 +136,7 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
     // a locator may be an object: { locator: { label: 'Password' }, value: … }
     const texts = role === 'field' && isObject(field) ? Object.values(field) : [field];
     return texts.flatMap((label) => {
-      const named = role === null || typeof label !== 'string' ? null : labelledSecret(role, label);
+      const named = role === null || typeof label !== 'string' ? null : secretOfLabel(role, label);
       return named === null || role === null ? [] : [{ label: label as string, named, role }];
     });
   });
@@ -146,14 +146,14 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
     const named = paired?.named ?? (own?.strength === 'strong' ? own : null);
     if (named === null) return [];
     const isSecret = (text: unknown) =>
-      typeof text === 'string' && isSecretValue(text, named, paired?.label ?? name, ALONE);
+      typeof text === 'string' && isSecretValue(text, named, paired?.label ?? name, STANDALONE);
     const holdsSecret = paired !== undefined && isObject(field) && Object.values(field).some(isSecret);
     return isSecret(field) || holdsSecret ? [[key, named.kind] as const] : [];
   });
   return new Map(kinds);
 }
 
-const ALONE = { isQuoted: true, isProse: false, next: '' };
+const STANDALONE = { isQuoted: true, isProse: false, next: '' };
 
 /** A Secret of Kubernetes: all of its values are secrets. */
 function isSecretManifest(value: object): boolean {
@@ -165,11 +165,11 @@ function withoutValues(data: unknown, tally: Tally): unknown {
   const isSecret = (field: unknown) => typeof field === 'string' && field !== '' && !isPlaceholder(field);
   if (!Object.values(data).some(isSecret)) return data;
   return Object.fromEntries(
-    Object.entries(data).map(([key, field]) => [key, isSecret(field) ? marked('secret', tally) : field]),
+    Object.entries(data).map(([key, field]) => [key, isSecret(field) ? countMark('secret', tally) : field]),
   );
 }
 
-function marked(kind: string, tally: Tally): string {
+function countMark(kind: string, tally: Tally): string {
   tally.redacted += 1;
   return redactionMark(kind);
 }
@@ -192,7 +192,7 @@ function redactRows(rows: readonly unknown[], columns: Columns | null, tally: Ta
     const cells = row.map((cell, at) => {
       const column = columns.get(at);
       const isSecret = column !== undefined && typeof cell === 'string' && isCellSecret(cell, column);
-      return isSecret ? marked(column.named.kind, tally) : cell;
+      return isSecret ? countMark(column.named.kind, tally) : cell;
     });
     return cells.some((cell, at) => cell !== row[at]) ? cells : row;
   });
@@ -226,7 +226,7 @@ function redactArguments(list: readonly unknown[], tally: Tally, name: string): 
     const { length } = head;
     at += length + 3;
     const paired = index === 0 ? null : pairedKind(texts, index, name);
-    if (paired !== null) return marked(paired, tally);
+    if (paired !== null) return countMark(paired, tally);
     const own = spans.filter((span) => span.start < start + length && span.end > start);
     if (own.length === 0) return text;
     const within = own.map(({ start: from, end, kind }) => ({
@@ -255,20 +255,20 @@ function withoutSpans(text: string, spans: readonly SecretSpan[], tally: Tally):
   let shown = '';
   let at = 0;
   for (const { start, end, kind } of spans) {
-    shown += text.slice(at, start) + marked(kind, tally);
+    shown += text.slice(at, start) + countMark(kind, tally);
     at = end;
   }
   return shown + text.slice(at);
 }
 
 function redactField(name: string, text: string, tally: Tally, isFree: boolean): string {
-  if (!isFree && isAddress(name, text)) return text;
+  if (!isFree && isIdentifier(name, text)) return text;
   const kind = isFree ? namedKind(name, text) : null;
-  return kind === null ? counted(text, tally) : marked(kind, tally);
+  return kind === null ? redactText(text, tally) : countMark(kind, tally);
 }
 
 /** A text without its secrets, which are counted. @param mayGoOn as of `redactedText` */
-export function counted(text: string, tally: Tally, mayGoOn?: boolean): string {
+export function redactText(text: string, tally: Tally, mayGoOn?: boolean): string {
   const { text: shown, redacted } = redactedText(text, mayGoOn);
   tally.redacted += redacted;
   return shown;
@@ -278,5 +278,5 @@ export function counted(text: string, tally: Tally, mayGoOn?: boolean): string {
 function namedKind(name: string, value: string): string | null {
   if (isCredentialHeader(name)) return value.length > 3 && !isPlaceholder(value) ? 'authorization' : null;
   const named = secretName(name);
-  return named !== null && isSecretValue(value, named, name, ALONE) ? named.kind : null;
+  return named !== null && isSecretValue(value, named, name, STANDALONE) ? named.kind : null;
 }

@@ -1,22 +1,23 @@
 import { findEscapes } from '../ansi-escapes';
 import { TEXT_LIMITS } from '../limits';
-import { continuedFrom } from './command-secrets';
+import { commandStart } from './command-secrets';
 import { findKeys, KEY_BEGIN, KeyWatch, mergeSpans, ruleSecrets } from './find-secrets';
+import { type Sequence, toOriginalSpan, withoutSequences } from './normalize-text';
 import { BlockScan } from './secret-blocks';
-import { BEGUN, redactionMark, type SecretSpan } from './secret-values';
+import { PENDING, redactionMark, type SecretSpan, shiftedSpan } from './secret-values';
 
 /** Of a very long line, this much is looked at at once, and half of it is then decided. */
 const WINDOW = 4 * 1024;
 /** The same where a secret reaches the end of the smaller window. */
 const LONG_WINDOW = 16 * 1024;
 /** The first line of a private key may begin at the end of the window. */
-const KEY_SIGN = 128;
+const KEY_LINE_LENGTH = 128;
 /** What came before counts where it gives a name to what comes. */
-const BEHIND = 320;
+const CONTEXT_LENGTH = 320;
 /** In a longer text, what may be a secret is left out until it is decided, so that what is shown only grows. */
-const MARKED_UP_TO = 64 * 1024;
+const MAX_MARKED_LENGTH = 64 * 1024;
 /** What goes on with a secret that is longer than the window. */
-const RUN = /^[A-Za-z0-9_.~+/=-]*/;
+const SECRET_RUN = /^[A-Za-z0-9_.~+/=-]*/;
 const UNDECIDED = '…';
 
 export interface Redacted {
@@ -25,7 +26,7 @@ export interface Redacted {
   redacted: number;
 }
 
-const SHORTEST = 3;
+const MIN_SECRET_TEXT = 3;
 
 /**
  * A text without its secrets.
@@ -33,41 +34,41 @@ const SHORTEST = 3;
  * @param mayGoOn whether more of the text may exist: then what may be the beginning of a secret at its end is hidden, too
  */
 export function redactedText(text: string, mayGoOn = isTruncated(text)): Redacted {
-  if (text.length < SHORTEST) return { text, redacted: 0 };
+  if (text.length < MIN_SECRET_TEXT) return { text, redacted: 0 };
   return (prepared(text) ?? wholeText(text)).shown(mayGoOn);
 }
 
-const CUT_LENGTHS: ReadonlySet<number> = new Set(TEXT_LIMITS);
+const TRUNCATED_LENGTHS: ReadonlySet<number> = new Set(TEXT_LIMITS);
 
 /** True if a text is as long as a truncated one: `truncateText` leaves out half a surrogate pair. */
 function isTruncated({ length }: string): boolean {
-  return CUT_LENGTHS.has(length) || CUT_LENGTHS.has(length + 1);
+  return TRUNCATED_LENGTHS.has(length) || TRUNCATED_LENGTHS.has(length + 1);
 }
 
 /** Texts that were redacted in turns, the oldest first. */
-const PREPARED = new Map<string, RedactedText>();
+const PREPARED_TEXTS = new Map<string, RedactedText>();
 /** From this length on a value is redacted in turns: that of a text, or of all its texts. */
 export const LONG_TEXT = 32 * 1024;
 /** Shorter texts take no turn of their own. */
-const LEAST_PREPARED = 256;
-const AT_ONCE = 8 * 1024;
+const MIN_PREPARED = 256;
+const CHUNK_LENGTH = 8 * 1024;
 /** In UTF-16 code units, besides the newest text. */
-const MOST_PREPARED = 2 * 1024 * 1024;
+const MAX_PREPARED_LENGTH = 2 * 1024 * 1024;
 let preparedLength = 0;
 
 function prepared(text: string): RedactedText | undefined {
-  return text.length < LEAST_PREPARED ? undefined : PREPARED.get(text);
+  return text.length < MIN_PREPARED ? undefined : PREPARED_TEXTS.get(text);
 }
 
-function forget(text: string): void {
-  if (PREPARED.delete(text)) preparedLength -= text.length;
+function evictPrepared(text: string): void {
+  if (PREPARED_TEXTS.delete(text)) preparedLength -= text.length;
 }
 
 /** The text as a RedactedText that can grow. */
 export function wholeText(text: string): RedactedText {
   const known = prepared(text);
   // the caller may append to it
-  forget(text);
+  evictPrepared(text);
   if (known !== undefined) return known;
   const whole = new RedactedText();
   whole.add(text);
@@ -77,34 +78,34 @@ export function wholeText(text: string): RedactedText {
 /**
  * Redacts every longer text in a value and caches the result, yielding in between.
  */
-export async function prepareTexts(value: unknown, rest: Rest): Promise<void> {
+export async function prepareTexts(value: unknown, rest: YieldIfDue): Promise<void> {
   if (typeof value === 'object' && value !== null) {
     for (const field of Object.values(value)) await prepareTexts(field, rest);
   }
-  if (typeof value !== 'string' || value.length < LEAST_PREPARED || PREPARED.has(value)) return;
+  if (typeof value !== 'string' || value.length < MIN_PREPARED || PREPARED_TEXTS.has(value)) return;
   const text = new RedactedText();
   const takeTurn = async () => {
     const due = rest();
     if (due !== null) await due;
   };
-  for (let at = 0; at < value.length; at += AT_ONCE) {
-    text.add(value.slice(at, at + AT_ONCE));
+  for (let at = 0; at < value.length; at += CHUNK_LENGTH) {
+    text.add(value.slice(at, at + CHUNK_LENGTH));
     await takeTurn();
   }
   text.shown(isTruncated(value));
   await takeTurn();
   // somebody else may have prepared it meanwhile
-  forget(value);
-  for (const oldest of PREPARED.keys()) {
-    if (preparedLength <= MOST_PREPARED) break;
-    forget(oldest);
+  evictPrepared(value);
+  for (const oldest of PREPARED_TEXTS.keys()) {
+    if (preparedLength <= MAX_PREPARED_LENGTH) break;
+    evictPrepared(oldest);
   }
-  PREPARED.set(value, text);
+  PREPARED_TEXTS.set(value, text);
   preparedLength += value.length;
 }
 
 /** Gives others their turns, when it is time to. */
-export type Rest = () => Promise<void> | null;
+export type YieldIfDue = () => Promise<void> | null;
 
 /**
  * A text that comes in pieces, without its secrets. What may be the beginning of one is held back: `…` stands for it.
@@ -135,7 +136,7 @@ export class RedactedText {
   add(piece: string): void {
     this.#last = null;
     this.#tail += piece;
-    const decides = piece.includes('\n') || this.#tail.length >= WINDOW + KEY_SIGN || this.#key !== null;
+    const decides = piece.includes('\n') || this.#tail.length >= WINDOW + KEY_LINE_LENGTH || this.#key !== null;
     if (decides || piece.includes('-')) while (this.#decide());
   }
 
@@ -182,13 +183,13 @@ export class RedactedText {
     }
     const first = lineEnd(tail, 0);
     if (first > WINDOW) {
-      const begin = keyIn(tail.slice(0, LONG_WINDOW + KEY_SIGN));
+      const begin = keyIn(tail.slice(0, LONG_WINDOW + KEY_LINE_LENGTH));
       if (begin !== null && begin.index < WINDOW) return this.#watch(begin);
-      if (tail.length < WINDOW + KEY_SIGN) return false;
+      if (tail.length < WINDOW + KEY_LINE_LENGTH) return false;
       if (this.#takeHalf(WINDOW)) return true;
       if (begin !== null && begin.index < Math.min(first, LONG_WINDOW)) return this.#watch(begin);
       if (first <= LONG_WINDOW) return this.#take(first);
-      return tail.length >= LONG_WINDOW + KEY_SIGN && this.#takeHalf(LONG_WINDOW);
+      return tail.length >= LONG_WINDOW + KEY_LINE_LENGTH && this.#takeHalf(LONG_WINDOW);
     }
     const begin = keyIn(tail);
     if (begin !== null && begin.index < first) return this.#watch(begin);
@@ -239,9 +240,9 @@ export class RedactedText {
   }
 
   #goOn(end: number): void {
-    this.#blocks.scan(seenText(this.#tail.slice(0, end)));
+    this.#blocks.scan(visibleText(this.#tail.slice(0, end)));
     const before = this.#behind + this.#tail.slice(0, end);
-    this.#behind = before.slice(Math.max(0, Math.min(before.length - BEHIND, continuedFrom(before))));
+    this.#behind = before.slice(Math.max(0, Math.min(before.length - CONTEXT_LENGTH, commandStart(before))));
     this.#tail = this.#tail.slice(end);
     this.#isInside = false;
   }
@@ -251,22 +252,19 @@ export class RedactedText {
     const behind = this.#behind.length;
     const spans = spansIn(this.#behind + text, (plain) => ruleSecrets(plain, isOpen));
     const blocks = spansIn(text, (plain) => this.#blocks.clone().scan(plain, isOpen));
-    return mergeSpans([
-      ...spans,
-      ...blocks.map(({ start, end, kind }) => ({ start: start + behind, end: end + behind, kind })),
-    ]);
+    return mergeSpans([...spans, ...blocks.map((span) => shiftedSpan(span, behind))]);
   }
 
   #without(text: string, isOpen: boolean, upTo: number): Redacted {
     const behind = this.#behind.length;
     const parts: string[] = [];
-    let at = this.#isInside ? (RUN.exec(text)?.[0].length ?? 0) : 0;
+    let at = this.#isInside ? (SECRET_RUN.exec(text)?.[0].length ?? 0) : 0;
     let redacted = 0;
     for (const span of this.#spans(text, isOpen)) {
       const start = span.start - behind;
       if (span.end - behind <= at) continue;
       if (start >= upTo) break;
-      const isBegun = span.kind === BEGUN;
+      const isBegun = span.kind === PENDING;
       parts.push(text.slice(at, Math.max(at, start)), isBegun ? this.#undecided() : redactionMark(span.kind));
       if (!isBegun) redacted += 1;
       at = isBegun ? text.length : span.end - behind;
@@ -276,7 +274,7 @@ export class RedactedText {
   }
 
   #undecided(): string {
-    return this.#done.length > MARKED_UP_TO ? '' : UNDECIDED;
+    return this.#done.length > MAX_MARKED_LENGTH ? '' : UNDECIDED;
   }
 }
 
@@ -322,7 +320,7 @@ export function redactOutput(
   const text = behind + piece + ahead;
   const from = Math.max(0, behind.length - REACH);
   const found = [
-    ...spansIn(text.slice(from), (plain) => redactor.find(plain)).map((span) => moved(span, from)),
+    ...spansIn(text.slice(from), (plain) => redactor.find(plain)).map((span) => shiftedSpan(span, from)),
     ...(from > 0 && text.includes('PRIVATE KEY') ? spansIn(text, findKeys) : []),
   ];
   const end = behind.length + piece.length;
@@ -343,97 +341,38 @@ export function redactOutput(
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: controls are what this is about
-const UNSEEN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u;
-const SEQUENCES = new RegExp(String.raw`(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|${UNSEEN.source}`, 'gu');
-const CONTROLS = new RegExp(UNSEEN.source, 'gu');
+const INVISIBLE = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u;
+const SEQUENCES = new RegExp(String.raw`(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|${INVISIBLE.source}`, 'gu');
+const CONTROLS = new RegExp(INVISIBLE.source, 'gu');
 
 /** A text without whatever in it nobody sees. */
-export function seenText(text: string): string {
+export function visibleText(text: string): string {
   return text.replace(SEQUENCES, '');
 }
 
-/**
- * Where the secrets of a text are, whichever way it is read: with everything in it that is a text, such as titles of
- * windows, and as a terminal shows it.
- */
+/** Finds secrets both with the text inside escape sequences (such as window titles) and as a terminal shows it. */
 function spansIn(text: string, find: (plain: string) => SecretSpan[]): SecretSpan[] {
-  if (!UNSEEN.test(text)) return find(text);
-  const bare = [...text.matchAll(SEQUENCES)].map(({ 0: sequence, index }) => ({
-    from: index,
-    to: index + sequence.length,
-  }));
-  return [bare, unseenIn(text)].flatMap((gaps) => {
-    const stretches = stretchesBetween(text, gaps);
-    const plain = stretches.map(({ from, to }) => text.slice(from, to)).join('');
-    return find(plain).map(({ start, end, kind }) => ({
-      start: placeIn(stretches, start),
-      end: placeIn(stretches, end - 1) + 1,
-      kind,
-    }));
+  if (!INVISIBLE.test(text)) return find(text);
+  return [text.matchAll(SEQUENCES), invisibleParts(text)].flatMap((parts) => {
+    const source = withoutSequences(text, parts);
+    return find(source.text).map((span) => toOriginalSpan(span, source, text));
   });
 }
 
-interface Range {
-  from: number;
-  to: number;
-}
-
-/** What a terminal does not show. A sequence that is not ended is at the end of its line. */
-function unseenIn(text: string): Range[] {
-  const gaps: Range[] = [];
+/** The parts of a text that a terminal does not show. An unterminated sequence ends with its line. */
+function* invisibleParts(text: string): Generator<Sequence> {
   for (let at = 0; at <= text.length; ) {
     const newline = text.indexOf('\n', at);
     const end = newline < 0 ? text.length : newline;
     const line = text.slice(at, end);
     let from = 0;
-    const addControls = (to: number) => {
-      for (const { 0: control, index } of line.slice(from, to).matchAll(CONTROLS))
-        gaps.push({ from: at + from + index, to: at + from + index + control.length });
-    };
-    for (const sequence of findEscapes(line)) {
-      addControls(sequence.from);
-      gaps.push({ from: at + sequence.from, to: at + sequence.to });
+    for (const sequence of [...findEscapes(line), { from: line.length, to: line.length }]) {
+      for (const { 0: control, index } of line.slice(from, sequence.from).matchAll(CONTROLS))
+        yield { 0: control, index: at + from + index };
+      if (sequence.to > sequence.from) yield { 0: line.slice(sequence.from, sequence.to), index: at + sequence.from };
       from = sequence.to;
     }
-    addControls(line.length);
-    if (newline < 0) break;
+    if (newline < 0) return;
     at = end + 1;
   }
-  return gaps;
-}
-
-/** What stands between gaps. `at` is its place in the text without them. */
-interface Stretch extends Range {
-  at: number;
-}
-
-function stretchesBetween(text: string, gaps: readonly Range[]): Stretch[] {
-  const stretches: Stretch[] = [];
-  let from = 0;
-  let at = 0;
-  for (const gap of [...gaps, { from: text.length, to: text.length }]) {
-    if (gap.from > from) {
-      stretches.push({ from, to: gap.from, at });
-      at += gap.from - from;
-    }
-    from = gap.to;
-  }
-  return stretches;
-}
-
-/** Where a sign of the text without gaps stands in the text with them. */
-function placeIn(stretches: readonly Stretch[], at: number): number {
-  let low = 0;
-  let high = stretches.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((stretches[middle] as Stretch).at <= at) low = middle;
-    else high = middle - 1;
-  }
-  const stretch = stretches[low];
-  return stretch === undefined ? at : stretch.from + at - stretch.at;
-}
-
-function moved({ start, end, kind }: SecretSpan, by: number): SecretSpan {
-  return { start: start + by, end: end + by, kind };
 }

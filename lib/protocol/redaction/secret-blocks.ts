@@ -1,11 +1,20 @@
 import { HtmlTables } from './html-json-tables';
-import { decodedReadings, GUTTER, mapped } from './normalize-text';
+import { GUTTER, toOriginalSpan, unescapedTexts } from './normalize-text';
 import { secretName } from './secret-names';
 import { PRIVATE_PEM64 } from './secret-shapes';
-import { BEGUN, isBasicPair, isStandIn, isWord, looksRandom, type SecretSpan, spanOf } from './secret-values';
+import {
+  isBasicPair,
+  isBenign,
+  isWord,
+  looksRandom,
+  PENDING,
+  type SecretSpan,
+  shiftedSpan,
+  spanOf,
+} from './secret-values';
 import {
   confirmedTable,
-  LONGEST_LINE,
+  MAX_TABLE_LINE,
   NO_ROW,
   pendingSecrets,
   type Row,
@@ -47,7 +56,7 @@ const CELLS_END = /"{1,2}(?:,\s{0,2}"[\w.-]{1,64}"\s{0,2}:|\s{0,2}[}\]])/;
 /** The same on a line that may go on. */
 const STRING_MAY_END = /"\s{0,2}(?:,\s{0,2}"|[}\]]|,?\s{0,2}$)/;
 
-function mayBegin(text: string): boolean {
+function mayStartBlock(text: string): boolean {
   return HINT.test(text) || TABLE_HINT.test(text);
 }
 
@@ -106,7 +115,7 @@ class SecretBlocks {
   /** @param isOpen whether the last line may go on */
   scan(chunk: string, isOpen: boolean): SecretSpan[] {
     const spans: SecretSpan[] = [];
-    if (this.#isIdle && !mayBegin(chunk)) {
+    if (this.#isIdle && !mayStartBlock(chunk)) {
       this.#partial = lastLine(chunk);
       return spans;
     }
@@ -122,7 +131,7 @@ class SecretBlocks {
         const to = at - before.length + span.end;
         if (to > start) spans.push({ start, end: to, kind: span.kind });
       }
-      this.#partial = isWhole ? '' : line.slice(0, MOST_PARTIAL);
+      this.#partial = isWhole ? '' : line.slice(0, MAX_PARTIAL);
       at = end + 1;
     }
     return spans;
@@ -143,7 +152,7 @@ class SecretBlocks {
     const text = end < 0 ? rest : rest.slice(0, end);
     const own = this.#withoutGutter(text, isWhole || end >= 0, isOpen, begun !== null && gutter > 0);
     if (end >= 0) this.#mode = { kind: 'none' };
-    return own.map((span) => moved(span, lead));
+    return own.map((span) => shiftedSpan(span, lead));
   }
 
   #gutter(line: string): number {
@@ -155,7 +164,7 @@ class SecretBlocks {
     const gutter = this.#gutter(line);
     // without any, the other scan reads the line
     if (this.#isBehindGutter && gutter === 0 && !hasGutter && this.#mode.kind === 'none') return [];
-    return this.#read(line.slice(gutter), isWhole, isOpen).map((span) => moved(span, gutter));
+    return this.#read(line.slice(gutter), isWhole, isOpen).map((span) => shiftedSpan(span, gutter));
   }
 
   #read(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
@@ -183,14 +192,14 @@ class SecretBlocks {
     const entry = this.#mode.kind === 'list' ? ENTRY.exec(line) : null;
     if (entry !== null && this.#mode.kind === 'list') {
       const [, before = '', key, value = ''] = entry;
-      const mayBecome = !isStandIn(value) && (key === undefined || nestedName(this.#mode.name, key) !== '');
-      return mayBecome ? { start: before.length, end: line.length, kind: BEGUN } : null;
+      const mayBecome = !isBenign(value) && (key === undefined || nestedName(this.#mode.name, key) !== '');
+      return mayBecome ? { start: before.length, end: line.length, kind: PENDING } : null;
     }
     const child = this.#mode.kind === 'data' ? CHILD.exec(line) : null;
     const value = child?.[2] ?? '';
-    if (child === null || isStandIn(value) || !/^[A-Za-z0-9+/=]+$/.test(value) || (isWord(value) && value.length < 8))
+    if (child === null || isBenign(value) || !/^[A-Za-z0-9+/=]+$/.test(value) || (isWord(value) && value.length < 8))
       return null;
-    return { start: (child[1] ?? '').length, end: line.length, kind: BEGUN };
+    return { start: (child[1] ?? '').length, end: line.length, kind: PENDING };
   }
 
   /** @param isWhole whether the line has ended: only then does the state change */
@@ -254,7 +263,7 @@ class SecretBlocks {
     if (isWhole) this.#mode = { ...mode, scalar: scalar !== null && mode.isPlain ? indent : null };
     if (scalar !== null) return null;
     const [, before = '', value = ''] = CHILD.exec(line) ?? [];
-    if (value === '' || isStandIn(value) || /^[[{|>]/.test(value)) return null;
+    if (value === '' || isBenign(value) || /^[[{|>]/.test(value)) return null;
     const isSecret = mode.isPlain || this.#manifest === 'secret' || isEncoded(value);
     return isSecret ? { start: before.length, end: before.length + value.length, kind: 'secret' } : null;
   }
@@ -311,18 +320,14 @@ class SecretBlocks {
 }
 
 /** Enough for the first line of any block, and for a row. */
-const MOST_PARTIAL = LONGEST_LINE;
+const MAX_PARTIAL = MAX_TABLE_LINE;
 
 function lastLine(text: string): string {
-  return text.slice(text.lastIndexOf('\n') + 1).slice(0, MOST_PARTIAL);
+  return text.slice(text.lastIndexOf('\n') + 1).slice(0, MAX_PARTIAL);
 }
 
 function indentOf(line: string): number {
   return line.length - line.trimStart().length;
-}
-
-function moved({ start, end, kind }: SecretSpan, by: number): SecretSpan {
-  return { start: start + by, end: end + by, kind };
 }
 
 function wholeLine(line: string, kind: string): SecretSpan | null {
@@ -375,12 +380,12 @@ export class BlockScan {
 
   /** Advances by a chunk of the text. @returns its secrets */
   scan(chunk: string, isOpen = false): SecretSpan[] {
-    const reading = decodedReadings(chunk).at(-1);
+    const reading = unescapedTexts(chunk).at(-1);
     const text = reading?.text ?? chunk;
     const decoded = this.#decoded.flatMap((blocks) => blocks.scan(text, isOpen));
     return [
       ...this.#written.flatMap((blocks) => blocks.scan(chunk, isOpen)),
-      ...(reading === undefined ? decoded : decoded.map((span) => mapped(span, reading, chunk))),
+      ...(reading === undefined ? decoded : decoded.map((span) => toOriginalSpan(span, reading, chunk))),
     ];
   }
 }

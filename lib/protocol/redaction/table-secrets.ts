@@ -1,5 +1,14 @@
 import { type NamedSecret, PASSWORD_LABELS, secretName, TOKEN_LABELS } from './secret-names';
-import { BEGUN, isSecretValue, isStandIn, isTerm, looksDrawn, type SecretSpan, spanOf } from './secret-values';
+import {
+  isBenign,
+  isSecretValue,
+  isTerm,
+  looksGenerated,
+  PENDING,
+  pendingSpan,
+  type SecretSpan,
+  spanOf,
+} from './secret-values';
 
 /** Separates cells: `|` stands for every vertical line, two blanks for aligned columns. */
 type Separator = '|' | '||' | '!!' | '&' | '\t' | ';' | ',' | '  ';
@@ -37,14 +46,14 @@ export const TABLE_HINT = new RegExp(
 );
 /** A name in a list that commas or blanks separate, as any sentence may have them. */
 const HEADER_CELL = /^(?:["'`*]{0,3}(?:\p{L}[\p{L}\p{M}\w ./-]{0,40}[:?*]?|#|№)["'`*]{0,3})?$/u;
-const LONGEST_NAME = 60;
+const MAX_COLUMN_NAME = 60;
 /** The vertical lines of boxes. */
 const PIPE = /[|│┃║┆┊╎]/;
 const RULE = /^[\s|+:=*\u2500-\u257f-]+$/;
 /** Longest line of a table: enough for columns that are padded to a long value. */
-export const LONGEST_LINE = 16 * 1_024;
+export const MAX_TABLE_LINE = 16 * 1_024;
 /** So many lines in a row that are no rows end a list: a value may have line breaks. */
-const MOST_ODD = 2;
+const MAX_ODD_LINES = 2;
 /** A comment between the rows of a list. */
 const COMMENT = /^\s*(?:#|\/\/|--)/;
 /** The columns of a table whose rows are pairs of a name and a value. */
@@ -53,11 +62,11 @@ const PAIR_VALUE = /^(?:value|val)$/i;
 
 /** Reads a line as the header of a table; null if it is none. */
 export function tableHeader(line: string): Table | null {
-  if (line.length > LONGEST_LINE) return null;
+  if (line.length > MAX_TABLE_LINE) return null;
   const separator = separatorOf(line);
   const cells = cellsOf(line, separator);
   const names = cells.map(({ text }) => text);
-  if (names.length === 0 || names.some((name) => name.length > LONGEST_NAME)) return null;
+  if (names.length === 0 || names.some((name) => name.length > MAX_COLUMN_NAME)) return null;
   const columns = secretColumns(names);
   const isPlain = names.every((name) => HEADER_CELL.test(name.replaceAll(IN_PARENTHESES, '')));
   const table = {
@@ -154,7 +163,7 @@ export function pendingSecrets(line: string, { header, separator, columns, isEdg
   const starts: (number | undefined)[] = [];
   const [first] = [...columns.keys()].filter((index) => index > 0);
   if (first !== undefined && (separator === '  ' || (separator === '|' && isEdged)))
-    starts.push(cellsOf(line, separator, { isEdged, count: MOST_CELLS })[first]?.at);
+    starts.push(cellsOf(line, separator, { isEdged, count: MAX_CELLS })[first]?.at);
   if (separator === '  ' && (APART.test(header) || APART.test(line))) {
     const names = secretColumns(wordsOf(header).map(({ from, to }) => header.slice(from, to)));
     const [word] = [...(names?.keys() ?? [])];
@@ -162,7 +171,7 @@ export function pendingSecrets(line: string, { header, separator, columns, isEdg
     if (word !== undefined && word + index > 0) starts.push(wordsOf(line)[word + index]?.from);
   }
   const known = starts.filter((start) => start !== undefined);
-  return known.length === 0 ? [] : [{ start: Math.min(...known), end: line.length, kind: BEGUN }];
+  return known.length === 0 ? [] : [pendingSpan(Math.min(...known), line)];
 }
 
 function placedTable(table: Table, header: string, places: readonly Place[]): Table | null {
@@ -235,7 +244,7 @@ function namedSecrets(cells: readonly Cell[], { columns, pair }: Table, isOpen: 
 function oddSecrets(cells: readonly Cell[], { columns }: Table): SecretSpan[] {
   const first = Math.min(...columns.keys());
   const column = columns.get(first);
-  return column === undefined ? [] : cells.slice(first).flatMap((cell) => drawnWords(wordsIn(cell), column));
+  return column === undefined ? [] : cells.slice(first).flatMap((cell) => generatedWords(wordsIn(cell), column));
 }
 
 function placedSecrets(line: string, { columns }: Table, places: readonly Place[], isOpen: boolean): SecretSpan[] {
@@ -246,7 +255,7 @@ function placedSecrets(line: string, { columns }: Table, places: readonly Place[
       .filter((word) => word.from < to && word.to > from)
       .map((word) => ({ text: line.slice(word.from, word.to), at: word.from }));
     // a value of the column before may reach into this one
-    if (own.length > 2) return drawnWords(own, column);
+    if (own.length > 2) return generatedWords(own, column);
     return own.flatMap((cell) => {
       const isLast = cell.at + cell.text.length === line.length;
       return cellSecrets(cell, column, isOpen && isLast, line.length);
@@ -263,7 +272,7 @@ export function tableAfter(table: Table, line: string, isRow: boolean): Table | 
   if (/[,;\t ]/.test(separator)) {
     if (isBlank && separator === '  ') return null;
     const odd = isRow ? 0 : table.odd + (COMMENT.test(line) ? 0 : 1);
-    return odd > MOST_ODD || (!isRow && !isBlank && isBehindBlank(table)) ? null : { ...next, odd };
+    return odd > MAX_ODD_LINES || (!isRow && !isBlank && isBehindBlank(table)) ? null : { ...next, odd };
   }
   if (separator !== '|') return isBlank || !isRow ? null : next;
   if (isBlank) return next;
@@ -301,12 +310,12 @@ function cellsOf(
 ): Cell[] {
   if (separator === '  ')
     return [...line.matchAll(/[^\s](?:[^\s]| (?! ))*/g)]
-      .slice(0, MOST_CELLS)
+      .slice(0, MAX_CELLS)
       .map(({ 0: text, index }) => trimmed(text, index));
   const quoted = QUOTED_CELLS[separator];
   if (quoted !== undefined)
     return [...`${separator}${line}`.matchAll(quoted)]
-      .slice(0, MOST_CELLS)
+      .slice(0, MAX_CELLS)
       .map(({ 1: text = '', index }) => trimmed(text, index));
   const found: Cell[] = [];
   let at = 0;
@@ -320,7 +329,7 @@ function cellsOf(
   // the outer edges, which may be in quotes
   if ((isEdged || found.length > count) && /^["'`([{+]*$/.test(found[0]?.text ?? '')) found.shift();
   if (found.length > Math.max(1, count) && /^["'`)\]},;+\\]*$/.test(found.at(-1)?.text ?? '')) found.pop();
-  return found.slice(0, MOST_CELLS);
+  return found.slice(0, MAX_CELLS);
 }
 
 function trimmed(text: string, at: number): Cell {
@@ -345,14 +354,14 @@ interface Cell {
 /** A remark in a column's name: `(prod)` in `Password (prod)`. */
 const IN_PARENTHESES = /\s{0,4}\([^()]{0,60}\)/g;
 /** Most cells of a row. */
-export const MOST_CELLS = 512;
+export const MAX_CELLS = 512;
 /** The field of an object or text that has the names of columns. */
 export const COLUMN_KEY = '(?:(?:column|col|field|header)(?:s|_?names?|_?labels?)?|names)';
 
 /** The secret columns that a list of names has; null if it has none. */
 export function secretColumns(names: readonly string[]): Columns | null {
   const columns = new Map<number, NamedColumn>();
-  for (const [index, name] of names.slice(0, MOST_CELLS).entries()) {
+  for (const [index, name] of names.slice(0, MAX_CELLS).entries()) {
     for (const plain of plainName(name).split(/\s?\/\s?/)) {
       const named = secretName(plain) ?? (isLabel(plain.toLowerCase()) ? LABELLED : null);
       if (named?.strength === 'strong') columns.set(index, { name: plain, named });
@@ -388,15 +397,15 @@ function wordsIn({ text, at }: Cell, pattern = CELL_WORDS): Cell[] {
   return [...text.matchAll(pattern)].map(({ 0: word, index }) => ({ text: word, at: at + index }));
 }
 
-function bare({ text, at }: Cell, around: RegExp): Cell {
+function stripAround({ text, at }: Cell, around: RegExp): Cell {
   const [, before = '', value = ''] = around.exec(text) ?? [];
   return { text: value, at: at + before.length };
 }
 
-function drawnWords(words: readonly Cell[], { named }: NamedColumn): SecretSpan[] {
+function generatedWords(words: readonly Cell[], { named }: NamedColumn): SecretSpan[] {
   return words
-    .map((word) => bare(word, BRACKETS))
-    .filter(({ text }) => looksDrawn(text) && !isPlainCell(text, named))
+    .map((word) => stripAround(word, BRACKETS))
+    .filter(({ text }) => looksGenerated(text) && !isPlainCell(text, named))
     .map(({ text, at }) => spanOf(at, text, named.kind));
 }
 
@@ -418,22 +427,22 @@ export function cellSecrets(
   const plain = words.filter(({ text }) => !/^<.*>?$/.test(text));
   const [first] = plain;
   if (first === undefined) return [];
-  const only = bare(first, QUOTES);
+  const only = stripAround(first, QUOTES);
   const spans: SecretSpan[] = [];
-  if (plain.length > 1) spans.push(...partSecrets(words, column));
+  if (plain.length > 1) spans.push(...secretsOfParts(words, column));
   else if (isCellSecret(only.text, column)) spans.push(spanOf(only.at, only.text, column.named.kind));
-  if (mayGoOn && only.text !== '' && !(plain.length === 1 && isStandIn(only.text)))
-    spans.push({ start: only.at, end, kind: BEGUN });
+  if (mayGoOn && only.text !== '' && !(plain.length === 1 && isBenign(only.text)))
+    spans.push({ start: only.at, end, kind: PENDING });
   return spans;
 }
 
-function partSecrets(words: readonly Cell[], column: NamedColumn): SecretSpan[] {
+function secretsOfParts(words: readonly Cell[], column: NamedColumn): SecretSpan[] {
   const spans: SecretSpan[] = [];
   let part: Cell[] = [];
   const endPart = () => {
     const [only] = part;
-    const { text, at } = only === undefined ? { text: '', at: 0 } : bare(only, BRACKETS);
-    if (part.length > 1) spans.push(...drawnWords(part, column));
+    const { text, at } = only === undefined ? { text: '', at: 0 } : stripAround(only, BRACKETS);
+    if (part.length > 1) spans.push(...generatedWords(part, column));
     else if (/[A-Za-z]/.test(text) && /[^A-Za-z]/.test(text) && isCellSecret(text, column))
       spans.push(spanOf(at, text, column.named.kind));
     part = [];

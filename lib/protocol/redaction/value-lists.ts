@@ -1,6 +1,6 @@
 import { GUTTER } from './normalize-text';
-import { isAbout, secretName } from './secret-names';
-import { BEGUN, isSecretValue, isStandIn, looksDrawn, type SecretSpan, spanOf } from './secret-values';
+import { isMetadataName, secretName } from './secret-names';
+import { isBenign, isSecretValue, looksGenerated, pendingSpan, type SecretSpan, spanOf } from './secret-values';
 
 /** A list or an object behind a name, and the columns of an INSERT. */
 const START =
@@ -9,11 +9,11 @@ const START =
 const BRACKET = /[[{(]/;
 const NAME = /([\w.$-]{2,96})\\{0,4}["'`]?[ \t]{0,8}$/;
 /** Most characters of a start before the chunk that it ends in. */
-const LEAD = 400;
-const MOST_COLUMNS = 4_096;
-const MOST_LEVELS = 64;
+const MAX_LEAD = 400;
+const MAX_COLUMNS_TEXT = 4_096;
+const MAX_LEVELS = 64;
 /** The part of a value that is judged. */
-const LONGEST_VALUE = 8_192;
+const MAX_VALUE_LENGTH = 8_192;
 const TOKEN = /["'`]|[[({\])},;]|\n|=>|[:=](?=[\s"'`[{]|$)|[^\S\n]+|(?:[^\s"'`[\](){},;:=]|[:=](?![\s"'`[{]|$))+/y;
 /** The inside of a string, up to its end or that of its line. */
 const INSIDE: Readonly<Record<string, RegExp>> = {
@@ -35,20 +35,20 @@ export function nestedKind(name: string, key: string | null, value: string, isQu
   const named = secretName(name);
   if (named === null || (named.strength === 'weak' && named.kind !== 'token')) return null;
   // a class of characters, an escape in a string
-  if (/\s|(?:A-Z|a-z|0-9).*(?:A-Z|a-z|0-9)|\\["'\\]/.test(value) || (key !== null && isAbout(key))) return null;
+  if (/\s|(?:A-Z|a-z|0-9).*(?:A-Z|a-z|0-9)|\\["'\\]/.test(value) || (key !== null && isMetadataName(key))) return null;
   // other names are of people, services or parts: only `current`, `value` and numbers stand for the secret itself
   const isOwn = key === null || secretName(`${name}_${key}`)?.strength === 'strong';
   const mayBeWeak =
     isQuoted && (isOwn || /passwords$/i.test(name)) && named.kind === 'password' && !/pass$/i.test(name);
   const place = { isQuoted, isProse: true, next: '' };
   const isSecret = isSecretValue(value, { ...named, strength: 'strong' }, name, place);
-  return isSecret && (mayBeWeak || looksDrawn(value)) ? named.kind : null;
+  return isSecret && (mayBeWeak || looksGenerated(value)) ? named.kind : null;
 }
 
 /** The name for what an object holds under a key: the key's own, or that of the object. Empty if nothing is a secret. */
 export function nestedName(name: string, key: string): string {
   if (secretName(key)?.strength === 'strong') return key;
-  return isAbout(key) || secretName(name)?.strength !== 'strong' ? '' : name;
+  return isMetadataName(key) || secretName(name)?.strength !== 'strong' ? '' : name;
 }
 
 interface Level {
@@ -121,7 +121,7 @@ export class ValueLists {
       at = this.#read(chunk, end - lead.length, spans, isOpen);
       START.lastIndex = at + lead.length;
     }
-    this.#lead = text.slice(Math.max(at === 0 ? 0 : at + lead.length, text.length - LEAD));
+    this.#lead = text.slice(Math.max(at === 0 ? 0 : at + lead.length, text.length - MAX_LEAD));
     if (chunk !== '') this.#isLineStart = chunk.endsWith('\n');
     return spans;
   }
@@ -179,7 +179,7 @@ export class ValueLists {
   #endLine(text: string, spans: SecretSpan[], isOpen: boolean): void {
     const level = this.#state.kind === 'nested' ? this.#state.levels.at(-1) : undefined;
     if (level === undefined || level.pendingAt === null) return;
-    if (isOpen && level.name !== '') spans.push({ start: level.pendingAt, end: text.length, kind: BEGUN });
+    if (isOpen && level.name !== '') spans.push(pendingSpan(level.pendingAt, text));
     level.pendingAt = null;
   }
 
@@ -207,7 +207,7 @@ export class ValueLists {
   }
 
   #columns(token: string, before: string): void {
-    const isLong = before.length > MOST_COLUMNS;
+    const isLong = before.length > MAX_COLUMNS_TEXT;
     if (token !== ')') {
       this.#state = /[(;{]/.test(token) || isLong ? { kind: 'none' } : { kind: 'columns', text: before + token };
       return;
@@ -265,7 +265,7 @@ export class ValueLists {
     levels: readonly Level[],
   ): void {
     const level = levels.at(-1) as Level;
-    if (levels.length > MOST_LEVELS) this.#state = { kind: 'none' };
+    if (levels.length > MAX_LEVELS) this.#state = { kind: 'none' };
     else if (/^[[({]$/.test(token)) {
       const inner = level.isList || level.key === null ? level.name : nestedName(level.name, level.key);
       this.#state = { kind: 'nested', levels: [...levels, levelOf(token, token === '(' ? '' : inner)] };
@@ -290,7 +290,7 @@ export class ValueLists {
   /** @param mayGoOn whether it reaches the end of a text that may go on */
   #value(at: number, value: string, isQuoted: boolean, mayGoOn: boolean, text: string, spans: SecretSpan[]): void {
     const state = this.#state;
-    const head = value.slice(0, LONGEST_VALUE);
+    const head = value.slice(0, MAX_VALUE_LENGTH);
     let kind: string | null = null;
     if (state.kind === 'rows') {
       if (state.phase === 'values' && value === '%s') this.#state = { ...state, phase: 'parameters' };
@@ -306,11 +306,11 @@ export class ValueLists {
         return;
       }
       const key = level.isList ? null : level.key;
-      if (level.name === '' || (key !== null && isAbout(key))) return;
+      if (level.name === '' || (key !== null && isMetadataName(key))) return;
       kind = nestedKind(level.name, key, head, isQuoted);
       Object.assign(level, NO_KEY);
     }
     if (kind !== null) spans.push(spanOf(at, value, kind));
-    else if (mayGoOn && value !== '' && !isStandIn(value)) spans.push({ start: at, end: text.length, kind: BEGUN });
+    else if (mayGoOn && value !== '' && !isBenign(value)) spans.push(pendingSpan(at, text));
   }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
-import { redactOutput, seenText } from '@interlude/protocol/redaction/redacted-text';
+import { redactOutput, visibleText } from '@interlude/protocol/redaction/redacted-text';
 import type { Redactor } from '../logger/redactor';
 
 /** Position up to which an output file was emitted. */
@@ -192,7 +192,7 @@ function beforePartialWord(bytes: Buffer, length: number): number {
   const least = Math.max(0, length - LOOK_AHEAD);
   let from = length;
   while (from > least && !WHITESPACE.has(bytes[from - 1] as number)) from -= 1;
-  const word = seenText(bytes.toString('utf8', from, length));
+  const word = visibleText(bytes.toString('utf8', from, length));
   return word.length < MIN_PARTIAL_WORD || PROMPT_END.test(word) ? length : from;
 }
 

@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { EventRedactor, stepOf, TextSoFar } from '@interlude/protocol/redaction/event-redactor';
+import { EventRedactor, streamStep, StreamPrefix } from '@interlude/protocol/redaction/event-redactor';
 import { describe, expect, test } from 'vitest';
 
 const BODY = '0123456789abcdefghijABCDEFGHIJ0123456789';
@@ -33,10 +33,10 @@ describe('a text that streams', () => {
 
   test('is told nothing of where its beginning is still to be read, and whole once that was', () => {
     const redactor = new EventRedactor(false);
-    const step = stepOf(piece(TAIL));
+    const step = streamStep(piece(TAIL));
     expect(step !== null && redactor.lacks(step)).toBe(true);
     expect(shown(redactor, [piece(TAIL)])).toBe('');
-    const soFar = new TextSoFar('text m1');
+    const soFar = new StreamPrefix('text m1');
     for (const event of [START, piece(HEAD), piece(TAIL)]) soFar.add(event, 1);
     const { delta, metadata } = redactor.redact(piece(TAIL), { redacted: 0 }, soFar);
     expect([delta, metadata?.interlude?.whole]).toEqual(['use [redacted: github-token] now', true]);
