@@ -91,15 +91,15 @@ export const REDACTION = [
   {
     name: 'shows the first half of a secret that streams',
     file: 'lib/protocol/redaction/redacted-text.ts',
-    find: 'const { text, redacted } = this.#without(open, key < 0 && mayGoOn, open.length);',
+    find: 'const { text, redacted } = this.#without(open, key < 0 && isOpen, open.length);',
     replace: 'const { text, redacted } = this.#without(open, false, open.length);',
     test: 'tests/unit/redaction/redacted-text.test.ts',
   },
   {
     name: 'shows the first half of a secret that a title is truncated in',
     file: 'lib/protocol/redaction/redacted-text.ts',
-    find: 'mayGoOn = isTruncated(text)',
-    replace: 'mayGoOn = false',
+    find: 'isOpen = isTruncated(text)',
+    replace: 'isOpen = false',
     test: 'tests/unit/redaction/redact-value.test.ts',
   },
   {
@@ -112,8 +112,8 @@ export const REDACTION = [
   {
     name: 'shows the second half of a secret whose beginning is gone',
     file: 'lib/protocol/redaction/event-redactor.ts',
-    find: 'return this.#anew(said, step, step.mayBegin ? deltaOf(event) : null);',
-    replace: 'return this.#anew(said, step, deltaOf(event));',
+    find: 'return this.#restart(redacted, step, step.mayBegin ? deltaOf(event) : null);',
+    replace: 'return this.#restart(redacted, step, deltaOf(event));',
     test: 'tests/unit/redaction/event-redactor.test.ts',
   },
   {
@@ -161,7 +161,7 @@ export const REDACTION = [
   {
     name: 'shows the output of a task with its secrets',
     file: 'lib/protocol/redaction/event-redactor.ts',
-    find: 'const parts = output.parts.map((part) => ({ ...part, text: counted(part.text, own, part !== last) }));',
+    find: 'const parts = output.parts.map((part) => ({ ...part, text: redactText(part.text, found, part !== last) }));',
     replace: 'const { parts } = output;',
     test: 'tests/unit/server/redacted-answers.test.ts',
   },
@@ -189,15 +189,15 @@ export const REDACTION = [
   {
     name: 'sends JSON to other services with its secrets',
     file: 'lib/protocol/redaction/redact-model.ts',
-    find: 'JSON.stringify(await redactModel(value, rest, true))',
-    replace: 'JSON.stringify(value, null, Number(rest === null))',
+    find: 'JSON.stringify(await redactModel(value, yieldIfDue, true))',
+    replace: 'JSON.stringify(value, null, Number(yieldIfDue === null))',
     test: 'tests/unit/server/outlets.test.ts',
   },
   {
     name: 'sends ids that are secrets',
     file: 'lib/protocol/redaction/redact-model.ts',
-    find: 'JSON.stringify(await redactModel(value, rest, true))',
-    replace: 'JSON.stringify(await redactModel(value, rest))',
+    find: 'JSON.stringify(await redactModel(value, yieldIfDue, true))',
+    replace: 'JSON.stringify(await redactModel(value, yieldIfDue))',
     test: 'tests/unit/server/outlets.test.ts',
   },
   {
@@ -210,7 +210,7 @@ export const REDACTION = [
   {
     name: "misses a secret's name with another word behind it",
     file: 'lib/protocol/redaction/secret-names.ts',
-    find: 'while (end > 1 && TAILS.has(words[end - 1] as string)) end -= 1;',
+    find: 'while (end > 1 && SUFFIXES.has(words[end - 1] as string)) end -= 1;',
     replace: '',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
@@ -237,7 +237,7 @@ export const REDACTION = [
   },
   {
     name: 'misses a password that a sentence says was changed',
-    file: 'lib/protocol/redaction/labelled-phrases.ts',
+    file: 'lib/protocol/redaction/phrase-secrets.ts',
     find: '(?:set|reset|changed|updated|switched|rotated) (?:to|from|as)',
     replace: 'set (?:to|from)',
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -294,8 +294,8 @@ export const REDACTION = [
   {
     name: 'misses the rows of an open table in pieces without escapes',
     file: 'lib/protocol/redaction/secret-blocks.ts',
-    find: '...(reading === undefined ? decoded : decoded.map((span) => mapped(span, reading, chunk))),',
-    replace: '...(reading === undefined ? [] : decoded.map((span) => mapped(span, reading, chunk))),',
+    find: '...decoded.map((span) => toOriginalSpan(span, source, chunk)),',
+    replace: '...(source.text === chunk ? [] : decoded.map((span) => toOriginalSpan(span, source, chunk))),',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -328,7 +328,7 @@ export const REDACTION = [
   },
   {
     name: 'misses passwords behind labels in other languages',
-    file: 'lib/protocol/redaction/labelled-phrases.ts',
+    file: 'lib/protocol/redaction/phrase-secrets.ts',
     find: "[...labels].join('|')",
     replace: "[...labels].join('').repeat(2)",
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -350,8 +350,8 @@ export const REDACTION = [
   {
     name: 'misses statements that set a password',
     file: 'lib/protocol/redaction/phrase-secrets.ts',
-    find: 'if (!isHarmless(value, unless)) spans.push(spanOf(start, value, kind));',
-    replace: 'if (!isHarmless(value, unless) && unless) spans.push(spanOf(start, value, kind));',
+    find: 'if (!isNoSecret(value, unless)) spans.push(spanOf(start, value, kind));',
+    replace: 'if (!isNoSecret(value, unless) && unless) spans.push(spanOf(start, value, kind));',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -364,7 +364,7 @@ export const REDACTION = [
   {
     name: "shows a command's secret while it is typed",
     file: 'lib/protocol/redaction/command-secrets.ts',
-    find: 'if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });',
+    find: 'if (isEnd) spans.push({ start, end: at + value.length, kind: PENDING });',
     replace: '',
     test: 'tests/unit/redaction/redacted-text.test.ts',
   },
@@ -378,8 +378,8 @@ export const REDACTION = [
   {
     name: 'forgets where a command began that goes on behind a line break',
     file: 'lib/protocol/redaction/redacted-text.ts',
-    find: 'Math.min(before.length - BEHIND, continuedFrom(before))',
-    replace: 'before.length - BEHIND',
+    find: 'Math.min(before.length - CONTEXT_LENGTH, commandStart(before))',
+    replace: 'before.length - CONTEXT_LENGTH',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -413,7 +413,7 @@ export const REDACTION = [
   {
     name: 'misses a secret beside other words in a cell',
     file: 'lib/protocol/redaction/table-secrets.ts',
-    find: 'spans.push(...partSecrets(words, column));',
+    find: 'spans.push(...secretsOfParts(words, column));',
     replace: 'spans.push();',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
@@ -448,8 +448,8 @@ export const REDACTION = [
   {
     name: 'misses the columns of a wide table',
     file: 'lib/protocol/redaction/table-secrets.ts',
-    find: 'export const LONGEST_LINE = 16 * 1_024;',
-    replace: 'export const LONGEST_LINE = 1_024;',
+    find: 'export const MAX_TABLE_LINE = 16 * 1_024;',
+    replace: 'export const MAX_TABLE_LINE = 1_024;',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {

@@ -11,28 +11,28 @@ import {
 } from './table-secrets';
 
 const TAG = /<(\/?)(table|tr|td|th)(\s[^<>]{0,4096})?>/gi;
-/** The beginning of such a tag at the end of a text. */
+/** The start of such a tag at the end of a text. */
 const PARTIAL_TAG = /<\/?(?:t(?:[a-z]{0,4}|[a-z]{1,4}\s[^<>]{0,4096}))?$/i;
 const MAX_TAG_LENGTH = 4_110;
-/** Tags inside a cell, and what stands between them. */
+/** A tag inside a cell, or a word. */
 const WORD = /<[^<>]{0,4096}(?:>|$)|[^\s<>]+/g;
-/** Enough of a cell for its name and the tags around that. */
+/** Longest header cell in UTF-16 code units, tags included. */
 const MAX_NAME_TEXT = 400;
-/** Tables in cells of tables. */
+/** Most nested tables. */
 const MAX_NESTED_TABLES = 16;
-/** Columns or rows that a cell spans. */
+/** Most columns or rows that a cell spans. */
 const MAX_SPANNED = 32;
 
 interface HtmlTable {
   columns: Columns | null;
-  /** The names of a row so far, each as often as its cell spans columns. */
+  /** Header cells of the current row, with the first column of each in `spans`. */
   row: { names: string[]; spans: number[]; isHeader: boolean } | null;
-  /** The column of the cell, and the one behind it. */
+  /** First column of the current cell, and of the next one. */
   cell: number;
   next: number;
   isInCell: boolean;
   isFirstRow: boolean;
-  /** Columns that cells of earlier rows still span, and for how many rows. */
+  /** Columns covered by a rowspan, with the number of rows left. */
   spanned: ReadonlyMap<number, number>;
 }
 
@@ -49,16 +49,16 @@ const NO_TABLE: HtmlTable = {
 /**
  * Finds secrets in the columns of HTML tables.
  *
- * Ordering: `scan` gets a text's chunks in order. The state after a chunk depends only on the text before it.
+ * Ordering: `scan` takes chunks in text order; its state depends only on the text so far.
  */
 export class HtmlTables {
-  /** The table that the text is in. */
+  /** The current table. */
   #table: HtmlTable = { ...NO_TABLE };
-  /** The tables around it, the outermost first. */
+  /** Enclosing tables, outermost first. */
   #outer: readonly HtmlTable[] = [];
-  /** The tag that the last chunk broke off in. */
+  /** The incomplete tag at the end of the last chunk. */
   #partial = '';
-  /** True if the next chunk begins a line. */
+  /** True if the next chunk starts a line. */
   #isAtLine = true;
 
   clone(): HtmlTables {
@@ -71,7 +71,7 @@ export class HtmlTables {
     return clone;
   }
 
-  /** @param isOpen whether the text may go on */
+  /** @param isOpen true if more text may follow */
   scan(chunk: string, isOpen: boolean): SecretSpan[] {
     if (!this.#table.isInCell && this.#partial === '' && !chunk.includes('<')) {
       this.#isAtLine = chunk.endsWith('\n');
@@ -143,7 +143,7 @@ export class HtmlTables {
         const end = spans[index + 1] ?? table.next;
         for (let at = spans[index] ?? 0; at < end; at += 1) columns.set(at, column);
       }
-      // without a header, the first column may hold the names of rows
+      // Without a header row, the first column may hold row names.
       if (!isHeader) columns.delete(0);
       table.columns = columns;
       table.isFirstRow = false;
@@ -165,7 +165,7 @@ export class HtmlTables {
     return undefined;
   }
 
-  /** The text of a cell. Each of its lines is read by itself: chunks end with lines. */
+  /** Reads a cell line by line, because chunks end at line breaks. */
   #read(text: string, from: number, isOpen: boolean, spans: SecretSpan[]): void {
     if (!this.#table.isInCell || from === text.length) return;
     const column = this.#column();
@@ -187,7 +187,7 @@ export class HtmlTables {
   }
 }
 
-/** Returns the value of a `colspan` or `rowspan`, 1 if there is none. */
+/** The value of a `colspan` or `rowspan` attribute, 1 by default. */
 function spanIn(attributes: string, name: string): number {
   const [, count = '1'] = new RegExp(`\\s${name}\\s{0,4}=\\s{0,4}["']?(\\d{1,4})`, 'i').exec(attributes) ?? [];
   return Math.min(Math.max(1, Number(count)), MAX_SPANNED);
@@ -198,7 +198,7 @@ function untagged(line: string): string {
   return line.replaceAll(/<[^<>]{1,4096}>/g, ' ');
 }
 
-/** `"columns": […]` followed by `"rows": [[…], …]` or one row, or a list of lists that begins with a list of names. */
+/** `"columns": […]` followed by `"rows": [[…], …]` or one row, or a list of lists whose first list has the names. */
 const JSON_NAME = String.raw`"[^"\\[\]]{1,40}"\s{0,40}`;
 const JSON_HEADER = new RegExp(
   String.raw`"${COLUMN_KEY}"\s{0,8}:\s{0,8}\[([^[\]]{1,16384})\](?:[^[\]]{0,200}\[[^[\]]{0,4096}\]){0,2}[^[\]]{0,200}"(?:rows?|values|data|records|results)"\s{0,8}:\s{0,8}(?:\[\s{0,40}(?=\[))?(?=\[)|\[\s{0,40}\[(\s{0,40}${JSON_NAME}(?:,\s{0,40}${JSON_NAME}){1,511})\]\s{0,8},\s{0,40}(?=\[)`,
@@ -206,10 +206,10 @@ const JSON_HEADER = new RegExp(
 );
 const JSON_ROW = /\s{0,40},?\s{0,40}\[/y;
 const JSON_CELL = /\s{0,40}(?:"((?:[^"\\]|\\.){0,4000})"?|[^\s",[\]{}]{0,64})\s{0,40}(,|\]|$)/y;
-/** Longest list or object in a cell. */
+/** Longest list or object in a cell, in UTF-16 code units. */
 const MAX_NESTED_CELL = 1_024;
 
-/** Secrets in the rows of JSON whose columns are named before them. */
+/** Finds secrets in JSON rows whose column names precede them. */
 export function jsonTables(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
   if (!lower.includes('[') || !TABLE_HINT.test(lower)) return;
   for (const { 0: whole, 1: fields = '', 2: first, index } of text.matchAll(JSON_HEADER)) {
@@ -222,7 +222,7 @@ export function jsonTables(text: string, lower: string, spans: SecretSpan[], isO
   }
 }
 
-/** @returns the end of the row; null if the text ends before it, or goes on otherwise */
+/** @returns the end of the row; null if the row is incomplete or malformed */
 function jsonRow(text: string, from: number, columns: Columns, spans: SecretSpan[], isOpen: boolean): number | null {
   let at = from;
   for (let column = 0; column < MAX_CELLS; column += 1) {
@@ -241,7 +241,7 @@ function jsonRow(text: string, from: number, columns: Columns, spans: SecretSpan
   return null;
 }
 
-/** The end of the list or object that a cell begins with; null if it begins with none. */
+/** The end of the list or object at the start of a cell; null without one. */
 function nestedEnd(text: string, from: number): number | null {
   let [depth, isString] = [0, false];
   for (let at = from; at < Math.min(text.length, from + MAX_NESTED_CELL); at += 1) {

@@ -1,5 +1,12 @@
-import { BARE, LABELLED, NOT_QUOTE, type Phrase, Q } from './labelled-phrases';
-import { isPasswordLabel, NAME_HINT, secretName } from './secret-names';
+import {
+  isPasswordLabel,
+  NAME_HINT,
+  PASSWORD_LABELS,
+  SECRET_FIELD_WORDS,
+  SHORT_FIELD_WORDS,
+  secretName,
+  TOKEN_LABELS,
+} from './secret-names';
 import { openEnded } from './secret-shapes';
 import {
   argumentAt,
@@ -19,172 +26,321 @@ import {
   spanOf,
 } from './secret-values';
 
+/** A phrase before a secret, without an assignment operator. The first group ends where the secret starts. */
+interface Phrase {
+  kind: string;
+  /** Lower-case literals, at least one of which every match contains. */
+  hints: readonly string[];
+  /** Global. The second group is the secret. */
+  pattern: RegExp;
+  /** Matches a partial secret at the end; by default `openEnded(pattern)`. Null if later text identifies the secret. */
+  pending?: RegExp | null;
+  /**
+   * Values to skip. 'word': plain words. 'unmixed': values without both letters and digits, and words with numbers.
+   * 'ungenerated': values that fail `looksGenerated`.
+   */
+  unless?: 'word' | 'unmixed' | 'ungenerated';
+}
+
+/** @param pattern a RegExp, or the source of one with `flags` */
+function phrase(
+  kind: string,
+  hints: readonly string[],
+  pattern: RegExp | string,
+  { flags = 'gi', ...more }: Pick<Phrase, 'pending' | 'unless'> & { flags?: string } = {},
+): Phrase {
+  return { kind, hints, pattern: typeof pattern === 'string' ? new RegExp(pattern, flags) : pattern, ...more };
+}
+
+/** An opening or closing quote, possibly escaped. */
+const Q = String.raw`(?:[Nn]?\\{0,4}["'\x60])`;
+const NOT_QUOTE = String.raw`[^"'\x60\\\r\n]`;
+const BARE = String.raw`[^\s"'\x60;,]`;
+
+const PASSWORD = '(?<![A-Za-z])(?:password|passphrase|passcode|passwd)';
+const TOKEN =
+  '(?<![A-Za-z])(?:token|api[ _-]?key|access[ _-]?key|secret|secret[ _-]?key|client[ _-]?secret|recovery code|private[ _-]?key)';
+const PASSWORD_HINTS = ['password', 'passphrase', 'passcode', 'passwd'];
+const TOKEN_HINTS = ['token', 'key', 'secret', 'recovery code'];
+/** A remark in parentheses after a label. */
+const ABOUT = String.raw`(?: \([A-Za-z][A-Za-z @.-]{0,40}\))?`;
+const BE = '(?:is|was|got|will be|should be|must be|can be|ha(?:s|d) been)';
+const SET_TO = `(?:${BE} )?(?:(?:now|just|recently) )?(?:set|reset|changed|updated|switched|rotated) (?:to|from|as)`;
+const IS_NOW = '(?:is|was|will be|becomes)(?: (?:now|currently|still))?';
+const ARROW = '(?:->|[→⇒➜›»])';
+/** The verb or punctuation between a label and its value. */
+const SAYS = String.raw`(?:,? which)? (?:${SET_TO}|${IS_NOW}|to|from)(?: now)?:?|(?:[ .]{2,40})?:| (?:${ARROW}|=>|[—–-])| (?=\()`;
+/** From a label to the next non-blank line, which may be in a code fence. */
+const NEXT_LINE = String.raw`(?: is)?[ \t]{0,4}[:：]?[ \t]{0,4}\r?\n(?:[ \t>]{0,12}\r?\n){0,2}(?:[ \t>]{0,12}(?:\x60{3}|~~~)[\w-]{0,16}[ \t]*\r?\n)?[ \t>]{0,12}(?:- )?${Q}?`;
+const LINE_VALUE = String.raw`([^\s"'\x60|¦<]{4,256})(?=${Q}?[ \t]*(?:[\r\n]|$)|${Q}?["'][ \t]{0,2}(?:[,}\]]|$))`;
+/** A word of a mnemonic; function words belong to prose. */
+const WORD = String.raw`(?!(?:the|is|are|was|an?|to|of|for|not|must|be|use|uses|with|your|and|or|in|at|has|it|you|this|that|should)\b)[a-z]{3,10}`;
+/** The label of a mnemonic. */
+const MNEMONIC = String.raw`((?:mnemonic|passphrase|(?:seed|recovery|backup|secret)[ _-](?:phrase|words))["']?\s{0,2}(?:is|[:=]):?\s{0,3}${Q}?)`;
+/** A form field for a secret, as browser automation addresses it. */
+const FIELD = `(?:${SECRET_FIELD_WORDS}|(?<![a-z])(?:${SHORT_FIELD_WORDS})(?![a-z]))`;
+const FIELD_HINTS = ['pass', 'secret', 'token', 'pwd', 'pw', 'pin', 'otp'];
+const IS = String.raw`(?:["'\x60]?\s{0,2}[:：=]|\s(?:ist|lautet|est|es|é|è|is|er|är|to)(?![\p{L}\d]):?|[はを是为為]|[는은을를]\s| [—–→-])\s{0,2}${Q}?`;
+const alternatives = (labels: Iterable<string>) => [...labels].join('|');
+
+/** Labels in sentences, above a value and beside a form field. */
+const LABELLED: readonly Phrase[] = [
+  phrase(
+    'password',
+    PASSWORD_HINTS,
+    `(${PASSWORD}(?: (?:for|of) (?:(?:the|user|account) ){0,2}${Q}?${BARE}{1,64}${Q}?)?${Q}?${ABOUT}(?:${SAYS}) {0,2}[(]?${Q}?)(${BARE}{4,256})`,
+    { unless: 'word' },
+  ),
+  phrase(
+    'token',
+    TOKEN_HINTS,
+    `(${TOKEN}(?: for \\S{1,40})?${Q}?${ABOUT}(?: (?:${SET_TO}|${IS_NOW})(?: now)?:?|(?<=\\)):| ${ARROW}) {1,2}${Q}?)(${BARE}{8,512})`,
+    { unless: 'word' },
+  ),
+  phrase(
+    'secret',
+    [...PASSWORD_HINTS, ...TOKEN_HINTS],
+    `((?:${PASSWORD}|${TOKEN}) (?:should|must|has to|needs to) be:? ${Q}?)(${BARE}{6,256})`,
+    { unless: 'unmixed' },
+  ),
+  phrase(
+    'secret',
+    [...PASSWORD_HINTS, ...TOKEN_HINTS],
+    `(\\b(?:with|using|use[ds]?|enter(?:ed)?|try|tried|and|by) (?:(?:the|its|your|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}) ${Q}?)(${BARE}{6,256})`,
+    { unless: 'ungenerated' },
+  ),
+  phrase(
+    'password',
+    ['log', 'sign', 'cred', 'account'],
+    `(\\b(?:log[- ]?[io]n|sign[- ]?in|credentials?|creds|account)(?:[^\\n]{0,60}?${Q}[\\w.@+-]{1,64}${Q} {0,2}[:/|] {0,2}${Q}|(?: (?:with|as|is|are|details))?:? {0,2}${Q}?[\\w.@+-]{1,64}${Q}?(?: {1,2}/ {1,2}| (?:with|and|using) )${Q}?))(${BARE}{4,256})`,
+    { unless: 'unmixed' },
+  ),
+  phrase(
+    'secret',
+    ['code'],
+    /((?:verification|one[- ]time|security|login|2fa|mfa|otp|authentication|confirmation|backup|recovery) (?:pass)?code(?: is)?:? {1,2}["'`]?)(\d{4,10})/gi,
+  ),
+  phrase('secret', ['mnemonic', 'phrase', 'words'], `${MNEMONIC}(${WORD}(?: ${WORD}){2,23})`, {
+    pending: new RegExp(`${MNEMONIC}([a-z]{1,10}(?: [a-z]{0,10}){0,23})$`, 'i'),
+  }),
+  phrase('password', PASSWORD_HINTS, `((?:^|\\n)[^\\n]{0,60}?${PASSWORD}${NEXT_LINE})${LINE_VALUE}`, {
+    unless: 'unmixed',
+  }),
+  phrase('token', TOKEN_HINTS, `((?:^|\\n)[^\\n]{0,60}?${TOKEN}${NEXT_LINE})${LINE_VALUE}`, { unless: 'unmixed' }),
+  phrase(
+    'secret',
+    [...TOKEN_HINTS, ...PASSWORD_HINTS],
+    `((?:^|\\n)[^\\n]{0,60}?(?:key|token|secret|password)(?: [\\w' ]{1,40})?:${NEXT_LINE})${LINE_VALUE}`,
+    { unless: 'ungenerated' },
+  ),
+  phrase('token', TOKEN_HINTS, `(\\bset ${Q}?[\\w.-]{0,40}?${TOKEN}${Q}? to ${Q}?)(${BARE}{8,512})`, {
+    unless: 'word',
+  }),
+  // The secret before its label.
+  phrase(
+    'secret',
+    [...PASSWORD_HINTS, ...TOKEN_HINTS],
+    `(\\b(?:uses?|using|enter|with|set|has) ${Q}?)(${BARE}{6,128})(?=${Q}? as (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
+    { pending: null, unless: 'unmixed' },
+  ),
+  phrase(
+    'secret',
+    [...PASSWORD_HINTS, ...TOKEN_HINTS],
+    `(\\b(?:use|using|enter(?:ed)?|with|set|typed?|fill(?:ed)?|put|paste) ${Q})(${NOT_QUOTE}{4,128})(?=${Q} (?:as|for|in|into) (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
+    { pending: null, unless: 'unmixed' },
+  ),
+  phrase(
+    'secret',
+    [...PASSWORD_HINTS, ...TOKEN_HINTS],
+    `(\\b(?:use|using|enter|with|set) ${Q}?)(${BARE}{6,128})(?=${Q}? for (?:(?:the|its|your|a|my) )?(?:\\w{1,20} )?(?:${PASSWORD}|${TOKEN}))`,
+    { pending: null, unless: 'ungenerated' },
+  ),
+  phrase(
+    'secret',
+    ['echo ', 'printf '],
+    `((?:echo|printf)\\s{1,3}(?:-n\\s{1,3})?${Q}?)(${BARE}{4,256})(?=${Q}?\\s{1,3}>{1,2}\\s{0,3}\\S{0,120}(?:pass(?:word|wd)?|secret|token|cred|\\.key)[\\w.-]{0,20}(?![\\w.-]))`,
+    { pending: null, unless: 'word', flags: 'g' },
+  ),
+  // Standard input of a command that reads a secret.
+  phrase(
+    'password',
+    ['<<<'],
+    `((?:\\b(?:kinit|cryptsetup|chpasswd|passwd|su)\\b|\\bsudo\\b[^\\n|;]{0,40} -S\\b|--(?:password|token)-stdin|--with-token|\\b(?:secrets?|env)\\b[^\\n|;]{0,20} (?:put|add|set|create)\\b)[^\\n|;]{0,120}<<<\\s{0,2}${Q}?)(${BARE}{3,256})`,
+    { flags: 'g' },
+  ),
+  // Browser automation: page.fill('#password', '…'), getByLabel('Password').fill('…').
+  phrase(
+    'password',
+    FIELD_HINTS,
+    `(${FIELD}(?:(?!find|getby|locator|queryselector|\\$\\()[^\\n]){0,80}?\\.(?:(?:fill|type|type_?text|send_?keys|set_?value|press_?sequentially|insert_?text|add_?value|input_?text|val)\\(|value\\s{0,2}=(?!=))\\s{0,2}${Q})(${NOT_QUOTE}{3,256})(?!${Q}?\\s{0,2},\\s{0,2}["'\\w])`,
+    { unless: 'word' },
+  ),
+  phrase(
+    'password',
+    FIELD_HINTS,
+    `(\\b(?:fill|type|fill_?in|input_?text|set_?value|send_?keys|enter_?text)\\s?[( ][^\\n;]{0,80}?${FIELD}[^\\n,;]{0,40},\\s{0,3}(?:with:\\s{0,2})?${Q})(${NOT_QUOTE}{3,256})`,
+    { unless: 'word' },
+  ),
+  phrase(
+    'password',
+    ['change'],
+    `(\\bchange\\([^\\n]{0,80}?${FIELD}[^\\n]{0,40}?\\bvalue:\\s{0,2}${Q})(${NOT_QUOTE}{3,256})`,
+    { unless: 'word' },
+  ),
+  phrase(
+    'password',
+    ['<input'],
+    `(${FIELD}[^<>\\n]{0,40}</label>\\s{0,40}<input\\b[^<>]{0,200}?\\bvalue=${Q})(${NOT_QUOTE}{3,256})`,
+    { unless: 'word' },
+  ),
+  // Expect scripts: expect "assword:" { send "…\r" }.
+  phrase(
+    'password',
+    ['assword', 'assphrase'],
+    `(ass(?:word|phrase)[^\\n]{0,40}[\\n{]\\s{0,8}(?:\\w{1,20}\\.)?(?:exp_)?send(?:_?line)?[( ]\\s?(?:--\\s)?${Q})(${NOT_QUOTE}{3,256})`,
+    { flags: 'g' },
+  ),
+  // Labels in other languages.
+  phrase('password', [...PASSWORD_LABELS], `((?:${alternatives(PASSWORD_LABELS)})${IS})(${BARE}{4,256})`, {
+    unless: 'word',
+    flags: 'giu',
+  }),
+  phrase(
+    'password',
+    [...PASSWORD_LABELS],
+    `((?:${alternatives(PASSWORD_LABELS)})(?: \\p{L}{1,16}){1,3}(?:${IS}| (?:на|auf|a|à|para|en|in|naar|til|till|na) ${Q}?))(${BARE}{4,256})`,
+    { unless: 'unmixed', flags: 'giu' },
+  ),
+  phrase('token', [...TOKEN_LABELS], `((?:${alternatives(TOKEN_LABELS)})${IS})(${BARE}{8,512})`, {
+    unless: 'unmixed',
+    flags: 'giu',
+  }),
+];
+
 /** Part of an SQL statement rather than a sentence. */
 const IDENTIFIED = String.raw`\b(?:create|alter|grant|set|user|role|change|@)\b[^\n;]{0,160}?\bidentified`;
 const STATEMENTS: readonly Phrase[] = [
   // SQL
-  {
-    kind: 'password',
-    hints: ['identified'],
-    pattern: new RegExp(
-      `(${IDENTIFIED}\\s{1,8}(?:with\\s{1,8}\\S{1,64}\\s{1,8})?(?:by|as)\\s{1,8}(?:password\\s{1,8}|values?\\s{1,8})?${Q})(${NOT_QUOTE}{1,512})`,
-      'gi',
-    ),
-  },
-  {
-    kind: 'password',
-    hints: ['identified'],
-    pattern: new RegExp(
-      `(${IDENTIFIED}\\s{1,8}by\\s{1,8})(?!(?:values|password|random|the|their|its|an?|his|her|your|our|this|that|one|each|name|email|id)\\b)([^\\s"'\`;\\\\]{3,512})`,
-      'gi',
-    ),
-  },
-  {
-    kind: 'password',
-    hints: ['password'],
-    pattern: new RegExp(`(\\bpassword(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4})${Q})(${NOT_QUOTE}{3,512})`, 'g'),
+  phrase(
+    'password',
+    ['identified'],
+    `(${IDENTIFIED}\\s{1,8}(?:with\\s{1,8}\\S{1,64}\\s{1,8})?(?:by|as)\\s{1,8}(?:password\\s{1,8}|values?\\s{1,8})?${Q})(${NOT_QUOTE}{1,512})`,
+  ),
+  phrase(
+    'password',
+    ['identified'],
+    `(${IDENTIFIED}\\s{1,8}by\\s{1,8})(?!(?:values|password|random|the|their|its|an?|his|her|your|our|this|that|one|each|name|email|id)\\b)([^\\s"'\`;\\\\]{3,512})`,
+  ),
+  phrase('password', ['password'], `(\\bpassword(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4})${Q})(${NOT_QUOTE}{3,512})`, {
     unless: 'word',
-  },
-  {
-    kind: 'password',
-    hints: ['password'],
-    pattern: new RegExp(
-      `(\\bPASSWORD(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4}|\\s{1,4}FOR\\s{1,4}\\S{1,80}\\s{1,4}(?:=|TO)\\s{0,4})${Q})(${NOT_QUOTE}{1,512})`,
-      'g',
-    ),
-  },
+    flags: 'g',
+  }),
+  phrase(
+    'password',
+    ['password'],
+    `(\\bPASSWORD(?:\\s{1,4}|\\s{0,4}[(=]\\s{0,4}|\\s{1,4}FOR\\s{1,4}\\S{1,80}\\s{1,4}(?:=|TO)\\s{0,4})${Q})(${NOT_QUOTE}{1,512})`,
+    { flags: 'g' },
+  ),
   // .netrc
-  {
-    kind: 'password',
-    hints: ['machine', 'default'],
-    pattern:
-      /((?:\bmachine\s{1,4}\S{1,256}|\bdefault)\s{1,8}(?:(?:login|user|account)\s{1,4}\S{1,256}\s{1,8}){0,2}password\s{1,4}["']?)([^\s"']{1,512})/g,
-  },
-  {
-    kind: 'password',
-    hints: ['login'],
-    pattern: /((?:^|\n)[ \t]{0,8}login\s{1,4}\S{1,256}\s{1,8}password\s{1,4})(\S{1,512})/g,
-  },
+  phrase(
+    'password',
+    ['machine', 'default'],
+    /((?:\bmachine\s{1,4}\S{1,256}|\bdefault)\s{1,8}(?:(?:login|user|account)\s{1,4}\S{1,256}\s{1,8}){0,2}password\s{1,4}["']?)([^\s"']{1,512})/g,
+  ),
+  phrase('password', ['login'], /((?:^|\n)[ \t]{0,8}login\s{1,4}\S{1,256}\s{1,8}password\s{1,4})(\S{1,512})/g),
   // FTP, POP3, IRC; IMAP and SMTP; Redis
-  {
-    kind: 'password',
-    hints: ['pass '],
-    pattern: /((?:^|[\r\n"'`]|> |C: )\s{0,2}PASS )([^\s:"'`]{3,512})(?=[\r\n"'`]|$)/g,
-  },
-  {
-    kind: 'password',
-    hints: ['login '],
-    pattern: new RegExp(
-      `((?:\\b[A-Za-z]{0,4}\\d{1,6} |(?:^|[\\n"'\`]))LOGIN ${Q}?${BARE}{1,128}${Q}? ${Q}?)(${BARE}{1,512})`,
-      'g',
-    ),
-  },
-  { kind: 'authorization', hints: ['auth '], pattern: /(\bAUTH (?:PLAIN|LOGIN|XOAUTH2) )([A-Za-z0-9+/=]{4,4096})/g },
-  {
-    kind: 'password',
-    hints: ['auth '],
-    pattern:
-      /((?:^|[\n"'`]|> |\bredis(?:-cli)?(?: -\w{1,4} [\w.-]{1,64}){0,4} )\s{0,2}AUTH (?!PLAIN|LOGIN|TLS|SSL|XOAUTH2|CRAM)(?:default )?["']?)([^\s"']{3,512})(?=["']?(?:[\r\n,}]|$))/g,
-  },
+  phrase('password', ['pass '], /((?:^|[\r\n"'`]|> |C: )\s{0,2}PASS )([^\s:"'`]{3,512})(?=[\r\n"'`]|$)/g),
+  phrase(
+    'password',
+    ['login '],
+    `((?:\\b[A-Za-z]{0,4}\\d{1,6} |(?:^|[\\n"'\`]))LOGIN ${Q}?${BARE}{1,128}${Q}? ${Q}?)(${BARE}{1,512})`,
+    { flags: 'g' },
+  ),
+  phrase('authorization', ['auth '], /(\bAUTH (?:PLAIN|LOGIN|XOAUTH2) )([A-Za-z0-9+/=]{4,4096})/g),
+  phrase(
+    'password',
+    ['auth '],
+    /((?:^|[\n"'`]|> |\bredis(?:-cli)?(?: -\w{1,4} [\w.-]{1,64}){0,4} )\s{0,2}AUTH (?!PLAIN|LOGIN|TLS|SSL|XOAUTH2|CRAM)(?:default )?["']?)([^\s"']{3,512})(?=["']?(?:[\r\n,}]|$))/g,
+  ),
   // Cisco, Juniper, FortiOS
-  {
-    kind: 'password',
-    hints: ['password', 'secret', 'key', 'md5'],
-    pattern:
-      /(\b(?:enable|username (?!and\b|or\b|with\b)\S{1,64}(?: privilege \d{1,2})?) (?:secret|password) (?:\d{1,2} )?)([^\s"']{3,256})/g,
-  },
-  {
-    kind: 'password',
-    hints: ['password', 'key'],
-    pattern:
-      /(\b(?:(?:key-string|(?:tacacs|radius)-server key|pre-shared-key|set passw(?:or)?d ENC|set psksecret ENC|password|secret|key) [0579] ))([^\s"']{3,256})/g,
-  },
-  {
-    kind: 'secret',
-    hints: ['community'],
-    pattern: /((?:snmp-server community|rocommunity6?|rwcommunity6?) ["']?)([^\s"']{3,128})/g,
-  },
+  phrase(
+    'password',
+    ['password', 'secret', 'key', 'md5'],
+    /(\b(?:enable|username (?!and\b|or\b|with\b)\S{1,64}(?: privilege \d{1,2})?) (?:secret|password) (?:\d{1,2} )?)([^\s"']{3,256})/g,
+  ),
+  phrase(
+    'password',
+    ['password', 'key'],
+    /(\b(?:(?:key-string|(?:tacacs|radius)-server key|pre-shared-key|set passw(?:or)?d ENC|set psksecret ENC|password|secret|key) [0579] ))([^\s"']{3,256})/g,
+  ),
+  phrase('secret', ['community'], /((?:snmp-server community|rocommunity6?|rwcommunity6?) ["']?)([^\s"']{3,128})/g),
   // Kickstart and preseed files
-  {
-    kind: 'password',
-    hints: ['rootpw', 'passwd'],
-    pattern: /(\brootpw\s{1,4}(?:--(?:plaintext|iscrypted)\s{1,4}){0,2})(?!--)([^\s"']{3,256})/g,
-  },
-  {
-    kind: 'password',
-    hints: ['passwd/'],
-    pattern: /(\bpasswd\/[a-z-]{1,40}password(?:-again|-crypted)?\s{1,4}password\s{1,4})(\S{1,256})/g,
-  },
+  phrase(
+    'password',
+    ['rootpw', 'passwd'],
+    /(\brootpw\s{1,4}(?:--(?:plaintext|iscrypted)\s{1,4}){0,2})(?!--)([^\s"']{3,256})/g,
+  ),
+  phrase(
+    'password',
+    ['passwd/'],
+    /(\bpasswd\/[a-z-]{1,40}password(?:-again|-crypted)?\s{1,4}password\s{1,4})(\S{1,256})/g,
+  ),
   // Windows
-  {
-    kind: 'password',
-    hints: ['convertto-securestring'],
-    pattern: new RegExp(
-      `(\\bconvertto-securestring\\s{1,4}(?:-(?:asplaintext|force|string)\\s{1,4}){0,3}${Q})(${NOT_QUOTE}{1,512})`,
-      'gi',
-    ),
-  },
-  {
-    kind: 'password',
-    hints: ['convertto-securestring'],
-    pattern:
-      /(\bconvertto-securestring\s{1,4}(?:-(?:asplaintext|force|string)\s{1,4}){0,3})(?![-$("'])([^\s"'`)]{3,512})/gi,
-  },
-  {
-    kind: 'password',
-    hints: ['networkcredential', 'basicauth', 'passwordauthentication', 'httpbasicauth', 'basic_auth'],
-    pattern: new RegExp(
-      `(\\b(?:networkcredential|(?:http)?_?basic_?auth(?:entication)?(?:credentials?)?|(?:usernamepassword|password)(?:authentication|credentials?))\\s{0,2}\\(\\s{0,4}[^(),\\r\\n]{1,128},\\s{0,4}(?:["'\`][^"'\`\\r\\n]{0,64}["'\`]\\.to\\w+|${Q}))(${NOT_QUOTE}{1,512})`,
-      'gi',
-    ),
-  },
-  {
-    kind: 'password',
-    hints: ['auth'],
-    pattern: new RegExp(
-      `(\\bauth["']?\\s{0,2}[=:]\\s{0,2}[([]\\s{0,2}${Q}${NOT_QUOTE}{1,128}${Q},\\s{0,3}${Q})(${NOT_QUOTE}{1,512})`,
-      'g',
-    ),
-  },
-  {
-    kind: 'password',
-    hints: ['getconnection', 'login', 'connect', 'auth', 'sign', 'sp_'],
-    pattern: new RegExp(
-      `((?:\\.getConnection|\\.connect|\\.auth|\\b(?:login|authenticate|sign_?in)|\\bsp_(?:addlogin|password|setapprole))[( ]\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})`,
-      'gi',
-    ),
-    unless: 'word',
-  },
+  phrase(
+    'password',
+    ['convertto-securestring'],
+    `(\\bconvertto-securestring\\s{1,4}(?:-(?:asplaintext|force|string)\\s{1,4}){0,3}${Q})(${NOT_QUOTE}{1,512})`,
+  ),
+  phrase(
+    'password',
+    ['convertto-securestring'],
+    /(\bconvertto-securestring\s{1,4}(?:-(?:asplaintext|force|string)\s{1,4}){0,3})(?![-$("'])([^\s"'`)]{3,512})/gi,
+  ),
+  phrase(
+    'password',
+    ['networkcredential', 'basicauth', 'passwordauthentication', 'httpbasicauth', 'basic_auth'],
+    `(\\b(?:networkcredential|(?:http)?_?basic_?auth(?:entication)?(?:credentials?)?|(?:usernamepassword|password)(?:authentication|credentials?))\\s{0,2}\\(\\s{0,4}[^(),\\r\\n]{1,128},\\s{0,4}(?:["'\`][^"'\`\\r\\n]{0,64}["'\`]\\.to\\w+|${Q}))(${NOT_QUOTE}{1,512})`,
+  ),
+  phrase(
+    'password',
+    ['auth'],
+    `(\\bauth["']?\\s{0,2}[=:]\\s{0,2}[([]\\s{0,2}${Q}${NOT_QUOTE}{1,128}${Q},\\s{0,3}${Q})(${NOT_QUOTE}{1,512})`,
+    { flags: 'g' },
+  ),
+  phrase(
+    'password',
+    ['getconnection', 'login', 'connect', 'auth', 'sign', 'sp_'],
+    `((?:\\.getConnection|\\.connect|\\.auth|\\b(?:login|authenticate|sign_?in)|\\bsp_(?:addlogin|password|setapprole))[( ]\\s{0,4}(?:(?:${Q}${NOT_QUOTE}{1,256}${Q}|[\\w.]{1,64}),\\s{0,4}){1,3}${Q})(${NOT_QUOTE}{3,512})`,
+    { unless: 'word' },
+  ),
   // The master key of Rails credentials
-  {
-    kind: 'api-key',
-    hints: ['master.key', '.key'],
-    pattern:
-      /((?:master|production|staging|development|credentials)\.key["'`]?\s{0,3}(?:\||<<?|>>?|[:=\n]|is)?\s{0,3}["'`]?)([0-9a-f]{32})(?![0-9a-f])/g,
-  },
-  {
-    kind: 'password',
-    hints: ['plainauth'],
-    pattern: new RegExp(
-      `(PlainAuth\\(\\s{0,4}${Q}${NOT_QUOTE}{0,64}${Q},\\s{0,4}(?:${Q}${NOT_QUOTE}{1,128}${Q}|[\\w.]{1,64}),\\s{0,4}${Q})(${NOT_QUOTE}{1,512})`,
-      'g',
-    ),
-  },
+  phrase(
+    'api-key',
+    ['master.key', '.key'],
+    /((?:master|production|staging|development|credentials)\.key["'`]?\s{0,3}(?:\||<<?|>>?|[:=\n]|is)?\s{0,3}["'`]?)([0-9a-f]{32})(?![0-9a-f])/g,
+  ),
+  phrase(
+    'password',
+    ['plainauth'],
+    `(PlainAuth\\(\\s{0,4}${Q}${NOT_QUOTE}{0,64}${Q},\\s{0,4}(?:${Q}${NOT_QUOTE}{1,128}${Q}|[\\w.]{1,64}),\\s{0,4}${Q})(${NOT_QUOTE}{1,512})`,
+    { flags: 'g' },
+  ),
   // Impacket
-  {
-    kind: 'password',
-    hints: ['impacket', 'psexec', 'wmiexec', 'smbexec', 'secretsdump'],
-    pattern:
-      /((?:impacket-\w{1,20}|(?:psexec|wmiexec|smbexec|secretsdump)\.py)(?: -\S{1,40}){0,4} ['"]?(?:[\w.-]{1,64}\/)?[\w.$-]{1,64}:)([^\s@'"]{1,256})/g,
-  },
+  phrase(
+    'password',
+    ['impacket', 'psexec', 'wmiexec', 'smbexec', 'secretsdump'],
+    /((?:impacket-\w{1,20}|(?:psexec|wmiexec|smbexec|secretsdump)\.py)(?: -\S{1,40}){0,4} ['"]?(?:[\w.-]{1,64}\/)?[\w.$-]{1,64}:)([^\s@'"]{1,256})/g,
+  ),
   // Credential helpers of git and gh
-  { kind: 'password', hints: ['password='], pattern: /((?:^|\n)password=)(\S{1,512})/g },
+  phrase('password', ['password='], /((?:^|\n)password=)(\S{1,512})/g),
 ];
 
-const PHRASES = [...STATEMENTS, ...LABELLED].map((phrase) => ({
-  ...phrase,
-  hint: anyOf(phrase.hints),
-  pending: phrase.pending === undefined ? openEnded(phrase.pattern) : phrase.pending,
+const PHRASES = [...STATEMENTS, ...LABELLED].map(({ hints, pattern, pending = openEnded(pattern), ...rules }) => ({
+  ...rules,
+  pattern,
+  pending,
+  hints,
+  hint: anyOf(hints),
 }));
 
 /** Matches every lower-case text that may contain a phrase. */

@@ -7,14 +7,14 @@ import { isPlaceholder, isSecretValue, isWord, redactionMark, type SecretSpan } 
 import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-secrets';
 import { nestedKind, nestedName } from './value-lists';
 
-/** How many secrets were taken out. */
+/** Counts redacted secrets. */
 export interface Tally {
   redacted: number;
 }
 
 /**
- * What an agent, a person or a runner filled in as they liked: the names in there are theirs, so an `id` is no id of
- * ours, and a name may be a secret or say that its value is one.
+ * Fields with content from agents, people or runners. Their keys are not ours: an `id` there is no identifier, and a key
+ * may be a secret or mark its value as one.
  */
 export const FREE_FORM_FIELDS: ReadonlySet<string> = new Set([
   'args',
@@ -26,7 +26,7 @@ export const FREE_FORM_FIELDS: ReadonlySet<string> = new Set([
   'snapshot',
 ]);
 
-/** Names of what has to stay as it is, or nothing could be asked for, put in order or found again. */
+/** Fields that clients send back or sort by, which must stay unchanged. */
 const IDENTIFIER = /^(?:id|ids|position|digest|hash|next|replyTo)$|(?:Id|Ids|Position|_id|_ids)$/;
 
 export function isIdentifier(name: string, value: string): boolean {
@@ -34,9 +34,9 @@ export function isIdentifier(name: string, value: string): boolean {
 }
 
 /**
- * A JSON value without secrets in any of its texts, whatever it is of. What holds none is the same object.
+ * Redacts all texts of a JSON value. Returns the same object if it holds no secrets.
  *
- * @param isFree whether the names in it are anybody's
+ * @param isFree true for free-form content, whose keys are not ours
  */
 export function redactValue(value: unknown, tally: Tally, isFree: boolean, name = ''): unknown {
   if (typeof value === 'string') return redactField(name, value, tally, isFree);
@@ -49,10 +49,10 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   const marks = new FieldMarks(value, name, isFree);
   let hasChanged = false;
   const fields = Object.entries(value).map(([key, field]) => {
-    const own = marks.redact(key, field, tally);
-    const next = own.isDone
-      ? own.field
-      : redactValue(own.field, tally, isFree || FREE_FORM_FIELDS.has(key), marks.nameOf(key, field));
+    const marked = marks.redact(key, field, tally);
+    const next = marked.isDone
+      ? marked.field
+      : redactValue(marked.field, tally, isFree || FREE_FORM_FIELDS.has(key), marks.nameOf(key, field));
     const nextKey = isFree ? redactText(key, tally) : key;
     hasChanged ||= next !== field || nextKey !== key;
     return [nextKey, next] as const;
@@ -60,7 +60,7 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   return hasChanged ? Object.fromEntries(fields) : value;
 }
 
-/** A list without the secrets that its other entries mark. Its entries have still to be redacted by themselves. */
+/** Redacts the secrets that other entries of a list mark. The caller still redacts each entry. */
 export function redactList(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
   const entries = redactArguments(list, tally, name).map((entry) => {
     const kind = typeof entry === 'string' ? nestedKind(name, null, entry) : null;
@@ -76,7 +76,7 @@ export class FieldMarks {
   readonly #isManifest: boolean;
   readonly #growing: readonly string[];
   readonly #program: string | null;
-  /** The object's own name; empty for names that are not free. */
+  /** The key of the object; empty unless free-form. */
   readonly #name: string;
 
   constructor(value: object, name: string, isFree: boolean) {
@@ -88,12 +88,12 @@ export class FieldMarks {
     this.#program = isFree ? programOf(value) : null;
   }
 
-  /** The name that a field's own fields are judged by: the object's, where it names a secret and the field's does not. */
+  /** The name for classifying nested fields: the object's, if it names a secret and the field's does not. */
   nameOf(key: string, field: unknown): string {
     return (isObject(field) && nestedName(this.#name, key)) || key;
   }
 
-  /** @returns the field, and whether that is all: otherwise it has still to be redacted by itself */
+  /** @returns the field; the caller still redacts it unless `isDone` */
   redact(key: string, field: unknown, tally: Tally): { field: unknown; isDone: boolean } {
     const nested = typeof field === 'string' ? nestedKind(this.#name, key, field) : null;
     const kind = this.#secrets.get(key) ?? nested;
@@ -109,13 +109,13 @@ export class FieldMarks {
   }
 }
 
-/** Fields that grow while somebody writes: the title and preview of a session in a turn, the text of a pending reply. */
+/** Fields that grow while text streams: title and preview of a session in a turn, text of a pending reply. */
 function streamedFields(row: { openTurnId?: unknown }): readonly string[] {
   if (typeof row.openTurnId === 'string') return ['title', 'lastText'];
   return 'owedSince' in row ? ['text'] : [];
 }
 
-/** The command whose arguments another field lists. */
+/** The command of an arguments field. */
 function programOf(value: object): string | null {
   const [, program] = Object.entries(value).find(([key]) => /^(?:command|cmd|program|executable)$/i.test(key)) ?? [];
   return typeof program === 'string' && /^[\w./-]{1,64}$/.test(program) ? program : null;
@@ -124,8 +124,8 @@ function programOf(value: object): string | null {
 const NO_FIELDS: ReadonlyMap<string, string> = new Map();
 
 /**
- * Fields of an object that another of its fields, or the object's own name, marks as secrets: `{ name: 'DB_PASSWORD',
- * value: … }`, `password: { value: … }`. A value may be an object: `{ key: …, value: { stringValue: … } }`.
+ * Kinds of the fields that a sibling field or the object's name marks as secrets: `{ name: 'DB_PASSWORD', value: … }`,
+ * `password: { value: … }`. A value may be an object: `{ key: …, value: { stringValue: … } }`.
  */
 function secretFields(value: object, name: string): ReadonlyMap<string, string> {
   const entries = Object.entries(value);
@@ -133,7 +133,7 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
   if (values.length === 0) return NO_FIELDS;
   const labels = entries.flatMap(([key, field]) => {
     const role = pairRole(key);
-    // a locator may be an object: { locator: { label: 'Password' }, value: … }
+    // A locator may be an object: { locator: { label: 'Password' }, value: … }.
     const texts = role === 'field' && isObject(field) ? Object.values(field) : [field];
     return texts.flatMap((label) => {
       const named = role === null || typeof label !== 'string' ? null : secretOfLabel(role, label);
@@ -155,7 +155,7 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
 
 const STANDALONE = { isQuoted: true, isProse: false, next: '' };
 
-/** A Secret of Kubernetes: all of its values are secrets. */
+/** A Kubernetes Secret, whose values are all secret. */
 function isSecretManifest(value: object): boolean {
   return 'kind' in value && value.kind === 'Secret' && ('data' in value || 'stringData' in value);
 }
@@ -174,12 +174,12 @@ function countMark(kind: string, tally: Tally): string {
   return redactionMark(kind);
 }
 
-/** Longer lists are no commands. */
-const MOST_ARGUMENTS = 200;
-/** Of a longer argument, its beginning says whether it is a secret. */
-const LONGEST_ARGUMENT = 128;
+/** Longer lists are not commands. */
+const MAX_ARGUMENTS = 200;
+/** Only the start of a longer argument is classified. */
+const MAX_ARGUMENT_HEAD = 128;
 
-/** Rows of values below a row of names. */
+/** Redacts rows of values below a row of names. */
 function redactTable(rows: readonly unknown[], tally: Tally): readonly unknown[] {
   const [header] = rows;
   if (!Array.isArray(header) || rows.length < 2 || header.some((name) => typeof name !== 'string')) return rows;
@@ -210,11 +210,11 @@ function columnsOf(table: object): Columns | null {
   return secretColumns(header.map((name) => textOf(isObject(name) ? (name.name ?? name.label) : name) ?? ''));
 }
 
-/** A command as a list of its arguments: the one before says what the next one is. */
+/** Redacts a list of command arguments. */
 function redactArguments(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
-  if (list.length < 2 || list.length > MOST_ARGUMENTS || list.some((entry) => typeof entry !== 'string')) return list;
+  if (list.length < 2 || list.length > MAX_ARGUMENTS || list.some((entry) => typeof entry !== 'string')) return list;
   const texts = list as readonly string[];
-  const heads = texts.map((text) => text.slice(0, LONGEST_ARGUMENT));
+  const heads = texts.map((text) => text.slice(0, MAX_ARGUMENT_HEAD));
   const quoted = heads.map((text) =>
     /^[\w.,:=/@%+-]+$/.test(text) ? ` ${text} ` : `"${text.replaceAll(/["\\`'\n\r]/g, '_')}"`,
   );
@@ -227,21 +227,21 @@ function redactArguments(list: readonly unknown[], tally: Tally, name: string): 
     at += length + 3;
     const paired = index === 0 ? null : pairedKind(texts, index, name);
     if (paired !== null) return countMark(paired, tally);
-    const own = spans.filter((span) => span.start < start + length && span.end > start);
-    if (own.length === 0) return text;
-    const within = own.map(({ start: from, end, kind }) => ({
+    const overlapping = spans.filter((span) => span.start < start + length && span.end > start);
+    if (overlapping.length === 0) return text;
+    const within = overlapping.map(({ start: from, end, kind }) => ({
       start: Math.max(0, from - start),
       end: end - start,
       kind,
     }));
     const found = mergeSpans([...within, ...findSecrets(head)]);
-    // what reaches the end of the head goes on behind it
+    // A secret at the end of the head continues after it.
     const whole = found.map((span) => (span.end >= length ? { ...span, end: text.length } : span));
     return withoutSpans(text, whole, tally);
   });
 }
 
-/** The kind of a secret by the text before it: of a header, of a name in a pair, of a user. */
+/** The kind of a secret by the argument before: a header, a name, a user. */
 function pairedKind(list: readonly string[], index: number, name: string): string | null {
   const [before = '', value = ''] = list.slice(index - 1, index + 1);
   if (isCredentialHeader(before)) return namedKind(before, value);
@@ -267,14 +267,14 @@ function redactField(name: string, text: string, tally: Tally, isFree: boolean):
   return kind === null ? redactText(text, tally) : countMark(kind, tally);
 }
 
-/** A text without its secrets, which are counted. @param mayGoOn as of `redactedText` */
-export function redactText(text: string, tally: Tally, mayGoOn?: boolean): string {
-  const { text: shown, redacted } = redactedText(text, mayGoOn);
+/** Redacts a text and counts its secrets. @param isOpen see `redactedText` */
+export function redactText(text: string, tally: Tally, isOpen?: boolean): string {
+  const { text: shown, redacted } = redactedText(text, isOpen);
   tally.redacted += redacted;
   return shown;
 }
 
-/** The kind of a secret that only its name gives away; null if it is none. */
+/** The kind of a secret known only by its name; null for other values. */
 function namedKind(name: string, value: string): string | null {
   if (isCredentialHeader(name)) return value.length > 3 && !isPlaceholder(value) ? 'authorization' : null;
   const named = secretName(name);

@@ -6,53 +6,53 @@ import { type Sequence, toOriginalSpan, withoutSequences } from './normalize-tex
 import { BlockScan } from './secret-blocks';
 import { PENDING, redactionMark, type SecretSpan, shiftedSpan } from './secret-values';
 
-/** Of a very long line, this much is looked at at once, and half of it is then decided. */
+/** Characters of a very long line scanned at once; the first half is then decided. */
 const WINDOW = 4 * 1024;
-/** The same where a secret reaches the end of the smaller window. */
+/** The window when a secret reaches the end of the smaller one. */
 const LONG_WINDOW = 16 * 1024;
-/** The first line of a private key may begin at the end of the window. */
+/** Extra characters for a private key's first line at the end of the window. */
 const KEY_LINE_LENGTH = 128;
-/** What came before counts where it gives a name to what comes. */
+/** Decided characters kept as context: they may name the next value. */
 const CONTEXT_LENGTH = 320;
-/** In a longer text, what may be a secret is left out until it is decided, so that what is shown only grows. */
+/** Beyond this length, a pending secret shows nothing instead of `…`, so the shown text only grows. */
 const MAX_MARKED_LENGTH = 64 * 1024;
-/** What goes on with a secret that is longer than the window. */
+/** The rest of a secret longer than the window. */
 const SECRET_RUN = /^[A-Za-z0-9_.~+/=-]*/;
 const UNDECIDED = '…';
 
 export interface Redacted {
   text: string;
-  /** How many secrets were taken out. */
+  /** Number of redacted secrets. */
   redacted: number;
 }
 
 const MIN_SECRET_TEXT = 3;
 
 /**
- * A text without its secrets.
+ * Redacts a text.
  *
- * @param mayGoOn whether more of the text may exist: then what may be the beginning of a secret at its end is hidden, too
+ * @param isOpen true if more text may follow: the start of a possible secret at the end is then hidden too
  */
-export function redactedText(text: string, mayGoOn = isTruncated(text)): Redacted {
+export function redactedText(text: string, isOpen = isTruncated(text)): Redacted {
   if (text.length < MIN_SECRET_TEXT) return { text, redacted: 0 };
-  return (prepared(text) ?? wholeText(text)).shown(mayGoOn);
+  return (prepared(text) ?? wholeText(text)).shown(isOpen);
 }
 
 const TRUNCATED_LENGTHS: ReadonlySet<number> = new Set(TEXT_LIMITS);
 
-/** True if a text is as long as a truncated one: `truncateText` leaves out half a surrogate pair. */
+/** True if a text has the length of a truncated one. `truncateText` drops half of a surrogate pair. */
 function isTruncated({ length }: string): boolean {
   return TRUNCATED_LENGTHS.has(length) || TRUNCATED_LENGTHS.has(length + 1);
 }
 
-/** Texts that were redacted in turns, the oldest first. */
+/** Texts prepared by `prepareTexts`, oldest first. */
 const PREPARED_TEXTS = new Map<string, RedactedText>();
-/** From this length on a value is redacted in turns: that of a text, or of all its texts. */
+/** Total text length in UTF-16 code units from which callers prepare a value first. */
 export const LONG_TEXT = 32 * 1024;
-/** Shorter texts take no turn of their own. */
+/** Shorter texts are redacted in one step. */
 const MIN_PREPARED = 256;
 const CHUNK_LENGTH = 8 * 1024;
-/** In UTF-16 code units, besides the newest text. */
+/** UTF-16 code units cached besides the newest text. */
 const MAX_PREPARED_LENGTH = 2 * 1024 * 1024;
 let preparedLength = 0;
 
@@ -64,10 +64,10 @@ function evictPrepared(text: string): void {
   if (PREPARED_TEXTS.delete(text)) preparedLength -= text.length;
 }
 
-/** The text as a RedactedText that can grow. */
+/** Returns the text as a RedactedText that the caller may extend. */
 export function wholeText(text: string): RedactedText {
   const known = prepared(text);
-  // the caller may append to it
+  // Its content no longer matches the key once the caller extends it.
   evictPrepared(text);
   if (known !== undefined) return known;
   const whole = new RedactedText();
@@ -75,26 +75,22 @@ export function wholeText(text: string): RedactedText {
   return whole;
 }
 
-/**
- * Redacts every longer text in a value and caches the result, yielding in between.
- */
-export async function prepareTexts(value: unknown, rest: YieldIfDue): Promise<void> {
+/** Redacts every longer text in a value and caches the result, yielding in between. */
+export async function prepareTexts(value: unknown, yieldIfDue: YieldIfDue): Promise<void> {
   if (typeof value === 'object' && value !== null) {
-    for (const field of Object.values(value)) await prepareTexts(field, rest);
+    for (const field of Object.values(value)) await prepareTexts(field, yieldIfDue);
   }
   if (typeof value !== 'string' || value.length < MIN_PREPARED || PREPARED_TEXTS.has(value)) return;
   const text = new RedactedText();
-  const takeTurn = async () => {
-    const due = rest();
-    if (due !== null) await due;
-  };
   for (let at = 0; at < value.length; at += CHUNK_LENGTH) {
     text.add(value.slice(at, at + CHUNK_LENGTH));
-    await takeTurn();
+    const due = yieldIfDue();
+    if (due !== null) await due;
   }
   text.shown(isTruncated(value));
-  await takeTurn();
-  // somebody else may have prepared it meanwhile
+  const due = yieldIfDue();
+  if (due !== null) await due;
+  // A concurrent call may have prepared it.
   evictPrepared(value);
   for (const oldest of PREPARED_TEXTS.keys()) {
     if (preparedLength <= MAX_PREPARED_LENGTH) break;
@@ -104,33 +100,34 @@ export async function prepareTexts(value: unknown, rest: YieldIfDue): Promise<vo
   preparedLength += value.length;
 }
 
-/** Gives others their turns, when it is time to. */
+/** Yields to the event loop when a yield is due; null otherwise. */
 export type YieldIfDue = () => Promise<void> | null;
 
 /**
- * A text that comes in pieces, without its secrets. What may be the beginning of one is held back: `…` stands for it.
+ * Redacts a text that arrives in pieces. `…` replaces the start of a possible secret at the end.
  *
- * Ordering: what is shown depends on the text alone, and not on how it was cut into pieces. So whoever followed it, came
- * in the middle, or reads all of it later is shown the same.
- * Failure: nothing throws, and each piece takes time in proportion to its length and to that of its line.
+ * Ordering: the result depends on the text alone, not on its division into pieces, so a live reader and a later one see
+ * the same text.
+ * Failure: never throws. Each piece takes time linear in its own length and that of its line.
  */
 export class RedactedText {
-  /** Decided, whatever comes. */
+  /** The redacted text that later pieces cannot change. */
   #done = '';
-  /** What of it was decided since the last `more`. */
+  /** The part of `#done` added since the last `more`. */
   #fresh = '';
-  /** What was shown behind it then. */
+  /** The undecided text shown by the last `more`. */
   #open = '';
   #redacted = 0;
-  /** The end of what is decided, as it came. */
+  /** The end of the decided text, unredacted: context for the next scan. */
   #behind = '';
+  /** The undecided text, unredacted. */
   #tail = '';
-  /** The last of what is decided is a secret that goes on. */
+  /** True if a secret continues from the decided text into the tail. */
   #isInside = false;
   #key: KeyWatch | null = null;
-  /** Result of the last shown(), until the next piece. */
-  #last: { mayGoOn: boolean; shown: Redacted } | null = null;
-  /** The state of the blocks at the end of the decided text. */
+  /** Result of the last `shown`, until the next piece. */
+  #last: { isOpen: boolean; shown: Redacted } | null = null;
+  /** Scan state at the end of the decided text. */
   #blocks = new BlockScan();
 
   add(piece: string): void {
@@ -140,11 +137,7 @@ export class RedactedText {
     if (decides || piece.includes('-')) while (this.#decide());
   }
 
-  /**
-   * Adds a piece.
-   *
-   * @returns what is now shown behind what was; null where something else is shown in place of that
-   */
+  /** Adds a piece. @returns the text to append to what was shown; null if shown text changed, see `shown` */
   more(piece: string): string | null {
     this.#fresh = '';
     if (piece !== '') this.add(piece);
@@ -154,52 +147,52 @@ export class RedactedText {
     return after.startsWith(before) ? after.slice(before.length) : null;
   }
 
-  /** @param mayGoOn false once nothing follows: then everything is decided */
-  shown(mayGoOn = true): Redacted {
-    if (this.#last?.mayGoOn !== mayGoOn) {
-      const { text, redacted } = this.#undecidedText(mayGoOn);
-      this.#last = { mayGoOn, shown: { text: this.#done + text, redacted: this.#redacted + redacted } };
+  /** @param isOpen false once the text is complete: then everything is decided */
+  shown(isOpen = true): Redacted {
+    if (this.#last?.isOpen !== isOpen) {
+      const { text, redacted } = this.#undecidedText(isOpen);
+      this.#last = { isOpen, shown: { text: this.#done + text, redacted: this.#redacted + redacted } };
     }
     return this.#last.shown;
   }
 
-  #undecidedText(mayGoOn = true): Redacted {
+  #undecidedText(isOpen = true): Redacted {
     if (this.#tail === '') return { text: '', redacted: 0 };
     const key = this.#key === null ? -1 : this.#key.at;
     const open = key < 0 ? this.#tail : this.#tail.slice(0, key);
-    const { text, redacted } = this.#without(open, key < 0 && mayGoOn, open.length);
+    const { text, redacted } = this.#without(open, key < 0 && isOpen, open.length);
     const marker = key < 0 ? '' : redactionMark('private-key');
     return { text: text + marker, redacted: redacted + (key < 0 ? 0 : 1) };
   }
 
-  /** @returns false when only what comes can decide more */
+  /** Decides the next part of the tail. @returns false if that needs more text */
   #decide(): boolean {
     const tail = this.#tail;
     if (this.#key !== null) {
       const end = this.#key.end(tail);
       if (end === null) return false;
       this.#key = null;
-      return this.#take(end);
+      return this.#decideUpTo(end);
     }
     const first = lineEnd(tail, 0);
     if (first > WINDOW) {
       const begin = keyIn(tail.slice(0, LONG_WINDOW + KEY_LINE_LENGTH));
       if (begin !== null && begin.index < WINDOW) return this.#watch(begin);
       if (tail.length < WINDOW + KEY_LINE_LENGTH) return false;
-      if (this.#takeHalf(WINDOW)) return true;
+      if (this.#decideHalf(WINDOW)) return true;
       if (begin !== null && begin.index < Math.min(first, LONG_WINDOW)) return this.#watch(begin);
-      if (first <= LONG_WINDOW) return this.#take(first);
-      return tail.length >= LONG_WINDOW + KEY_LINE_LENGTH && this.#takeHalf(LONG_WINDOW);
+      if (first <= LONG_WINDOW) return this.#decideUpTo(first);
+      return tail.length >= LONG_WINDOW + KEY_LINE_LENGTH && this.#decideHalf(LONG_WINDOW);
     }
     const begin = keyIn(tail);
     if (begin !== null && begin.index < first) return this.#watch(begin);
     let end = first;
-    // whole lines, up to one that is very long or begins a key
+    // Whole lines, up to a very long one or the start of a key.
     for (let next = lineEnd(tail, end); next <= end + WINDOW; next = lineEnd(tail, end)) {
       if (begin !== null && begin.index < next) break;
       end = next;
     }
-    return this.#take(end);
+    return this.#decideUpTo(end);
   }
 
   #watch({ 0: sign, index }: RegExpExecArray): boolean {
@@ -207,21 +200,21 @@ export class RedactedText {
     return true;
   }
 
-  #take(end: number): boolean {
+  #decideUpTo(end: number): boolean {
     const { text, redacted } = this.#without(this.#tail.slice(0, end), false, end);
     this.#done += text;
     this.#fresh += text;
     this.#redacted += redacted;
-    this.#goOn(end);
+    this.#advance(end);
     return this.#tail !== '';
   }
 
   /**
-   * Decides half of a window, or up to the end of a secret that reaches beyond the half.
+   * Decides half of a window, or up to the end of a secret across the middle.
    *
-   * @returns false if a secret reaches the end of the smaller window: the larger one may show where it ends
+   * @returns false if a secret reaches the end of the smaller window: the larger one may contain its end
    */
-  #takeHalf(size: number): boolean {
+  #decideHalf(size: number): boolean {
     const open = this.#tail.slice(0, size);
     const behind = this.#behind.length;
     const across = this.#spans(open, true).find(
@@ -234,12 +227,12 @@ export class RedactedText {
     this.#done += text;
     this.#fresh += text;
     this.#redacted += redacted;
-    this.#goOn(end);
+    this.#advance(end);
     this.#isInside = end === size;
     return true;
   }
 
-  #goOn(end: number): void {
+  #advance(end: number): void {
     this.#blocks.scan(visibleText(this.#tail.slice(0, end)));
     const before = this.#behind + this.#tail.slice(0, end);
     this.#behind = before.slice(Math.max(0, Math.min(before.length - CONTEXT_LENGTH, commandStart(before))));
@@ -247,7 +240,7 @@ export class RedactedText {
     this.#isInside = false;
   }
 
-  /** Counted from the beginning of `#behind`. */
+  /** Spans relative to the start of `#behind`. */
   #spans(text: string, isOpen: boolean): SecretSpan[] {
     const behind = this.#behind.length;
     const spans = spansIn(this.#behind + text, (plain) => ruleSecrets(plain, isOpen));
@@ -282,7 +275,7 @@ function keyIn(text: string): RegExpExecArray | null {
   return text.includes('PRIVATE KEY') ? new RegExp(KEY_BEGIN.source).exec(text) : null;
 }
 
-/** Behind the line break; beyond any window if there is none. */
+/** The index after the next line break; infinite without one. */
 function lineEnd(text: string, from: number): number {
   const at = text.indexOf('\n', from);
   return at < 0 ? Number.POSITIVE_INFINITY : at + 1;
@@ -292,27 +285,23 @@ function isInsidePair(text: string, at: number): boolean {
   return /[\ud800-\udbff]/.test(text.charAt(at - 1));
 }
 
-/** A piece of what a command writes, and what stands around it. */
+/** A piece of command output with its context. */
 interface OutputWindow {
-  /** What came before: a secret that begins there is known by its whole. */
+  /** The output before, where a secret may start. */
   behind: string;
   piece: string;
-  /** What has been written behind it. */
+  /** The output after, as far as known. */
   ahead: string;
 }
 
-/** Whoever knows where the secrets of a text are. */
 interface SecretFinder {
   find(text: string): SecretSpan[];
 }
 
-/** How far a secret may reach, private keys apart. */
+/** Longest secret in UTF-16 code units, except private keys. */
 const REACH = 16 * 1024;
 
-/**
- * Takes the secrets out of a piece of output, and leaves everything else as it is: escape sequences too, which may stand
- * in the middle of a secret.
- */
+/** Redacts a piece of output. Keeps everything else, including escape sequences, which may interrupt a secret. */
 export function redactOutput(
   redactor: SecretFinder,
   { behind, piece, ahead }: OutputWindow,
@@ -331,12 +320,12 @@ export function redactOutput(
     if (span.end <= at) continue;
     if (span.start >= end) break;
     parts.push(text.slice(at, Math.max(at, span.start)), redactionMark(span.kind));
-    // One that began before was counted there.
+    // The piece in which a secret starts counts it.
     if (span.start >= behind.length) redacted += 1;
     at = Math.min(end, span.end);
   }
   parts.push(text.slice(at, end));
-  // a terminal passes over it, and half of each character of a text in UTF-16 is one
+  // Terminals ignore NUL, and UTF-16 output contains one per ASCII character.
   return { text: parts.join('').replaceAll('\u0000', ''), redacted };
 }
 
@@ -345,7 +334,7 @@ const INVISIBLE = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\p{Default_Ignorable_Code
 const SEQUENCES = new RegExp(String.raw`(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|${INVISIBLE.source}`, 'gu');
 const CONTROLS = new RegExp(INVISIBLE.source, 'gu');
 
-/** A text without whatever in it nobody sees. */
+/** Removes escape sequences and invisible characters. */
 export function visibleText(text: string): string {
   return text.replace(SEQUENCES, '');
 }

@@ -10,25 +10,25 @@ import {
   spanOf,
 } from './secret-values';
 
-/** Separates cells: `|` stands for every vertical line, two blanks for aligned columns. */
+/** Cell separator. `|` covers all vertical lines; two blanks mean aligned columns. */
 type Separator = '|' | '||' | '!!' | '&' | '\t' | ';' | ',' | '  ';
 
-/** The columns of a table that hold secrets. */
+/** A table being read, with its secret columns. */
 export interface Table {
   separator: Separator;
   count: number;
   columns: Columns;
-  /** Of aligned columns whose cells are found by their place: where each begins and ends. */
+  /** Ranges of aligned columns; null if separators divide the cells. */
   places: readonly Place[] | null;
-  /** Null once rows follow; until then the header, which may be any line. */
+  /** The unconfirmed header line; null once a row has confirmed the table. */
   header: string | null;
-  /** True if the first column has no name: then each row has a number or a name there. */
+  /** True if the first column has no name. Each row then starts with a number or name. */
   isIndexed: boolean;
-  /** True if a line stands before the first column. */
+  /** True if a vertical line precedes the first column. */
   isEdged: boolean;
-  /** The columns for names and for values, if each row is a pair: `DB_PASSWORD | …`. */
+  /** Name and value columns, if each row is a pair: `DB_PASSWORD | …`. */
   pair: readonly [name: number, value: number] | null;
-  /** Lines in a row that are none of the table's. */
+  /** Consecutive lines that are not rows. */
   odd: number;
   /** The last two lines. */
   last: readonly string[];
@@ -39,28 +39,28 @@ interface Place {
   to: number;
 }
 
-/** A line without one of these names no column of secrets or values. */
+/** Matches every line that may name a column of secrets or values. */
 export const TABLE_HINT = new RegExp(
   `pass|pwd|pw|secret|token|key|cred|value|${[...PASSWORD_LABELS, ...TOKEN_LABELS].join('|')}`,
   'i',
 );
-/** A name in a list that commas or blanks separate, as any sentence may have them. */
+/** A plausible column name. Commas and blanks also separate the words of sentences. */
 const HEADER_CELL = /^(?:["'`*]{0,3}(?:\p{L}[\p{L}\p{M}\w ./-]{0,40}[:?*]?|#|№)["'`*]{0,3})?$/u;
 const MAX_COLUMN_NAME = 60;
-/** The vertical lines of boxes. */
+/** Vertical lines. */
 const PIPE = /[|│┃║┆┊╎]/;
 const RULE = /^[\s|+:=*\u2500-\u257f-]+$/;
-/** Longest line of a table: enough for columns that are padded to a long value. */
+/** Longest table line in UTF-16 code units; columns may be padded to a long value. */
 export const MAX_TABLE_LINE = 16 * 1_024;
-/** So many lines in a row that are no rows end a list: a value may have line breaks. */
+/** Most consecutive lines that are not rows: a value may contain line breaks. */
 const MAX_ODD_LINES = 2;
-/** A comment between the rows of a list. */
+/** A comment between rows. */
 const COMMENT = /^\s*(?:#|\/\/|--)/;
-/** The columns of a table whose rows are pairs of a name and a value. */
+/** Column names of a table of name–value pairs. */
 const PAIR_NAME = /^(?:name|key|variable|var|parameter|param|setting|property|option|env)$/i;
 const PAIR_VALUE = /^(?:value|val)$/i;
 
-/** Reads a line as the header of a table; null if it is none. */
+/** Parses a line as a table header; null if it is none. */
 export function tableHeader(line: string): Table | null {
   if (line.length > MAX_TABLE_LINE) return null;
   const separator = separatorOf(line);
@@ -93,7 +93,7 @@ function pairIn(names: readonly string[]): readonly [number, number] | null {
   return name === undefined || value === undefined || name < 0 || value < 0 ? null : [name, value];
 }
 
-/** True for a line of names that only tables have. */
+/** True for a header that cannot be a sentence. */
 function isList(line: string, separator: Separator, isPlain: boolean): boolean {
   if (separator === '||' || separator === '&') return true;
   if (separator === '|') return /^[\w-]+(?:\|[\w-]+)+$/.test(line);
@@ -117,9 +117,8 @@ function isRule(line: string): boolean {
 }
 
 /**
- * The table that a header begins, by the line below it; null if it begins none. The rows may begin with this line.
- *
- * The first column of a table without a rule may hold the names of rows.
+ * Confirms a header by the next line, which may be the first row; null if the header starts no table. Without a rule
+ * below the header, the first column may hold row names.
  */
 export function confirmedTable(table: Table, line: string): Table | null {
   const { header, separator, columns, count } = table;
@@ -145,7 +144,7 @@ export function confirmedTable(table: Table, line: string): Table | null {
   return isAligned && cells.length === count ? { ...table, columns: behind, header: null } : null;
 }
 
-/** True for words that end where those of the header end. */
+/** True if each word of the line ends below a word of the header. */
 function isRightAligned(header: string, line: string): boolean {
   const [names, words] = [wordsOf(header), wordsOf(line)];
   if (names.length < 2 || names.length !== words.length || !(APART.test(header) || APART.test(line))) return false;
@@ -154,10 +153,7 @@ function isRightAligned(header: string, line: string): boolean {
 
 const APART = /\S {2,}\S/;
 
-/**
- * Marks a line that may become the first row below a header, from its first secret column on: only a whole row confirms
- * the table.
- */
+/** Marks a possible first row as pending from its first secret column on, because only a complete row confirms the table. */
 export function pendingSecrets(line: string, { header, separator, columns, isEdged }: Table): SecretSpan[] {
   if (header === null || isRule(line)) return [];
   const starts: (number | undefined)[] = [];
@@ -184,7 +180,7 @@ function wordsOf(line: string): Place[] {
   return [...line.matchAll(/\S+/g)].map(({ 0: word, index }) => ({ from: index, to: index + word.length }));
 }
 
-/** The secrets of a line, and whether it is a row of the table. */
+/** The secrets of a line, and true for `isRow` if the line belongs to the table. */
 export interface Row {
   spans: SecretSpan[];
   isRow: boolean;
@@ -196,7 +192,7 @@ function isBehindBlank({ last }: Table): boolean {
   return last.at(-1)?.trim() === '';
 }
 
-/** @param isOpen whether the line may go on: then a cell at its end may become a secret */
+/** @param isOpen true if the line may continue: its last cell is then pending */
 export function rowSecrets(line: string, table: Table, isOpen: boolean): Row {
   const { separator, count, places } = table;
   if (table.header !== null || isRule(line)) return { spans: [], isRow: true };
@@ -215,7 +211,7 @@ export function rowSecrets(line: string, table: Table, isOpen: boolean): Row {
     if (!isOpen && !isCounted) return { spans: oddSecrets(cells, table), isRow: false };
   }
   const rows = [cells];
-  // cells of a wiki's table may stand behind two lines each; backquotes are no code in every table
+  // Wiki tables may separate cells by `||`; backquotes may be literal.
   if (cells.length !== count && isLined && line.includes('||')) rows.push(cellsOf(line, '||', table));
   if (cells.length !== count && line.includes('`')) rows.push(cellsOf(line, separator, table, false));
   const row = !isOpen || isCounted ? rows.find(({ length }) => length === count) : undefined;
@@ -237,10 +233,7 @@ function namedSecrets(cells: readonly Cell[], { columns, pair }: Table, isOpen: 
   });
 }
 
-/**
- * The words that look random in a row with too many or too few cells, from the first secret column on: its cells can't be
- * matched to columns.
- */
+/** Random words from the first secret column on, for a row whose number of cells does not match the header. */
 function oddSecrets(cells: readonly Cell[], { columns }: Table): SecretSpan[] {
   const first = Math.min(...columns.keys());
   const column = columns.get(first);
@@ -254,7 +247,7 @@ function placedSecrets(line: string, { columns }: Table, places: readonly Place[
     const own = words
       .filter((word) => word.from < to && word.to > from)
       .map((word) => ({ text: line.slice(word.from, word.to), at: word.from }));
-    // a value of the column before may reach into this one
+    // The previous column may overflow into this one.
     if (own.length > 2) return generatedWords(own, column);
     return own.flatMap((cell) => {
       const isLast = cell.at + cell.text.length === line.length;
@@ -263,7 +256,7 @@ function placedSecrets(line: string, { columns }: Table, places: readonly Place[
   });
 }
 
-/** The table after a whole line; null if the line ends it. @param isRow whether the line is a row */
+/** The table after a complete line; null if the line ends the table. */
 export function tableAfter(table: Table, line: string, isRow: boolean): Table | null {
   const { header, separator } = table;
   const next = { ...table, last: [...table.last, line].slice(-2) };
@@ -278,7 +271,7 @@ export function tableAfter(table: Table, line: string, isRow: boolean): Table | 
   if (isBlank) return next;
   const [before = '.', last = '.'] = table.last.length > 1 ? table.last : ['.', ...table.last];
   if (isRule(line)) {
-    // the bottom of one table and the top of the next
+    // The bottom of one table and the top of the next.
     if (isBehindBlank(table) || isRule(last)) return null;
     if (before.trim() !== '') return next;
     const other = tableHeader(last);
@@ -297,11 +290,11 @@ const QUOTED_CELLS: Readonly<Record<string, RegExp>> = {
   '\t': /\t([^\t]*)/g,
 };
 const BETWEEN: Readonly<Record<string, RegExp>> = { '|': PIPE, '||': /\|\|/, '!!': /!!?/, '&': /&/ };
-/** A `|` behind a backslash or inside code separates no cells. */
+/** An escaped `|`, or one inside code, does not separate cells. */
 const ESCAPED_PIPE = /\\\|/g;
 const CODE = /`[^`]*`/g;
 
-/** @param isCode whether a line between backquotes is part of a cell */
+/** @param isCode true if a `|` between backquotes belongs to the cell */
 function cellsOf(
   line: string,
   separator: Separator,
@@ -326,7 +319,7 @@ function cellsOf(
     found.push(trimmed(plain.slice(at, at + length), at));
     at += length + (separator.length === 2 ? 2 : 1);
   }
-  // the outer edges, which may be in quotes
+  // The outer edges, which may be quoted.
   if ((isEdged || found.length > count) && /^["'`([{+]*$/.test(found[0]?.text ?? '')) found.shift();
   if (found.length > Math.max(1, count) && /^["'`)\]},;+\\]*$/.test(found.at(-1)?.text ?? '')) found.pop();
   return found.slice(0, MAX_CELLS);
@@ -336,29 +329,28 @@ function trimmed(text: string, at: number): Cell {
   return { text: text.trim(), at: at + text.length - text.trimStart().length };
 }
 
-/** A column that holds secrets, by its name. */
+/** A column of secrets. */
 export interface NamedColumn {
   name: string;
   named: NamedSecret;
 }
 
-/** The secret columns of a table, by their index. */
+/** Secret columns by index. */
 export type Columns = ReadonlyMap<number, NamedColumn>;
 
 interface Cell {
   text: string;
-  /** Where the text begins, in its line or text. */
+  /** Index in the line or text. */
   at: number;
 }
 
 /** A remark in a column's name: `(prod)` in `Password (prod)`. */
 const IN_PARENTHESES = /\s{0,4}\([^()]{0,60}\)/g;
-/** Most cells of a row. */
 export const MAX_CELLS = 512;
-/** The field of an object or text that has the names of columns. */
+/** Pattern for the JSON field with the column names. */
 export const COLUMN_KEY = '(?:(?:column|col|field|header)(?:s|_?names?|_?labels?)?|names)';
 
-/** The secret columns that a list of names has; null if it has none. */
+/** The secret columns among column names; null without any. */
 export function secretColumns(names: readonly string[]): Columns | null {
   const columns = new Map<number, NamedColumn>();
   for (const [index, name] of names.slice(0, MAX_CELLS).entries()) {
@@ -373,7 +365,7 @@ export function secretColumns(names: readonly string[]): Columns | null {
 const LABELLED: NamedSecret = { kind: 'password', strength: 'strong' };
 const LABELS = [...PASSWORD_LABELS, ...TOKEN_LABELS];
 
-/** A name without what stands around it: `🔑 Password for app (temp)?`. */
+/** Strips decoration from a column name: `🔑 Password for app (temp)?`. */
 function plainName(name: string): string {
   return name
     .replaceAll(IN_PARENTHESES, ' ')
@@ -387,7 +379,7 @@ function isLabel(name: string): boolean {
   return LABELS.some((label) => name === label || name.startsWith(`${label} `) || isAt(label));
 }
 
-/** Tags that stand between the words of a cell, besides those of the table. */
+/** Inline tags between the words of a cell. */
 const CELL_TAG = '</?(?:br|code|b|i|em|strong|kbd|span|button|a|p|div|small|sup|sub)(?![^\\s/>])[^<>]{0,4096}>';
 const CELL_WORDS = new RegExp(`${CELL_TAG}|(?:(?!${CELL_TAG})\\S)+`, 'gi');
 const QUOTES = /^(["'`*_]{0,3})(.*?)["'`*_]{0,3}$/;
@@ -410,16 +402,17 @@ function generatedWords(words: readonly Cell[], { named }: NamedColumn): SecretS
 }
 
 /**
- * The secrets of a cell: its only word, or of several words those that look drawn. A tag, brackets, a comma or a sign by
- * itself divides a cell like another cell would.
+ * Finds the secrets of a cell: its only word, or the generated-looking words of several. Tags, parentheses, commas and
+ * standalone punctuation divide a cell into parts.
  *
- * @param mayGoOn whether the cell may go on at the end of its line
- * @param pattern the words and tags of the cell
+ * @param isOpen true if the cell may continue
+ * @param end index of the end of the line or text
+ * @param pattern matches words and tags
  */
 export function cellSecrets(
   cell: Cell,
   column: NamedColumn,
-  mayGoOn: boolean,
+  isOpen: boolean,
   end: number,
   pattern = CELL_WORDS,
 ): SecretSpan[] {
@@ -431,7 +424,7 @@ export function cellSecrets(
   const spans: SecretSpan[] = [];
   if (plain.length > 1) spans.push(...secretsOfParts(words, column));
   else if (isCellSecret(only.text, column)) spans.push(spanOf(only.at, only.text, column.named.kind));
-  if (mayGoOn && only.text !== '' && !(plain.length === 1 && isBenign(only.text)))
+  if (isOpen && only.text !== '' && !(plain.length === 1 && isBenign(only.text)))
     spans.push({ start: only.at, end, kind: PENDING });
   return spans;
 }
@@ -457,7 +450,7 @@ function secretsOfParts(words: readonly Cell[], column: NamedColumn): SecretSpan
   return spans;
 }
 
-/** True for a cell that is no word, no sentence and no placeholder. */
+/** True unless the cell is a word, sentence or placeholder. */
 export function isCellSecret(value: string, { name, named }: NamedColumn): boolean {
   if (/\s|^\d+\/\d+$/.test(value) || isPlainCell(value, named)) return false;
   return isSecretValue(value, named, name, { isQuoted: false, isProse: true, next: ' ' });
@@ -466,15 +459,15 @@ export function isCellSecret(value: string, { name, named }: NamedColumn): boole
 const UNIT = String.raw`(?:(?:%|‰|°[CF]|[kKMGTP]i?[Bb]?(?:ps)?|B|[numµ]?s|min|h|d|[kMG]?Wh?|[mk]?[VA]|[kMG]?Hz|px|pt|r?em|[cmk]?m|[mk]?g|x|st|nd|rd|th|USD|EUR|tok(?:ens?)?)(?:\/\w{1,8})?)`;
 const PARTED = String.raw`(?:\d{1,3}(?:[,.]\d{3}){1,6}(?:[.,]\d{1,12})?|\d{1,12}[.,]\d{1,12})`;
 const NUMBER = String.raw`(?:${PARTED}|\d{1,12})`;
-/** A number with separators, a currency or a unit: `1,234`, `$0.02`, `98.5%`. One of digits alone may be a secret. */
+/** A number with separators, a currency or a unit: `1,234`, `$0.02`, `98.5%`. Digits alone may be a secret. */
 const QUANTITY = new RegExp(String.raw`^[~≈<>≤≥±+-]{0,2}(?:[$€£¥]${NUMBER}${UNIT}?|${PARTED}${UNIT}?|\d{1,9}${UNIT})$`);
-/** A name of a style, of a setting, of a constant: `--color-primary`, `color.primary.500`, `STRIPE_KEY_V2`. */
+/** A style, setting or constant name: `--color-primary`, `color.primary.500`, `STRIPE_KEY_V2`. */
 const STYLE_PART = String.raw`(?:[a-z]{2,22}(?:[A-Z][a-z]{1,20}){0,3}|v?\d{1,4}|\d{1,3}[a-z]{1,2})`;
 const DOTTED = new RegExp(`^(?=.*[a-z]{3})(?:--)?${STYLE_PART}(?:[-._/]${STYLE_PART})+$`);
 const NUMBERED = /^(?=.*[A-Z]{3})[A-Z]{2,22}(?:_(?:[A-Z]{2,22}|V?\d{1,3}))+$/;
 const HASHED = /^(?:[bs]crypt|yescrypt|argon2\w{0,2}|pbkdf2|sha-?\d{1,3}|md5)(?:[-_:][a-z\d]{1,6}){0,2}$/i;
 
-/** True for a number, a name or an algorithm, which tables list in columns that are called like a secret. */
+/** True for a quantity, identifier or algorithm, common in columns such as `key` and `token`. */
 function isPlainCell(value: string, { kind }: NamedSecret): boolean {
   if (QUANTITY.test(value) || HASHED.test(value) || isTerm(value)) return true;
   if (NUMBERED.test(value) && (kind !== 'password' || /PASS|PWD|SECRET|TOKEN|KEY/.test(value))) return true;
