@@ -4,7 +4,7 @@ import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/pos
 import {
   awaitOlder,
   foldTranscript,
-  giveUpOlder,
+  abandonOlder,
   prependTurns,
   type TranscriptState,
   transcriptFromPage,
@@ -100,7 +100,7 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
       return true;
     } catch (error) {
       this.#older = { isLoading: false, error: error as Error };
-      this.set(giveUpOlder(this.value));
+      this.set(abandonOlder(this.value));
       return false;
     }
   }

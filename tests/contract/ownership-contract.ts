@@ -363,7 +363,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         ]);
         // where it was told is said, too, that it is parked no more
         const [, , , notice, ...more] = await items(b);
-        const text = 'What was told here of the task “t9” was assigned by operator to the';
+        const text = 'The report here about the task “t9” was assigned by operator to the';
         expect([notice, more]).toMatchObject([{ kind: 'notice', code: 'parked-assigned', ofSessionId: a, text }, []]);
         expect((await listed()).records).toMatchObject([{ parked: { taskId: 't8' } }]);
         expect((await listed('?state=assigned')).records).toMatchObject([
@@ -386,7 +386,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
           item.kind === 'notice' && item.code === 'parked-assigned' ? [item] : [],
         );
         expect(said.map(({ text, ofSessionId }) => [text, ofSessionId])).toEqual([
-          ['What was told here of the task “t9” was assigned to this session by operator.', undefined],
+          ['The report here about the task “t9” was assigned to this session by operator.', undefined],
         ]);
         expect((await agent()).agent.parkedCount).toBe(1);
       });

@@ -86,29 +86,29 @@ export const STATE = [
   {
     name: 'keeps a task lost whose real end is told later',
     file: 'lib/protocol/projections/tasks.ts',
-    find: '(hasEnded(status) ? 4 : 2)',
+    find: '(isReportedEnd(status) ? 4 : 2)',
     replace: '4',
     test: 'tests/unit/projections/tasks.test.ts',
   },
   {
     name: 'lets another session overrule how a task ended',
     file: 'lib/protocol/projections/tasks.ts',
-    find: 'return firmness(told) > firmness(before);',
-    replace: 'return firmness(told) >= firmness(before);',
+    find: 'return certainty(report) > certainty(known);',
+    replace: 'return certainty(told) >= certainty(before);',
     test: 'tests/unit/projections/tasks.test.ts',
   },
   {
     name: 'keeps tasks presumed lost whose runner is back',
     file: 'lib/protocol/projections/tasks.ts',
-    find: 'if (name === CUSTOM.runnerBack) yield* this.hearAgain();',
+    find: 'if (name === CUSTOM.runnerBack) yield* this.markHeard();',
     replace: '',
     test: 'tests/unit/commands/runner-absence.test.ts',
   },
   {
     name: 'shows a between-run turn as an answer to a person',
     file: 'lib/protocol/projections/turns.ts',
-    find: "const kind = said ?? (byItself ? 'between-run' : 'user');",
-    replace: "const kind = said ?? 'user';",
+    find: "const kind = given ?? (isSelfStarted ? 'between-run' : 'user');",
+    replace: "const kind = given ?? 'user';",
     test: 'tests/unit/projections/turns.test.ts',
   },
   {
@@ -184,8 +184,8 @@ export const STATE = [
   {
     name: 'calls a result undelivered whose task ended in a turn',
     file: 'lib/protocol/projections/tasks.ts',
-    find: "const isAlone = !hasEnded(task.status) && turnId?.startsWith('none:') === true;",
-    replace: 'const isAlone = !hasEnded(task.status) && turnId !== null;',
+    find: "const isAlone = !isReportedEnd(task.status) && turnId?.startsWith('none:') === true;",
+    replace: 'const isAlone = !isReportedEnd(task.status) && turnId !== null;',
     test: 'tests/unit/commands/undelivered-results.test.ts',
   },
   {

@@ -4,10 +4,10 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { COMMAND_EXPIRY_MS, RESUMED_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { NO_PLACES } from '@interlude/protocol/projections/placement';
+import { parseReportedStatus } from '@interlude/protocol/projections/reported-status';
 import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import { newSession, type SessionFold, SessionLedger } from '@interlude/protocol/projections/session-summary';
-import { statusTold } from '@interlude/protocol/projections/status-told';
-import { mayRun } from '@interlude/protocol/projections/tasks';
+import { mayBeRunning } from '@interlude/protocol/projections/tasks';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Task } from '@interlude/protocol/read-models';
 import { REPORT_STATES, type ReportState, SESSION_STATES } from '@interlude/protocol/session-states';
@@ -110,10 +110,10 @@ class Life {
     this.#places = places;
     const ledger = new SessionLedger(this.#fold, isHeard ? this.now : null);
     for (const placement of placements) ledger.apply(placement);
-    const told = status === null ? null : statusTold(readAgentStatus(status as Record<string, unknown>), 0);
-    if (told !== null) ledger.hear(told, this.now);
+    const told = status === null ? null : parseReportedStatus(readAgentStatus(status as Record<string, unknown>), 0);
+    if (told !== null) ledger.applyStatus(told, this.now);
     for (const task of foldTasks([...this.#tasks.values()], placements, OWNER)) {
-      ledger.tell(this.#tasks.get(task.position) ?? null, task);
+      ledger.countTask(this.#tasks.get(task.position) ?? null, task);
       this.#tasks.set(task.position, task);
     }
     this.#fold = ledger.result([], this.now);
@@ -300,8 +300,8 @@ class Life {
     const running = this.#openTasks.map((id) => ({ id, description: id }));
     const status = { openTurnId, tasks: running, requests: this.isAsking ? ['q'] : [] };
     this.#tell([], status, true);
-    const lists = statusTold(readAgentStatus(status), 0)?.lists ?? null;
-    const tasks = [...this.#tasks.values()].filter(mayRun);
+    const lists = parseReportedStatus(readAgentStatus(status), 0)?.lists ?? null;
+    const tasks = [...this.#tasks.values()].filter(mayBeRunning);
     const requestIds = this.session.pendingRequestCount > 0 ? ['q'] : [];
     if (lists !== null) this.#tell([...reconcileLists(lists, { tasks, requestIds })], null, true);
   }

@@ -1,5 +1,5 @@
 import { comparePositions } from '@interlude/protocol/position';
-import { foldShown } from '@interlude/protocol/projections/items';
+import { foldShownItems } from '@interlude/protocol/projections/items';
 import {
   type ObligationChange,
   type ObligationFold,
@@ -19,7 +19,7 @@ type Owner = Pick<Task, 'sessionId' | 'agentId'>;
 /** @returns the new and the changed tasks, each once, as they stand after the placements */
 export function foldTasks(tasks: readonly Task[], placements: readonly Placement[], owner: Owner): Task[] {
   const ledger = new TaskLedger(owner);
-  for (const task of [...tasks].sort((a, b) => comparePositions(a.position, b.position))) ledger.know(task);
+  for (const task of [...tasks].sort((a, b) => comparePositions(a.position, b.position))) ledger.load(task);
   for (const placement of placements) for (const _ of ledger.apply(placement));
   return [...ledger.changed()];
 }
@@ -46,11 +46,11 @@ export function foldSession(
 ): SessionFold {
   const ledger = new SessionLedger(fold, heardAt);
   for (const placement of placements) ledger.apply(placement);
-  for (const { before, after } of tasks) ledger.tell(before, after);
+  for (const { before, after } of tasks) ledger.countTask(before, after);
   return ledger.result(obligations);
 }
 
 /** @param entries every event whose place is this turn, in position order */
 export function turnFromEvents(header: TurnHeader, entries: readonly EventEntry[]): Turn {
-  return settleTurn({ ...header, ...foldShown({ items: [] }, entries, header.kind === 'none') });
+  return settleTurn({ ...header, ...foldShownItems({ items: [] }, entries, header.kind === 'none') });
 }

@@ -7,7 +7,7 @@ import { failedSince, failureReason, isSeen, wentSilent } from '../session-predi
 import { truncateText } from '../text';
 import type { OpenRequest } from './open-requests';
 
-/** What of a session needs a person, apart from the replies it owes. */
+/** Inbox items of a session, except pending replies. */
 export function attentionOfSession(session: SessionSummary, requests: readonly OpenRequest[]): Attention[] {
   const found = requests.slice(0, MAX_PENDING_REQUESTS).map((request) => ofRequest(session.id, request));
   if (session.arrangement.archivedAt !== null) return found;
@@ -24,11 +24,11 @@ export function attentionOfSession(session: SessionSummary, requests: readonly O
   return found;
 }
 
-/** What of an agent needs a person, apart from its sessions. */
+/** Inbox items of an agent, except those of its sessions. */
 export function attentionOfAgent({ id, insightCount, parkedCount, status }: AgentSummary): Attention[] {
   const found: Attention[] = [];
   const outage = outageOf(status);
-  // What was in the middle of something has an item of its own.
+  // A session that was at work has its own item.
   if (outage !== null && !outage.wasAtWork) {
     found.push(about('lost-contact', [id], { title: outage.reason, version: outage.since }));
   }
@@ -37,7 +37,7 @@ export function attentionOfAgent({ id, insightCount, parkedCount, status }: Agen
   return found;
 }
 
-/** What of an owed reply needs a person. */
+/** The inbox item of an overdue reply. */
 export function attentionOfReply(obligation: Obligation): Attention[] {
   const { state, isOverdue, sessionId, messageId, from, text } = obligation;
   if (state !== 'owed' || !isOverdue) return [];

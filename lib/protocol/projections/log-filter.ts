@@ -4,7 +4,7 @@ import { LOG_LEVELS, type LogLevel } from '../record-vocabulary';
 /** A regular expression in RE2 syntax, which runs in time linear to the text. */
 export interface LogRegex {
   readonly source: string;
-  /** Text that every matching message contains; null if none is known. */
+  /** Text that every matching message contains; null if unknown. */
   readonly required: RequiredText | null;
   test(message: string): boolean;
   /**
@@ -14,34 +14,34 @@ export interface LogRegex {
   hits(message: string): Iterable<[number, number] | null>;
 }
 
-/** Which lines of a log are wanted. The server filters stored lines by it, and the browser live ones: both alike. */
+/** A filter for log lines. Server (stored lines) and browser (live lines) apply it alike. */
 export interface LogFilter {
-  /** This level and those above; null for all. */
+  /** Least level; null for all. */
   level: LogLevel | null;
-  /** Any of them; empty for all. */
+  /** Matches any of these; empty for all. */
   components: readonly string[];
-  /** All of them, as `parseTerms` gives them. */
+  /** Matches all of these, from `parseTerms`. */
   terms: readonly string[];
   regex: LogRegex | null;
-  /** Of `occurredAt`, in epoch milliseconds, both inclusive. */
+  /** Inclusive range of `occurredAt`, epoch milliseconds. */
   from: number | null;
   to: number | null;
 }
 
 export const EVERY_LINE: LogFilter = { level: null, components: [], terms: [], regex: null, from: null, to: null };
 
-/** Words separated by blanks; a phrase in double quotes is one term. Folded, without repeats. */
+/** Splits a query into folded, distinct terms: words, and phrases in double quotes. */
 export function parseTerms(text: string): string[] {
   const found = [...text.matchAll(/"([^"]*)"?|[^\s"]+/g)].map(([word, phrase]) => phrase ?? word);
   return [...new Set(found.filter((term) => term.trim() !== '').map(foldText))];
 }
 
-/** Whether the filter looks into the text of messages. */
+/** True if the filter reads the text of messages. */
 export function searchesText({ terms, regex }: LogFilter): boolean {
   return terms.length > 0 || regex !== null;
 }
 
-/** Text that a message must contain to match, as far as the filter alone tells. */
+/** Text that every matching message contains; null if unknown. */
 export function requiredText({ terms, regex }: LogFilter): RequiredText | null {
   return requireAll([...terms.map((text) => ({ kind: 'text', text }) as const), regex?.required ?? null]);
 }
@@ -51,10 +51,7 @@ export function levelsOf({ level }: Pick<LogFilter, 'level'>): readonly LogLevel
   return level === null ? LOG_LEVELS : LOG_LEVELS.slice(LOG_LEVELS.indexOf(level));
 }
 
-/**
- * A marker stands for a place in the log, so it passes whatever its level and component. The text of a retention marker
- * is not a message, so no search finds it.
- */
+/** A marker denotes a place in the log, so its level and component don't matter. A search skips retention markers. */
 export function matchesLine(filter: LogFilter, line: LogLine): boolean {
   if (filter.from !== null && line.occurredAt < filter.from) return false;
   if (filter.to !== null && line.occurredAt > filter.to) return false;
@@ -75,17 +72,17 @@ export function matchesText({ terms, regex }: LogFilter, message: string): boole
 
 const MAX_HITS = 1000;
 
-/** A stretch of a message, in UTF-16 units: `[start, end)`. */
+/** A range of a message in UTF-16 code units: `[start, end)`. */
 export type Hit = [start: number, end: number];
 
-/** The stretches of the message that match, one after the other; null for one that can't be marked. @see LogRegex.hits */
+/** The matching ranges of a message, one at a time; null for one that can't be marked. @see LogRegex.hits */
 export function* findHits({ terms, regex }: LogFilter, message: string): Generator<Hit | null> {
   const folded = terms.length > 0 ? foldText(message) : '';
-  for (const term of terms) yield* placesOf(term, folded);
+  for (const term of terms) yield* rangesOf(term, folded);
   if (regex !== null) yield* regex.hits(message);
 }
 
-/** The same stretches ascending, touching ones joined. */
+/** Sorts ranges and joins adjacent ones. */
 export function joinHits(hits: readonly Hit[]): Hit[] {
   const joined: Hit[] = [];
   for (const [start, end] of hits.toSorted(([a], [b]) => a - b)) {
@@ -96,24 +93,24 @@ export function joinHits(hits: readonly Hit[]): Hit[] {
   return joined;
 }
 
-function placesOf(term: string, folded: string): Hit[] {
-  const places: Hit[] = [];
+function rangesOf(term: string, folded: string): Hit[] {
+  const ranges: Hit[] = [];
   for (
     let at = folded.indexOf(term);
-    at !== -1 && places.length < MAX_HITS;
+    at !== -1 && ranges.length < MAX_HITS;
     at = folded.indexOf(term, at + term.length)
   )
-    places.push([at, at + term.length]);
-  return places;
+    ranges.push([at, at + term.length]);
+  return ranges;
 }
 
-/** Letters whose lower case is an ASCII letter or two characters: they stay, so that folding keeps every index. */
+/** Letters whose lower case is an ASCII letter or two characters. They stay, so folding keeps every index. */
 const UNFOLDABLE = /([\u0130\u212A])/;
 const ASCII = /^[\0-\x7F]*$/;
 
 /**
- * Text for comparing without case. It has the length of the original, so that an index into one is an index into the
- * other, and a letter outside ASCII never becomes an ASCII one: SQLite folds only ASCII, and must find the same.
+ * Folds case for comparison. Keeps the length, so indexes stay valid, and never turns a non-ASCII letter into an ASCII
+ * one, to match SQLite, which folds only ASCII.
  */
 export function foldText(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
@@ -123,7 +120,7 @@ export function foldText(text: string): string {
         .map((part) => (UNFOLDABLE.test(part) ? part : part.toLowerCase()))
         .join('')
     : text.toLowerCase();
-  // which of the two lower-case sigmas comes out depends on what follows
+  // `toLowerCase` gives a final sigma at the end of a word.
   return folded.replaceAll('ς', 'σ');
 }
 
@@ -136,14 +133,14 @@ export type RequiredText =
   | { kind: 'all'; parts: RequiredText[] }
   | { kind: 'any'; parts: RequiredText[] };
 
-/** What all of them require together; null requires nothing. */
+/** Requires all parts; null requires nothing. */
 export function requireAll(parts: readonly (RequiredText | null)[]): RequiredText | null {
   const known = parts.filter((part) => part !== null);
   const [first, second] = known;
   return second === undefined ? (first ?? null) : { kind: 'all', parts: known };
 }
 
-/** What any one of them requires; nothing if one of them requires nothing. */
+/** Requires any part; null if one of them requires nothing. */
 export function requireAny(parts: readonly (RequiredText | null)[]): RequiredText | null {
   const known = parts.filter((part) => part !== null);
   return known.length < parts.length || known.length === 0 ? null : { kind: 'any', parts: known };

@@ -6,16 +6,16 @@ import { foldText, type RequiredText, requireAll, requireAny } from './log-filte
 
 export type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refused'; reason: string };
 
-/** Hits are only for display: a match further back in a very long line is found but not marked. */
+/** Characters of a line in which matches are marked. */
 const MAX_HIT_TEXT = 16 * 1024;
 const MAX_HITS = 1000;
-/** Most steps for one hit: the engine may have to go to the end of the text for it. */
+/** Most engine steps for one match, which may reach the end of the text. */
 const MAX_HIT_STEPS = MAX_REGEX_STEPS / 4;
-/** Most steps for all the hits of one line. */
+/** Most engine steps for all matches of one line. */
 const MAX_STEPS_OF_HITS = 16 * MAX_HIT_STEPS;
 /**
- * Most bytes of state that the engine may cache. An ordinary regex has few states. For one that enters a new state at
- * every character, the cache makes matching ten times slower; beyond this size the engine does without.
+ * Most bytes of DFA states that the engine caches. An ordinary regex has few states. With a new state at every character,
+ * the cache makes matching ten times slower, so the engine drops it beyond this size.
  */
 const MAX_STATES_BYTES = 256 * 1024;
 
@@ -61,7 +61,7 @@ export function compileLogRegex(source: string): RegexOutcome {
       if (steps > MAX_STEPS_OF_HITS || !matcher.find()) return;
       const [start, end] = [matcher.start(), matcher.end()];
       at = end;
-      // a match that ends where the search ended might be a different one in the whole line
+      // In the whole line, a match at the end of the truncated text could differ.
       const isHit = end > start && (isWhole || end < text.length);
       if (isHit) found += 1;
       yield isHit ? [start, end] : null;

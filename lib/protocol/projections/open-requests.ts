@@ -6,21 +6,20 @@ import { truncateText } from '../text';
 import { answerDeadline } from '../time';
 import type { EventEntry, Placement } from './placement';
 
-/** A request that the agent waits for. */
+/** A permission or question that waits for a person. */
 export interface OpenRequest {
   id: string;
   title: string;
   kind: 'permission' | 'question';
   digest: string;
   openedPosition: Position;
-  /** Until when it can be answered, on the server's clock. Absent if it does not expire. */
+  /** Deadline for answers, epoch milliseconds on the server's clock. Absent without expiry. */
   answerBy?: number;
 }
 
 /**
- * The requests an agent waits for, in the order it asked: a mutable copy, so that a large batch costs no more per
- * event. A request told again unchanged keeps its place and its digest; one that asks something else under its id is
- * new. Each is remembered, so that what is told twice counts once: beyond MAX_OPEN_REQUESTS none is.
+ * The open requests of an agent in the order they were opened, as a mutable copy with constant time per event. A repeated
+ * request keeps its place and digest; a changed one under the same id is new. Keeps at most MAX_OPEN_REQUESTS.
  */
 export class OpenRequests {
   readonly #open: Map<string, OpenRequest>;
@@ -35,7 +34,7 @@ export class OpenRequests {
     return this.#open.size;
   }
 
-  /** Whether more may be open, which are not remembered and which nobody waits for. */
+  /** True if more requests may be open than are kept. */
   get hasMore(): boolean {
     return this.#hasMore;
   }
@@ -44,7 +43,7 @@ export class OpenRequests {
     return this.#open.values().next().value;
   }
 
-  /** When the first of them expires. */
+  /** Earliest deadline. */
   get answerBy(): number | undefined {
     const times = this.list().flatMap(({ answerBy }) => answerBy ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
@@ -59,7 +58,7 @@ export class OpenRequests {
   }
 
   apply({ entry, turns }: Placement): void {
-    // A turn that broke off no longer asks for anything; one that finished may have done so in order to ask.
+    // A failed or interrupted turn has no open requests. A turn may finish in order to ask.
     if (turns.some(({ kind, state }) => kind !== 'none' && state !== 'open' && state !== 'finished')) this.#clear();
     const value = customValue(entry.event);
     const id = pickId(value, 'request_id', 'requestId');
@@ -83,7 +82,7 @@ export class OpenRequests {
       this.#hasMore = true;
       return;
     }
-    // The same request keeps its place: it may only wait longer.
+    // A repeated request keeps its place and may only wait longer.
     const isSame = known?.digest === request.digest;
     if (!isSame) this.#open.delete(request.id);
     const isLate = this.#open.size - Number(isSame) >= MAX_PENDING_REQUESTS;
@@ -101,7 +100,7 @@ export class OpenRequests {
   }
 }
 
-/** The title of a request, as far as it is kept. */
+/** The truncated title of a request. */
 export function requestTitle(value: Record<string, unknown>): string {
   return caption(pickText(value, 'title', 'tool_name', 'toolName')) ?? 'The agent asks';
 }
@@ -112,7 +111,7 @@ function opened(id: string, value: Record<string, unknown>, entry: EventEntry): 
     id,
     title: requestTitle(value),
     kind: value.kind === 'question' ? 'question' : 'permission',
-    // ingest has written both into the event
+    // Ingest has written both into the event.
     digest: pickText(value, 'digest') ?? '',
     openedPosition: pickText(value, 'opened_position') ?? entry.position,
     ...(until === null ? {} : { answerBy: until }),

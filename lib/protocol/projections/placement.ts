@@ -2,38 +2,38 @@ import type { AgUiEvent } from '../ag-ui';
 import type { Position } from '../position';
 import type { FoldedType, TurnHeader, TurnPlaces } from '../turn-places';
 
-/** Where an event belongs, and what it changes about where others do. */
+/** The place of an event, and its effect on the places of others. */
 export interface Placement {
-  /** As it came; a chunk without an id has been given the id of what it continues. */
+  /** The event. A chunk without an id has the id of the entity it continues. */
   entry: EventEntry;
-  /** The turn that shows the event; `task:<id>` under a task; null if nothing shows it. */
+  /** The turn that shows the event; `task:<id>` under a task; null if not shown. */
   turnId: string | null;
-  /** The message, tool call, request or task the event is about. */
+  /** Id of the event's message, tool call, request or task. */
   entityId: string | null;
-  /** The role of the text message the event is about. */
+  /** Role of the event's text message. */
   role: string | null;
   /**
-   * Set on the end, and on each chunk, of something that began in the open turn or outside any turn: where it began.
-   * Null otherwise: something that ends too late was not said by the turn in which it ends.
+   * Start of the entity, on its end and on each of its chunks, if it started in the open turn or outside any turn. Null
+   * otherwise: text that ends late does not belong to the turn in which it ends.
    */
   begunAt: Position | null;
-  /** Turns that this event opened or changed, in order. */
+  /** Turns opened or changed by the event, in order. */
   turns: TurnHeader[];
-  /** Entities that move to another turn. `position` is the one event that moves; null: all of them. */
+  /** Entities that move to another turn: the event at `position`, or all of them if null. */
   moves: { entityId: string; fromTurnId: string; toTurnId: string; position: Position | null }[];
-  /** `none` turns that a move left empty. */
+  /** `none` turns that a move emptied. */
   removedTurnIds: string[];
-  /** It belongs to a run that has finished and is repeated. */
-  isRetold?: true;
-  /** Every turn that began up to here was removed. */
+  /** The event belongs to the repetition of a finished run. */
+  isRepeated?: true;
+  /** All turns that started up to this position were removed. */
   removedUpTo?: Position;
-  /** Entities whose deltas are complete: they become one event with the whole text, in the place of the last delta. */
+  /** Complete entities, whose deltas become one event with the whole text in the place of the last delta. */
   folds: { entityId: string; fromPosition: Position; type: FoldedType }[];
 }
 
 export const NO_PLACES: TurnPlaces = { openTurn: null, outside: null, homes: {}, userMessages: [], endedTasks: [] };
 
-/** The header of a `none` turn, for events outside any turn. It is never open. */
+/** The header of a `none` turn, which holds events outside any turn and is never open. */
 export function outsideTurn(id: string, position: Position, startedAt: number): TurnHeader {
   return {
     id,

@@ -18,7 +18,7 @@ export class TaskActivities {
   /** @param running the running tasks, whose repeated events change nothing */
   constructor(owner: { sessionId: string; agentId: string }, running: readonly Task[]) {
     this.#ledger = new TaskLedger(owner);
-    for (const task of running) this.#ledger.know(task);
+    for (const task of running) this.#ledger.load(task);
   }
 
   isAnyRunning(): boolean {

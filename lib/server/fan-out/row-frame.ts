@@ -2,9 +2,14 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { Frame } from '@interlude/protocol/frames';
 import { type Position, positionFromNumber, positionToNumber } from '@interlude/protocol/position';
-import { EventRedactor, isOutput, type StreamStep, streamStep, StreamPrefix } from '@interlude/protocol/redaction/event-redactor';
-import { maskDigests, mayHaveDigest } from '@interlude/protocol/redaction/redact-model';
-import { redactLine } from '@interlude/protocol/redaction/redact-model';
+import {
+  EventRedactor,
+  isOutput,
+  StreamPrefix,
+  type StreamStep,
+  streamStep,
+} from '@interlude/protocol/redaction/event-redactor';
+import { maskDigests, mayHaveDigest, redactLine } from '@interlude/protocol/redaction/redact-model';
 import { redactValue, type Tally } from '@interlude/protocol/redaction/redact-value';
 import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';
 import { listedScope, reachesAgent, reachesSession, type Scope } from '@interlude/protocol/scope';

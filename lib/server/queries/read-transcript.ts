@@ -1,8 +1,8 @@
 import { AppError } from '@interlude/protocol/errors';
 import { MAX_TURN_TEXT } from '@interlude/protocol/limits';
 import { isPosition, type Position, positionToNumber } from '@interlude/protocol/position';
+import { itemsTextLength } from '@interlude/protocol/projections/item-draft';
 import { countRedacted } from '@interlude/protocol/projections/transcript';
-import { textOfItems } from '@interlude/protocol/projections/item-draft';
 import type { TranscriptPage, Turn, TurnAt } from '@interlude/protocol/read-models';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
@@ -74,7 +74,7 @@ async function readLarge(sight: ReadScope, sessionId: string, before: string | n
     const turns: Turn[] = [];
     let text = 0;
     for await (const turn of readTurns(sight, snapshot, sessionId, page.turnIds, pace)) {
-      text += namesIn(turn) + textOfItems(turn.items) + turn.items.length * ITEM_FRAME;
+      text += namesIn(turn) + itemsTextLength(turn.items) + turn.items.length * ITEM_FRAME;
       if (turns.length > 0 && text > MAX_TURN_TEXT) return pageOfTurns(sight, { ...page, hasMore: true }, turns, pace);
       turns.unshift(turn);
     }

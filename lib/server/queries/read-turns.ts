@@ -1,6 +1,6 @@
 import { positionFromNumber } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { ShownFold } from '@interlude/protocol/projections/items';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { settleTurn } from '@interlude/protocol/projections/transcript';
 import type { Turn } from '@interlude/protocol/read-models';
 import { EventRedactor } from '@interlude/protocol/redaction/event-redactor';
@@ -135,7 +135,7 @@ async function readTurn(
 }
 
 async function foldRows(fold: ShownFold, rows: readonly Row[], entries: RedactedEntries, pace: Yielder): Promise<void> {
-  await entries.each(rows, pace, (entry) => fold.take(entry));
+  await entries.each(rows, pace, (entry) => fold.apply(entry));
 }
 
 async function finish(

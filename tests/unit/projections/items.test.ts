@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { MAX_ITEM_TEXT, MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@interlude/protocol/limits';
 import type { ShownItems } from '@interlude/protocol/projections/item-draft';
-import { foldItems, foldShown } from '@interlude/protocol/projections/items';
+import { foldItems, foldShownItems } from '@interlude/protocol/projections/items';
 import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { settleTurn } from '@interlude/protocol/projections/transcript';
 import type { Item, MessageItem, ReasoningItem, ToolCallItem } from '@interlude/protocol/read-models';
@@ -113,7 +113,7 @@ describe('a turn of more items than are shown', () => {
   const MORE = MAX_TURN_ITEMS + 300;
 
   it('shows the newest, and says how many came before them', () => {
-    const { items, omitted } = foldShown({ items: [] }, entries(...calls(0, MORE)), false);
+    const { items, omitted } = foldShownItems({ items: [] }, entries(...calls(0, MORE)), false);
     expect([items.length, omitted, items[0]?.id]).toEqual([MAX_TURN_ITEMS, 300, 'c300']);
   });
 
@@ -123,17 +123,19 @@ describe('a turn of more items than are shown', () => {
       { type: 'TOOL_CALL_RESULT', toolCallId: 'c7', content: 'of one that is not shown any more' },
       { type: 'TOOL_CALL_ARGS', toolCallId: `c${MORE - 1}`, delta: '{"a":1}' },
     );
-    const half = foldShown({ items: [] }, all.slice(0, MAX_TURN_ITEMS + 20), false);
-    expect(foldShown(half, all.slice(MAX_TURN_ITEMS + 20), false)).toEqual(foldShown({ items: [] }, all, false));
+    const half = foldShownItems({ items: [] }, all.slice(0, MAX_TURN_ITEMS + 20), false);
+    expect(foldShownItems(half, all.slice(MAX_TURN_ITEMS + 20), false)).toEqual(
+      foldShownItems({ items: [] }, all, false),
+    );
   });
 
   it('is cut by its text, too, and shows its last however large', () => {
     const most = 'x'.repeat(MAX_ITEM_TEXT);
     const ids = Array.from({ length: MAX_TURN_TEXT / MAX_ITEM_TEXT + 1 }, (_, at) => `m${at}`);
-    const turn = foldShown({ items: [] }, entries(...ids.map((id) => said(id, most))), false);
+    const turn = foldShownItems({ items: [] }, entries(...ids.map((id) => said(id, most))), false);
     expect([turn.items.map(({ id }) => id), turn.omitted]).toEqual([ids.slice(1), 1]);
     const result = { type: 'TOOL_CALL_RESULT', toolCallId: 'c', content: 'x'.repeat(MAX_TURN_TEXT + 1) };
-    const call = foldShown(
+    const call = foldShownItems(
       { items: [] },
       entries(said('m', 'x'), ...calls(0, 1), { ...result, toolCallId: 'c0' }),
       false,
@@ -148,7 +150,7 @@ describe('a turn of more items than are shown, in which the agent asks', () => {
   const answered = (id: string) => custom('request:resolved', { request_id: id, outcome: 'allowed' })[0] as AgUiEvent;
   const call = (at: number): AgUiEvent => ({ type: 'TOOL_CALL_START', toolCallId: `c${at}`, toolCallName: 'Bash' });
   const calls = (count: number, from = 0) => Array.from({ length: count }, (_, at) => call(from + at));
-  const shownOf = (all: readonly EventEntry[]) => foldShown({ items: [] }, all, false);
+  const shownOf = (all: readonly EventEntry[]) => foldShownItems({ items: [] }, all, false);
   const ids = (items: readonly Item[]) => items.map(({ id }) => id);
 
   it('shows the requests before its newest items', () => {
@@ -201,7 +203,7 @@ describe('a turn of more items than are shown, in which the agent asks', () => {
           const inParts = (between: (shown: ShownItems) => ShownItems) =>
             places
               .slice(1)
-              .reduce<ShownItems>((shown, to, at) => foldShown(between(shown), all.slice(places[at], to), false), {
+              .reduce<ShownItems>((shown, to, at) => foldShownItems(between(shown), all.slice(places[at], to), false), {
                 items: [],
               });
           const whole = shownOf(all);

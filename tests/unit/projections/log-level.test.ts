@@ -1,5 +1,5 @@
 import { readAgentStatus } from '@interlude/protocol/agent-status';
-import { heardLevel as heardIn } from '@interlude/protocol/projections/status-told';
+import { updateLogLevel as heardIn } from '@interlude/protocol/projections/reported-status';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
 

@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import {
+  abandonOlder,
   awaitOlder,
   foldTranscript,
-  giveUpOlder,
   prependTurns,
   type TranscriptState,
   transcriptFromPage,
@@ -100,8 +100,8 @@ it('a page that fails to come, or comes to a transcript that was loaded again, c
   const page = older();
   const again = transcriptFromPage(log.page({ limit: 1 }));
   expect(prependTurns(again, page)).toBe(again);
-  expect(giveUpOlder(live)).toMatchObject({ waiting: null, incomplete: false });
-  expect(giveUpOlder(foldTranscript(live, log.append(run('r3', ['u1'])))).incomplete).toBe(true);
+  expect(abandonOlder(live)).toMatchObject({ waiting: null, incomplete: false });
+  expect(abandonOlder(foldTranscript(live, log.append(run('r3', ['u1'])))).incomplete).toBe(true);
 });
 
 it('what waited for the page stands before what was told after it in the turn they share', () => {

@@ -192,9 +192,9 @@ describe('what is asked about waking', () => {
     [
       'done',
       { type: 'wake-rule.set', when: 'command-ended' },
-      'The agent is woken from now on when a background command ends.',
+      'The agent now wakes when a background command ends.',
     ],
-    ['done', { type: 'wake-rule.set', when: 'never' }, 'The agent is woken no more when a background command ends.'],
+    ['done', { type: 'wake-rule.set', when: 'never' }, 'The agent no longer wakes when a background command ends.'],
   ])('is a line when it is %s: %o', (state, value, text) => {
     expect(lineOf(state, value)).toMatchObject({ kind: 'notice', text });
   });

@@ -1,13 +1,13 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
 import { NO_PLACES } from '@interlude/protocol/projections/placement';
+import { parseReportedStatus } from '@interlude/protocol/projections/reported-status';
 import {
   differsForReaders,
   newSession,
   type SessionFold,
   SessionLedger,
 } from '@interlude/protocol/projections/session-summary';
-import { statusTold } from '@interlude/protocol/projections/status-told';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import { wentSilent } from '@interlude/protocol/session-predicates';
 import { describe, expect, it } from 'vitest';
@@ -163,9 +163,9 @@ describe('a session', () => {
 
   it('is wakeable or not as its newest status says, and neither when that does not say', () => {
     const heard = (fold: SessionFold, status: object) => {
-      const told = statusTold(readAgentStatus(status as Record<string, unknown>), 0);
+      const told = parseReportedStatus(readAgentStatus(status as Record<string, unknown>), 0);
       const ledger = new SessionLedger(fold, 2);
-      if (told !== null) ledger.hear(told, 2);
+      if (told !== null) ledger.applyStatus(told, 2);
       return ledger.result([], 2);
     };
     const before = newSession('s1', 'a1', 1);
@@ -179,9 +179,9 @@ describe('a session', () => {
   describe('whose agent can’t be reached', () => {
     const [RUNNER_AHEAD, AT] = [3_600_000, 10_000_000];
     const heard = (fold: SessionFold, unreachable: object | undefined, at: number) => {
-      const told = statusTold(readAgentStatus({ openTurnId: null, unreachable }), at + RUNNER_AHEAD);
+      const told = parseReportedStatus(readAgentStatus({ openTurnId: null, unreachable }), at + RUNNER_AHEAD);
       const ledger = new SessionLedger(fold, at);
-      if (told !== null) ledger.hear(told, at);
+      if (told !== null) ledger.applyStatus(told, at);
       return ledger.result([], at);
     };
     const outage = { since: AT - 20_000 + RUNNER_AHEAD, reason: 'no answer', last: 'working' };

@@ -137,7 +137,7 @@ describe('a task', () => {
       custom('session:ended', { reason: 'exit' }),
     );
     expect(all).toMatchObject([
-      { status: 'lost', endedAt: expect.any(Number), error: expect.stringContaining('The agent has ended (exit)') },
+      { status: 'lost', endedAt: expect.any(Number), error: expect.stringContaining('The agent ended (exit)') },
       { status: 'completed', error: null },
     ]);
   });

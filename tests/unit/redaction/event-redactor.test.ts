@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { EventRedactor, streamStep, StreamPrefix } from '@interlude/protocol/redaction/event-redactor';
+import { EventRedactor, StreamPrefix, streamStep } from '@interlude/protocol/redaction/event-redactor';
 import { describe, expect, test } from 'vitest';
 
 const BODY = '0123456789abcdefghijABCDEFGHIJ0123456789';
