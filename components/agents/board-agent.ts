@@ -1,5 +1,5 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
 import { versionsOf } from './status-facts';
 
 /**

@@ -1,7 +1,7 @@
 'use client';
 
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
 import { useMemo } from 'react';
 import { StateChips } from '@/components/sessions/state-chips';
 import { nameText } from '@/components/ui/verbatim';

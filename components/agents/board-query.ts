@@ -3,7 +3,7 @@
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { agentText, searchWords } from '@interlude/protocol/list-search';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
 import { useEffect, useState } from 'react';
 import { hostOf, providerOf, standingCounts } from './board-agent';
 import { SORTS, type Sort } from './board-columns';

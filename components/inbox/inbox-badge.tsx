@@ -1,8 +1,8 @@
 'use client';
 
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
+import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { usePathname, useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
 import { useServerNow } from '@/components/ui/now';

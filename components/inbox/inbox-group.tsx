@@ -1,6 +1,6 @@
 'use client';
 
-import type { InboxKind } from '@interlude/protocol/inbox-kinds';
+import type { InboxKind } from '@interlude/protocol/vocabulary';
 import type { ReactNode } from 'react';
 import { FoldButton } from '@/components/ui/fold-button';
 import { NEW_ROWS } from '@/components/ui/held-order';

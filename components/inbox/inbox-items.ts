@@ -1,6 +1,6 @@
 import type { InboxItem, InboxList, InboxMarked } from '@interlude/protocol/inbox';
-import { type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
+import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
 import { RowCounts } from '@/components/live/row-counts';
 

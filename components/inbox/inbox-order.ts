@@ -1,7 +1,7 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxText, sessionText } from '@interlude/protocol/list-search';
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { sessionTitle } from '@/components/sessions/session-words';
 import type { RowGroup } from '@/components/ui/held-order';
 

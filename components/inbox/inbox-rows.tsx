@@ -1,8 +1,8 @@
 'use client';
 
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { INBOX_KINDS, noItems } from '@interlude/protocol/inbox-kinds';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
+import { INBOX_KINDS, noItems } from '@interlude/protocol/vocabulary';
 import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';

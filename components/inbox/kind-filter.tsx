@@ -1,6 +1,6 @@
 'use client';
 
-import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
 import { Link } from '@/components/ui/link';
 import { sumOfItems } from './inbox-items';

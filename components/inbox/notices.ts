@@ -1,8 +1,8 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
 import type { Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { plainWords } from '@/components/ui/plain-words';
 import { inQuotes, nameText } from '@/components/ui/verbatim';

@@ -1,6 +1,6 @@
 import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import type { SessionState } from '@interlude/protocol/session-states';
+import type { SessionState } from '@interlude/protocol/vocabulary';
 import { plainWords } from '@/components/ui/plain-words';
 import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-words';
 

@@ -1,7 +1,7 @@
 'use client';
 
 import type { SessionList } from '@interlude/protocol/read-models';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
 import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { MorePages } from '@/components/live/use-fleet';
 import type { useListSearch } from '@/components/live/use-list-search';

@@ -2,7 +2,7 @@
 
 import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
 import { useEffect, useState } from 'react';
 
 /** Which sessions are wanted: in any of these states (none: in any), of an agent, with words. */

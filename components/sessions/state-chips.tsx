@@ -1,6 +1,6 @@
 'use client';
 
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
 import { Glyph } from '@/components/ui/glyph';
 import { glyphOf, STATE_WORD } from './session-words';
 

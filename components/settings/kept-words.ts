@@ -1,5 +1,5 @@
-import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { RetentionRules } from '@interlude/protocol/storage';
+import { SESSION_STATES } from '@interlude/protocol/vocabulary';
 
 const MIB = 1024 * 1024;
 

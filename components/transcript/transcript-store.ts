@@ -2,9 +2,9 @@
 
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
 import {
+  abandonOlder,
   awaitOlder,
   foldTranscript,
-  abandonOlder,
   prependTurns,
   type TranscriptState,
   transcriptFromPage,

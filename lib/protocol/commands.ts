@@ -11,7 +11,7 @@ import {
   MAX_SESSION_NAME,
 } from './limits';
 import { isPosition } from './position';
-import { LOG_LEVELS } from './record-vocabulary';
+import { LOG_LEVELS } from './vocabulary';
 
 /**
  * Commands: what the server asks of a runner. @see PROTOCOL.md, Commands

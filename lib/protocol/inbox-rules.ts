@@ -1,6 +1,6 @@
 import type { Sender } from './commands';
 import type { InboxItem, InboxRequest, InboxTask } from './inbox';
-import type { InboxKind } from './inbox-kinds';
+import type { InboxKind } from './vocabulary';
 
 /** A condition that needs a person, derived from fleet rows. It ends as soon as the rows no longer show it. */
 export interface Attention {

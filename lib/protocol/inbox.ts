@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { Sender } from './commands';
 import { Position } from './field-schemas';
-import { INBOX_KINDS } from './inbox-kinds';
+import { INBOX_KINDS } from './vocabulary';
 
 /** The inbox: what needs a person, over the whole fleet. Times are epoch milliseconds on the server's clock. */
 

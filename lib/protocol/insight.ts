@@ -1,7 +1,7 @@
 import { isId } from './fields';
 import { MAX_ID_LENGTH, MAX_INSIGHT_DETAIL } from './limits';
-import type { LogLevel } from './record-vocabulary';
 import { truncateText } from './text';
+import type { LogLevel } from './vocabulary';
 
 /** A machine-readable observation or failure in a log line. @see PROTOCOL.md, What `log` may say */
 export interface SentInsight {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { FileEdit, PlanEntry, RemovedTurns, RequestOption, TurnKind } from './ag-ui';
-import { Observations, StateEvidence } from './agent-state';
+import { Observations, StateEvidence } from './agent-status';
 import { DesiredLogLevel, MessageDelivery, Sender, WakeRule } from './commands';
 import { logMarkerSchema } from './envelope';
 import { Attachment, LogLevel, Position, SessionState } from './field-schemas';

@@ -1,5 +1,5 @@
 import type { SessionSummary } from './read-models';
-import type { SessionState } from './session-states';
+import type { SessionState } from './vocabulary';
 
 export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>): boolean {
   return observations.process !== undefined;

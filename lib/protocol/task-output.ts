@@ -3,9 +3,8 @@ import { CUSTOM, customName } from './event-fields';
 import { fieldsOf, listOf, numberOf, textOf } from './fields';
 import { readInterlude } from './interlude-metadata';
 import { MAX_CAPTION, MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from './limits';
-import { utf8Length } from './log-text';
 import type { TaskOutput, TaskOutputDetail } from './read-models';
-import { truncateText } from './text';
+import { truncateText, utf8Length } from './text';
 
 /**
  * The kept output of a background task: the newest `MAX_TASK_OUTPUT_BYTES` of its file.

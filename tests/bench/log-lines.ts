@@ -1,4 +1,4 @@
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
 
 export interface WorkLine {
   level: LogLevel;

@@ -94,7 +94,7 @@ export const STATE = [
     name: 'lets another session overrule how a task ended',
     file: 'lib/protocol/projections/tasks.ts',
     find: 'return certainty(report) > certainty(known);',
-    replace: 'return certainty(told) >= certainty(before);',
+    replace: 'return certainty(report) >= certainty(known);',
     test: 'tests/unit/projections/tasks.test.ts',
   },
   {

@@ -1,5 +1,5 @@
 import type { LogMarker } from '@interlude/protocol/envelope';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
 import { type InProcessTarget, ingest, record } from './ingest-target';
 
 export interface WrittenLine {

@@ -21,8 +21,8 @@ import {
 import { type Fields, fieldsOf, textOf } from '../fields';
 import { readInterlude } from '../interlude-metadata';
 import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '../read-models';
-import { PARKING_CODES, type RejectionCode } from '../record-vocabulary';
 import { formatSpan } from '../time';
+import { PARKING_CODES, type RejectionCode } from '../vocabulary';
 import { foldCommand, foldDelivery, foldOpened, foldResolved } from './command-items';
 import { ItemDraft, parseArgs, type ShownItems, withCut, withDelta } from './item-draft';
 import type { EventEntry } from './placement';

@@ -1,5 +1,5 @@
 import type { LogLine } from '../read-models';
-import { LOG_LEVELS, type LogLevel } from '../record-vocabulary';
+import { LOG_LEVELS, type LogLevel } from '../vocabulary';
 
 /** A regular expression in RE2 syntax, which runs in time linear to the text. */
 export interface LogRegex {

@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '../ag-ui';
-import type { Observations, Observed, SelfReport } from '../agent-state';
+import type { Observations, Observed, SelfReport } from '../agent-status';
 import {
   CUSTOM,
   caption,

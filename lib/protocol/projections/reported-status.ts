@@ -1,12 +1,11 @@
 import type { AgUiEvent } from '../ag-ui';
-import type { Observations, ProcessExit, SelfReport } from '../agent-state';
-import type { AgentStatus } from '../agent-status';
+import type { AgentStatus, Observations, ProcessExit, SelfReport } from '../agent-status';
 import { CUSTOM, caption, customName, pickTime, taskEndOf } from '../event-fields';
 import { readInterlude } from '../interlude-metadata';
 import { AHEAD_MS, MAX_REPORT_SUMMARY } from '../limits';
 import type { AgentLogLevel } from '../read-models';
-import type { ReportState } from '../session-states';
 import { truncateText } from '../text';
+import type { ReportState } from '../vocabulary';
 
 /** The session state reported by a status record. */
 export interface ReportedStatus {

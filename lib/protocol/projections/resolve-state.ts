@@ -1,8 +1,8 @@
-import type { EvidenceSource, Observations, Observed, StateEvidence, StateNote, StateRule } from '../agent-state';
+import type { EvidenceSource, Observations, Observed, StateEvidence, StateNote, StateRule } from '../agent-status';
 import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, STARTING_MS } from '../limits';
 import type { SessionAway, SessionSummary } from '../read-models';
 import { hasCrashed, lastFailure } from '../session-predicates';
-import type { SessionState } from '../session-states';
+import type { SessionState } from '../vocabulary';
 
 /** The inputs of a session's state, besides the time. */
 export interface StateFacts {

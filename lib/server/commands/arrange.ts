@@ -1,6 +1,6 @@
 import type { Arrange, Retire, RetireAnswer } from '@interlude/protocol/commands';
 import type { Arrangement, ArrangementAnswer } from '@interlude/protocol/read-models';
-import type { SessionState } from '@interlude/protocol/session-states';
+import type { SessionState } from '@interlude/protocol/vocabulary';
 import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';

@@ -3,8 +3,8 @@ import type { LogMarker, ProducerRef } from '@interlude/protocol/envelope';
 import type { InboxMarks } from '@interlude/protocol/inbox';
 import type { Attention } from '@interlude/protocol/inbox-rules';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
 
 /** Everything one ingest request changes, decided before anything is written. Positions are numbers of the counter. */
 export interface BatchRows {

@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { ProcessExit } from '@interlude/protocol/agent-state';
+import type { ProcessExit } from '@interlude/protocol/agent-status';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
 import type { StatusRecord } from '@interlude/protocol/envelope';
 import { CUSTOM, customValue, pickId } from '@interlude/protocol/event-fields';

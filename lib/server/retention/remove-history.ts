@@ -1,5 +1,5 @@
-import type { SessionState } from '@interlude/protocol/session-states';
-import { SESSION_STATES } from '@interlude/protocol/session-states';
+import type { SessionState } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES } from '@interlude/protocol/vocabulary';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { Reader } from '@/db/reader';

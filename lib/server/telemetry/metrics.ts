@@ -1,6 +1,5 @@
-import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import { markRedacted, type RedactedFor, redactedMetrics } from '@interlude/protocol/redaction/redact-model';
-import { SESSION_STATES } from '@interlude/protocol/session-states';
+import { INBOX_KINDS, SESSION_STATES } from '@interlude/protocol/vocabulary';
 import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { TtlCache } from '@/db/ttl-cache';

@@ -1,5 +1,5 @@
 import { MAX_ID_LENGTH, MAX_INBOX_ID } from '@interlude/protocol/limits';
-import { attentionOfAgent, attentionOfSession } from '@interlude/protocol/projections/attention';
+import { attentionOfAgent, attentionOfSession } from '@interlude/protocol/projections/open-requests';
 import { expect, it } from 'vitest';
 import { anAgent, aSession } from '../../ui/rows';
 

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@interlude/protocol/limits';
-import { attentionOfSession } from '@interlude/protocol/projections/attention';
+import { attentionOfSession } from '@interlude/protocol/projections/open-requests';
 import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { newSession } from '@interlude/protocol/projections/session-summary';
 import { placeEvents } from '@interlude/protocol/projections/turns';

@@ -189,11 +189,7 @@ describe('what is asked about waking', () => {
       { type: 'task.wake', task_id: 't', reason: 'busy' },
       'The agent could not be woken for a task: t (busy).',
     ],
-    [
-      'done',
-      { type: 'wake-rule.set', when: 'command-ended' },
-      'The agent now wakes when a background command ends.',
-    ],
+    ['done', { type: 'wake-rule.set', when: 'command-ended' }, 'The agent now wakes when a background command ends.'],
     ['done', { type: 'wake-rule.set', when: 'never' }, 'The agent no longer wakes when a background command ends.'],
   ])('is a line when it is %s: %o', (state, value, text) => {
     expect(lineOf(state, value)).toMatchObject({ kind: 'notice', text });

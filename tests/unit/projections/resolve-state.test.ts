@@ -1,6 +1,6 @@
-import type { Observations, StateNote, StateRule } from '@interlude/protocol/agent-state';
+import type { Observations, StateNote, StateRule } from '@interlude/protocol/agent-status';
 import { resolveState, type StateFacts } from '@interlude/protocol/projections/resolve-state';
-import type { ReportState, SessionState } from '@interlude/protocol/session-states';
+import type { ReportState, SessionState } from '@interlude/protocol/vocabulary';
 import { describe, expect, it } from 'vitest';
 
 /** The rules of a session's state, each by the facts it is about, at the moment before and after it turns. */

@@ -62,7 +62,8 @@ export const kind: RunnerKind = {
         'Only claude-agent-acp, codex-acp, Qwen Code and Copilot report how a task ended. For Gemini CLI and Kimi Code the runner watches the process.',
     },
     taskOutput: {
-      partly: 'Output is shown for claude-agent-acp and Qwen Code only, which name the files that their commands write to.',
+      partly:
+        'Output is shown for claude-agent-acp and Qwen Code only, which name the files that their commands write to.',
     },
     subagents: { partly: 'Only claude-agent-acp marks the work of its subagents; Copilot marks their tool calls.' },
     permissions: true,

@@ -31,8 +31,7 @@ export const kind: RunnerKind = {
   title: 'AgentAPI',
   features: {
     turns: {
-      partly:
-        'The agent’s text is read from its screen, 80 characters wide, with thoughts and tool calls in it.',
+      partly: 'The agent’s text is read from its screen, 80 characters wide, with thoughts and tool calls in it.',
     },
     betweenRun: { partly: 'A turn that the agent starts by itself is recognised by additions to its last message.' },
     cause: { no: 'AgentAPI doesn’t report what woke the agent.' },
@@ -41,8 +40,7 @@ export const kind: RunnerKind = {
     taskOutput: { no: 'The output of background tasks is not available.' },
     subagents: { no: 'Subagents can’t be distinguished from the agent.' },
     permissions: {
-      partly:
-        'A choice on the screen can be answered here if it is numbered with one entry marked, or ends in (y/n).',
+      partly: 'A choice on the screen can be answered here if it is numbered with one entry marked, or ends in (y/n).',
     },
     questions: { no: 'Other questions on the screen look like an idle agent; read its text.' },
     messages: {

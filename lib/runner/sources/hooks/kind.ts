@@ -41,7 +41,8 @@ export const kind: RunnerKind = {
         'Permissions and plans can be answered here if the hooks were installed with --permissions, otherwise in the terminal.',
     },
     questions: {
-      partly: 'Questions can be answered here if the hooks were installed with --permissions, otherwise in the terminal.',
+      partly:
+        'Questions can be answered here if the hooks were installed with --permissions, otherwise in the terminal.',
     },
     messages: {
       partly: 'A message reaches a terminal when its turn ends, and an idle one while its agent listens.',
