@@ -37,13 +37,13 @@ const agentStatusSchema = z.looseObject({
   agentGoesOn: lenient(z.boolean()),
   /** Supported commands. If absent: all except waking and ending a session, which were added later. */
   takes: lenient(z.array(z.string())),
-  /** Why other commands are unsupported, as part of a sentence. */
+  /** The reason for unsupported commands, as part of a sentence. */
   takesNot: lenient(z.record(z.string(), z.string())),
   /** Another agent of its kind that supports them. */
   instead: lenient(z.looseObject({ agentId: z.string(), sessionId: z.string() })),
   /** Limitations of agents of its kind, each in a sentence. */
   limits: lenient(z.array(z.string())),
-  /** A current problem between runner and agent, in a sentence that says what to do. */
+  /** A current problem between runner and agent, in a sentence with a remedy. */
   trouble: text,
   /**
    * An outage of an agent that its runner did not start: since when, why, the session's state then, and whether any
@@ -57,7 +57,7 @@ const agentStatusSchema = z.looseObject({
       wasAtWork: lenient(z.boolean()),
     }),
   ),
-  /** Whether it accepts messages while idle. */
+  /** True if it accepts messages while idle. */
   wakeable: lenient(z.boolean()),
   /** The mode it works in, in the agent's words. */
   mode: text,
@@ -162,7 +162,7 @@ export type SelfReport = z.infer<typeof SelfReport>;
 /** The newest observation from one source. */
 const observed = <Value extends z.ZodType>(value: Value) =>
   z.object({
-    observedAt: z.number().describe('When the server learned of it, on the server’s clock.'),
+    observedAt: z.number().describe('Time of receipt, on the server’s clock.'),
     turnId: z.string().nullable().describe('The turn it is about; null if none.'),
     value,
   });

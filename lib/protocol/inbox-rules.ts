@@ -16,7 +16,7 @@ export interface Attention {
   version: number;
 }
 
-/** Whether an item counts as new: not done, not seen, not snoozed at `now`. */
+/** True if an item counts as new: not done, not seen, not snoozed at `now`. */
 export function isUnread({ doneAt, seenAt, snoozedUntil }: InboxItem, now: number): boolean {
   return doneAt === null && seenAt === null && !isSnoozed({ snoozedUntil }, now);
 }

@@ -66,7 +66,7 @@ function textIn(value: unknown, most: number): string | null {
 /** Signal of a hook that died. */
 export const HOOK_FATAL = 'hook_fatal';
 
-/** Whether an insight needs a person's attention. It marks its agent and sessions until seen. */
+/** True if an insight needs a person's attention. It marks its agent and sessions until seen. */
 export function isFailure({ signal, outcome }: { signal: string; outcome: string | null }, level: LogLevel): boolean {
   return signal === HOOK_FATAL || outcome === 'failed' || level === 'error' || level === 'fatal';
 }

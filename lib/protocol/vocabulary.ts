@@ -3,7 +3,7 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
- * Why a record was quarantined instead of accepted. @see PROTOCOL.md, Ingest
+ * Reasons for quarantining a record. @see PROTOCOL.md, Ingest
  * - `agent_of_another_token`: the sender's token does not cover the agent
  * - `reserved_name`: only the server writes events of this name
  * - `task_of_no_session`: no session of the agent is known to have started the task, and the agent has several

@@ -8,7 +8,7 @@ export interface LogRegex {
   readonly required: RequiredText | null;
   test(message: string): boolean;
   /**
-   * Where it matches: `[start, end)`, ascending, found one at a time; null for an empty match. Each takes at most
+   * The matching ranges, ascending, found one at a time; null for an empty match. Each takes at most
    * `MAX_HIT_STEPS`, so finding all the matches of a long line in one go would take too long.
    */
   hits(message: string): Iterable<[number, number] | null>;

@@ -149,11 +149,11 @@ function lookUp<Value>(words: Record<string, Value | undefined>, word: string): 
 export function updateLogLevel(before: AgentLogLevel, status: AgentStatus, at: number): AgentLogLevel {
   const { logLevel: level, logSwitch } = status;
   if (level === undefined) return before;
-  const by = logSwitch?.by ? truncateText(logSwitch.by, MAX_BY) : null;
+  const by = logSwitch?.by ? truncateText(logSwitch.by, AUTHOR_LENGTH) : null;
   const until = logSwitch === undefined ? null : pickTime(logSwitch, 'until');
   const base = logSwitch?.base ?? null;
   if (level === before.level && by === before.by && until === before.until && base === before.base) return before;
   return { ...before, level, since: level === before.level ? before.since : at, by, until, base };
 }
 
-const MAX_BY = 256;
+const AUTHOR_LENGTH = 256;

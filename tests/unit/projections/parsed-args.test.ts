@@ -17,7 +17,7 @@ describe('the arguments of a call', () => {
     ],
     ['as deep as a record may be', deep(MAX_JSON_DEPTH), JSON.parse(deep(MAX_JSON_DEPTH))],
     ['of as many values as are read', wide(MAX_ARGS_VALUES), JSON.parse(wide(MAX_ARGS_VALUES))],
-  ])('are read: %s', (_what, text, args) => {
+  ])('are parsed: %s', (_what, text, args) => {
     expect(parseArgs(text)).toEqual(args);
   });
 
@@ -28,7 +28,7 @@ describe('the arguments of a call', () => {
     ['so deep that nobody could write them', deep(500_000)],
     ['of more values than are read', wide(MAX_ARGS_VALUES + 1)],
     ['of more objects than are read', `[${'{},'.repeat(MAX_ARGS_VALUES)}1]`],
-  ])('stay as they are written: %s', (_what, text) => {
+  ])('stay text: %s', (_what, text) => {
     expect(parseArgs(text)).toBeNull();
   });
 });

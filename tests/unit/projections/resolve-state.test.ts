@@ -271,14 +271,14 @@ const ROWS: Row[] = [
   ],
 ];
 
-describe('the state of a session, where', () => {
+describe('the state of a session where', () => {
   it.each(ROWS)('%s', (_what, told, rule, state, note) => {
     const found = at(NOW, told);
     expect([found.evidence.rule, found.state, found.evidence.note]).toEqual([rule, state, note]);
     expect(found.evidence.observedAt).toBeLessThanOrEqual(NOW);
   });
 
-  it('nothing is heard of it, is unknown and names what it was when it was last heard of', () => {
+  it('it gives no sign of life is unknown with its last state', () => {
     const found = at(NOW, { away, turn: still(300), task: tasks(2), report: says('idle', 290) });
     expect(found).toMatchObject({
       state: 'unknown',
@@ -292,7 +292,7 @@ describe('the state of a session, where', () => {
     });
   });
 
-  it('the runner of an agent that goes on has gone, says so without naming a kind', () => {
+  it('its runner has gone and the agent continues explains that', () => {
     const { reason } = at(NOW, { away: { ...away, agentGoesOn: true }, turn: still(300) });
     expect(reason).toBe('its runner has gone and the agent continues unseen: start the runner again');
   });
@@ -301,12 +301,12 @@ describe('the state of a session, where', () => {
     [{}, 'no event or output', 900],
     [{ cpu: usedCpu(700) }, 'no event, output or processor time', 700],
     [{ silence: silence(600, 'Bash') }, 'no event or output while Bash runs', 900],
-  ])('it makes no progress, says by what that is known: %o', (told, reason, since) => {
+  ])('it makes no progress names the evidence: %o', (told, reason, since) => {
     const found = at(NOW, { turn: running(900), lastHeardAt: ago(900), silence: silence(), ...told });
     expect(found).toMatchObject({ reason, evidence: { observedAt: ago(since), note: 'no-progress' } });
   });
 
-  it('its agent resumed its work, keeps what that had said of itself', () => {
+  it('its agent resumed keeps the self-report', () => {
     const { evidence } = at(NOW, { turn: { ...running(30), turnId: 'r2' }, report: says('complete', 60) });
     expect(evidence).toMatchObject({ turnId: 'r2', report: { state: 'complete', summary: 'says complete' } });
   });
@@ -382,7 +382,7 @@ describe('time alone', () => {
     expect(states(told)).toEqual(expected);
   });
 
-  it('decides nothing by times that are still to come: the clock was set back', () => {
+  it('clamps future times after the clock was set back', () => {
     const told = { turn: { ...still(0), observedAt: NOW + 3_600_000 }, report: says('working', 1) };
     expect(at(NOW, told)).toMatchObject({ state: 'working', dueAt: NOW + 10_000 });
   });

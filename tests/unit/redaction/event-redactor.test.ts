@@ -19,19 +19,19 @@ function shown(redactor: EventRedactor, events: readonly AgUiEvent[]): string {
   return text;
 }
 
-describe('a text that streams', () => {
-  test('is told without a secret that comes in two pieces', () => {
+describe('EventRedactor', () => {
+  test('redacts a secret split across two events', () => {
     const redactor = new EventRedactor(true);
     expect(shown(redactor, [START, piece(HEAD)])).not.toContain(BODY.slice(0, 8));
     expect(shown(redactor, [piece(TAIL)])).not.toContain(BODY.slice(-8));
     expect(shown(new EventRedactor(true), [START, piece(HEAD), piece(TAIL)])).toBe('use [redacted: github-token] now');
   });
 
-  test('is told as … where its beginning is gone, which may be that of a secret', () => {
+  test('shows … for a stream whose start is gone', () => {
     expect(shown(new EventRedactor(true), [piece(TAIL), piece(' and on')])).toBe('…');
   });
 
-  test('is told nothing of where its beginning is still to be read, and whole once that was', () => {
+  test('shows nothing until the start is read, then the whole text', () => {
     const redactor = new EventRedactor(false);
     const step = streamStep(piece(TAIL));
     expect(step !== null && redactor.lacks(step)).toBe(true);
