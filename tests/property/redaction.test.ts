@@ -27,7 +27,7 @@ async function cleanUp(): Promise<void> {
   for (const end of ends.splice(0).reverse()) await end();
 }
 
-/** A reader that is told no secrets, and what it has made of its page and of the frames behind that. */
+/** A redacted reader with its page and the frames after it. */
 class Reader {
   readonly #fanOut: FanOut;
   readonly page: TranscriptPage;
@@ -124,7 +124,7 @@ const telling: fc.Arbitrary<Telling> = fc.record({
   ends: fc.boolean(),
 });
 
-/** The events of something that is told, in order. */
+/** The events of one entity, in order. */
 function eventsOf({ kind, said: { text }, cuts, ends }: Telling, number: number): AgUiEvent[] {
   const id = `id${number}`;
   if (kind === 'result') return [{ type: 'TOOL_CALL_RESULT', messageId: `r-${id}`, toolCallId: id, content: text }];
@@ -154,7 +154,7 @@ const KEY = secretOf(
   '-----BEGIN RSA PRIVATE KEY-----',
   'A9AAA5AjAA+AAAfTAAAJAAAL3mAAAAAAmAAAAAAAhAAtAAAAAAAA7AAOAAXQAAAA',
 );
-/** A reader comes back while a text that it has in part is folded. */
+/** A reader resumes while its partial text is folded. */
 const FOLDED_MEANWHILE: [Telling[], ('come' | 'cut' | 'turn' | 'write')[], number, number] = [
   [{ kind: 'text', said: KEY, cuts: [31], ends: true }],
   ['write', 'come', 'come', 'write', 'cut', 'write', 'write', 'come', 'come', 'come'],
@@ -168,7 +168,7 @@ function secretOf(sign: string, secret: string): SecretText {
 
 const TASK: AgUiEvent = { type: 'CUSTOM', name: 'task:started', value: { task_id: 'k1', description: 'a task' } };
 
-it('tells a reader no secret, in no frame and no page, and live equals reloaded wherever it comes and is cut off', async () => {
+it('hides secrets in frames and pages; live equals reloaded at every resume point', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(telling, { minLength: 1, maxLength: 5 }),
@@ -194,7 +194,7 @@ it('tells a reader no secret, in no frame and no page, and live equals reloaded 
           if (step === 'write') await writer.write(events.splice(0, size));
           if (step === 'come') readers.push(await Reader.come(fanOut));
           if (step === 'cut') await readers[index % Math.max(1, readers.length)]?.resume();
-          // in chunks, an agent that goes on under the same id in another run begins a text of its own there
+          // A chunk with the same id in another run starts a new text.
           if (step === 'turn' && !events[0]?.type.endsWith('_CHUNK')) {
             const runId = `r${index}`;
             await writer.write([
@@ -230,7 +230,7 @@ it('tells a reader no secret, in no frame and no page, and live equals reloaded 
   );
 });
 
-it('live equals reloaded for a reader who is told no secrets, whatever agents send', async () => {
+it('live equals reloaded for a redacted reader with hostile agents', async () => {
   await fc.assert(
     fc.asyncProperty(
       arbitraryBatchesWithSnapshots,

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { MemoryLog } from '../support/memory-log';
 
-it('are never given by a text that began before the agent held the message, nor by one of a turn that a task woke', () => {
+it('are never given by an earlier text, or by a text of a turn triggered by a task', () => {
   fc.assert(
     fc.property(arbitraryBatches, (batches) => {
       const log = new MemoryLog();
@@ -21,14 +21,14 @@ it('are never given by a text that began before the agent held the message, nor 
   );
 });
 
-/** Whether some text that began when the agent held the message says that it answers it: by the events alone. */
+/** True if a text that started while the agent held the message names it, judged by the events alone. */
 function isRepliedTo(events: readonly AgUiEvent[], messageId: string): boolean {
   let isQueued = false;
   let isBegun = false;
   let isHeld = false;
   const texts = new Map<string, { beganHeld: boolean; answers: boolean; isOfTurnBefore: boolean }>();
   for (const event of events) {
-    // A chunk behind the beginning or the end of a turn begins its text anew.
+    // A chunk after the start or end of a turn restarts its text.
     if (event.type.startsWith('RUN_')) for (const text of texts.values()) text.isOfTurnBefore = true;
     const said = event.metadata?.interlude;
     const id = String(event.messageId);
@@ -37,7 +37,7 @@ function isRepliedTo(events: readonly AgUiEvent[], messageId: string): boolean {
       if (said?.delivery !== 'queued') isQueued = false;
       isBegun = true;
     }
-    // A chunk may be all of it; of a message that was begun it is a part. Who tells it of a queued one has that.
+    // A chunk may be a whole message, or part of a started one. It shows that a queued message has arrived.
     if (id === messageId && event.type === 'TEXT_MESSAGE_CHUNK') isHeld ||= !isBegun;
     if (id === messageId && event.type === 'TEXT_MESSAGE_END') {
       isHeld ||= !isQueued;
@@ -51,7 +51,7 @@ function isRepliedTo(events: readonly AgUiEvent[], messageId: string): boolean {
     const says = Array.isArray(said?.replyTo) && said.replyTo.includes(messageId);
     const text = {
       beganHeld: known?.beganHeld ?? isHeld,
-      // told anew, it still answers what it said first
+      // A restarted text keeps its first reply targets.
       answers: says || before?.answers === true,
       isOfTurnBefore: isAnew ? false : before?.isOfTurnBefore === true,
     };

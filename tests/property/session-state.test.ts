@@ -18,8 +18,8 @@ import { reconcileLists } from '@/lib/server/ingest/parse-status';
 import { foldTasks } from '../support/folds';
 
 /**
- * Lives of agents that report, are observed, die and come back, with clocks that are wrong, followed by the fold and
- * the rules alone. What the server adds, which is to notice in time that a runner has gone, is done here as it does it.
+ * Simulated agents that report, die and return, with wrong clocks, folded and resolved
+ * by the rules. The test notices absent runners in the server's place.
  */
 const T0 = 1_795_170_000_000;
 /** Invariant 8. */
@@ -71,25 +71,25 @@ class Life {
   #ids = 0;
   isTurnOpen = false;
   isAlive = true;
-  /** When it died without a word; the server learns of it by its silence. */
+  /** Time of a silent death, which the server notices later. */
   diedAt: number | null = null;
   isMissed = false;
   hasExited = false;
-  /** As the agent has them. */
+  /** The agent's view. */
   #openTasks: string[] = [];
   #openRequest: string | null = null;
-  /** What counts of the last report, by a bookkeeping of its own. */
+  /** The effective part of the last report, computed independently. */
   terminal: { state: 'complete' | 'failure'; at: number } | null = null;
   turnSince = 0;
-  /** The tasks as the server has them. */
+  /** The server's view of the tasks. */
   readonly #tasks = new Map<string, Task>();
-  /** The number of the turn that answers the last message, and of the one the last report was made in. */
+  /** Number of the turn that answers the last message, and of the last report's turn. */
   #messageTurn = 0;
   #reportTurn = 0;
   #lastTurnFailed = false;
-  /** What the last report says that counts; null if none does. */
+  /** State of the effective report; null without one. */
   reported: ReportState | null = null;
-  /** The failure that somebody has looked at, while none has been told since. */
+  /** The seen failure, until a newer one. */
   seenState: number | null = null;
 
   constructor(skewMs: number) {
@@ -127,7 +127,7 @@ class Life {
     this.#tell([{ type: 'CUSTOM', name, value }], null, isHeard);
   }
 
-  /** Time passes, from one moment at which something may change to the next, as the server looks. */
+  /** Advances time to each moment at which the state may change. */
   passes(seconds: number, look: () => void): void {
     const end = this.now + seconds * 1_000;
     while (this.now < end) {
@@ -177,7 +177,7 @@ class Life {
     if (!this.isAlive && one.kind !== 'comes-back') return;
     switch (one.kind) {
       case 'turn-starts':
-        // a turn that breaks off no longer asks for anything
+        // A failed or interrupted turn has no open requests.
         if (this.isTurnOpen) this.#openRequest = null;
         this.#turns += 1;
         this.isTurnOpen = true;
@@ -241,7 +241,7 @@ class Life {
         this.seenState = null;
         const openTurnId = this.isTurnOpen ? turn : null;
         this.#tell([], { report: { state: one.state, at: this.#ids, turnId: `t${named}` }, openTurnId }, true);
-        // it says nothing of what a later turn answers, or of what was reported in one
+        // Ignores later turns and their reports.
         if (named < this.#reportTurn) return;
         this.#reportTurn = named;
         this.reported = named < this.#messageTurn ? null : one.state;
@@ -289,12 +289,12 @@ class Life {
         this.hasExited = false;
         this.#custom(CUSTOM.sessionStarted, {});
         this.isTurnOpen = this.session.openTurnId !== null;
-        // what it still waits for it tells again
+        // The agent repeats its open requests.
         if (this.#openRequest !== null) this.#custom(CUSTOM.requestOpened, { request_id: 'q', title: 'Run rm?' });
     }
   }
 
-  /** A status record of its runner, which lists what is open, and what ingest writes behind it. */
+  /** A status record with the runner's lists, and the events that ingest derives. */
   #lists(): void {
     const openTurnId = this.isTurnOpen ? `t${this.#turns}` : null;
     const running = this.#openTasks.map((id) => ({ id, description: id }));
@@ -315,14 +315,14 @@ class Life {
   }
 }
 
-/** What must hold at any moment. */
+/** Invariants at any time. */
 function check(life: Life): void {
   const { session, now } = life;
   const { state, evidence } = session;
   expect(SESSION_STATES).toContain(state);
   expect(evidence.observedAt).toBeLessThanOrEqual(now);
   if (life.hasExited) expect(['exited', 'complete']).toContain(state);
-  // Nothing works, waits or rests once it has been dead for 30 s; what it asked may still be answered.
+  // No dead agent is active or idle after 30 s, except for open requests.
   if (life.diedAt !== null && now - life.diedAt >= MOST_MS) {
     expect(state).toBe(session.pendingRequestCount > 0 ? 'needs-input' : 'unknown');
     expect(session.runningTaskCount).toBe(0);
@@ -330,17 +330,17 @@ function check(life: Life): void {
     if (life.hasGivenUp) expect(evidence.last).toBe('needs-input');
   }
   if (life.isAlive && state === 'complete') expect(life.reported).toBe('complete');
-  // A failure that was seen is no news, whatever the session was meanwhile.
+  // A seen failure stays seen through other states.
   if (state === 'failed' && life.seenState !== null) expect(session.stateSince).toBeLessThanOrEqual(life.seenState);
   if (!life.isAlive || session.pendingRequestCount > 0 || life.terminal === null) return;
-  // A terminal report stands unless the agent runs on.
+  // A terminal report stays unless the agent continues.
   const reported = life.terminal.state === 'failure' ? 'failed' : 'complete';
   const hasRunOn = life.isTurnOpen && now - Math.max(life.turnSince, life.terminal.at) >= RESUMED_MS;
   expect(state).toBe(hasRunOn ? 'working' : reported);
   expect(evidence.report?.state).toBe(life.terminal.state);
 }
 
-/** A failure that a turn and a report both told of, in either order: who has seen the second has seen both. */
+/** A failure reported by both turn and self-report: seeing the second covers both. */
 const SAID_TWICE: [Step[], number][] = (
   [
     [
@@ -358,7 +358,7 @@ const SAID_TWICE: [Step[], number][] = (
   ] satisfies Step[][]
 ).map((told) => [[...told, { kind: 'is-looked-at' }, { kind: 'writes' }, { kind: 'speaks' }], 0]);
 
-it('is never null, never working 30 s after death, and no terminal report is overwritten without evidence, in 10,000 lives', () => {
+it('is never null or working 30 s after death, and keeps terminal reports, in 10,000 lives', () => {
   fc.assert(
     fc.property(
       fc.array(step, { maxLength: 30, size: 'max' }),

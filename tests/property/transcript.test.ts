@@ -17,18 +17,18 @@ import { MemoryLog } from '../support/memory-log';
 
 const visible = ({ turns, removed }: Pick<TranscriptState, 'turns' | 'removed'>) => ({ turns, removed });
 
-/** Behind which batches the oldest turns are removed, and up to how many percent of all positions. */
+/** Batches after which retention runs, and the percentage of positions it removes. */
 const cuts = fc.array(
   fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 100 }) }),
   { maxLength: 12 },
 );
 
-/** @returns what a live subscriber sees */
+/** @returns the state of a live subscriber */
 function happen(log: MemoryLog, batch: readonly AgUiEvent[], percent = 0): EventEntry[] {
   return [...log.append(batch), ...(percent === 0 ? [] : log.remove(percent))];
 }
 
-/** A person's message that waits, and another message of its name that goes on when a turn answers the first. */
+/** A waiting message, and another with the same id that continues when a turn answers the first. */
 const NAMED_TWICE: AgUiEvent[][] = [
   [
     { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm1', role: 'user', delta: '' },
@@ -56,7 +56,7 @@ const woken = (runId: string, taskIds: string[]): AgUiEvent => ({
   runId,
   metadata: { interlude: { turn: 'between-run', trigger: { kind: 'task', taskIds } } },
 });
-/** A task that ends again in the turn that was told of its first end, while that is on a page that is still to come. */
+/** A task that ends again in the turn that answers its first end, which is on a requested page. */
 const TOLD_TWICE: AgUiEvent[][] = [
   [taskEnded],
   [woken('r1', [])],
@@ -66,7 +66,7 @@ const TOLD_TWICE: AgUiEvent[][] = [
   [woken('r3', ['task1'])],
 ];
 
-/** The oldest turn that is loaded goes with its only message, and then what was older is removed. */
+/** The oldest loaded turn loses its only message, then older turns are removed. */
 const OLDEST_MOVED_OUT: AgUiEvent[][] = [
   [{ type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Bash' }],
   [
@@ -90,13 +90,13 @@ const OLDEST_MOVED_OUT: AgUiEvent[][] = [
   [{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r2' }],
 ];
 
-/** A task begins, its turn is removed, and its start is repeated to a client that came back in between. */
+/** A task starts, its turn is removed, and its start repeats for a resumed client. */
 const REPEATED_AFTER_REMOVAL: AgUiEvent[][] = [
   [{ type: 'CUSTOM', name: 'task:started', value: { task_id: 'task1', description: 'poll' } }, { type: 'RAW' }],
   [{ type: 'CUSTOM', name: 'task:started', value: { task_id: 'task1', description: 'poll' } }],
 ];
 
-/** A task's end is repeated before its turn is removed, and a client reads the log from the start after that. */
+/** A task's end repeats before its turn is removed; a client then reads the log from the start. */
 const REPEATED_BEFORE_REMOVAL: AgUiEvent[][] = [
   [
     { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'task1', description: 'poll', status: 'running' } },
@@ -106,7 +106,7 @@ const REPEATED_BEFORE_REMOVAL: AgUiEvent[][] = [
   [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: '' }],
 ];
 
-/** A task ends twice, differently, before a run that does not say what woke it, and the turn of the first end is removed. */
+/** A task ends twice before a run without a trigger, and the turn of the first end is removed. */
 const ENDED_TWICE: AgUiEvent[][] = [
   [
     { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'task1', status: 'killed' } },
@@ -120,7 +120,7 @@ const ENDED_TWICE: AgUiEvent[][] = [
 ];
 
 describe('the transcript', () => {
-  it('folded live equals the one reloaded at the same position, wherever the client came in', () => {
+  it('folded live equals the reloaded one from every start', () => {
     fc.assert(
       fc.property(arbitraryBatches, cuts, fc.nat(12), (batches, cuts, cameIn) => {
         const log = new MemoryLog();
@@ -135,7 +135,7 @@ describe('the transcript', () => {
     );
   });
 
-  it('ends the same for a client that was cut off and resumed in the middle of anything', () => {
+  it('is the same after a disconnect at any point', () => {
     fc.assert(
       fc.property(arbitraryBatches, cuts, fc.nat(12), fc.nat(12), (batches, cuts, a, b) => {
         const log = new MemoryLog();
@@ -165,7 +165,7 @@ describe('the transcript', () => {
     );
   });
 
-  it('equals the reloaded one, or asks for it, wherever an older page was read and wherever it came', () => {
+  it('equals the reloaded one, or requests it, for every older page', () => {
     const moments = fc.tuple(fc.nat(8), fc.nat(3), fc.nat(4), fc.nat(4));
     const limits = fc.tuple(fc.integer({ min: 1, max: 4 }), fc.constantFrom(1, 2, 200));
     fc.assert(
@@ -191,12 +191,12 @@ describe('the transcript', () => {
         fold(onTheWay.splice(0, untilCome));
         live = prependTurns(live, page);
         fold([...onTheWay, ...append(batches.length)]);
-        // A page that is as old as the request has all that moved out of it, where it goes back to the beginning.
+        // A page read at the time of the request has all later moves, if it reaches the start.
         if (wasWhole && untilRead === 0 && !page.hasMore) expect(live.incomplete).toBe(false);
         if (live.incomplete) return;
         const { turns, removed } = log.page();
         const [first] = page.turns;
-        // what is loaded back to the cut is all there is
+        // Everything after the removal is loaded.
         if (removed !== undefined && first !== undefined && comparePositions(first.position, removed.upTo) <= 0)
           expect(live.hasMore).toBe(false);
         const shown = live.hasMore ? turns.slice(turns.length - live.turns.length) : turns;
@@ -212,7 +212,7 @@ describe('the transcript', () => {
     );
   });
 
-  it('ignores what it has folded already', () => {
+  it('ignores folded events', () => {
     fc.assert(
       fc.property(arbitraryBatches, (batches) => {
         const log = new MemoryLog();
@@ -223,7 +223,7 @@ describe('the transcript', () => {
     );
   });
 
-  it('places events the same whether they come one by one or in batches', () => {
+  it('places events the same in any batches', () => {
     fc.assert(
       fc.property(arbitraryBatches, (batches) => {
         const entries = new MemoryLog().append(batches.flat());
@@ -240,7 +240,7 @@ describe('the transcript', () => {
     );
   });
 
-  it('shows each message, wherever it moved, in one turn only', () => {
+  it('shows each message in one turn only', () => {
     fc.assert(
       fc.property(arbitraryBatches, (batches) => {
         const log = new MemoryLog();

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { randomFrom } from './random';
 
-/** A text as people print it, with the secrets in it. */
+/** A realistic text with its secrets. */
 export interface Form {
   group: string;
   template: string;
@@ -11,19 +11,19 @@ export interface Form {
 }
 
 /**
- * The forms of tests/fixtures/redaction/forms.txt. Their secrets are placeholders such as «hex32», which are filled with
- * random characters here, so that the file holds nothing that a scanner takes for a leak. A `+` between two characters
- * of a well-known prefix and ESC are part of that notation.
+ * The forms of tests/fixtures/redaction/forms.txt. Their secrets are placeholders such as «hex32», filled with random
+ * characters here, so that secret scanners accept the file. Its notation also has ESC, and a `+` between two characters
+ * of a well-known prefix.
  */
 export function secretForms(seed: number): Form[] {
   const draw = drawer(seed);
   return entriesOf('forms.txt').map(({ group, text: template }) => {
     const secrets: string[] = [];
     const isShape = group === 'shapes';
-    // before the secrets, which may spell it
+    // Before the secrets, which may contain `ESC`.
     const filled = template.replaceAll('ESC', '\u001b').replaceAll(/«([^»]+)»/g, (_, spec: string) => {
       const value = fill(spec, draw);
-      // base64 of a key begins as that of any other does
+      // The start of a base64-encoded key is the same for all keys.
       if (spec !== 'PK') secrets.push(spec === 'pem64' ? value.slice(44, -60) : value);
       return value;
     });
@@ -31,7 +31,7 @@ export function secretForms(seed: number): Form[] {
   });
 }
 
-/** Texts that look alike and hold no secret. */
+/** Look-alikes without secrets. */
 export function harmlessTexts(seed: number): string[] {
   const draw = drawer(seed);
   return entriesOf('harmless.txt').map(({ text }) =>
@@ -39,7 +39,7 @@ export function harmlessTexts(seed: number): string[] {
   );
 }
 
-/** Prefixes that programs print before each line of a file, a diff or a log. */
+/** Line prefixes of editors, diffs and logs. */
 const GUTTERS: readonly ((line: number) => string)[] = [
   (line) => `${String(line).padStart(6)}→`,
   (line) => `${String(line).padStart(6)}\t`,
@@ -62,7 +62,7 @@ const GUTTERS: readonly ((line: number) => string)[] = [
   (line) => `#12 0.${100 + line} `,
 ];
 
-/** The forms of several lines behind each gutter. */
+/** The multi-line forms with each gutter. */
 export function gutteredForms(forms: readonly Form[]): Form[] {
   return forms
     .filter(({ text }) => text.includes('\n'))
@@ -78,17 +78,17 @@ export function gutteredForms(forms: readonly Form[]): Form[] {
     );
 }
 
-/** How a command goes on behind a line break: in a POSIX shell, in PowerShell, in cmd. */
+/** Line continuations of POSIX shells, PowerShell and cmd. */
 const CONTINUATIONS = [' \\\n  ', ' \\\r\n\t', ' `\n    ', ' ^\r\n  '];
 
-/** The commands of one line with a line break before each argument. */
+/** One-line commands with a line break before each argument. */
 export function continuedForms(forms: readonly Form[]): Form[] {
   const commands = forms.filter(({ group, text }) => /^(?:commands|shells)$/.test(group) && !text.includes('\n'));
   return commands.flatMap((form) =>
     CONTINUATIONS.map((sign) => ({
       ...form,
       template: `${JSON.stringify(sign)} in ${form.template}`,
-      // not within quotes
+      // Not within quotes.
       text: form.text.replaceAll(/"[^"]*"|'[^']*'| +(?=\S)/g, (part) => (part.trim() === '' ? sign : part)),
     })),
   );
@@ -99,7 +99,7 @@ const NOISE = [
   ...['{"a":"x\\ny \\"q\\""}\n', '<p>One <b>two</b></p>\n', '<tr><td>x</td>\n', '\u001b[31mred\u001b[0m\n', '"}\n'],
 ];
 
-/** Two forms with other text around them, which may keep a block of the first one open. */
+/** Two forms with surrounding text, which may leave a block of the first open. */
 export function mixedForms(forms: readonly Form[], seed: number, count: number): Form[] {
   const random = randomFrom(seed);
   const noise = () => random.pick(NOISE);
@@ -139,7 +139,7 @@ const WORDS = ['hunter', 'letmein', 'dragon', 'sunshine', 'winter', 'monkey'];
 
 type Draw = (alphabet: string, length: number) => string;
 
-/** A failure shows the same secrets again. */
+/** Seeded, so a failure is reproducible. */
 function drawer(seed: number): Draw {
   const random = randomFrom(seed);
   return (alphabet, length) => Array.from({ length }, () => random.pick([...alphabet])).join('');
@@ -181,7 +181,7 @@ function fill(spec: string, draw: Draw): string {
   if (kind === 'url64') return draw(`${ALPHABETS.alnum}-_`, length);
   const alphabet = ALPHABETS[kind];
   if (alphabet === undefined || !(length > 0)) throw new Error(`unknown placeholder «${spec}»`);
-  // a drawn secret has digits and letters
+  // A generated secret has digits and letters.
   return length < 6
     ? draw(alphabet, length)
     : `${draw(alphabet, length - 4)}${draw(DIGITS, 2)}${kind === 'UPPER' ? draw('AB', 1) : draw('abcdef', 1)}${draw(DIGITS, 1)}`;

@@ -1,7 +1,7 @@
 import { RedactedText, wholeText } from '@interlude/protocol/redaction/redacted-text';
 import type { Form } from './redaction-corpus';
 
-/** So many characters in a row of a secret are a leak. */
+/** Consecutive characters of a secret that count as a leak. */
 const LEAK = 6;
 
 function hasLeak(shown: string, secrets: readonly string[]): boolean {
@@ -13,7 +13,7 @@ function hasLeak(shown: string, secrets: readonly string[]): boolean {
   });
 }
 
-/** Each state that a reader sees who gets the text in pieces. */
+/** The text shown after each piece. */
 function* shownAfterEach(pieces: Iterable<string>): Generator<string> {
   const text = new RedactedText();
   let shown = '';
@@ -30,12 +30,12 @@ export function shownByCharacter(text: string): Generator<string> {
 
 export const toolInput = (text: string) => JSON.stringify({ command: text, timeout: 1 });
 
-/** False where only what follows a secret tells it, such as the program that it is piped into: pieces show it before that. */
+/** False if later text identifies the secret, such as the command it is piped into: pieces show it before. */
 export function isKnownInTime({ template }: Form): boolean {
   return !/^(?:echo|printf) .*[|>]|^Use |^Type |-us12$/.test(template);
 }
 
-/** The forms of which a shown state leaks a secret. */
+/** Forms with a leak in any shown text. */
 export function leaking(forms: readonly Form[], shows: (text: string) => Iterable<string>, isInJson = false): string[] {
   return forms
     .filter(({ text, secrets }) => {
@@ -46,7 +46,7 @@ export function leaking(forms: readonly Form[], shows: (text: string) => Iterabl
     .map(({ template }) => template);
 }
 
-/** The beginnings after which a cut leaks a secret, or makes the whole text read differently. */
+/** Splits that leak a secret or change the result. */
 export function leakingCuts(forms: readonly Form[]): string[] {
   return forms.flatMap(({ text, secrets }) => {
     const whole = wholeText(text).shown().text;

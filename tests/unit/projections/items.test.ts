@@ -209,7 +209,7 @@ describe('an oversized turn with requests', () => {
           const whole = shownOf(all);
           expect(inParts((shown) => shown)).toEqual(whole);
           expect(whole.items.length).toBeLessThanOrEqual(MAX_TURN_ITEMS);
-          // also where the turn was over for who followed it, and more of it came
+          // Also with late events after the end of the turn.
           const over = inParts((shown) => ({
             ...shown,
             items: settleTurn(aTurn({ state: 'interrupted', items: shown.items })).items,

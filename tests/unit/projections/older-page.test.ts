@@ -24,7 +24,7 @@ const delivered: AgUiEvent = {
   value: { message_id: 'u1', delivery: 'delivered' },
 };
 
-/** A message waits in a turn of its own, and a later turn is all that is loaded. */
+/** A message in its own turn; only a later turn is loaded. */
 function cameIn(...earlier: AgUiEvent[]) {
   const log = new MemoryLog();
   log.append([...turn('r1'), ...earlier, ...queued, ...turn('r2')]);

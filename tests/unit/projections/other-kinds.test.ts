@@ -5,7 +5,7 @@ import type { RequestItem, ToolCallItem, Turn } from '@interlude/protocol/read-m
 import { describe, expect, it } from 'vitest';
 import { custom, runEnds, runStarts, says, seen, taskEnds, taskStarts, told, turnsOf, userSays } from './session-story';
 
-/** What agents of several kinds tell: plans, edits, answers of their own, ends and causes that others said. */
+/** Events of other agent kinds: plans, edits, options, inferred ends and causes. */
 const plan = (id: string, entries: unknown, more: Partial<AgUiEvent> = {}): AgUiEvent[] => [
   { type: 'ACTIVITY_SNAPSHOT', messageId: id, activityType: 'plan', content: { entries }, ...more },
 ];

@@ -3,7 +3,7 @@ import { resolveState, type StateFacts } from '@interlude/protocol/projections/r
 import type { ReportState, SessionState } from '@interlude/protocol/vocabulary';
 import { describe, expect, it } from 'vitest';
 
-/** The rules of a session's state, each by the facts it is about, at the moment before and after it turns. */
+/** Each rule with its facts, just before and after it applies. */
 const NOW = 1_000_000;
 const ago = (seconds: number) => NOW - seconds * 1_000;
 
@@ -32,7 +32,7 @@ const exited = (code: number | null, signal: string | null = null) => ({
 const tasks = (value: number) => ({ observedAt: ago(40), turnId: null, value });
 const asked = { observedAt: ago(30), turnId: 'r1', value: 'Run rm?' };
 const written = (seconds: number) => ({ observedAt: ago(seconds), turnId: null, value: null });
-/** The server has seen that it is silent, and for how long such agents are. */
+/** The server has recorded a silence with its usual length. */
 const silence = (limitSeconds = 600, call?: string) => ({
   observedAt: NOW,
   turnId: null,
@@ -47,7 +47,7 @@ function at(now: number, { away = null, lastHeardAt = ago(1), ...observations }:
   return resolveState({ observations: { session, ...observations }, away, lastHeardAt }, now);
 }
 
-/** Says what is expected in the order of the table: rule, state, and what else there is to know of it. */
+/** Expected result in the order of the table: rule, state, note. */
 type Row = [what: string, told: Told, rule: StateRule, state: SessionState, note?: StateNote];
 
 const ROWS: Row[] = [
@@ -313,7 +313,7 @@ describe('the state of a session where', () => {
 });
 
 describe('time alone', () => {
-  /** A session as it becomes from `NOW` on, with nothing told: its states, each with the second from which it is so. */
+  /** The states of a session from `NOW` on without events, each with its start in seconds. */
   function states(told: Told): (string | number)[][] {
     const found: (string | number)[][] = [];
     let now: number | null = NOW;
@@ -323,7 +323,7 @@ describe('time alone', () => {
       const told16 = evidence.note === undefined || evidence.note === 'inferred' ? [] : [evidence.note];
       found.push([(now - NOW) / 1_000, state, ...told16]);
       expect(dueAt === null || dueAt > now).toBe(true);
-      // nothing changes before it is due, and everything that changes is due then
+      // Changes happen exactly when due.
       if (dueAt !== null) expect(at(dueAt - 1, told)).toEqual({ ...at(now, told), dueAt });
       now = dueAt;
     }

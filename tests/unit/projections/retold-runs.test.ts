@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { MemoryLog } from '../../support/memory-log';
 import { runEnds, runStarts, says, taskEnds, taskStarts, told, turnsOf, userSays, wokenBy } from './session-story';
 
-/** A run that is told by two readers of the same agent, or replayed by its server. */
+/** A run reported by two readers of the same agent, or replayed by its server. */
 const first = [
   userSays('u1', 'Go'),
   runStarts('r1', { turn: 'user', userMessageIds: ['u1'] }),

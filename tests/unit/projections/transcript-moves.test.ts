@@ -3,7 +3,7 @@ import { MAX_TURN_ITEMS } from '@interlude/protocol/limits';
 import { EMPTY_TRANSCRIPT, foldTranscript } from '@interlude/protocol/projections/transcript';
 import { expect, it } from 'vitest';
 
-/** A turn of so many calls in which a task ends, and the one that the end wakes: it takes the end with it. */
+/** A turn with a number of calls and a task end, and the turn that the end triggers. */
 function followed(calls: number) {
   const events: AgUiEvent[] = [
     { type: 'RUN_STARTED', runId: 'r1' },

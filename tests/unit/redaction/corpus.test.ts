@@ -8,7 +8,7 @@ import { isKnownInTime, leaking, leakingCuts, shownByCharacter, toolInput } from
 const SEED = 20_261_128;
 const FORMS = secretForms(SEED);
 const IN_TIME = FORMS.filter(isKnownInTime);
-/** corpus.all.test.ts streams all of them. */
+/** corpus.all.test.ts streams all forms. */
 const SAMPLE = IN_TIME.filter((_, at) => at % 8 === 0);
 const HARMLESS = harmlessTexts(SEED);
 describe('redaction of the corpus', () => {

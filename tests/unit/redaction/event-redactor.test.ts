@@ -9,7 +9,7 @@ const [HEAD, TAIL] = [`use ${TOKEN.slice(0, 20)}`, `${TOKEN.slice(20)} now`];
 const START: AgUiEvent = { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' };
 const piece = (delta: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
 
-/** What a reader ends up with who folds the deltas: `whole` takes the place of what was there. */
+/** The text after folding all deltas; `whole` replaces it. */
 function shown(redactor: EventRedactor, events: readonly AgUiEvent[]): string {
   let text = '';
   for (const event of events) {

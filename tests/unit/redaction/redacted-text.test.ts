@@ -6,10 +6,10 @@ import { describe, expect, it } from 'vitest';
 import { inPieces, leakedIn, secretText } from '../../support/secret-texts';
 
 const TOKEN = `gh${'p_'}0123456789abcdefghijABCDEFGHIJ0123456789`;
-/** A text that may go on. */
+/** Redacts an open text. */
 const shown = (text: string) => wholeText(text).shown().text;
 
-/** What a reader has who was told each piece as it came. */
+/** The text shown to a live reader. */
 function told(pieces: readonly string[]): { text: string; after: string[] } {
   const redacted = new RedactedText();
   const after: string[] = [];
@@ -29,7 +29,7 @@ describe('redactedText', () => {
       'see http://localhost:3000',
       'the token: expected and more',
       'task-',
-      // words that begin as the token of some service does
+      // Words that start like a service's token.
       'apply_patch',
       'TEXT_MESSAGE_CONTENT',
       'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -53,7 +53,7 @@ describe('redactedText', () => {
     expect(shown('DB_PASSWORD=h')).toBe('DB_PASSWORD=…');
     expect(shown('psql postgres://app:hunt')).toBe('psql postgres://app:…');
     expect(shown('"Authorization": "Be')).toBe('"Authorization": "…');
-    // a row before it confirms its table
+    // A row before its table is confirmed.
     expect(shown('| user | password | url |\n| mara | h')).toBe('| user | password | url |\n| mara | …');
     expect(shown('sqlplus system/Neoo18@RR8un')).toBe('sqlplus system/[redacted: password]');
   });
@@ -98,7 +98,7 @@ describe('redactedText', () => {
   });
 
   it('treats every truncation length as truncated', () => {
-    // ids and names of one word
+    // Ids and one-word names.
     const names = /^(?:MAX_ID_LENGTH|MAX_PRIORITY|MAX_CALL_NAME|MAX_ATTACHMENT_NAME|MOST_BY)$/;
     const files = ['lib/protocol', 'lib/protocol/projections'].flatMap((folder) =>
       readdirSync(folder).flatMap((name) => (name.endsWith('.ts') ? `${folder}/${name}` : [])),
@@ -191,7 +191,7 @@ describe('redactedText', () => {
   it('leaves its own output unchanged', () => {
     fc.assert(
       fc.property(secretText, ({ text }) => {
-        // only ended texts: an open text holds back words that depend on what it has already redacted
+        // Only complete texts: an open one hides words that depend on earlier redactions.
         const once = redactedText(text, false).text;
         expect(redactedText(once, false).text).toBe(once);
       }),
