@@ -261,7 +261,7 @@ export const REDACTION = [
     file: 'lib/protocol/redaction/redact-value.ts',
     find: 'this.#program = isFree ? programOf(value) : null;',
     replace: 'this.#program = null;',
-    test: 'tests/unit/redaction/in-turns.test.ts',
+    test: 'tests/unit/redaction/redact-model.test.ts',
   },
   {
     name: 'misses a value that markup divides from its label',
@@ -310,7 +310,7 @@ export const REDACTION = [
     file: 'lib/protocol/redaction/redact-value.ts',
     find: 'field: isTable ? redactRows(field, this.#columns, tally) : field,',
     replace: 'field,',
-    test: 'tests/unit/redaction/in-turns.test.ts',
+    test: 'tests/unit/redaction/redact-model.test.ts',
   },
   {
     name: 'misses what is typed into a field for a password',

@@ -1,6 +1,8 @@
-import type { AgUiEvent } from '../ag-ui';
+import type { AgUiEvent, InterludeMetadata, TurnTrigger } from '../ag-ui';
+import { stringList } from '../event-fields';
+import { addTo } from '../fields';
 import type { Position } from '../position';
-import type { FoldedType, TurnHeader, TurnPlaces } from '../turn-places';
+import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '../turn-places';
 
 /** The place of an event, and its effect on the places of others. */
 export interface Placement {
@@ -57,4 +59,59 @@ export interface EventEntry {
   /** The server's clock, epoch milliseconds. */
   receivedAt: number;
   event: AgUiEvent;
+}
+
+/** A placement without a place yet. */
+export function newPlacement(entry: EventEntry, isRepeated: boolean): Placement {
+  const nowhere = { turnId: null, entityId: null, role: null, begunAt: null };
+  const lists = { turns: [], moves: [], removedTurnIds: [], folds: [] };
+  return { entry, ...nowhere, ...lists, ...(isRepeated ? { isRepeated } : {}) };
+}
+
+/**
+ * Infers the trigger of a run that names none from the unanswered task ends. Names each task run once, because a turn
+ * claims only its last end and retention may remove the earlier ones.
+ */
+export function inferredTrigger(endedTasks: readonly Unanswered[]): TurnTrigger {
+  const keyOf = ({ id, runId, ofSessionId }: Unanswered) => JSON.stringify([id, runId, ofSessionId]);
+  const found = endedTasks.filter((task) => task.isToldElsewhere !== true);
+  const last = new Map(found.map((task) => [keyOf(task), task]));
+  const ended = found.filter((task) => last.get(keyOf(task)) === task);
+  if (ended.length === 0) return { kind: 'unknown', taskIds: [] };
+  const trigger = { taskIds: ended.map((task) => task.id), taskRunIds: ended.map((task) => task.runId) };
+  if (ended.every((task) => task.ofSessionId === undefined)) return { kind: 'task', ...trigger };
+  return { kind: 'task', ...trigger, ofSessionIds: ended.map((task) => task.ofSessionId ?? null) };
+}
+
+/** The task ends that a turn names (`claimed`), and the last one of each task, which moves into the turn (`moved`). */
+export function claimedTaskEnds(
+  endedTasks: readonly Unanswered[],
+  { trigger, foldedTaskIds }: InterludeMetadata,
+): { claimed: ReadonlySet<Unanswered>; moved: readonly Unanswered[] } {
+  const claimed = new Set<Unanswered>();
+  const moved: Unanswered[] = [];
+  if (endedTasks.length === 0) return { claimed, moved };
+  const ended = new Map<string, Unanswered[]>();
+  for (const task of endedTasks) addTo(ended, task.id, task);
+  for (const [index, taskId] of [...stringList(trigger?.taskIds), ...stringList(foldedTaskIds)].entries()) {
+    const runId = trigger?.taskRunIds?.[index] ?? null;
+    const found = (ended.get(taskId) ?? []).filter(
+      (task) => !claimed.has(task) && (runId === null || task.runId === null || task.runId === runId),
+    );
+    // A task presumed lost and reported later has two ends; the turn answers the later one. A report by the task's own
+    // session takes precedence.
+    const last = found.findLast((task) => task.isToldElsewhere !== true) ?? found.at(-1);
+    if (last !== undefined) moved.push(last);
+    for (const task of found) claimed.add(task);
+  }
+  return { claimed, moved };
+}
+
+/** Marks the deltas so far as folded. */
+export function folded(home: Home): Home {
+  return isFoldable(home) ? { ...home, streaming: null } : home;
+}
+
+export function isFoldable({ streaming }: Home): boolean {
+  return streaming !== 'never' && streaming !== 'chunks';
 }

@@ -1,12 +1,19 @@
 import type { InterludeMetadata, TurnTrigger } from '../ag-ui';
 import { stringList } from '../event-fields';
-import { addTo } from '../fields';
 import { readInterlude, withInterlude } from '../interlude-metadata';
 import { MAX_NAMED } from '../limits';
 import { comparePositions, type Position } from '../position';
 import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '../turn-places';
-import type { EventEntry } from './placement';
-import { outsideTurn, type Placement } from './placement';
+import {
+  claimedTaskEnds,
+  type EventEntry,
+  folded,
+  inferredTrigger,
+  isFoldable,
+  newPlacement,
+  outsideTurn,
+  type Placement,
+} from './placement';
 
 /** Most open entities, unanswered messages and unanswered task ends kept per session; the oldest are evicted first. */
 const MAX_REMEMBERED = 256;
@@ -96,9 +103,7 @@ export class TurnPlacer {
   }
 
   begin(entry: EventEntry): Placement {
-    const nowhere = { turnId: null, entityId: null, role: null, begunAt: null };
-    const retold = this.#places.retold === undefined ? {} : { isRepeated: true as const };
-    return { entry, ...nowhere, turns: [], moves: [], removedTurnIds: [], folds: [], ...retold };
+    return newPlacement(entry, this.#places.retold !== undefined);
   }
 
   /** Shows the event in the open turn, or outside any turn. */
@@ -134,43 +139,17 @@ export class TurnPlacer {
     this.#claimMessages(placement, userMessageIds);
   }
 
-  /**
-   * Infers the trigger of a run that names none: the unanswered task ends, if the agent started the run by itself. Names
-   * each task run once, because `claim` moves only its last end and retention may remove the earlier ones.
-   */
-  likelyTrigger(isSelfStarted: boolean): TurnTrigger {
-    const found = isSelfStarted ? this.#places.endedTasks.filter((task) => task.isToldElsewhere !== true) : [];
-    const keyOf = ({ id, runId, ofSessionId }: Unanswered) => JSON.stringify([id, runId, ofSessionId]);
-    const last = new Map(found.map((task) => [keyOf(task), task]));
-    const ended = found.filter((task) => last.get(keyOf(task)) === task);
-    if (ended.length === 0) return { kind: 'unknown', taskIds: [] };
-    const trigger = { taskIds: ended.map((task) => task.id), taskRunIds: ended.map((task) => task.runId) };
-    if (ended.every((task) => task.ofSessionId === undefined)) return { kind: 'task', ...trigger };
-    return { kind: 'task', ...trigger, ofSessionIds: ended.map((task) => task.ofSessionId ?? null) };
+  /** @param isSelfStarted true if the agent started the run by itself */
+  inferTrigger(isSelfStarted: boolean): TurnTrigger {
+    return inferredTrigger(isSelfStarted ? this.#places.endedTasks : []);
   }
 
   /** Moves the task ends and user messages that the event names into this turn. */
   claim(placement: Placement, metadata: InterludeMetadata): void {
     const turnId = placement.turnId;
     if (turnId === null) return;
-    const trigger = metadata.trigger;
-    const isAnyEnded = this.#places.endedTasks.length > 0;
-    const taskIds = isAnyEnded ? [...stringList(trigger?.taskIds), ...stringList(metadata.foldedTaskIds)] : [];
-    const ended = new Map<string, Unanswered[]>();
-    for (const task of this.#places.endedTasks) addTo(ended, task.id, task);
-    const claimed = new Set<Unanswered>();
-    const runIds = trigger?.taskRunIds ?? [];
-    for (const [index, taskId] of taskIds.entries()) {
-      const runId = runIds[index] ?? null;
-      const found = (ended.get(taskId) ?? []).filter(
-        (task) => !claimed.has(task) && (runId === null || task.runId === null || task.runId === runId),
-      );
-      // A task presumed lost and reported later has two ends; the turn answers the later one. A report by the task's own
-      // session takes precedence.
-      const last = found.findLast((task) => task.isToldElsewhere !== true) ?? found.at(-1);
-      if (last !== undefined) this.#move(placement, last, turnId, last.position);
-      for (const task of found) claimed.add(task);
-    }
+    const { claimed, moved } = claimedTaskEnds(this.#places.endedTasks, metadata);
+    for (const end of moved) this.#move(placement, end, turnId, end.position);
     if (claimed.size > 0) {
       const places = this.#change();
       places.endedTasks = places.endedTasks.filter((task) => !claimed.has(task));
@@ -516,15 +495,6 @@ export class TurnPlacer {
     }
     return this.#places;
   }
-}
-
-/** Marks the deltas so far as folded. */
-function folded(home: Home): Home {
-  return isFoldable(home) ? { ...home, streaming: null } : home;
-}
-
-function isFoldable({ streaming }: Home): boolean {
-  return streaming !== 'never' && streaming !== 'chunks';
 }
 
 function remember(list: readonly Unanswered[], entry: Unanswered): Unanswered[] {

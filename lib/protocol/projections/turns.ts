@@ -181,7 +181,7 @@ const PLACE: Record<string, Place | undefined> = {
       id: runId ?? `run:${placement.entry.position}`,
       kind,
       parentTurnId: idField(event, 'parentRunId'),
-      trigger: metadata.trigger ?? (kind === 'between-run' ? placer.likelyTrigger(isSelfStarted) : null),
+      trigger: metadata.trigger ?? (kind === 'between-run' ? placer.inferTrigger(isSelfStarted) : null),
       userMessageIds: messageIds,
     });
     const trigger = placement.turns.at(-1)?.trigger ?? undefined;
