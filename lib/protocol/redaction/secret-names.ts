@@ -15,34 +15,11 @@ const WORDS: Readonly<Record<string, string>> = {
   ...kinds('api-key', 'apikey'),
 };
 /** Suffixes of lower-case compounds: `keystorepass`, `clientsecret`. */
-const WORD_ENDS = [
-  'password',
-  'passwd',
-  'passphrase',
-  'passwort',
-  'secret',
-  'token',
-  'apikey',
-  'pwd',
-  'pass',
-  'pw',
-  'accesskey',
-  'accountkey',
-  'secretkey',
-  'privatekey',
-  'masterkey',
-  'sharedkey',
-  'signingkey',
-  'encryptionkey',
-  'authkey',
-  'appkey',
-  'presharedkey',
-  'storagekey',
-  'licensekey',
-  'servicekey',
-  'consumerkey',
-  'licencekey',
-];
+const WORD_ENDS = (
+  'password passwd passphrase passwort secret token apikey pwd pass pw accesskey accountkey secretkey ' +
+  'privatekey masterkey sharedkey signingkey encryptionkey authkey appkey presharedkey storagekey ' +
+  'licensekey servicekey consumerkey licencekey'
+).split(' ');
 /** Words that end with "pass" and name no password: `compass`, `bypass`. */
 const OTHER_PASS_WORDS =
   /(?:com|by|tres|sur|over|under|encom|im|fore|multi|world|class|sky|single|first|last|second|full|gold|rail|day|night|render|back|front|high|low|band)pass$/;
@@ -118,74 +95,22 @@ function hintOf(words: readonly string[]): RegExp {
 }
 
 /** "Password" in other languages, in lower case. */
-export const PASSWORD_LABELS: ReadonlySet<string> = new Set([
-  'passwort',
-  'kennwort',
-  'contraseña',
-  'contrasena',
-  'senha',
-  'palavra-passe',
-  'mot de passe',
-  'wachtwoord',
-  'hasło',
-  'parola',
-  'lösenord',
-  'passord',
-  'adgangskode',
-  'salasana',
-  'heslo',
-  'jelszó',
-  'şifre',
-  'parolă',
-  'zaporka',
-  'lozinka',
-  'пароль',
-  'парола',
-  'лозинка',
-  'κωδικός',
-  'パスワード',
-  '密码',
-  '密碼',
-  '비밀번호',
-  '암호',
-  'mật khẩu',
-  'kata sandi',
-  'รหัสผ่าน',
-  'סיסמה',
-  'كلمة المرور',
-  'كلمة السر',
-  'पासवर्ड',
-  'পাসওয়ার্ড',
-]);
+export const PASSWORD_LABELS: ReadonlySet<string> = new Set(
+  (
+    'passwort|kennwort|contraseña|contrasena|senha|palavra-passe|mot de passe|wachtwoord|hasło|parola|' +
+    'lösenord|passord|adgangskode|salasana|heslo|jelszó|şifre|parolă|zaporka|lozinka|пароль|парола|лозинка|' +
+    'κωδικός|パスワード|密码|密碼|비밀번호|암호|mật khẩu|kata sandi|รหัสผ่าน|סיסמה|كلمة المرور|كلمة السر|पासवर्ड|পাসওয়ার্ড'
+  ).split('|'),
+);
 
 /** "API key" and "token" in other languages, in lower case. */
-export const TOKEN_LABELS: ReadonlySet<string> = new Set([
-  'api-schlüssel',
-  'zugriffstoken',
-  'geheimschlüssel',
-  'clave api',
-  'clave de api',
-  'clave secreta',
-  'clé api',
-  'jeton',
-  'clé secrète',
-  'chave api',
-  'chave de api',
-  'chave secreta',
-  'chiave api',
-  'токен',
-  'ключ api',
-  'секретный ключ',
-  'トークン',
-  'apiキー',
-  '秘密鍵',
-  '令牌',
-  '密钥',
-  '密鑰',
-  '秘钥',
-  '토큰',
-  'api 키',
-]);
+export const TOKEN_LABELS: ReadonlySet<string> = new Set(
+  (
+    'api-schlüssel|zugriffstoken|geheimschlüssel|clave api|clave de api|clave secreta|clé api|jeton|' +
+    'clé secrète|chave api|chave de api|chave secreta|chiave api|токен|ключ api|секретный ключ|トークン|apiキー|秘密鍵|' +
+    '令牌|密钥|密鑰|秘钥|토큰|api 키'
+  ).split('|'),
+);
 
 export function isPasswordLabel(text: string): boolean {
   return PASSWORD_LABELS.has(text.toLowerCase());
