@@ -434,8 +434,8 @@ export const REDACTION = [
   {
     name: 'misses the value of a pair in a list',
     file: 'lib/protocol/redaction/table-secrets.ts',
-    find: 'own.set(pair[1], { name, named });',
-    replace: 'own.delete(pair[1]);',
+    find: 'known.set(pair[1], { name, named });',
+    replace: 'known.delete(pair[1]);',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {

@@ -44,13 +44,13 @@ export function foldCommand(state: State) {
     const words = Object.hasOwn(COMMAND_TEXTS, type) ? COMMAND_TEXTS[type] : undefined;
     const name = type.startsWith('task.') ? (pickText(value, 'description') ?? taskId) : null;
     const isOff = type === 'wake-rule.set' && value.when === 'never';
-    const what = (isOff ? WAKE_RULE_OFF : (words ?? OTHER_COMMAND))[state] + (name === null ? '' : `: ${name}`);
+    const line = (isOff ? WAKE_RULE_OFF : (words ?? OTHER_COMMAND))[state] + (name === null ? '' : `: ${name}`);
     draft.put({
       id,
       position: known?.position ?? entry.position,
       at: known?.at ?? entry.occurredAt,
       kind: 'notice',
-      text: reason === null ? `${what}.` : `${what} (${reason}).`,
+      text: reason === null ? `${line}.` : `${line} (${reason}).`,
       tone: state === 'failed' ? 'error' : 'info',
       code: 'command',
       command: { id: commandId, type, state, taskId },

@@ -284,9 +284,9 @@ function taskItem(
 }
 
 /** The message and the person of a decision about a pending reply. */
-function replyDecision(value: Record<string, unknown>): { what: string; by: string } {
+function replyDecision(value: Record<string, unknown>): { message: string; by: string } {
   const [about, by] = [pickText(value, 'about'), pickText(value, 'by')];
-  return { what: about === null ? 'a message' : `“${about}”`, by: by === null ? '' : ` by ${by}` };
+  return { message: about === null ? 'a message' : `“${about}”`, by: by === null ? '' : ` by ${by}` };
 }
 
 /** The number of read-only tool calls, as a sentence. */
@@ -320,9 +320,9 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.quarantined]: notice((value) => {
     const count = pickNumber(value, 'count');
     if (count !== null) {
-      const what =
+      const subject =
         count === 1 ? 'A record from before this session was' : `${count} records from before this session were`;
-      return { text: `${what} rejected.`, tone: 'warning', code: 'quarantined' };
+      return { text: `${subject} rejected.`, tone: 'warning', code: 'quarantined' };
     }
     const how = PARKING_CODES.includes(pickText(value, 'code') as RejectionCode)
       ? 'A record is unassigned'
@@ -341,9 +341,9 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.parkedAssigned]: notice((value) => {
     const [by, from, home] = [pickText(value, 'by'), pickText(value, 'reported_by'), pickText(value, 'session_id')];
     const isElsewhere = home !== null && home !== from;
-    const what = home === null ? `The report by the session ${from}` : 'The report here';
+    const subject = home === null ? `The report by the session ${from}` : 'The report here';
     const where = isElsewhere ? `by ${by} to the` : `to this session by ${by}.`;
-    const text = `${what} about the task “${pickText(value, 'task_id') ?? 'a task'}” was assigned ${where}`;
+    const text = `${subject} about the task “${pickText(value, 'task_id') ?? 'a task'}” was assigned ${where}`;
     const ofSessionId = home === null ? from : isElsewhere ? home : null;
     return { text, tone: 'info', code: 'parked-assigned', ...(ofSessionId === null ? {} : { ofSessionId }) };
   }),
@@ -358,13 +358,13 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.commandFailed]: foldCommand('failed'),
   [CUSTOM.obligationWaived]: notice((value) => {
     const reason = pickText(value, 'reason');
-    const { what, by } = replyDecision(value);
-    const text = `The reply to ${what} was waived${by}${reason === null ? '' : `: ${reason}`}.`;
+    const { message, by } = replyDecision(value);
+    const text = `The reply to ${message} was waived${by}${reason === null ? '' : `: ${reason}`}.`;
     return { text, tone: 'info', code: 'waived' };
   }),
   [CUSTOM.obligationAccepted]: notice((value) => {
-    const { what, by } = replyDecision(value);
-    const text = `A text was accepted as the reply to ${what}${by}.`;
+    const { message, by } = replyDecision(value);
+    const text = `A text was accepted as the reply to ${message}${by}.`;
     return { text, tone: 'info', code: 'accepted' };
   }),
   [CUSTOM.runnerAway]: notice((value, { occurredAt }) => {

@@ -4,7 +4,7 @@ import { truncateText } from '../text';
 import type { LogRegex } from './log-filter';
 import { foldText, type RequiredText, requireAll, requireAny } from './log-filter';
 
-export type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refused'; reason: string };
+type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refused'; reason: string };
 
 /** Characters of a line in which matches are marked. */
 const MAX_HIT_TEXT = 16 * 1024;

@@ -153,8 +153,8 @@ export class ObligationLedger {
       if (!isQueued) this.#arrive(id, entry.position);
       if (this.#find(id) !== undefined) return;
       if (isQueued) this.#send({ messageId: id, arrivedAt: null }, entry.position);
-      const begun = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
-      this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), begun] };
+      const started = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
+      this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), started] };
     } else if (event.type === 'TEXT_MESSAGE_CHUNK' && draft === undefined) {
       this.#applyChunk(id, entry, begunAt === entry.position);
     } else if (/^TEXT_MESSAGE_(CONTENT|CHUNK)$/.test(event.type) && draft !== undefined) {

@@ -13,7 +13,7 @@ export interface StateFacts {
   lastHeardAt: number;
 }
 
-export interface ResolvedState {
+interface ResolvedState {
   state: SessionState;
   /** A short explanation; null if the state explains itself. */
   reason: string | null;
@@ -298,6 +298,6 @@ function whyUnknown({ agentGoesOn, isSilent, isUnreachable, reason }: SessionAwa
   if (isUnreachable) return reason === undefined ? 'the agent is unreachable' : `the agent is unreachable: ${reason}`;
   if (agentGoesOn) return 'its runner has gone and the agent continues unseen: start the runner again';
   const when = WAS_DOING[last];
-  const what = isSilent ? 'it has fallen silent' : 'its runner has gone';
-  return when === undefined ? what : `${what} ${when}`;
+  const change = isSilent ? 'it has fallen silent' : 'its runner has gone';
+  return when === undefined ? change : `${change} ${when}`;
 }

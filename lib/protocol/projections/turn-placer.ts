@@ -433,10 +433,10 @@ export class TurnPlacer {
     places.userMessages = places.userMessages.filter((message) => !found.has(message));
   }
 
-  #move(placement: Placement, what: Unanswered, toTurnId: string, position: Placement['moves'][number]['position']) {
-    if (what.turnId === toTurnId) return;
-    placement.moves.push({ entityId: what.id, fromTurnId: what.turnId, toTurnId, position });
-    if (what.turnId === `none:${what.position}`) placement.removedTurnIds.push(what.turnId);
+  #move(placement: Placement, item: Unanswered, toTurnId: string, position: Placement['moves'][number]['position']) {
+    if (item.turnId === toTurnId) return;
+    placement.moves.push({ entityId: item.id, fromTurnId: item.turnId, toTurnId, position });
+    if (item.turnId === `none:${item.position}`) placement.removedTurnIds.push(item.turnId);
   }
 
   #fold(placement: Placement, entityId: string, home: Home): void {

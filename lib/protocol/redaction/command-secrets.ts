@@ -161,16 +161,15 @@ export function commandStart(text: string): number {
 
 function findPairs(
   text: string,
-  [pattern, begun]: readonly [RegExp, RegExp],
+  [pattern, pending]: readonly [RegExp, RegExp],
   spans: SecretSpan[],
   isOpen: boolean,
 ): void {
   for (const { 1: before = '', 2: value = '', index } of text.matchAll(pattern)) {
-    if (!isBenign(value))
-      spans.push({ start: index + before.length, end: index + before.length + value.length, kind: 'password' });
+    if (!isBenign(value)) spans.push(spanOf(index + before.length, value, 'password'));
   }
   if (!isOpen) return;
-  const found = begun.exec(text.slice(-600));
+  const found = pending.exec(text.slice(-600));
   if (found !== null) spans.push(pendingSpan(text.length - (found[2] ?? '').length, text));
 }
 

@@ -103,9 +103,9 @@ export function findKeys(text: string): SecretSpan[] {
   const spans: SecretSpan[] = [];
   if (!text.includes('PRIVATE KEY')) return spans;
   const begins = [...text.matchAll(KEY_BEGIN)];
-  for (const [which, { 0: begin, 1: label, index }] of begins.entries()) {
+  for (const [number, { 0: begin, 1: label, index }] of begins.entries()) {
     // Stopping at the next key keeps the scan linear.
-    const key = text.slice(index, Math.min(begins[which + 1]?.index ?? text.length, index + MAX_KEY_LENGTH));
+    const key = text.slice(index, Math.min(begins[number + 1]?.index ?? text.length, index + MAX_KEY_LENGTH));
     const end = `-----END ${label}-----`;
     const last = key.indexOf(end, begin.length);
     const found = last < 0 ? brokenKey(key, begin.length) : [[0, last + end.length] as const];

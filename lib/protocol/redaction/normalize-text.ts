@@ -1,7 +1,7 @@
 import { PENDING, type SecretSpan } from './secret-values';
 
 /** A normalized text with a mapping to the original. */
-export interface MappedText {
+interface MappedText {
   text: string;
   /** Index in the original at which the character's source starts. */
   start(at: number): number;

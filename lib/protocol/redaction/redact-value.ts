@@ -29,10 +29,6 @@ export const FREE_FORM_FIELDS: ReadonlySet<string> = new Set([
 /** Fields that clients send back or sort by, which must stay unchanged. */
 const IDENTIFIER = /^(?:id|ids|position|digest|hash|next|replyTo)$|(?:Id|Ids|Position|_id|_ids)$/;
 
-export function isIdentifier(name: string, value: string): boolean {
-  return IDENTIFIER.test(name) && value.length <= MAX_ID_LENGTH;
-}
-
 /**
  * Redacts all texts of a JSON value. Returns the same object if it holds no secrets.
  *
@@ -140,10 +136,10 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
       return named === null || role === null ? [] : [{ label: label as string, named, role }];
     });
   });
-  const own = secretName(name);
+  const outer = secretName(name);
   const kinds = values.flatMap(([key, field]) => {
     const paired = labels.find(({ role }) => isValueOf(role, key));
-    const named = paired?.named ?? (own?.strength === 'strong' ? own : null);
+    const named = paired?.named ?? (outer?.strength === 'strong' ? outer : null);
     if (named === null) return [];
     const isSecret = (text: unknown) =>
       typeof text === 'string' && isSecretValue(text, named, paired?.label ?? name, STANDALONE);
@@ -262,7 +258,7 @@ function withoutSpans(text: string, spans: readonly SecretSpan[], tally: Tally):
 }
 
 function redactField(name: string, text: string, tally: Tally, isFree: boolean): string {
-  if (!isFree && isIdentifier(name, text)) return text;
+  if (!isFree && IDENTIFIER.test(name) && text.length <= MAX_ID_LENGTH) return text;
   const kind = isFree ? namedKind(name, text) : null;
   return kind === null ? redactText(text, tally) : countMark(kind, tally);
 }

@@ -195,8 +195,8 @@ export class RedactedText {
     return this.#decideUpTo(end);
   }
 
-  #watch({ 0: sign, index }: RegExpExecArray): boolean {
-    this.#key = new KeyWatch(index, sign);
+  #watch({ 0: firstLine, index }: RegExpExecArray): boolean {
+    this.#key = new KeyWatch(index, firstLine);
     return true;
   }
 

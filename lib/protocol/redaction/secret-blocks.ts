@@ -143,8 +143,8 @@ class SecretBlocks {
   #string(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
     const isChild = this.#mode.kind === 'data' && CHILD.test(line);
     const gutter = this.#gutter(line);
-    const begun = isChild ? null : STRING_BEGINS.exec(line.slice(gutter));
-    const lead = begun === null ? 0 : gutter + begun[0].length;
+    const opening = isChild ? null : STRING_BEGINS.exec(line.slice(gutter));
+    const lead = opening === null ? 0 : gutter + opening[0].length;
     if (lead > 0 && isWhole) this.#mode = { kind: 'none' };
     const rest = line.slice(lead);
     const ends = /^"[^"]*",/.test(rest) ? CELLS_END : isWhole ? STRING_ENDS : STRING_MAY_END;
@@ -152,7 +152,7 @@ class SecretBlocks {
     const isFence = this.#mode.kind === 'fence' && rest.includes(this.#mode.fence);
     const end = isFence ? -1 : (ends.exec(rest)?.index ?? -1);
     const text = end < 0 ? rest : rest.slice(0, end);
-    const found = this.#withoutGutter(text, isWhole || end >= 0, isOpen, begun !== null && gutter > 0);
+    const found = this.#withoutGutter(text, isWhole || end >= 0, isOpen, opening !== null && gutter > 0);
     if (end >= 0) this.#mode = { kind: 'none' };
     return found.map((span) => shiftedSpan(span, lead));
   }

@@ -30,7 +30,7 @@ import { pendingSpan, type SecretSpan } from './secret-values';
  * COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
  * OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
  */
-export interface SecretShape {
+interface SecretShape {
   /** Shown in the redaction mark. */
   kind: string;
   /** Literals, at least one of which every match contains. */

@@ -215,19 +215,19 @@ export function rowSecrets(line: string, table: Table, isOpen: boolean): Row {
   if (cells.length !== count && isLined && line.includes('||')) rows.push(cellsOf(line, '||', table));
   if (cells.length !== count && line.includes('`')) rows.push(cellsOf(line, separator, table, false));
   const row = !isOpen || isCounted ? rows.find(({ length }) => length === count) : undefined;
-  const spans = (row === undefined ? rows : [row]).flatMap((own) => [
-    ...namedSecrets(own, table, isOpen, line.length),
-    ...(own.length > count ? oddSecrets(own, table) : []),
+  const spans = (row === undefined ? rows : [row]).flatMap((each) => [
+    ...namedSecrets(each, table, isOpen, line.length),
+    ...(each.length > count ? oddSecrets(each, table) : []),
   ]);
   return { spans, isRow: true };
 }
 
 function namedSecrets(cells: readonly Cell[], { columns, pair }: Table, isOpen: boolean, end: number): SecretSpan[] {
-  const own = new Map(columns);
+  const known = new Map(columns);
   const name = plainName(cells[pair?.[0] ?? -1]?.text ?? '');
   const named = pair === null ? null : secretName(name);
-  if (pair !== null && named?.strength === 'strong') own.set(pair[1], { name, named });
-  return [...own].flatMap(([index, column]) => {
+  if (pair !== null && named?.strength === 'strong') known.set(pair[1], { name, named });
+  return [...known].flatMap(([index, column]) => {
     const cell = cells[index];
     return cell === undefined ? [] : cellSecrets(cell, column, isOpen && index === cells.length - 1, end);
   });
@@ -244,12 +244,12 @@ function placedSecrets(line: string, { columns }: Table, places: readonly Place[
   const words = wordsOf(line);
   return [...columns].flatMap(([index, column]) => {
     const { from, to } = places[index] as Place;
-    const own = words
+    const inside = words
       .filter((word) => word.from < to && word.to > from)
       .map((word) => ({ text: line.slice(word.from, word.to), at: word.from }));
     // The previous column may overflow into this one.
-    if (own.length > 2) return generatedWords(own, column);
-    return own.flatMap((cell) => {
+    if (inside.length > 2) return generatedWords(inside, column);
+    return inside.flatMap((cell) => {
       const isLast = cell.at + cell.text.length === line.length;
       return cellSecrets(cell, column, isOpen && isLast, line.length);
     });

@@ -99,7 +99,7 @@ describe('redactedText', () => {
 
   it('treats every truncation length as truncated', () => {
     // Ids and one-word names.
-    const names = /^(?:MAX_ID_LENGTH|MAX_PRIORITY|MAX_CALL_NAME|MAX_ATTACHMENT_NAME|MOST_BY)$/;
+    const names = /^(?:MAX_ID_LENGTH|MAX_PRIORITY|MAX_CALL_NAME|MAX_ATTACHMENT_NAME|AUTHOR_LENGTH)$/;
     const files = ['lib/protocol', 'lib/protocol/projections'].flatMap((folder) =>
       readdirSync(folder).flatMap((name) => (name.endsWith('.ts') ? `${folder}/${name}` : [])),
     );
