@@ -282,7 +282,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         [b, 't2', 'parked'],
         [b, 't3', 'parked'],
       ]);
-      expect(await items(b)).toMatchObject([{ code: 'quarantined', text: expect.stringContaining('parked') }, {}]);
+      expect(await items(b)).toMatchObject([{ code: 'quarantined', text: expect.stringContaining('unassigned') }, {}]);
       // sent again it is known
       seq -= 3;
       const again = await send(b, ended('t2'), custom('task:progress', { task_id: 't3' }), marker);
