@@ -1,5 +1,5 @@
 import { stringifyWellFormed } from '@interlude/protocol/json';
-import { utf8Length } from '@interlude/protocol/log-text';
+import { utf8Length } from '@interlude/protocol/text';
 import type { InStatement, InValue } from '@libsql/client';
 import type { ResultRows } from './reader';
 import type { WriteTransaction } from './writes';

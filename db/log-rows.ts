@@ -1,6 +1,6 @@
 import { positionFromNumber } from '@interlude/protocol/position';
 import type { LogLine } from '@interlude/protocol/read-models';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
 import type { Row } from '@libsql/client';
 import { logChunks, logLines } from './schema';
 import { shapeOf } from './table-rows';

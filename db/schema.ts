@@ -3,7 +3,6 @@ import type { AgUiEvent, TurnKind } from '@interlude/protocol/ag-ui';
 import type { CommandState, CommandType, WakeRule } from '@interlude/protocol/commands';
 import type { LogMarker } from '@interlude/protocol/envelope';
 import type { InboxClaim, InboxItem, InboxMarks, WebhookDeliveryState } from '@interlude/protocol/inbox';
-import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import type {
   AgentSummary,
   Insight,
@@ -13,10 +12,9 @@ import type {
   Task,
   TaskStatus,
 } from '@interlude/protocol/read-models';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
-import type { SessionState } from '@interlude/protocol/session-states';
 import type { TurnHeader, TurnPlaces, TurnState } from '@interlude/protocol/turn-places';
+import type { InboxKind, LogLevel, SessionState } from '@interlude/protocol/vocabulary';
 import { sql } from 'drizzle-orm';
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 

@@ -2,8 +2,8 @@
 
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
+import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { usePathname, useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
 import { useServerNow } from '@/components/ui/clock';

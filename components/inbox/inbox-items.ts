@@ -2,8 +2,8 @@
 
 import type { MarkInbox } from '@interlude/protocol/commands';
 import type { InboxItem, InboxList, InboxMarked } from '@interlude/protocol/inbox';
-import { type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
+import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import { useState } from 'react';
 import { postJson } from '@/components/live/fetch-json';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';

@@ -1,5 +1,5 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
-import type { InboxKind } from '@interlude/protocol/inbox-kinds';
+import type { InboxKind } from '@interlude/protocol/vocabulary';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { toPlainText } from '@/components/ui/plain-text';

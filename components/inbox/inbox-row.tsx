@@ -2,8 +2,8 @@
 
 import type { Sending } from '@interlude/protocol/commands';
 import type { InboxItem } from '@interlude/protocol/inbox';
-import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath } from '@interlude/protocol/inbox-rules';
+import type { InboxKind } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
 import { memo, useLayoutEffect, useRef } from 'react';
 import { useMayAct } from '@/components/access/may-act';

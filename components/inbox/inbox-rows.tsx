@@ -1,8 +1,8 @@
 'use client';
 
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { INBOX_KINDS, type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
+import { INBOX_KINDS, type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
 import { type ReactNode, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';

@@ -1,8 +1,8 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { sessionTitle } from '@/components/sessions/session-labels';
 import { readStored, writeStored } from '@/components/ui/browser-storage';
 import { toPlainText } from '@/components/ui/plain-text';
@@ -237,7 +237,7 @@ export function noteRefusal(error: unknown): void {
  */
 export async function noticeText({ title, body }: Pick<Notice, 'title' | 'body'>): Promise<NoticeText> {
   try {
-    const { redactedFor } = await import('@interlude/protocol/redaction/outlets');
+    const { redactedFor } = await import('@interlude/protocol/redaction/redact-model');
     return { title: redactedFor('desktop-notice', title), body: redactedFor('desktop-notice', body) };
   } catch {
     // Without the rules, the notification may name nothing.

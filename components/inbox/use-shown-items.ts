@@ -1,10 +1,10 @@
 'use client';
 
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
-import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { isSnoozed } from '@interlude/protocol/inbox-rules';
 import { inboxText, searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { useSearchParams } from 'next/navigation';
 import { type RefObject, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';

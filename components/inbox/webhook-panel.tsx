@@ -7,7 +7,7 @@ import type {
   WebhookStatus,
   WebhookTest,
 } from '@interlude/protocol/inbox';
-import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
+import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { useQuery } from '@tanstack/react-query';
 import { useMayAct } from '@/components/access/may-act';
 import { fetchJson } from '@/components/live/fetch-json';

@@ -3,7 +3,7 @@
 import { isPosition, type Position } from '@interlude/protocol/position';
 import { searchesText } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
-import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { useAddressAnchor } from '@/components/ui/jump';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';

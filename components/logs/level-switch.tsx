@@ -3,8 +3,8 @@
 import type { DesiredLogLevel, LogLevelAnswer } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
 import { formatDuration } from '@interlude/protocol/time';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
 import { type KeyboardEvent, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';

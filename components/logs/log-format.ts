@@ -1,6 +1,6 @@
 import type { LogMarker } from '@interlude/protocol/envelope';
 import type { LogLine } from '@interlude/protocol/read-models';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
 import { countOf, formatBinaryBytes } from '@/components/ui/format-size';
 
 export const LEVEL_COLOUR: Record<LogLevel, string> = {

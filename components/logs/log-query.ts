@@ -1,8 +1,8 @@
+import type { LogRegex } from '@interlude/protocol/projections/log-filter';
 import { EVERY_LINE, type LogFilter, parseTerms } from '@interlude/protocol/projections/log-filter';
-import type { LogRegex } from '@interlude/protocol/projections/log-regex';
 import type { LogPage } from '@interlude/protocol/read-models';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
-import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 
 /** A log query, as in the address. */
 export interface LogQuery {

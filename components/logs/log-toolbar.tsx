@@ -1,8 +1,8 @@
 'use client';
 
 import type { LogComponentList } from '@interlude/protocol/read-models';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
 import { API_ADDRESS } from '@interlude/protocol/version';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
 import { useQuery } from '@tanstack/react-query';
 import { clsx } from 'clsx';
 import { ChevronDown, Download, SlidersHorizontal } from 'lucide';

@@ -1,8 +1,7 @@
 'use client';
 
-import { foldTaskOutput } from '@interlude/protocol/projections/task-output';
 import type { Task, TaskOutput, TaskOutputDetail } from '@interlude/protocol/read-models';
-import { outputSize } from '@interlude/protocol/task-output';
+import { foldTaskOutput, outputSize } from '@interlude/protocol/task-output';
 import { useMemo, useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { FoldedSnapshot } from '@/components/live/folded-snapshot';

@@ -2,9 +2,9 @@
 
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
 import {
+  abandonOlder,
   awaitOlder,
   foldTranscript,
-  giveUpOlder,
   prependTurns,
   type TranscriptState,
   transcriptFromPage,
@@ -100,7 +100,7 @@ export class TranscriptStore extends FoldedSnapshot<TranscriptState> {
       return true;
     } catch (error) {
       this.#older = { isLoading: false, error: error as Error };
-      this.set(giveUpOlder(this.value));
+      this.set(abandonOlder(this.value));
       return false;
     }
   }

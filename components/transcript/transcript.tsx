@@ -1,7 +1,7 @@
 'use client';
 
-import { countRedacted } from '@interlude/protocol/projections/count-redacted';
 import type { TranscriptState } from '@interlude/protocol/projections/transcript';
+import { countRedacted } from '@interlude/protocol/projections/transcript';
 import type { RemovedHistory, Turn } from '@interlude/protocol/read-models';
 import { ArrowDown } from 'lucide';
 import { memo, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';

@@ -46,7 +46,7 @@ export const Me = z.object({
   credentialId: z.string().describe('The sign-in or token of this request. Several may share one `id`.'),
   expiresAt: z.number().nullable(),
   parentOrigin: z.string().nullable().describe('For an embed: the only origin whose pages may frame it.'),
-  redacts: z.boolean().describe('Whether its responses are redacted.'),
+  redacts: z.boolean().describe('True if its responses are redacted.'),
 });
 export type Me = z.infer<typeof Me>;
 
@@ -105,7 +105,7 @@ export const newEmbedSchema = z.strictObject({
   role: z.enum(['viewer', 'operator']).default('viewer'),
   parentOrigin: z.string(),
   ttlSeconds: z.number().int().min(1).max(MAX_EMBED_SECONDS).default(300),
-  redact: z.boolean().default(true).describe('Whether the frame’s content is redacted.'),
+  redact: z.boolean().default(true).describe('True if the frame’s content is redacted.'),
 });
 export type NewEmbedRequest = z.infer<typeof newEmbedSchema>;
 

@@ -29,7 +29,7 @@ export const TurnTrigger = z
         'Owners of those tasks, index by index, if some belong to another session; null for the turn’s own. Such a task was reported in the turn but did not wake it. Written by ingest.',
       ),
   })
-  .describe('What woke the agent.');
+  .describe('The cause of a between-run turn.');
 export type TurnTrigger = z.infer<typeof TurnTrigger>;
 
 export const FileEdit = z
@@ -284,7 +284,7 @@ export interface TaskOutputValue {
   redacted?: number;
   /** No more output follows. */
   ended?: true;
-  /** Why the rest could not be read, as a sentence. */
+  /** The reason why the rest could not be read, as a sentence. */
   error?: string;
 }
 

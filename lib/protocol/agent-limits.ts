@@ -61,7 +61,7 @@ function sentenceOf(value: unknown): string | null {
 }
 
 /**
- * Why a runner does not support a command, as part of a sentence, and an agent that does: from `takes`, `takesNot` and
+ * The reason why a runner does not support a command, as part of a sentence, and an agent that does. From `takes`, `takesNot` and
  * `instead` of a status record (agent-status.ts). Read without a schema, because browsers don't load zod.
  */
 export interface Refusal {

@@ -66,7 +66,7 @@ const MAX_LENGTH = 200;
 /**
  * @param {string} [setting] INTERLUDE_BASE_PATH
  * @returns {string} the valid base path; '' for none
- * @throws {RangeError} one line that says what is allowed
+ * @throws {RangeError} with the allowed form, in one line
  */
 export function basePathSetting(setting = '') {
   if (setting === '' || setting === '/') return '';

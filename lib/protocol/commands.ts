@@ -11,7 +11,7 @@ import {
   MAX_SESSION_NAME,
 } from './limits';
 import { isPosition } from './position';
-import { LOG_LEVELS } from './record-vocabulary';
+import { LOG_LEVELS } from './vocabulary';
 
 /**
  * Commands: what the server asks of a runner. @see PROTOCOL.md, Commands
@@ -64,7 +64,7 @@ const bodies = {
   'task.stop': z.object({ ...taskRun, description: z.string().optional().describe('The task’s name for people.') }),
   'task.wake': z
     .object({ ...taskRun, description: z.string().optional() })
-    .describe('Starts a turn with the result of an ended task, for an agent that is not notified of it.'),
+    .describe('Starts a turn with the result of an ended task, for an agent that receives no notification.'),
   'wake-rule.set': z.object({ when: WakeRule }).describe('Sets whether the runner wakes the agent on its own.'),
   'permission.decision': answeredRequest.extend({
     behavior: z.enum(['allow', 'deny']),
@@ -85,7 +85,7 @@ const bodies = {
       .optional()
       .describe('Seconds from when the command is sent until the runner returns to its default.'),
     expiresAt: z.number().optional().describe('The same moment on the server’s clock.'),
-    by: z.string().describe('Who asked for it.'),
+    by: z.string().describe('The person or credential that requested it.'),
     requestId: z.string().describe('Stable across retries and runner restarts, so that the level is set once.'),
   }),
 };
@@ -315,7 +315,7 @@ export const Sending = z
     z.object({ kind: z.literal('queued'), reason: z.string() }).describe('It waits until the agent accepts it.'),
     z.object({ kind: z.literal('refused'), reason: z.string() }).describe('It can never be delivered.'),
   ])
-  .describe('What happens to a message sent now. `reason` is a sentence.');
+  .describe('The handling of a message sent now. `reason` is a sentence.');
 export type Sending = z.infer<typeof Sending>;
 
 export const MessageAnswer = z

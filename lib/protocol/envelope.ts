@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { AgUiEvent } from './ag-ui';
 import { idSchema, Position, textUpTo, timeSchema } from './field-schemas';
 import { MAX_ID_LENGTH, MAX_RECORDS_PER_REQUEST } from './limits';
-import { LOG_LEVELS, REJECTION_CODES } from './record-vocabulary';
+import { LOG_LEVELS, REJECTION_CODES } from './vocabulary';
 
 /** Requests and answers of `POST /events`. @see PROTOCOL.md, Ingest */
 

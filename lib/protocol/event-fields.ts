@@ -173,6 +173,9 @@ export const CUSTOM = {
   runnerBack: 'runner:back',
 } as const;
 
+/** Names of Interlude's own CUSTOM events; the values of others are free-form. */
+export const CUSTOM_NAMES: ReadonlySet<unknown> = new Set(Object.values(CUSTOM));
+
 /** Agents' words for the end of a task. */
 const ENDS: Record<string, TaskEnd | undefined> = {
   completed: 'completed',

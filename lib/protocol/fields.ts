@@ -61,7 +61,7 @@ export function addTo<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Val
 }
 
 /**
- * Whether a value is an id (PROTOCOL.md §2). Ids become database keys and parts of URLs, which can't carry NUL or half
+ * True for a valid id (PROTOCOL.md §2). Ids become database keys and parts of URLs, which can't carry NUL or half
  * a surrogate pair, and which drop `.` and `..` from paths. Not a schema, because browsers don't load zod.
  */
 export function isId(value: unknown): value is string {

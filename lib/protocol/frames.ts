@@ -16,7 +16,7 @@ export const SessionEventData = z.object({
 });
 export type SessionEventData = z.infer<typeof SessionEventData>;
 
-export const LogData = LogLine.omit({ position: true })
+const LogData = LogLine.omit({ position: true })
   .extend({ agentId: z.string() })
   .describe('A log line. Its position is the frame’s id.');
 

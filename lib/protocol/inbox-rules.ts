@@ -1,6 +1,6 @@
 import type { Sender } from './commands';
 import type { InboxItem, InboxRequest, InboxTask } from './inbox';
-import type { InboxKind } from './inbox-kinds';
+import type { InboxKind } from './vocabulary';
 
 /** A condition that needs a person, derived from fleet rows. It ends as soon as the rows no longer show it. */
 export interface Attention {
@@ -16,7 +16,7 @@ export interface Attention {
   version: number;
 }
 
-/** Whether an item counts as new: not done, not seen, not snoozed at `now`. */
+/** True if an item counts as new: not done, not seen, not snoozed at `now`. */
 export function isUnread({ doneAt, seenAt, snoozedUntil }: InboxItem, now: number): boolean {
   return doneAt === null && seenAt === null && !isSnoozed({ snoozedUntil }, now);
 }

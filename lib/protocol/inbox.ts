@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { Sender } from './commands';
 import { Position } from './field-schemas';
-import { INBOX_KINDS } from './inbox-kinds';
+import { INBOX_KINDS } from './vocabulary';
 
 /** The inbox: what needs a person, over the whole fleet. Times are epoch milliseconds on the server's clock. */
 
@@ -38,7 +38,7 @@ export type InboxTask = z.infer<typeof InboxTask>;
 export const InboxMarks = z.object({
   seenAt: z.number().nullable(),
   snoozedUntil: z.number().nullable(),
-  claim: InboxClaim.nullable().describe('Who takes care of it.'),
+  claim: InboxClaim.nullable().describe('The person who has claimed the item.'),
   doneAt: z.number().nullable().describe('When it stopped needing a person; null while it does.'),
 });
 export type InboxMarks = z.infer<typeof InboxMarks>;
@@ -51,10 +51,10 @@ export const InboxItem = InboxMarks.extend({
   title: z
     .string()
     .nullable()
-    .describe('The request, message or problem, in the agent’s or the server’s words; null if the kind says it all.'),
+    .describe('The request, message or problem, in the agent’s or the server’s words; null if the kind is enough.'),
   count: z.number().describe('Failures, missing or parked records that it stands for; else 1.'),
   request: InboxRequest.nullable().describe(
-    'For a permission or question. `GET /sessions/:id/requests/:requestId` has all of it.',
+    'For a permission or question. `GET /sessions/:id/requests/:requestId` has the rest.',
   ),
   messageId: z.string().nullable().describe('For an overdue reply: the message.'),
   from: Sender.nullable().describe('For an overdue reply: who waits.'),

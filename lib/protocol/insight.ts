@@ -1,7 +1,7 @@
 import { isId } from './fields';
 import { MAX_ID_LENGTH, MAX_INSIGHT_DETAIL } from './limits';
-import type { LogLevel } from './record-vocabulary';
 import { truncateText } from './text';
+import type { LogLevel } from './vocabulary';
 
 /** A machine-readable observation or failure in a log line. @see PROTOCOL.md, What `log` may say */
 export interface SentInsight {
@@ -66,7 +66,7 @@ function textIn(value: unknown, most: number): string | null {
 /** Signal of a hook that died. */
 export const HOOK_FATAL = 'hook_fatal';
 
-/** Whether an insight needs a person's attention. It marks its agent and sessions until seen. */
+/** True if an insight needs a person's attention. It marks its agent and sessions until seen. */
 export function isFailure({ signal, outcome }: { signal: string; outcome: string | null }, level: LogLevel): boolean {
   return signal === HOOK_FATAL || outcome === 'failed' || level === 'error' || level === 'fatal';
 }

@@ -68,7 +68,7 @@ function textOf(value: string): string {
 /** An escaped half of a surrogate pair. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
-/** Whether the strings of this JSON may contain half a surrogate pair. */
+/** True if the strings of this JSON may contain half a surrogate pair. */
 export function mayBeIllFormed(json: string): boolean {
   return SURROGATE_ESCAPE.test(json) || !json.isWellFormed();
 }

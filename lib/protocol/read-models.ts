@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { FileEdit, PlanEntry, RemovedTurns, RequestOption, TurnKind } from './ag-ui';
-import { Observations, StateEvidence } from './agent-state';
+import { Observations, StateEvidence } from './agent-status';
 import { DesiredLogLevel, MessageDelivery, Sender, WakeRule } from './commands';
 import { logMarkerSchema } from './envelope';
 import { Attachment, LogLevel, Position, SessionState } from './field-schemas';
@@ -185,10 +185,10 @@ export const TurnAt = z
   .object({
     position: Position,
     turnId: z.string().nullable().describe('The turn running then, else the last one started; null before the first.'),
-    running: z.boolean().describe('Whether that turn was still running.'),
+    running: z.boolean().describe('True if that turn was still running.'),
     taskIds: z.array(z.string()).describe('Tasks running then, last started first.'),
   })
-  .describe('What was running in a session at a time.');
+  .describe('Running work of a session at a time.');
 export type TurnAt = z.infer<typeof TurnAt>;
 
 export const RequestDetail = z.object({
@@ -236,7 +236,10 @@ export const Task = z
       .string()
       .nullable()
       .describe('The session whose runner reported the end, if another one and the task’s own has not confirmed it.'),
-    assignedBy: z.string().nullable().describe('Who assigned it to this session, if ownership was not proven.'),
+    assignedBy: z
+      .string()
+      .nullable()
+      .describe('The person who assigned it to this session, if ownership was not proven.'),
     toldElsewhere: z
       .object({ sessionId: z.string(), turnId: z.string() })
       .nullable()
@@ -289,7 +292,7 @@ export const TaskOutput = z
     hasEnded: z.boolean().describe('No more output will come.'),
     error: z.string().nullable().describe('Why the rest could not be read.'),
   })
-  .describe('What a background task has written to its output file: the newest 256 KiB.');
+  .describe('The newest 256 KiB of a background task’s output file.');
 export type TaskOutput = z.infer<typeof TaskOutput>;
 
 export const TaskOutputDetail = z.object({
@@ -312,7 +315,7 @@ export const Arrangement = z
       .nullable()
       .describe('The `stateSince` that a person has seen. A failure with another one is new.'),
   })
-  .describe('A session’s name and place in people’s lists. Its agent does not learn of it.');
+  .describe('A session’s name and place in people’s lists. The agent does not see them.');
 export type Arrangement = z.infer<typeof Arrangement>;
 
 export const ArrangementAnswer = z.object({ arrangement: Arrangement, position: Position });
@@ -353,7 +356,7 @@ export const SessionSummary = z.object({
   agentId: z.string(),
   title: z.string().nullable().describe('First line of the first user message; null before it.'),
   state: SessionState,
-  stateReason: z.string().nullable().describe('Why, in a few words, if the state alone does not say it.'),
+  stateReason: z.string().nullable().describe('A short explanation; null if the state explains itself.'),
   evidence: StateEvidence,
   observations: Observations.describe('With `away` and `lastHeardAt`, the whole input of the state rules.'),
   stateDueAt: z
@@ -364,7 +367,7 @@ export const SessionSummary = z.object({
   wakeable: z
     .boolean()
     .optional()
-    .describe('Whether a message reaches the session while it is idle. Absent if it does.'),
+    .describe('True if a message reaches the session while it is idle. Absent if it does.'),
   openTurnId: z.string().nullable(),
   lastTurnKind: TurnKind.nullable().describe('Kind of the newest turn.'),
   turnCount: z.number(),
@@ -453,7 +456,7 @@ export const SessionDelivery = z
       .nullable()
       .describe('Unsent records in the runner’s outbox, and when it reported them; null if it does not report.'),
   })
-  .describe('Whether all records of a session have arrived, and which are missing.');
+  .describe('Records received from a session, and missing ones.');
 export type SessionDelivery = z.infer<typeof SessionDelivery>;
 
 // --- Pending replies
@@ -488,7 +491,7 @@ export const Obligation = z
     state: z.enum(['owed', 'answered', 'waived']),
     candidate: ReplyCandidate.nullable().describe('A text that may be the reply; a person decides.'),
     settledAt: z.number().nullable().describe('When it was answered or waived, on the server’s clock.'),
-    clearedBy: ClearedBy.nullable().describe('What settled it; null while pending.'),
+    clearedBy: ClearedBy.nullable().describe('The cause of the settlement; null while pending.'),
     answeredInTurnId: z.string().nullable(),
     reason: z.string().nullable().describe('Why it was waived.'),
     position: Position.describe('End of the message. Pending replies are ordered by it.'),
@@ -528,7 +531,10 @@ export const AgentLogLevel = z
   .object({
     level: LogLevel.nullable().describe('The level that the runner last reported; null before its first report.'),
     since: z.number().nullable().describe('When the server first learned of this level.'),
-    by: z.string().nullable().describe('Who set it, according to the runner; null: it is the runner’s default.'),
+    by: z
+      .string()
+      .nullable()
+      .describe('The person who set it, according to the runner; null for the runner’s default.'),
     until: z.number().nullable().describe('When the runner returns to its default, on its own clock; null: never.'),
     base: LogLevel.nullable().describe('The runner’s default.'),
     desired: DesiredLogLevel.nullable().describe('Null: nothing is requested.'),
@@ -557,7 +563,7 @@ export const AgentSummary = z.object({
   ...replyCounts,
   ...insightCounts,
   logLevel: AgentLogLevel,
-  connection: z.enum(['connected', 'away']).describe('Whether a runner receives commands. While away, commands wait.'),
+  connection: z.enum(['connected', 'away']).describe('`connected`: a runner receives commands. `away`: commands wait.'),
   connectedSince: z.number().nullable().describe('When the connection was made or lost; null if there never was one.'),
   runnerId: z.string().nullable().describe('The connected runner, or the last one.'),
   retiredAt: z.number().nullable().describe('When a person retired the agent. Its next sign of life clears it.'),

@@ -13,7 +13,7 @@ interface OpenedRequest {
   input: unknown;
   /** Offered answers to a permission. The digest covers them, so that a label can't change its meaning. */
   options?: readonly RequestOption[] | undefined;
-  /** Where it was opened. */
+  /** Position of the request. */
   position: Position;
 }
 

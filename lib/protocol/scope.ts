@@ -47,7 +47,7 @@ export type Scope =
 
 export const EVERYTHING: Scope = { kind: 'everything' };
 
-/** Whether a scope contains an agent: its row, pending replies and commands. */
+/** True if a scope contains an agent: its row, pending replies and commands. */
 export function reachesAgent(scope: Scope, agentId: string): boolean {
   if (scope.kind === 'everything') return true;
   if (scope.kind !== 'agents') return false;
@@ -58,7 +58,7 @@ export function reachesLog(scope: Scope, agentId: string): boolean {
   return scope.kind === 'log' ? scope.agentId === agentId : reachesAgent(scope, agentId);
 }
 
-/** Whether a scope contains a session and its rows. Rows without a session belong to their agent. */
+/** True if a scope contains a session and its rows. Rows without a session belong to their agent. */
 export function reachesSession(
   scope: Scope,
   { agentId, sessionId }: { agentId: string; sessionId: string | null },

@@ -62,7 +62,7 @@ export function serverLog(level, message, fields = {}) {
   console.error(withoutSecrets(`[interlude] ${message}${request}${error}`, env));
 }
 
-/** Whether the level is logged, to skip costly messages. @param {ServerLogLevel} level */
+/** True if the level is logged, to skip costly messages. @param {ServerLogLevel} level */
 export function isLogged(level) {
   return LEVELS.indexOf(level) >= lowest(settings());
 }

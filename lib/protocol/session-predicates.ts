@@ -1,5 +1,5 @@
 import type { SessionSummary } from './read-models';
-import type { SessionState } from './session-states';
+import type { SessionState } from './vocabulary';
 
 export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>): boolean {
   return observations.process !== undefined;
@@ -7,7 +7,7 @@ export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>)
 
 type OpenWork = Pick<SessionSummary, 'observations' | 'openTurnId' | 'runningTaskCount' | 'pendingRequestCount'>;
 
-/** Whether the session has work whose end its runner still has to report. */
+/** True if the session has work whose end its runner still has to report. */
 export function hasOpenWork(session: OpenWork): boolean {
   if (hasEnded(session)) return false;
   return session.openTurnId !== null || session.runningTaskCount > 0 || session.pendingRequestCount > 0;
@@ -15,24 +15,24 @@ export function hasOpenWork(session: OpenWork): boolean {
 
 const ACTIVE: ReadonlySet<SessionState> = new Set(['working', 'needs-input', 'waiting-on-background']);
 
-/** Whether a session in this state has work in progress. */
+/** True if a session in this state has work in progress. */
 export function isActiveState(state: SessionState): boolean {
   return ACTIVE.has(state);
 }
 
 const CANNOT_REPLY: ReadonlySet<SessionState> = new Set(['needs-input', 'failed', 'exited']);
 
-/** Whether the agent can reply: it neither waits for a person nor failed nor exited. */
+/** True if the agent can reply: it neither waits for a person nor failed nor exited. */
 export function canReply({ state, evidence }: Pick<SessionSummary, 'state' | 'evidence'>): boolean {
   return !CANNOT_REPLY.has(state === 'unknown' ? (evidence.last ?? state) : state);
 }
 
-/** Whether the session went silent with work in progress. */
+/** True if the session went silent with work in progress. */
 export function wentSilent({ state, evidence }: Pick<SessionSummary, 'state' | 'evidence'>): boolean {
   return state === 'unknown' && evidence.last !== undefined && isActiveState(evidence.last);
 }
 
-/** Whether its process was killed, or exited with a code other than 0. */
+/** True if its process was killed, or exited with a code other than 0. */
 export function hasCrashed({ state, observations }: Pick<SessionSummary, 'state' | 'observations'>): boolean {
   const exit = observations.process?.value;
   return state === 'exited' && exit !== undefined && (exit.signal !== null || (exit.code ?? 0) !== 0);
@@ -74,7 +74,7 @@ export function reviewedSince(session: StateOf): number {
   return failedSince(session) ?? session.stateSince;
 }
 
-/** Whether a person has seen the current state. */
+/** True if a person has seen the current state. */
 export function isSeen(session: StateOf & Pick<SessionSummary, 'arrangement'>): boolean {
   return session.arrangement.seenState === reviewedSince(session);
 }

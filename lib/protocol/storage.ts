@@ -40,7 +40,7 @@ export const RetentionRules = z
       .describe('Limit on the bytes in use. Beyond it, the oldest turns are removed. Null: no limit.'),
     logs: LogRetentionRules,
   })
-  .describe('How long history is kept. Open turns stay, whatever their age.');
+  .describe('Retention of history. Open turns stay at any age.');
 export type RetentionRules = z.infer<typeof RetentionRules>;
 
 export const StorageTable = z.object({

@@ -1,9 +1,10 @@
 import type { AgUiEvent } from './ag-ui';
+import { CUSTOM, customName } from './event-fields';
 import { fieldsOf, listOf, numberOf, textOf } from './fields';
+import { readInterlude } from './interlude-metadata';
 import { MAX_CAPTION, MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from './limits';
-import { utf8Length } from './log-text';
-import type { TaskOutput } from './read-models';
-import { truncateText } from './text';
+import type { TaskOutput, TaskOutputDetail } from './read-models';
+import { truncateText, utf8Length } from './text';
 
 /**
  * The kept output of a background task: the newest `MAX_TASK_OUTPUT_BYTES` of its file.
@@ -29,6 +30,20 @@ export function appendOutputs(
     draft.add(event, occurredAt);
   }
   return draft === null ? output : draft.result();
+}
+
+/** The output of a task's run after further events of its session. Ingest has marked whose output each event is. */
+export function foldTaskOutput<Detail extends Pick<TaskOutputDetail, 'taskPosition' | 'output'>>(
+  detail: Detail,
+  entries: readonly { event: AgUiEvent; occurredAt: number }[],
+): Detail {
+  const outputs = entries
+    .filter(
+      ({ event }) =>
+        customName(event) === CUSTOM.taskOutput && readInterlude(event).taskPosition === detail.taskPosition,
+    )
+    .map(({ event, occurredAt }) => [event, occurredAt] as const);
+  return outputs.length === 0 ? detail : { ...detail, output: appendOutputs(detail.output, outputs) };
 }
 
 const NOTHING = { redacted: 0, lastAt: 0, hasEnded: false, error: null };

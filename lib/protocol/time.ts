@@ -30,8 +30,8 @@ export function formatSpan(ms: number): string {
  * @param expiresAt as the agent reported it
  * @returns null if the request does not expire, or reports an expiry before it was opened
  */
-export function answerDeadline(expiresAt: unknown, asked: { occurredAt: number; receivedAt: number }): number | null {
-  const { occurredAt, receivedAt } = asked;
+export function answerDeadline(expiresAt: unknown, opened: { occurredAt: number; receivedAt: number }): number | null {
+  const { occurredAt, receivedAt } = opened;
   if (typeof expiresAt !== 'number' || !(expiresAt > occurredAt && expiresAt <= MAX_TIME)) return null;
   return Math.min(MAX_TIME, receivedAt + expiresAt - occurredAt);
 }

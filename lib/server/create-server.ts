@@ -1,6 +1,6 @@
 import { AppError, requestIdOf, withErrors } from '@interlude/protocol/errors';
 import type { OpenApiDocument } from '@interlude/protocol/open-api';
-import { redactedFor } from '@interlude/protocol/redaction/outlets';
+import { redactedFor } from '@interlude/protocol/redaction/redact-model';
 import { isLogged, redactServerLog, serverLog } from '@interlude/protocol/server-log.mjs';
 import { processMetrics } from '#process-metrics';
 import { type ContextKind, checkContext, contextKind, type Database, databaseOptions, openDatabase } from '@/db/client';

@@ -1,4 +1,4 @@
-import type { RedactedFor } from '@interlude/protocol/redaction/outlets';
+import type { RedactedFor } from '@interlude/protocol/redaction/redact-model';
 
 /** Posts to another service. The server's only `fetch` with text from agents or people. */
 export function postRedacted(

@@ -1,8 +1,8 @@
 import type { NewToken } from '@interlude/protocol/access';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { InboxItem, InboxList, InboxMarked } from '@interlude/protocol/inbox';
-import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import type { AgentDetail, RequestDetail, SessionDetail } from '@interlude/protocol/read-models';
+import type { InboxKind } from '@interlude/protocol/vocabulary';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

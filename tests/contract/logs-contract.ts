@@ -1,5 +1,5 @@
 import type { LogComponentList, LogPage } from '@interlude/protocol/read-models';
-import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

@@ -158,7 +158,7 @@ export function describeObligationsContract(name: string, makeTarget: () => Prom
       const { turns } = (await read(`/sessions/${id}/transcript`)) as TranscriptPage;
       const notices = turns.flatMap(({ items }) => items).filter((item) => item.kind === 'notice');
       expect(notices).toMatchObject([
-        { code: 'accepted', text: 'A text was taken for the reply to “Which port?” by operator.' },
+        { code: 'accepted', text: 'A text was accepted as the reply to “Which port?” by operator.' },
       ]);
       expect((await accept('u2', { candidateId: 'm2' }, {})).status).toBe(401);
       expect((await accept('u9', { candidateId: 'm2' })).status).toBe(404);

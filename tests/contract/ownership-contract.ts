@@ -282,7 +282,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         [b, 't2', 'parked'],
         [b, 't3', 'parked'],
       ]);
-      expect(await items(b)).toMatchObject([{ code: 'quarantined', text: expect.stringContaining('parked') }, {}]);
+      expect(await items(b)).toMatchObject([{ code: 'quarantined', text: expect.stringContaining('unassigned') }, {}]);
       // A repeat finds it known.
       seq -= 3;
       const again = await send(b, ended('t2'), custom('task:progress', { task_id: 't3' }), marker);
@@ -368,7 +368,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
         ]);
         // The reporting session shows that the records are no longer parked.
         const [, , , notice, ...more] = await items(b);
-        const text = 'What was told here of the task “t9” was assigned by operator to the';
+        const text = 'The report here about the task “t9” was assigned by operator to the';
         expect([notice, more]).toMatchObject([{ kind: 'notice', code: 'parked-assigned', ofSessionId: a, text }, []]);
         expect((await listed()).records).toMatchObject([{ parked: { taskId: 't8' } }]);
         expect((await listed('?state=assigned')).records).toMatchObject([
@@ -391,7 +391,7 @@ export function describeOwnershipContract(name: string, makeTarget: () => Promis
           item.kind === 'notice' && item.code === 'parked-assigned' ? [item] : [],
         );
         expect(assigned.map(({ text, ofSessionId }) => [text, ofSessionId])).toEqual([
-          ['What was told here of the task “t9” was assigned to this session by operator.', undefined],
+          ['The report here about the task “t9” was assigned to this session by operator.', undefined],
         ]);
         expect((await agent()).agent.parkedCount).toBe(1);
       });

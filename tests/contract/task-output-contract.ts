@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Frame } from '@interlude/protocol/frames';
 import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
-import { foldTaskOutput } from '@interlude/protocol/projections/task-output';
 import type { SessionSummary, TaskList, TaskOutputDetail, TranscriptPage } from '@interlude/protocol/read-models';
+import { foldTaskOutput } from '@interlude/protocol/task-output';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

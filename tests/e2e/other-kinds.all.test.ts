@@ -149,7 +149,7 @@ test('a wake rule is set in the session’s menu, and remains until the runner r
   await runner.acknowledge(await runner.next('wake-rule.set'), 'failed', 'it is held open by its flags');
   await expect.poll(ruleOf).toBe(null);
   await transcriptOf(page)
-    .getByText(/woken no more could not be set \(it is held open by its flags\)/)
+    .getByText(/Wake-ups after background commands could not be turned off \(it is held open by its flags\)/)
     .waitFor();
   await page.close();
 });

@@ -35,7 +35,7 @@ test('a task card links to the session that reported its end and to the reportin
   });
   await turn.waitFor();
   expect(await turn.getByText(/Woken by/).count()).toBe(0);
-  await turn.getByText(/Tells of the task “Build” \(failed\)/).waitFor();
+  await turn.getByText(/Reports the task “Build” \(failed\)/).waitFor();
   expect(await owner.getByText('rejected').count()).toBe(0);
   await turn.getByRole('link', { name: 'session ownership-owner' }).first().click();
   await owner.waitForURL(/\/sessions\/ownership-owner$/);
@@ -79,7 +79,7 @@ test('records of a task without a known session are assigned or discarded on the
   await it.leave(list);
 
   const session = await it.open('/sessions/ownership-first');
-  await session.getByText(/of the task “nightly-1” was assigned to this session by operator/).waitFor();
+  await session.getByText(/about the task “nightly-1” was assigned to this session by operator/).waitFor();
   await session
     .getByText(/^reported by session ownership-second$/i)
     .first()

@@ -184,6 +184,6 @@ export const INGEST = [
     file: 'lib/protocol/projections/turn-placer.ts',
     find: 'if (known === undefined || this.#places.openTurn?.id === id) return false;',
     replace: 'if (known !== undefined || this.#places.openTurn?.id === id) return false;',
-    test: 'tests/unit/projections/retold-runs.test.ts',
+    test: 'tests/unit/projections/repeated-runs.test.ts',
   },
 ];

@@ -189,7 +189,7 @@ export const LIVE = [
   },
   {
     name: 'appends a whole text to the deltas it replaces',
-    file: 'lib/protocol/projections/grown.ts',
+    file: 'lib/protocol/projections/item-draft.ts',
     find: 'const isWhole = readInterlude(event).whole === true;',
     replace: 'const isWhole = readInterlude(event).whole === null;',
     test: 'tests/unit/projections/items.test.ts',

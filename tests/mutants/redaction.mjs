@@ -91,15 +91,15 @@ export const REDACTION = [
   {
     name: 'shows the first half of a streaming secret',
     file: 'lib/protocol/redaction/redacted-text.ts',
-    find: 'const { text, redacted } = this.#without(open, key < 0 && mayGoOn, open.length);',
+    find: 'const { text, redacted } = this.#without(open, key < 0 && isOpen, open.length);',
     replace: 'const { text, redacted } = this.#without(open, false, open.length);',
     test: 'tests/unit/redaction/redacted-text.test.ts',
   },
   {
     name: 'shows the first half of a secret in a truncated title',
     file: 'lib/protocol/redaction/redacted-text.ts',
-    find: 'mayGoOn = isTruncated(text)',
-    replace: 'mayGoOn = false',
+    find: 'isOpen = isTruncated(text)',
+    replace: 'isOpen = false',
     test: 'tests/unit/redaction/redact-value.test.ts',
   },
   {
@@ -112,8 +112,8 @@ export const REDACTION = [
   {
     name: 'shows the second half of a secret whose start was cut',
     file: 'lib/protocol/redaction/event-redactor.ts',
-    find: 'return this.#anew(said, step, step.mayBegin ? deltaOf(event) : null);',
-    replace: 'return this.#anew(said, step, deltaOf(event));',
+    find: 'return this.#restart(redacted, step, step.mayBegin ? deltaOf(event) : null);',
+    replace: 'return this.#restart(redacted, step, deltaOf(event));',
     test: 'tests/unit/redaction/event-redactor.test.ts',
   },
   {
@@ -161,7 +161,7 @@ export const REDACTION = [
   {
     name: 'shows task output unredacted',
     file: 'lib/protocol/redaction/event-redactor.ts',
-    find: 'const parts = output.parts.map((part) => ({ ...part, text: counted(part.text, own, part !== last) }));',
+    find: 'const parts = output.parts.map((part) => ({ ...part, text: redactText(part.text, found, part !== last) }));',
     replace: 'const { parts } = output;',
     test: 'tests/unit/server/redacted-answers.test.ts',
   },
@@ -181,23 +181,23 @@ export const REDACTION = [
   },
   {
     name: 'sends unredacted text to other services',
-    file: 'lib/protocol/redaction/outlets.ts',
+    file: 'lib/protocol/redaction/redact-model.ts',
     find: 'return redactedText(text).text as RedactedFor<To>;',
     replace: 'return text as RedactedFor<To>;',
     test: 'tests/unit/server/outlets.test.ts',
   },
   {
     name: 'sends unredacted JSON to other services',
-    file: 'lib/protocol/redaction/outlets.ts',
-    find: 'JSON.stringify(await redactModel(value, rest, true))',
-    replace: 'JSON.stringify(value, null, Number(rest === null))',
+    file: 'lib/protocol/redaction/redact-model.ts',
+    find: 'JSON.stringify(await redactModel(value, yieldIfDue, true))',
+    replace: 'JSON.stringify(value, null, Number(yieldIfDue === null))',
     test: 'tests/unit/server/outlets.test.ts',
   },
   {
     name: 'sends ids that contain secrets',
-    file: 'lib/protocol/redaction/outlets.ts',
-    find: 'JSON.stringify(await redactModel(value, rest, true))',
-    replace: 'JSON.stringify(await redactModel(value, rest))',
+    file: 'lib/protocol/redaction/redact-model.ts',
+    find: 'JSON.stringify(await redactModel(value, yieldIfDue, true))',
+    replace: 'JSON.stringify(await redactModel(value, yieldIfDue))',
     test: 'tests/unit/server/outlets.test.ts',
   },
   {
@@ -210,7 +210,7 @@ export const REDACTION = [
   {
     name: "misses a secret's name followed by another word",
     file: 'lib/protocol/redaction/secret-names.ts',
-    find: 'while (end > 1 && TAILS.has(words[end - 1] as string)) end -= 1;',
+    find: 'while (end > 1 && SUFFIXES.has(words[end - 1] as string)) end -= 1;',
     replace: '',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
@@ -237,7 +237,7 @@ export const REDACTION = [
   },
   {
     name: 'misses a changed password in a sentence',
-    file: 'lib/protocol/redaction/labelled-phrases.ts',
+    file: 'lib/protocol/redaction/phrase-secrets.ts',
     find: '(?:set|reset|changed|updated|switched|rotated) (?:to|from|as)',
     replace: 'set (?:to|from)',
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -261,13 +261,13 @@ export const REDACTION = [
     file: 'lib/protocol/redaction/redact-value.ts',
     find: 'this.#program = isFree ? programOf(value) : null;',
     replace: 'this.#program = null;',
-    test: 'tests/unit/redaction/in-turns.test.ts',
+    test: 'tests/unit/redaction/redact-model.test.ts',
   },
   {
     name: 'misses a value separated from its label by markup',
     file: 'lib/protocol/redaction/find-secrets.ts',
-    find: 'if (reading === null) continue;',
-    replace: 'if (reading === null || !isOpen) continue;',
+    find: 'if (source === null) continue;',
+    replace: 'if (source === null || !isOpen) continue;',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -286,16 +286,16 @@ export const REDACTION = [
   },
   {
     name: 'misses a value below its label in prefixed lines',
-    file: 'lib/protocol/redaction/readings.ts',
-    find: "return reading.text.includes('\\n') ? rewritten(reading, GUTTERS, () => '') : null;",
-    replace: 'return reading.text.length < 0 ? reading : null;',
+    file: 'lib/protocol/redaction/normalize-text.ts',
+    find: "return source.text.includes('\\n') ? replaceSequences(source, source.text.matchAll(GUTTERS), () => '') : null;",
+    replace: 'return source.text.length < 0 ? source : null;',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
     name: 'misses rows of an open table in unescaped pieces',
     file: 'lib/protocol/redaction/secret-blocks.ts',
-    find: '...(reading === undefined ? decoded : decoded.map((span) => mapped(span, reading, chunk))),',
-    replace: '...(reading === undefined ? [] : decoded.map((span) => mapped(span, reading, chunk))),',
+    find: '...decoded.map((span) => toOriginalSpan(span, source, chunk)),',
+    replace: '...(source.text === chunk ? [] : decoded.map((span) => toOriginalSpan(span, source, chunk))),',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -310,7 +310,7 @@ export const REDACTION = [
     file: 'lib/protocol/redaction/redact-value.ts',
     find: 'field: isTable ? redactRows(field, this.#columns, tally) : field,',
     replace: 'field,',
-    test: 'tests/unit/redaction/in-turns.test.ts',
+    test: 'tests/unit/redaction/redact-model.test.ts',
   },
   {
     name: 'misses text typed into a password field',
@@ -328,7 +328,7 @@ export const REDACTION = [
   },
   {
     name: 'misses passwords after labels in other languages',
-    file: 'lib/protocol/redaction/labelled-phrases.ts',
+    file: 'lib/protocol/redaction/phrase-secrets.ts',
     find: "[...labels].join('|')",
     replace: "[...labels].join('').repeat(2)",
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -342,16 +342,16 @@ export const REDACTION = [
   },
   {
     name: 'misses secrets in JSON within JSON',
-    file: 'lib/protocol/redaction/readings.ts',
-    find: 'const MOST_ROUNDS = 3;',
-    replace: 'const MOST_ROUNDS = 0;',
+    file: 'lib/protocol/redaction/normalize-text.ts',
+    find: 'const MAX_ROUNDS = 3;',
+    replace: 'const MAX_ROUNDS = 0;',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
     name: 'misses statements that set a password',
     file: 'lib/protocol/redaction/phrase-secrets.ts',
-    find: 'if (!isHarmless(value, unless)) spans.push(spanOf(start, value, kind));',
-    replace: 'if (!isHarmless(value, unless) && unless) spans.push(spanOf(start, value, kind));',
+    find: 'if (!isNoSecret(value, unless)) spans.push(spanOf(start, value, kind));',
+    replace: 'if (!isNoSecret(value, unless) && unless) spans.push(spanOf(start, value, kind));',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -364,22 +364,22 @@ export const REDACTION = [
   {
     name: "shows a command's secret while it is typed",
     file: 'lib/protocol/redaction/command-secrets.ts',
-    find: 'if (isEnd) spans.push({ start, end: at + value.length, kind: BEGUN });',
+    find: 'if (isEnd) spans.push({ start, end: at + value.length, kind: PENDING });',
     replace: '',
     test: 'tests/unit/redaction/redacted-text.test.ts',
   },
   {
     name: 'misses the secrets of a continued command',
     file: 'lib/protocol/redaction/find-secrets.ts',
-    find: '{ reading: joinedReading(text, decoded), applied: ACROSS_LINES },',
+    find: '{ source: withJoinedLines(decoded), applied: ACROSS_LINES },',
     replace: '',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
     name: 'forgets the start of a continued command',
     file: 'lib/protocol/redaction/redacted-text.ts',
-    find: 'Math.min(before.length - BEHIND, continuedFrom(before))',
-    replace: 'before.length - BEHIND',
+    find: 'Math.min(before.length - CONTEXT_LENGTH, commandStart(before))',
+    replace: 'before.length - CONTEXT_LENGTH',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
@@ -398,7 +398,7 @@ export const REDACTION = [
   },
   {
     name: 'redacts the quotes of a label with its value',
-    file: 'lib/protocol/redaction/outlets.ts',
+    file: 'lib/protocol/redaction/redact-model.ts',
     find: '(_quoted: string, value: string) => {',
     replace: '(value: string) => {',
     test: 'tests/unit/server/outlets.test.ts',
@@ -412,8 +412,8 @@ export const REDACTION = [
   },
   {
     name: 'misses a secret beside other words in a cell',
-    file: 'lib/protocol/redaction/table-cells.ts',
-    find: 'spans.push(...partSecrets(words, column));',
+    file: 'lib/protocol/redaction/table-secrets.ts',
+    find: 'spans.push(...secretsOfParts(words, column));',
     replace: 'spans.push();',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
@@ -426,7 +426,7 @@ export const REDACTION = [
   },
   {
     name: 'misses the columns after a spanning cell',
-    file: 'lib/protocol/redaction/html-tables.ts',
+    file: 'lib/protocol/redaction/html-json-tables.ts',
     find: 'table.next += columns ?? 1;',
     replace: 'table.next += 1;',
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -434,13 +434,13 @@ export const REDACTION = [
   {
     name: 'misses the value of a pair in a list',
     file: 'lib/protocol/redaction/table-secrets.ts',
-    find: 'own.set(pair[1], { name, named });',
-    replace: 'own.delete(pair[1]);',
+    find: 'known.set(pair[1], { name, named });',
+    replace: 'known.delete(pair[1]);',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {
     name: 'misses JSON rows after a list cell',
-    file: 'lib/protocol/redaction/json-tables.ts',
+    file: 'lib/protocol/redaction/html-json-tables.ts',
     find: 'JSON_CELL.lastIndex = nestedEnd(text, at) ?? at;',
     replace: 'JSON_CELL.lastIndex = at;',
     test: 'tests/unit/redaction/corpus.test.ts',
@@ -448,8 +448,8 @@ export const REDACTION = [
   {
     name: 'misses the columns of a wide table',
     file: 'lib/protocol/redaction/table-secrets.ts',
-    find: 'export const LONGEST_LINE = 16 * 1_024;',
-    replace: 'export const LONGEST_LINE = 1_024;',
+    find: 'export const MAX_TABLE_LINE = 16 * 1_024;',
+    replace: 'export const MAX_TABLE_LINE = 1_024;',
     test: 'tests/unit/redaction/corpus.test.ts',
   },
   {

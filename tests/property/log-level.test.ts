@@ -1,7 +1,7 @@
 import type { Command } from '@interlude/protocol/commands';
 import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@interlude/protocol/limits';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
 import { LevelSwitch, PersistentLevel } from '@interlude/runner/logger/level-switch';
 import type { Outbox } from '@interlude/runner/outbox/outbox';
 import fc from 'fast-check';

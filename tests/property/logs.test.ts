@@ -1,9 +1,9 @@
-import { utf8Length } from '@interlude/protocol/log-text';
 import { positionToNumber } from '@interlude/protocol/position';
 import { EVERY_LINE, type LogFilter, matchesLine, parseTerms } from '@interlude/protocol/projections/log-filter';
 import { compileLogRegex } from '@interlude/protocol/projections/log-regex';
 import type { LogLine, LogPage } from '@interlude/protocol/read-models';
-import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
+import { utf8Length } from '@interlude/protocol/text';
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';

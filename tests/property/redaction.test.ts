@@ -1,9 +1,9 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Frame } from '@interlude/protocol/frames';
-import { foldTaskOutput } from '@interlude/protocol/projections/task-output';
 import { foldTranscript, type TranscriptState, transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import type { TaskOutputDetail, TranscriptPage } from '@interlude/protocol/read-models';
 import { EVERYTHING } from '@interlude/protocol/scope';
+import { foldTaskOutput } from '@interlude/protocol/task-output';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { yieldToLoop } from '@/db/yield-to-loop';

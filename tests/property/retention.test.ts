@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Frame } from '@interlude/protocol/frames';
 import { comparePositions, positionFromNumber } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import {
   awaitOlder,
   foldTranscript,

@@ -1,6 +1,6 @@
 import type { IngestAnswer, LogMarker } from '@interlude/protocol/envelope';
 import { type ErrorBody, withErrors } from '@interlude/protocol/errors';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
 import { sessionIdleMs, sessionMs } from '@/lib/server/access/access-settings';
 import { authenticate } from '@/lib/server/access/authenticate';
 import { LoginThrottle } from '@/lib/server/access/login-throttle';

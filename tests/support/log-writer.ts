@@ -1,6 +1,6 @@
 import type { LogMarker } from '@interlude/protocol/envelope';
 import { MAX_RECORDS_PER_REQUEST } from '@interlude/protocol/limits';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
 
 export interface WrittenLine {
   message: string;

@@ -1,18 +1,18 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM, customName, customValue } from '@interlude/protocol/event-fields';
 import { comparePositions } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
-import { foldShown } from '@interlude/protocol/projections/items';
+import { foldShownItems } from '@interlude/protocol/projections/items';
 import {
   NO_OBLIGATIONS,
   type ObligationChange,
   type ObligationFold,
   ObligationLedger,
 } from '@interlude/protocol/projections/obligations';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { NO_PLACES, type Placement } from '@interlude/protocol/projections/placement';
 import { type SessionFold, SessionLedger } from '@interlude/protocol/projections/session-summary';
 import { startsWithoutCause, TaskLedger, touchesEveryTask } from '@interlude/protocol/projections/tasks';
-import { settleTurn } from '@interlude/protocol/projections/turn-page';
+import { settleTurn } from '@interlude/protocol/projections/transcript';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Obligation, RemovedHistory, Task, TranscriptPage, Turn } from '@interlude/protocol/read-models';
 import type { TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
@@ -173,7 +173,7 @@ type Owner = Pick<Task, 'sessionId' | 'agentId'>;
 /** @returns the new and changed tasks after all placements */
 export function foldTasks(tasks: readonly Task[], placements: readonly Placement[], owner: Owner): Task[] {
   const ledger = new TaskLedger(owner);
-  for (const task of [...tasks].sort((a, b) => comparePositions(a.position, b.position))) ledger.know(task);
+  for (const task of [...tasks].sort((a, b) => comparePositions(a.position, b.position))) ledger.load(task);
   for (const placement of placements) for (const _ of ledger.apply(placement));
   return [...ledger.changed()];
 }
@@ -200,11 +200,11 @@ export function foldSession(
 ): SessionFold {
   const ledger = new SessionLedger(fold, heardAt);
   for (const placement of placements) ledger.apply(placement);
-  for (const { before, after } of tasks) ledger.tell(before, after);
+  for (const { before, after } of tasks) ledger.countTask(before, after);
   return ledger.result(obligations);
 }
 
 /** @param entries the turn's events in position order */
 export function turnFromEvents(header: TurnHeader, entries: readonly EventEntry[]): Turn {
-  return settleTurn({ ...header, ...foldShown({ items: [] }, entries, header.kind === 'none') });
+  return settleTurn({ ...header, ...foldShownItems({ items: [] }, entries, header.kind === 'none') });
 }

@@ -21,7 +21,7 @@ export function secretForms(seed: number): Form[] {
   return entriesOf('forms.txt').map(({ group, text: template }) => {
     const secrets: string[] = [];
     const isShape = group === 'shapes';
-    // before the secrets, which may contain it
+    // Before the secrets, which may contain `ESC`.
     const filled = template.replaceAll('ESC', '\u001b').replaceAll(/«([^»]+)»/g, (_, spec: string) => {
       const value = fill(spec, draw);
       // the base64 of every key starts the same way
@@ -89,7 +89,7 @@ export function continuedForms(forms: readonly Form[]): Form[] {
     CONTINUATIONS.map((sign) => ({
       ...form,
       template: `${JSON.stringify(sign)} in ${form.template}`,
-      // not inside quotes
+      // Not inside quotes.
       text: form.text.replaceAll(/"[^"]*"|'[^']*'| +(?=\S)/g, (part) => (part.trim() === '' ? sign : part)),
     })),
   );

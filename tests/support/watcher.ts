@@ -1,6 +1,6 @@
 import type { Frame, SessionEventData } from '@interlude/protocol/frames';
 import { comparePositions, type Position } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { EMPTY_TRANSCRIPT, foldTranscript, type TranscriptState } from '@interlude/protocol/projections/transcript';
 import type { AgentSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
 import { createParser } from 'eventsource-parser';

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 
-import { noItems } from '@interlude/protocol/inbox-kinds';
+import { noItems } from '@interlude/protocol/vocabulary';
 import { act, cleanup, render, within } from '@testing-library/react';
 import type { ReactElement } from 'react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';

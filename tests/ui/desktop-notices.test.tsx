@@ -2,7 +2,7 @@
 
 import type { Frame } from '@interlude/protocol/frames';
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
-import { noItems } from '@interlude/protocol/inbox-kinds';
+import { noItems } from '@interlude/protocol/vocabulary';
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DesktopNotices } from '@/components/inbox/desktop-notices';

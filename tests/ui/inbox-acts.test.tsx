@@ -2,9 +2,9 @@
 
 import type { MarkInbox } from '@interlude/protocol/commands';
 import type { InboxItem, InboxList, InboxMarked, WebhookDeliveries, WebhookStatus } from '@interlude/protocol/inbox';
-import { noItems } from '@interlude/protocol/inbox-kinds';
 import type { Obligation, SessionObligations, SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
+import { noItems } from '@interlude/protocol/vocabulary';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';

@@ -1,5 +1,5 @@
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
-import { noItems } from '@interlude/protocol/inbox-kinds';
+import { noItems } from '@interlude/protocol/vocabulary';
 import { expect, it } from 'vitest';
 import { itemsOf, type ListedItems } from '@/components/inbox/inbox-items';
 import { FleetStore } from '@/components/live/fleet-store';

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
-import { type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
+import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';

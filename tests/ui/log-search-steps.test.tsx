@@ -1,5 +1,5 @@
+import type { LogRegex } from '@interlude/protocol/projections/log-filter';
 import { EVERY_LINE, type LogFilter } from '@interlude/protocol/projections/log-filter';
-import type { LogRegex } from '@interlude/protocol/projections/log-regex';
 import type { LogLine } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';

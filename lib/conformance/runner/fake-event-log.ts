@@ -3,7 +3,7 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { canonicalJson } from '@interlude/protocol/json';
 import { MAX_RECORD_BYTES, MAX_RECORDS_PER_REQUEST } from '@interlude/protocol/limits';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { TaskLedger } from '@interlude/protocol/projections/tasks';
 import { EMPTY_TRANSCRIPT, foldTranscript, type TranscriptState } from '@interlude/protocol/projections/transcript';

@@ -1,6 +1,6 @@
 import type { Fields } from '@interlude/protocol/fields';
 import { HEARTBEAT_MS } from '@interlude/protocol/limits';
-import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 
 import { assertMatch } from '../check';
 import { custom, type FakeAgent, finished, itemsOf, serverChecks, started, text } from './server-target';

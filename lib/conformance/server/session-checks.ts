@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Fields } from '@interlude/protocol/fields';
 import { comparePositions } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { requestDigest } from '@interlude/protocol/request-digest';

@@ -143,12 +143,12 @@ export function kindOf(type: string): Kind | null {
   return inputsOf({ type, ...NAMES })[0]?.kind ?? null;
 }
 
-/** Whether the event reports the end of the agent's process, which ends everything open. */
+/** True if the event reports the end of the agent's process, which ends everything open. */
 export function endsSession(event: AgUiEvent): boolean {
   return customName(event) === CUSTOM.sessionEnded;
 }
 
-/** Whether the event shows that the agent's process runs. */
+/** True if the event shows that the agent's process runs. */
 export function startsSession(event: AgUiEvent): boolean {
   return event.type === 'RUN_STARTED' || customName(event) === CUSTOM.sessionStarted;
 }

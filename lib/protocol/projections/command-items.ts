@@ -1,11 +1,13 @@
-import { customValue, pickId, pickText } from '../event-fields';
+import { customValue, pick, pickId, pickText, pickTime, readRequestOptions } from '../event-fields';
+import { readInterlude } from '../interlude-metadata';
 import type { RequestAnswer, RequestItem } from '../read-models';
-import type { EventEntry } from './event-entry';
+import { answerDeadline } from '../time';
 import type { ItemDraft } from './item-draft';
+import type { EventEntry } from './placement';
 
-/**
- * How a transcript shows what people ask of an agent: the delivery of a message on the message, the answer to a request
- * on the request, everything else as one line that says what became of it.
+/*
+ * Commands and requests in a transcript: the delivery of a message appears on the message, the answer to a request on the
+ * request, and every other command as one line with its outcome.
  */
 
 type State = RequestAnswer['state'];
@@ -26,29 +28,29 @@ export function foldCommand(state: State) {
     if (commandId === null) return;
     const requestId = pickId(value, 'request_id', 'requestId');
     const reason = pickText(value, 'reason');
-    const asked = draft.find('request', requestId);
-    if (asked !== undefined && isItsAnswer(asked, commandId, value)) {
-      const said = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
-      const behavior = said ?? asked.answer?.behavior ?? null;
+    const request = draft.find('request', requestId);
+    if (request !== undefined && answersRequest(request, commandId, value)) {
+      const given = value.behavior === 'allow' || value.behavior === 'deny' ? value.behavior : null;
+      const behavior = given ?? request.answer?.behavior ?? null;
       const optionId = pickText(value, 'option_id');
       const choice = optionId === null ? {} : { optionId };
-      draft.put({ ...asked, answer: { commandId, behavior, ...choice, state, reason } });
+      draft.put({ ...request, answer: { commandId, behavior, ...choice, state, reason } });
       return;
     }
     const id = `command:${commandId}`;
     const known = draft.find('notice', id);
     const type = pickText(value, 'type') ?? known?.command?.type ?? '';
     const taskId = pickId(value, 'task_id', 'taskId') ?? known?.command?.taskId ?? null;
-    const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
+    const words = Object.hasOwn(COMMAND_TEXTS, type) ? COMMAND_TEXTS[type] : undefined;
     const name = type.startsWith('task.') ? (pickText(value, 'description') ?? taskId) : null;
     const isOff = type === 'wake-rule.set' && value.when === 'never';
-    const what = (isOff ? NOT_WOKEN : (words ?? OTHER))[state] + (name === null ? '' : `: ${name}`);
+    const line = (isOff ? WAKE_RULE_OFF : (words ?? OTHER_COMMAND))[state] + (name === null ? '' : `: ${name}`);
     draft.put({
       id,
       position: known?.position ?? entry.position,
       at: known?.at ?? entry.occurredAt,
       kind: 'notice',
-      text: reason === null ? `${what}.` : `${what} (${reason}).`,
+      text: reason === null ? `${line}.` : `${line} (${reason}).`,
       tone: state === 'failed' ? 'error' : 'info',
       code: 'command',
       command: { id: commandId, type, state, taskId },
@@ -56,29 +58,29 @@ export function foldCommand(state: State) {
   };
 }
 
-/** The first answer stands until it fails: anyone who answers again had not seen the first one. */
-function isItsAnswer(item: RequestItem, commandId: string, value: Record<string, unknown>): boolean {
+/** The first answer counts until it fails; a later one was sent without knowing the first. */
+function answersRequest(item: RequestItem, commandId: string, value: Record<string, unknown>): boolean {
   const { answer } = item;
   const [openedPosition, digest] = [pickText(value, 'opened_position'), pickText(value, 'digest')];
-  // It was meant for an earlier request under this id. Old events name no position, some readers see no digest.
+  // An answer to an earlier request with this id. Old events have no position, and some readers see no digest.
   if (openedPosition !== null && openedPosition !== item.openedPosition) return false;
   if (digest !== null && digest !== item.digest) return false;
   return answer === null || answer.commandId === commandId || answer.state === 'failed';
 }
 
-const OTHER: Record<State, string> = {
-  queued: 'Something was asked of the agent',
-  done: 'The agent did what was asked of it',
-  failed: 'What was asked of the agent failed',
+const OTHER_COMMAND: Record<State, string> = {
+  queued: 'A command was sent to the agent',
+  done: 'The agent carried out a command',
+  failed: 'A command failed',
 };
 
-const NOT_WOKEN: Record<State, string> = {
-  queued: 'The agent is to be woken no more when a background command ends',
-  done: 'The agent is woken no more when a background command ends',
-  failed: 'That the agent is woken no more could not be set',
+const WAKE_RULE_OFF: Record<State, string> = {
+  queued: 'Turning off wake-ups after background commands',
+  done: 'The agent no longer wakes when a background command ends',
+  failed: 'Wake-ups after background commands could not be turned off',
 };
 
-const WORDS: Record<string, Record<State, string> | undefined> = {
+const COMMAND_TEXTS: Record<string, Record<State, string> | undefined> = {
   interrupt: {
     queued: 'The agent was asked to stop what it is doing',
     done: 'The interrupt reached the agent',
@@ -100,12 +102,12 @@ const WORDS: Record<string, Record<State, string> | undefined> = {
     failed: 'The agent could not be woken for a task',
   },
   'wake-rule.set': {
-    queued: 'The agent is to be woken when a background command ends',
-    done: 'The agent is woken from now on when a background command ends',
-    failed: 'That the agent is woken when a background command ends could not be set',
+    queued: 'Turning on wake-ups after background commands',
+    done: 'The agent now wakes when a background command ends',
+    failed: 'Wake-ups after background commands could not be turned on',
   },
   'permission.decision': {
-    queued: 'A permission was decided',
+    queued: 'A permission request was answered',
     done: 'The decision reached the agent',
     failed: 'The decision did not reach the agent',
   },
@@ -115,3 +117,67 @@ const WORDS: Record<string, Record<State, string> | undefined> = {
     failed: 'The answer did not reach the agent',
   },
 };
+
+const OUTCOMES = ['allowed', 'denied', 'answered', 'expired', 'cancelled'] as const;
+
+export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
+  const value = customValue(entry.event);
+  const id = pickId(value, 'request_id', 'requestId');
+  if (id === null) return;
+  const known = draft.find('request', id);
+  // By position, because some readers see no digest.
+  if (known !== undefined && known.openedPosition === pickText(value, 'opened_position')) {
+    // An unchanged request may only wait longer.
+    draft.put({ ...known, expiresAt: answerDeadline(pickTime(value, 'expires_at', 'expiresAt'), entry) });
+    return;
+  }
+  const replaced = draft.find('request', readInterlude(entry.event).replaces ?? null);
+  if (known !== undefined && known !== replaced) draft.replace(known, superseded(known, entry));
+  const request = requestItem(id, entry);
+  if (replaced === undefined) draft.put(request);
+  else draft.replace(replaced, { ...request, position: replaced.position, at: replaced.at });
+}
+
+/** The item of a newly opened request. */
+export function requestItem(id: string, entry: EventEntry): RequestItem {
+  const value = customValue(entry.event);
+  const toolName = pickText(value, 'tool_name', 'toolName');
+  const options = value.kind === 'question' ? [] : readRequestOptions(value.options);
+  return {
+    id,
+    position: entry.position,
+    at: entry.occurredAt,
+    kind: 'request',
+    requestKind: value.kind === 'question' ? 'question' : 'permission',
+    toolCallId: pickId(value, 'tool_use_id', 'toolCallId'),
+    toolName,
+    title: pickText(value, 'title') ?? (toolName === null ? 'The agent asks' : `Allow ${toolName}?`),
+    input: pick(value, 'input') ?? null,
+    outcome: null,
+    message: null,
+    resolvedAt: null,
+    ...(options.length === 0 ? {} : { options }),
+    expiresAt: answerDeadline(pickTime(value, 'expires_at', 'expiresAt'), entry),
+    digest: pickText(value, 'digest'),
+    openedPosition: pickText(value, 'opened_position'),
+    answer: null,
+  };
+}
+
+export function foldResolved(draft: ItemDraft, entry: EventEntry): void {
+  const value = customValue(entry.event);
+  const item = draft.find('request', pickId(value, 'request_id', 'requestId'));
+  if (item === undefined) return;
+  const outcome = OUTCOMES.find((known) => known === value.outcome) ?? 'unknown';
+  draft.put({ ...item, outcome, message: pickText(value, 'message'), resolvedAt: entry.occurredAt });
+}
+
+/** A request whose id was reused. It stays unchanged under an id that no answer can name. */
+function superseded(item: RequestItem, entry: EventEntry): RequestItem {
+  const id = `${item.id}@${item.position}`;
+  // A live reader has cancelled it at the end of its turn; a reload cancels it later. Both must give the same result.
+  const isAsLeftOpen = item.outcome === 'cancelled' && item.message === null;
+  if (item.outcome !== null && !isAsLeftOpen) return { ...item, id };
+  const message = 'The agent replaced this request.';
+  return { ...item, id, outcome: 'cancelled', message, resolvedAt: entry.occurredAt };
+}

@@ -1,31 +1,34 @@
-import { editLength } from '../event-fields';
-import { MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '../limits';
+import { contentText, editLength } from '../event-fields';
+import { readInterlude } from '../interlude-metadata';
+import { measureJson, parseWellFormed } from '../json';
+import { MAX_ARGS_VALUES, MAX_ITEM_TEXT, MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '../limits';
 import type { Item, ItemKind } from '../read-models';
+import { truncateText } from '../text';
+import type { EventEntry } from './placement';
 
-/** How much of a turn's text the requests before its newest items may take up. */
-const MOST_HELD_TEXT = MAX_TURN_TEXT / 2;
+/** Most text, in UTF-16 code units, of the requests kept before the newest items. */
+const MAX_HELD_TEXT = MAX_TURN_TEXT / 2;
 
-/** Items of a turn in order: older requests, then the newest items; and how many others are not shown. */
+/** Items of a turn in order (older requests, then the newest items) and the number of omitted ones. */
 export interface ShownItems {
   items: Item[];
-  /** Left out if it is 0. */
+  /** Absent if 0. */
   omitted?: number;
 }
 
 /**
- * Items while events are folded into them: indexed by kind and id, so that an event costs as much in a turn of ten
- * thousand items as in one of ten, and bounded as they grow. The oldest go first, because people follow the end of a
- * turn. But what the agent may wait for stays, or nobody could answer it.
+ * Items of a turn while events are folded in, indexed by kind and id, so an event takes constant time. The size is
+ * bounded: the oldest items are omitted first, except requests, which a person must still be able to answer.
  *
- * The bound holds after every event, not after every batch. So what is shown depends on the events alone, and a turn
- * followed live ends up like the same turn loaded later.
+ * Ordering: the bound applies after each event rather than each batch, so the result depends on the events alone and a
+ * live turn equals a reloaded one.
  */
 export class ItemDraft {
   readonly #items: Item[];
   readonly #index = new Map<string, number>();
-  /** Where the newest items begin; of those before, only the held ones are shown. */
+  /** Index of the first newest item. Earlier items are shown only if held. */
   #first = 0;
-  /** Indexes of the items before `#first` that stay. */
+  /** Indexes of the shown items before `#first`. */
   #held: number[] = [];
   #text = 0;
   #omitted: number;
@@ -35,12 +38,12 @@ export class ItemDraft {
     this.#omitted = omitted;
     for (const [at, item] of items.entries()) {
       this.#index.set(keyOf(item), at);
-      this.#text += textOf(item);
+      this.#text += itemTextLength(item);
     }
     this.#trim();
   }
 
-  /** Whether an unknown item may be one that is no longer shown. */
+  /** True if an unknown item may be an omitted one. */
   get isCut(): boolean {
     return this.#omitted > 0;
   }
@@ -54,23 +57,23 @@ export class ItemDraft {
   put(item: Item): void {
     const key = keyOf(item);
     const at = this.#index.get(key);
-    this.#text += textOf(item);
+    this.#text += itemTextLength(item);
     if (at === undefined) this.#index.set(key, this.#items.push(item) - 1);
     else {
-      this.#text -= textOf(this.#items[at] as Item);
+      this.#text -= itemTextLength(this.#items[at] as Item);
       this.#items[at] = item;
     }
     this.#trim();
   }
 
-  /** Puts `item` in the place of `known`, even under another id. */
+  /** Replaces `known` by `item`, which may have another id. */
   replace(known: Item, item: Item): void {
     const key = keyOf(known);
     const at = this.#index.get(key);
     if (at === undefined) return;
     this.#index.delete(key);
     this.#index.set(keyOf(item), at);
-    this.#text += textOf(item) - textOf(known);
+    this.#text += itemTextLength(item) - itemTextLength(known);
     this.#items[at] = item;
     this.#trim();
   }
@@ -83,9 +86,9 @@ export class ItemDraft {
 
   #trim(): void {
     while (this.#count > 1 && (this.#count > MAX_TURN_ITEMS || this.#text > MAX_TURN_TEXT)) {
-      const oldest = this.#items[this.#takeOldest()] as Item;
+      const oldest = this.#items[this.#dropOldest()] as Item;
       this.#index.delete(keyOf(oldest));
-      this.#text -= textOf(oldest);
+      this.#text -= itemTextLength(oldest);
       this.#omitted += 1;
     }
   }
@@ -95,42 +98,42 @@ export class ItemDraft {
   }
 
   /**
-   * Drops the oldest item that need not stay. Requests stay, answered or not, until there are too many of them: some
-   * readers learn later than others that one is answered, and what is shown must not depend on that.
+   * Drops the oldest item that is not a request. Requests stay, answered or not, until there are too many: readers see
+   * answers at different times, and the result must not depend on that.
    *
-   * @returns its index
+   * @returns the index of the dropped item
    */
-  #takeOldest(): number {
+  #dropOldest(): number {
     let text = 0;
-    for (const at of this.#held) text += textOf(this.#items[at] as Item);
-    while (text <= MOST_HELD_TEXT && this.#held.length <= MAX_PENDING_REQUESTS) {
+    for (const at of this.#held) text += itemTextLength(this.#items[at] as Item);
+    while (text <= MAX_HELD_TEXT && this.#held.length <= MAX_PENDING_REQUESTS) {
       const at = this.#first;
       const item = this.#items[at] as Item;
-      // The newest stays, whatever it is.
+      // The newest item always stays.
       if (at === this.#items.length - 1) break;
       this.#first += 1;
       if (item.kind !== 'request') return at;
       this.#held.push(at);
-      text += textOf(item);
+      text += itemTextLength(item);
     }
     return this.#held.shift() as number;
   }
 }
 
-/** A task has an item for each moment of its life that is shown; everything else has one. */
+/** A task has one item per start or end; everything else has one item. */
 function keyOf(item: Item): string {
   return `${item.kind} ${item.kind === 'task' ? item.position : item.id}`;
 }
 
-/** How much text some items have: what they add to the size of a page, roughly. */
-export function textOfItems(items: readonly Item[]): number {
-  return items.reduce((sum, item) => sum + textOf(item), 0);
+/** Text length of items in UTF-16 code units, roughly their share of a page. */
+export function itemsTextLength(items: readonly Item[]): number {
+  return items.reduce((sum, item) => sum + itemTextLength(item), 0);
 }
 
 const INPUT_LENGTHS = new WeakMap<object, number>();
 
-/** How much text it has, in UTF-16 units. */
-function textOf(item: Item): number {
+/** Text length in UTF-16 code units. */
+function itemTextLength(item: Item): number {
   switch (item.kind) {
     case 'message':
       return (
@@ -162,4 +165,54 @@ function lengthOf(input: unknown): number {
   const length = JSON.stringify(input).length;
   INPUT_LENGTHS.set(input, length);
   return length;
+}
+
+/** Appends the event's text to an item, or replaces the text if the event carries the whole. */
+export function withDelta<Name extends string, T extends { [name in Name]: string } & { cut?: number }>(
+  item: T,
+  name: Name,
+  { event }: EventEntry,
+): T {
+  const delta = contentText(event.delta);
+  const isWhole = readInterlude(event).whole === true;
+  // A truncated text no longer grows.
+  const before = isWhole ? 0 : (item.cut ?? 0);
+  const text = isWhole ? delta : before > 0 ? item[name] : item[name] + delta;
+  const shown = truncateText(text, MAX_ITEM_TEXT);
+  const cut = before > 0 ? before + delta.length : text.length - shown.length;
+  return withCut({ ...item, [name]: shown }, cut);
+}
+
+/** @param cut number of UTF-16 code units not shown */
+export function withCut<T extends { cut?: number }>({ cut: _before, ...item }: T, cut: number): T {
+  return (cut === 0 ? item : { ...item, cut }) as T;
+}
+
+/**
+ * Parses the arguments of a call. Null while the JSON is incomplete, and if it exceeds the depth or size limits of a
+ * record: arguments arrive as text, to which these limits don't apply, and code that walks them must not overflow the
+ * stack or take too long. Such arguments are shown as text.
+ */
+export function parseArgs(argsText: string): unknown {
+  // Arguments stream in pieces, so most texts end before the JSON does.
+  if (!/[}\]"\del]/.test(lastCharacter(argsText)) || !isBounded(argsText)) return null;
+  try {
+    // An escape may encode half of a surrogate pair.
+    return parseWellFormed(argsText);
+  } catch {
+    return null;
+  }
+}
+
+function lastCharacter(text: string): string {
+  let at = text.length - 1;
+  while (at >= 0 && JSON_WHITESPACE.includes(text.charAt(at))) at -= 1;
+  return text.charAt(at);
+}
+
+const JSON_WHITESPACE = ' \t\r\n';
+
+function isBounded(json: string): boolean {
+  const { values, tooDeepAt } = measureJson(new TextEncoder().encode(json));
+  return tooDeepAt === null && values <= MAX_ARGS_VALUES;
 }

@@ -21,38 +21,35 @@ import {
 import { type Fields, fieldsOf, textOf } from '../fields';
 import { readInterlude } from '../interlude-metadata';
 import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '../read-models';
-import { PARKING_CODES, type RejectionCode } from '../record-vocabulary';
 import { formatSpan } from '../time';
-import { foldCommand, foldDelivery } from './command-items';
-import type { EventEntry } from './event-entry';
-import { grown, withCut } from './grown';
-import { ItemDraft, type ShownItems } from './item-draft';
-import { parsedArgs } from './parsed-args';
-import { foldOpened, foldResolved } from './request-items';
+import { PARKING_CODES, type RejectionCode } from '../vocabulary';
+import { foldCommand, foldDelivery, foldOpened, foldResolved } from './command-items';
+import { ItemDraft, parseArgs, type ShownItems, withCut, withDelta } from './item-draft';
+import type { EventEntry } from './placement';
 
 /**
- * The items of one turn (or of one subagent), from its events.
+ * Folds the events of one turn, or of one subagent, into items.
  *
- * Every fold here is idempotent if a row may come again, and "whole" content replaces: a client that resumes in the
- * middle of a message ends up with the right text.
+ * Ordering: position order. Folds are idempotent where a row may repeat, and `whole` content replaces the text, so a
+ * client that resumes within a message ends with the right text.
  *
- * @param outside whether the items are those of a `none` turn
+ * @param outside true for the items of a `none` turn
  */
 export function foldItems(items: readonly Item[], entries: readonly EventEntry[], outside = false): Item[] {
-  return foldShown({ items: [...items] }, entries, outside).items;
+  return foldShownItems({ items: [...items] }, entries, outside).items;
 }
 
 /**
- * The same, with the number of items that are not shown: at most MAX_TURN_ITEMS are, with at most MAX_TURN_TEXT, the
- * newest and older requests. A streamed text is shown up to MAX_ITEM_TEXT.
+ * Like `foldItems`, but counts omitted items. Shows the newest items and older requests, at most MAX_TURN_ITEMS with
+ * MAX_TURN_TEXT; a streamed text up to MAX_ITEM_TEXT.
  */
-export function foldShown(shown: ShownItems, entries: readonly EventEntry[], outside: boolean): ShownItems {
+export function foldShownItems(shown: ShownItems, entries: readonly EventEntry[], outside: boolean): ShownItems {
   const fold = new ShownFold(shown, outside);
-  for (const entry of entries) fold.take(entry);
+  for (const entry of entries) fold.apply(entry);
   return fold.shown();
 }
 
-/** The same event by event, so that the caller can let others run in between. */
+/** Like `foldShownItems` event by event, so the caller can yield in between. */
 export class ShownFold {
   readonly #draft: ItemDraft;
   readonly #outside: boolean;
@@ -63,9 +60,9 @@ export class ShownFold {
     this.#outside = outside;
   }
 
-  take(entry: EventEntry): void {
+  apply(entry: EventEntry): void {
     const { event } = entry;
-    // A turn shows its own error; outside any turn it needs a line.
+    // A turn shows its own error. Outside a turn, the error needs a line.
     if (this.#outside && event.type === 'RUN_ERROR') RUN_FAILED(this.#draft, entry);
     if (event.type === 'TOOL_CALL_START') keepEarlierCall(this.#draft, entry);
     const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
@@ -75,7 +72,7 @@ export class ShownFold {
     if (ADDS_ARGS.has(event.type)) this.#callIds.add(String(event.toolCallId));
   }
 
-  /** No event ends what comes in chunks: a person's message is complete at once, and so is anything outside a turn. */
+  /** No event ends a chunked text. A person's message is complete at once, as is any text outside a turn. */
   #endChunk(event: AgUiEvent): void {
     const kind = event.type === 'TEXT_MESSAGE_CHUNK' ? 'message' : 'reasoning';
     const item: TextItem | undefined = this.#draft.find(kind, textOf(event.messageId));
@@ -86,12 +83,12 @@ export class ShownFold {
     if (item !== undefined && isWhole) this.#draft.put({ ...item, streaming: false });
   }
 
-  /** Parses the arguments of calls once all their pieces have come, not at each piece: one call per step. */
+  /** Parses the arguments of changed calls once per batch rather than per piece, one call per step. */
   *readArgs(): Generator<void> {
     for (const id of this.#callIds) {
       this.#callIds.delete(id);
       const call = this.#draft.find('tool-call', id);
-      if (call !== undefined) this.#draft.put({ ...call, args: parsedArgs(call.argsText) });
+      if (call !== undefined) this.#draft.put({ ...call, args: parseArgs(call.argsText) });
       yield;
     }
   }
@@ -114,27 +111,27 @@ function messageRole(role: string | null): MessageItem['role'] {
 
 type TextItem = MessageItem | ReasoningItem;
 
-/** `start` begins the text anew, even if the item is known; otherwise the event's delta is appended. */
+/** Starts the text over if `start`, else appends the event's delta. */
 const text =
   (kind: TextItem['kind'], start: boolean): Fold =>
   (draft, entry) => {
     const { event } = entry;
-    // no address names it: it is shown whatever its id looks like
+    // Messages have no URL, so any id is shown.
     const id = textOf(event.messageId);
     if (id === null) return;
     const known: TextItem | undefined = draft.find(kind, id);
-    if (known === undefined && draft.isCut && !mayBegin(event)) return;
-    const begun: TextItem = known ?? {
+    if (known === undefined && draft.isCut && !mayStartItem(event)) return;
+    const before: TextItem = known ?? {
       ...base(entry, id),
       ...(kind === 'message'
-        ? { kind, role: messageRole(textOf(event.role)), name: textOf(event.name), ...NOT_SENT }
+        ? { kind, role: messageRole(textOf(event.role)), name: textOf(event.name), ...NO_DELIVERY }
         : { kind }),
       text: '',
       streaming: true,
     };
-    const told = start ? withCut({ ...begun, text: '' }, 0) : grown(begun, 'text', entry);
-    const next: TextItem = { ...told, streaming: true };
-    if (next.kind === 'message') takeDelivery(next, event);
+    const changed = start ? withCut({ ...before, text: '' }, 0) : withDelta(before, 'text', entry);
+    const next: TextItem = { ...changed, streaming: true };
+    if (next.kind === 'message') applyDelivery(next, event);
     draft.put(next);
   };
 
@@ -144,14 +141,19 @@ const endOf =
     const item: TextItem | undefined = draft.find(kind, textOf(entry.event.messageId));
     if (item === undefined) return;
     const next: TextItem = { ...item, streaming: false };
-    if (next.kind === 'message') takeDelivery(next, entry.event);
+    if (next.kind === 'message') applyDelivery(next, entry.event);
     draft.put(next);
   };
 
-const NOT_SENT = { delivery: null, deliveryReason: null, replyTo: [], clientId: null } satisfies Partial<MessageItem>;
+const NO_DELIVERY = {
+  delivery: null,
+  deliveryReason: null,
+  replyTo: [],
+  clientId: null,
+} satisfies Partial<MessageItem>;
 
-/** Takes over what an event of a message says about it besides its text: that it is queued, and what it answers. */
-function takeDelivery(message: MessageItem, event: AgUiEvent): void {
+/** Copies delivery, reply targets, client id and attachments from an event to its message. */
+function applyDelivery(message: MessageItem, event: AgUiEvent): void {
   const { delivery, replyTo, clientId, attachments = [] } = readInterlude(event);
   if (delivery === 'queued') message.delivery ??= 'queued';
   if (typeof clientId === 'string') message.clientId = clientId;
@@ -163,7 +165,7 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
   const id = textOf(entry.event.toolCallId);
   if (id === null) return;
   const known = draft.find('tool-call', id);
-  if (known === undefined && draft.isCut && !mayBegin(entry.event)) return;
+  if (known === undefined && draft.isCut && !mayStartItem(entry.event)) return;
   const call: ToolCallItem = known ?? {
     ...base(entry, id),
     kind: 'tool-call',
@@ -178,21 +180,21 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
 }
 
 /**
- * A model may use the id of a call that has its result for another one: the earlier call stays, under an id of its own.
- * A run that is told again, and a snapshot, repeat calls.
+ * Keeps a completed call under a new id when another call reuses its id. Snapshots and repeated runs repeat the same
+ * call.
  */
 function keepEarlierCall(draft: ItemDraft, { event, position }: EventEntry): void {
   const known = draft.find('tool-call', textOf(event.toolCallId));
   if (known === undefined || known.result === null || known.position === position) return;
   const { ofSnapshot, again } = readInterlude(event);
   if (ofSnapshot !== undefined || again === true) return;
-  draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parsedArgs(known.argsText) });
+  draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parseArgs(known.argsText) });
 }
 
-const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry));
+const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => withDelta(call, 'argsText', entry));
 
-/** Whether the event may begin an item; otherwise it is about one that is no longer shown. */
-function mayBegin(event: AgUiEvent): boolean {
+/** True if the event may start an item; other events concern an omitted one. */
+function mayStartItem(event: AgUiEvent): boolean {
   return /_(START|CHUNK)$/.test(event.type) && typeof readInterlude(event).ofSnapshot?.turnId !== 'string';
 }
 
@@ -222,12 +224,12 @@ const FOLD: Record<string, Fold | undefined> = {
   TOOL_CALL_END: (draft, entry) =>
     tool(draft, entry, (call) => {
       const result = pick(entry.event, 'result');
-      return result === undefined ? call : ended(call, entry, contentText(result));
+      return result === undefined ? call : endedCall(call, entry, contentText(result));
     }),
   TOOL_CALL_RESULT: (draft, entry) =>
     tool(draft, entry, (call) => {
       const edits = readFileEdits(entry.event.metadata?.interlude?.edits);
-      return { ...ended(call, entry, contentText(entry.event.content)), ...(edits.length === 0 ? {} : { edits }) };
+      return { ...endedCall(call, entry, contentText(entry.event.content)), ...(edits.length === 0 ? {} : { edits }) };
     }),
   ACTIVITY_SNAPSHOT: (draft, entry) => {
     const { event } = entry;
@@ -241,26 +243,26 @@ const FOLD: Record<string, Fold | undefined> = {
   RUN_STARTED: (draft, entry) => {
     for (const { id, text } of inputUserMessages(entry.event)) {
       if (draft.find('message', id) !== undefined) continue;
-      const said = { kind: 'message', role: 'user', name: null, text, streaming: false } as const;
-      draft.put({ ...base(entry, id), ...said, ...NOT_SENT });
+      const message = { kind: 'message', role: 'user', name: null, text, streaming: false } as const;
+      draft.put({ ...base(entry, id), ...message, ...NO_DELIVERY });
     }
   },
 };
 
-function ended(call: ToolCallItem, entry: EventEntry, result: string): ToolCallItem {
+function endedCall(call: ToolCallItem, entry: EventEntry, result: string): ToolCallItem {
   const failed = entry.event.isError === true || entry.event.error !== undefined;
   return { ...call, result, status: failed ? 'failed' : 'completed', endedAt: entry.occurredAt };
 }
 
 type Notice = Pick<NoticeItem, 'text' | 'tone' | 'code' | 'ofSessionId'>;
 
-/** A line of its own for an event; none where `say` returns null. */
+/** A notice for an event; none if `describe` returns null. */
 const notice =
-  (say: (value: Fields, entry: EventEntry) => Notice | null): Fold =>
+  (describe: (value: Fields, entry: EventEntry) => Notice | null): Fold =>
   (draft, entry) => {
     const id = `notice:${entry.position}`;
-    const said = draft.find('notice', id) === undefined ? say(customValue(entry.event), entry) : null;
-    if (said !== null) draft.put({ ...base(entry, id), kind: 'notice', ...said, command: null });
+    const content = draft.find('notice', id) === undefined ? describe(customValue(entry.event), entry) : null;
+    if (content !== null) draft.put({ ...base(entry, id), kind: 'notice', ...content, command: null });
   };
 
 const RUN_FAILED = notice((_, { event }) => ({
@@ -281,14 +283,14 @@ function taskItem(
   draft.put({ ...base(entry, id), kind: 'task', runId, phase, ...(reportedBy === undefined ? {} : { reportedBy }) });
 }
 
-/** Of what a person decided about an owed reply: which message it was to, and by whom. */
-function replyDecided(value: Record<string, unknown>): { what: string; by: string } {
+/** The message and the person of a decision about a pending reply. */
+function replyDecision(value: Record<string, unknown>): { message: string; by: string } {
   const [about, by] = [pickText(value, 'about'), pickText(value, 'by')];
-  return { what: about === null ? 'a message' : `“${about}”`, by: by === null ? '' : ` by ${by}` };
+  return { message: about === null ? 'a message' : `“${about}”`, by: by === null ? '' : ` by ${by}` };
 }
 
-/** How much of what it did with tools changed nothing. */
-function gathered(calls: Record<string, unknown>): string {
+/** The number of read-only tool calls, as a sentence. */
+function readOnlyCallNote(calls: Record<string, unknown>): string {
   const [all, gathering] = [pickNumber(calls, 'all'), pickNumber(calls, 'gathering')];
   if (all === null || gathering === null || all <= 0 || gathering < 0 || gathering > all) return '';
   return ` ${gathering} of ${all} tool calls only read, listed or searched.`;
@@ -303,10 +305,10 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.sessionEnded]: notice((value) => {
     const code = pickNumber(value, 'exitCode', 'exit_code');
     const reason = pickText(value, 'reason')?.replace(/\.$/, '') ?? null;
-    const isSaid = reason?.includes(`code ${code}`) === true;
-    const how = code === null || isSaid ? '' : ` with exit code ${code}`;
+    const hasCode = reason?.includes(`code ${code}`) === true;
+    const how = code === null || hasCode ? '' : ` with exit code ${code}`;
     const ended = `The agent's process ended${how}${reason === null ? '' : `: ${reason}`}.`;
-    const text = `${ended}${gathered(fieldsOf(pick(value, 'tool_calls', 'toolCalls')))}`;
+    const text = `${ended}${readOnlyCallNote(fieldsOf(pick(value, 'tool_calls', 'toolCalls')))}`;
     return { text, tone: code === null || code === 0 ? 'info' : 'error', code: 'session-ended' };
   }),
   [CUSTOM.lost]: notice((value) => {
@@ -318,12 +320,13 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.quarantined]: notice((value) => {
     const count = pickNumber(value, 'count');
     if (count !== null) {
-      const what = count === 1 ? 'A record could not be shown and is' : `${count} records could not be shown and are`;
-      return { text: `${what} kept in quarantine, from before this began.`, tone: 'warning', code: 'quarantined' };
+      const subject =
+        count === 1 ? 'A record from before this session was' : `${count} records from before this session were`;
+      return { text: `${subject} rejected.`, tone: 'warning', code: 'quarantined' };
     }
     const how = PARKING_CODES.includes(pickText(value, 'code') as RejectionCode)
-      ? 'A record is parked until somebody says whose it is'
-      : 'A record could not be shown and is kept in quarantine';
+      ? 'A record is unassigned'
+      : 'A record was rejected';
     const text = `${how}: ${pickText(value, 'message') ?? 'no reason given'}`;
     return { text, tone: 'warning', code: 'quarantined' };
   }),
@@ -332,21 +335,21 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const id = pickText(value, 'task_id');
     if (ofSessionId === null || id === null || value.again === true) return null;
     const end = parseTaskEnd(pickText(value, 'status')) ?? 'completed';
-    const text = `Tells of the task “${pickText(value, 'description') ?? id}” (${end}), which stands in the`;
+    const text = `Reports the task “${pickText(value, 'description') ?? id}” (${end}) of the`;
     return { text, tone: 'info', code: 'task-elsewhere', ofSessionId };
   }),
   [CUSTOM.parkedAssigned]: notice((value) => {
     const [by, from, home] = [pickText(value, 'by'), pickText(value, 'reported_by'), pickText(value, 'session_id')];
     const isElsewhere = home !== null && home !== from;
-    const what = home === null ? `What the session ${from} told` : 'What was told here';
+    const subject = home === null ? `The report by the session ${from}` : 'The report here';
     const where = isElsewhere ? `by ${by} to the` : `to this session by ${by}.`;
-    const text = `${what} of the task “${pickText(value, 'task_id') ?? 'a task'}” was assigned ${where}`;
+    const text = `${subject} about the task “${pickText(value, 'task_id') ?? 'a task'}” was assigned ${where}`;
     const ofSessionId = home === null ? from : isElsewhere ? home : null;
     return { text, tone: 'info', code: 'parked-assigned', ...(ofSessionId === null ? {} : { ofSessionId }) };
   }),
   [CUSTOM.parkedDiscarded]: notice((value) => {
     const [by, reason, task] = [pickText(value, 'by'), pickText(value, 'reason'), pickText(value, 'task_id')];
-    const text = `What was told here of the task “${task ?? 'a task'}” was discarded by ${by}${reason ? `: ${reason}` : ''}.`;
+    const text = `The report here about the task “${task ?? 'a task'}” was discarded by ${by}${reason ? `: ${reason}` : ''}.`;
     return { text, tone: 'info', code: 'parked-discarded' };
   }),
   [CUSTOM.messageDelivery]: foldDelivery,
@@ -355,21 +358,21 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.commandFailed]: foldCommand('failed'),
   [CUSTOM.obligationWaived]: notice((value) => {
     const reason = pickText(value, 'reason');
-    const { what, by } = replyDecided(value);
-    const text = `The reply to ${what} was waived${by}${reason === null ? '' : `: ${reason}`}.`;
+    const { message, by } = replyDecision(value);
+    const text = `The reply to ${message} was waived${by}${reason === null ? '' : `: ${reason}`}.`;
     return { text, tone: 'info', code: 'waived' };
   }),
   [CUSTOM.obligationAccepted]: notice((value) => {
-    const { what, by } = replyDecided(value);
-    const text = `A text was taken for the reply to ${what}${by}.`;
+    const { message, by } = replyDecision(value);
+    const text = `A text was accepted as the reply to ${message}${by}.`;
     return { text, tone: 'info', code: 'accepted' };
   }),
   [CUSTOM.runnerAway]: notice((value, { occurredAt }) => {
     const silent = formatSpan(occurredAt - (pickTime(value, 'last_heard_at') ?? occurredAt));
     const text =
       value.agent_goes_on === true
-        ? `The runner has gone, last heard of ${silent} before this. The agent goes on, unseen.`
-        : `${value.is_silent === true ? 'The agent is silent' : 'The runner has gone'}, last heard of ${silent} before this. How this went on is not known.`;
+        ? `The runner has gone, last seen ${silent} before this. The agent continues unseen.`
+        : `${value.is_silent === true ? 'The agent is silent' : 'The runner has gone'}, last seen ${silent} before this. Later activity is unknown.`;
     return { text, tone: 'warning', code: 'runner-away' };
   }),
   [CUSTOM.runnerBack]: notice((value, { occurredAt }) => {

@@ -1,37 +1,47 @@
 import type { LogLine } from '../read-models';
-import { LOG_LEVELS, type LogLevel } from '../record-vocabulary';
-import { foldText } from './fold-text';
-import type { LogRegex } from './log-regex';
-import { type RequiredText, requireAll } from './required-text';
+import { LOG_LEVELS, type LogLevel } from '../vocabulary';
 
-/** Which lines of a log are wanted. The server filters stored lines by it, and the browser live ones: both alike. */
+/** A regular expression in RE2 syntax, which runs in time linear to the text. */
+export interface LogRegex {
+  readonly source: string;
+  /** Text that every matching message contains; null if unknown. */
+  readonly required: RequiredText | null;
+  test(message: string): boolean;
+  /**
+   * The matching ranges, ascending, found one at a time; null for an empty match. Each takes at most
+   * `MAX_HIT_STEPS`, so finding all the matches of a long line in one go would take too long.
+   */
+  hits(message: string): Iterable<[number, number] | null>;
+}
+
+/** A filter for log lines. Server (stored lines) and browser (live lines) apply it alike. */
 export interface LogFilter {
-  /** This level and those above; null for all. */
+  /** Least level; null for all. */
   level: LogLevel | null;
-  /** Any of them; empty for all. */
+  /** Matches any of these; empty for all. */
   components: readonly string[];
-  /** All of them, as `parseTerms` gives them. */
+  /** Matches all of these, from `parseTerms`. */
   terms: readonly string[];
   regex: LogRegex | null;
-  /** Of `occurredAt`, in epoch milliseconds, both inclusive. */
+  /** Inclusive range of `occurredAt`, epoch milliseconds. */
   from: number | null;
   to: number | null;
 }
 
 export const EVERY_LINE: LogFilter = { level: null, components: [], terms: [], regex: null, from: null, to: null };
 
-/** Words separated by blanks; a phrase in double quotes is one term. Folded, without repeats. */
+/** Splits a query into folded, distinct terms: words, and phrases in double quotes. */
 export function parseTerms(text: string): string[] {
   const found = [...text.matchAll(/"([^"]*)"?|[^\s"]+/g)].map(([word, phrase]) => phrase ?? word);
   return [...new Set(found.filter((term) => term.trim() !== '').map(foldText))];
 }
 
-/** Whether the filter looks into the text of messages. */
+/** True if the filter reads the text of messages. */
 export function searchesText({ terms, regex }: LogFilter): boolean {
   return terms.length > 0 || regex !== null;
 }
 
-/** Text that a message must contain to match, as far as the filter alone tells. */
+/** Text that every matching message contains; null if unknown. */
 export function requiredText({ terms, regex }: LogFilter): RequiredText | null {
   return requireAll([...terms.map((text) => ({ kind: 'text', text }) as const), regex?.required ?? null]);
 }
@@ -41,10 +51,7 @@ export function levelsOf({ level }: Pick<LogFilter, 'level'>): readonly LogLevel
   return level === null ? LOG_LEVELS : LOG_LEVELS.slice(LOG_LEVELS.indexOf(level));
 }
 
-/**
- * A marker stands for a place in the log, so it passes whatever its level and component. The text of a retention marker
- * is not a message, so no search finds it.
- */
+/** A marker denotes a place in the log, so its level and component don't matter. A search skips retention markers. */
 export function matchesLine(filter: LogFilter, line: LogLine): boolean {
   if (filter.from !== null && line.occurredAt < filter.from) return false;
   if (filter.to !== null && line.occurredAt > filter.to) return false;
@@ -65,17 +72,17 @@ export function matchesText({ terms, regex }: LogFilter, message: string): boole
 
 const MAX_HITS = 1000;
 
-/** A stretch of a message, in UTF-16 units: `[start, end)`. */
+/** A range of a message in UTF-16 code units: `[start, end)`. */
 export type Hit = [start: number, end: number];
 
-/** The stretches of the message that match, one after the other; null for one that can't be marked. @see LogRegex.hits */
+/** The matching ranges of a message, one at a time; null for one that can't be marked. @see LogRegex.hits */
 export function* findHits({ terms, regex }: LogFilter, message: string): Generator<Hit | null> {
   const folded = terms.length > 0 ? foldText(message) : '';
-  for (const term of terms) yield* placesOf(term, folded);
+  for (const term of terms) yield* rangesOf(term, folded);
   if (regex !== null) yield* regex.hits(message);
 }
 
-/** The same stretches ascending, touching ones joined. */
+/** Sorts ranges and joins adjacent ones. */
 export function joinHits(hits: readonly Hit[]): Hit[] {
   const joined: Hit[] = [];
   for (const [start, end] of hits.toSorted(([a], [b]) => a - b)) {
@@ -86,13 +93,55 @@ export function joinHits(hits: readonly Hit[]): Hit[] {
   return joined;
 }
 
-function placesOf(term: string, folded: string): Hit[] {
-  const places: Hit[] = [];
+function rangesOf(term: string, folded: string): Hit[] {
+  const ranges: Hit[] = [];
   for (
     let at = folded.indexOf(term);
-    at !== -1 && places.length < MAX_HITS;
+    at !== -1 && ranges.length < MAX_HITS;
     at = folded.indexOf(term, at + term.length)
   )
-    places.push([at, at + term.length]);
-  return places;
+    ranges.push([at, at + term.length]);
+  return ranges;
+}
+
+/** Letters whose lower case is an ASCII letter or two characters. They stay, so folding keeps every index. */
+const UNFOLDABLE = /([\u0130\u212A])/;
+const ASCII = /^[\0-\x7F]*$/;
+
+/**
+ * Folds case for comparison. Keeps the length, so indexes stay valid, and never turns a non-ASCII letter into an ASCII
+ * one, to match SQLite, which folds only ASCII.
+ */
+export function foldText(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase();
+  const folded = UNFOLDABLE.test(text)
+    ? text
+        .split(UNFOLDABLE)
+        .map((part) => (UNFOLDABLE.test(part) ? part : part.toLowerCase()))
+        .join('')
+    : text.toLowerCase();
+  // `toLowerCase` gives a final sigma at the end of a word.
+  return folded.replaceAll('ς', 'σ');
+}
+
+/**
+ * Folded text without which a message can't match, so that an index can rule it out unread. `all` and `any` have at
+ * least one part.
+ */
+export type RequiredText =
+  | { kind: 'text'; text: string }
+  | { kind: 'all'; parts: RequiredText[] }
+  | { kind: 'any'; parts: RequiredText[] };
+
+/** Requires all parts; null requires nothing. */
+export function requireAll(parts: readonly (RequiredText | null)[]): RequiredText | null {
+  const known = parts.filter((part) => part !== null);
+  const [first, second] = known;
+  return second === undefined ? (first ?? null) : { kind: 'all', parts: known };
+}
+
+/** Requires any part; null if one of them requires nothing. */
+export function requireAny(parts: readonly (RequiredText | null)[]): RequiredText | null {
+  const known = parts.filter((part) => part !== null);
+  return known.length < parts.length || known.length === 0 ? null : { kind: 'any', parts: known };
 }

@@ -1,34 +1,21 @@
 import { RE2JS } from 're2js';
 import { MAX_LOG_SEARCH_LENGTH, MAX_REGEX_PROGRAM, MAX_REGEX_STEPS } from '../limits';
 import { truncateText } from '../text';
-import { foldText } from './fold-text';
-import { type RequiredText, requireAll, requireAny } from './required-text';
+import type { LogRegex } from './log-filter';
+import { foldText, type RequiredText, requireAll, requireAny } from './log-filter';
 
-/** A regular expression in RE2 syntax, which runs in time linear to the text. */
-export interface LogRegex {
-  readonly source: string;
-  /** Text that every matching message contains; null if none is known. */
-  readonly required: RequiredText | null;
-  test(message: string): boolean;
-  /**
-   * Where it matches: `[start, end)`, ascending, found one at a time; null for an empty match. Each takes at most
-   * `MAX_HIT_STEPS`, so finding all the matches of a long line in one go would take too long.
-   */
-  hits(message: string): Iterable<[number, number] | null>;
-}
+type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refused'; reason: string };
 
-export type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refused'; reason: string };
-
-/** Hits are only for display: a match further back in a very long line is found but not marked. */
+/** Characters of a line in which matches are marked. */
 const MAX_HIT_TEXT = 16 * 1024;
 const MAX_HITS = 1000;
-/** Most steps for one hit: the engine may have to go to the end of the text for it. */
+/** Most engine steps for one match, which may reach the end of the text. */
 const MAX_HIT_STEPS = MAX_REGEX_STEPS / 4;
-/** Most steps for all the hits of one line. */
+/** Most engine steps for all matches of one line. */
 const MAX_STEPS_OF_HITS = 16 * MAX_HIT_STEPS;
 /**
- * Most bytes of state that the engine may cache. An ordinary regex has few states. For one that enters a new state at
- * every character, the cache makes matching ten times slower; beyond this size the engine does without.
+ * Most bytes of DFA states that the engine caches. An ordinary regex has few states. With a new state at every character,
+ * the cache makes matching ten times slower, so the engine drops it beyond this size.
  */
 const MAX_STATES_BYTES = 256 * 1024;
 
@@ -74,7 +61,7 @@ export function compileLogRegex(source: string): RegexOutcome {
       if (steps > MAX_STEPS_OF_HITS || !matcher.find()) return;
       const [start, end] = [matcher.start(), matcher.end()];
       at = end;
-      // a match that ends where the search ended might be a different one in the whole line
+      // In the whole line, a match at the end of the truncated text could differ.
       const isHit = end > start && (isWhole || end < text.length);
       if (isHit) found += 1;
       yield isHit ? [start, end] : null;
@@ -102,7 +89,7 @@ function requiredBy(source: string, compiled: RE2JS): RequiredText | null {
 /** RE2 folds the long s to an s and the Kelvin sign to a k, among others; for these letters its folding equals ours. */
 const SAME_IN_BOTH = /[\t -jl-rt-~]+/g;
 
-/** A node of re2js 2.10's `prefilter`: type 1 is a literal, 2 all of its parts, 3 any of them. Others tell us nothing. */
+/** A node of re2js 2.10's `prefilter`: type 1 is a literal, 2 all of its parts, 3 any of them. Others give no requirement. */
 function requiredFrom(node: unknown, piecesOf: (text: string) => string[]): RequiredText | null {
   if (typeof node !== 'object' || node === null) return null;
   const { type, str, subs } = node as { type?: unknown; str?: unknown; subs?: unknown };

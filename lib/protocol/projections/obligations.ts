@@ -17,42 +17,42 @@ import { MAX_OBLIGATION_TEXT } from '../limits';
 import { comparePositions, type Position } from '../position';
 import type { ClearedBy, Obligation, ReplyCandidate } from '../read-models';
 import { truncateText } from '../text';
-import type { EventEntry } from './event-entry';
-import type { Placement } from './placement';
+import type { EventEntry, Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
 
-/**
- * Who waits for a reply. A message from a person or another agent is owed a reply from its end until a turn that names
- * it finishes, or a text that says it answers it ends in a turn that finishes, or somebody waives it. A turn that fails
- * or is interrupted answers nothing. A turn that was woken by the end of a task answers only what it names, whatever its
- * texts say. In any other turn, a text answers only messages that the agent held when the turn began (outside a turn:
- * when the text began). Otherwise a message that comes while the agent wakes would count as answered by words the agent
- * wrote before it had seen the message.
+/*
+ * Pending replies (obligations). A message from a person or another agent is owed a reply from its end until
+ * - a turn that names it finishes,
+ * - a text that names it in `replyTo` ends, in a turn that finishes, or
+ * - a person waives it.
+ * A failed or interrupted turn answers nothing. A turn triggered by a task answers only the messages it names. In other
+ * turns, a text answers only messages the agent held at the start of the turn (outside a turn: of the text), because
+ * earlier text cannot answer a message the agent had not seen.
  *
- * The last text of a turn that finishes, begun after the agent held a message that is owed all the same, may be its
- * answer: it is the candidate that a person can accept, until a later turn has another one. A text that says it answers
- * other messages is none, nor is one of a turn that names others: those words were meant for somebody else.
+ * Candidates: the last text of a finished turn may answer a message that is still owed, if the agent held the message
+ * when the text started and neither text nor turn names other messages. A person can accept it until a later turn
+ * provides another.
  */
 
-/** Most messages being written, and most replies of one turn, that are remembered. */
+/** Most unfinished messages, and most replies of one turn, kept at a time. */
 const MAX_REMEMBERED = 256;
 
 export interface ObligationFold {
-  /** Messages to the agent whose end has not come. */
+  /** Unfinished messages to the agent. */
   drafts: { messageId: string; from: Sender; text: string; at: number }[];
-  /** By assistant's text that has not ended: the messages that it says it answers. */
+  /** Reply targets by unfinished assistant text. */
   answering: Record<string, string[]>;
-  /** What texts of the open turn have answered: settled when it finishes, forgotten if it breaks off. */
+  /** Messages answered by texts of the open turn, settled when the turn finishes. */
   answered: string[];
-  /** The last text that the agent began in the open turn, or outside any. Left out if there is none. */
+  /** The agent's last text in the open turn or outside any turn, if any. */
   lastText?: ReplyCandidate & {
     begunAt: Position;
-    /** The messages that it says it answers: it is no answer to others. */
+    /** The reply targets of the text. It answers no other messages. */
     replyTo?: string[];
   };
-  /** Messages that the server queued for the agent, with the position at which the agent had them; null before. */
+  /** Messages queued by the server, with the position of their arrival at the agent; null before. */
   sent?: Sent[];
-  /** Of owed messages before this position that are not in `sent`, we no longer know whether the agent has them. */
+  /** For owed messages before this position that are not in `sent`, their arrival is unknown. */
   sentUnknownBefore?: Position;
 }
 
@@ -68,11 +68,11 @@ export interface ObligationChange {
   after: Obligation;
 }
 
-/** Which stored obligations an event may touch: some by id, and whether it may settle any that the session owes. */
+/** The stored obligations an event may change: some by id, or any of the session if `settles`. */
 export function obligationsTouchedBy(event: AgUiEvent): { messageIds: string[]; settles: boolean } {
   const messageIds: string[] = [];
   const id = idField(event, 'messageId');
-  // Whose message it is was said when it first began, not by one that begins it again.
+  // The first start decides the sender, not a repeated one.
   if (/^TEXT_MESSAGE_(START|CHUNK)$/.test(event.type) && id !== null) messageIds.push(id);
   for (const part of snapshotParts(event)) if (part.fields.role === 'user') messageIds.push(part.id);
   if (event.type === 'RUN_STARTED') for (const message of inputUserMessages(event)) messageIds.push(message.id);
@@ -80,14 +80,14 @@ export function obligationsTouchedBy(event: AgUiEvent): { messageIds: string[]; 
   for (const named of [...replyTo, ...userMessageIds]) messageIds.push(named);
   const about = pickId(customValue(event), 'message_id', 'messageId');
   if (event.type === 'CUSTOM' && about !== null) messageIds.push(about);
-  // Only the first chunk has to name its message and its role.
+  // Only the first chunk must name its message and role.
   const isNamelessChunk = event.type === 'TEXT_MESSAGE_CHUNK' && id === null;
   return { messageIds, settles: isNamelessChunk || event.type === 'RUN_FINISHED' || event.type === 'TEXT_MESSAGE_END' };
 }
 
 /**
- * A session's obligations, fed placement by placement, so that a server can let others run in between. `fold` stays the
- * same object while nothing in it changes.
+ * Folds a session's obligations placement by placement, so the server can yield in between. `fold` stays the same object
+ * while unchanged.
  */
 export class ObligationLedger {
   fold: ObligationFold;
@@ -96,8 +96,8 @@ export class ObligationLedger {
   readonly #owner: { sessionId: string; agentId: string };
 
   /**
-   * @param known the stored obligations that the placements may touch, including settled ones: a message that is told
-   *   again is not owed again
+   * @param known the stored obligations that the placements may change, settled ones included, because a repeated message
+   *   is not owed again
    */
   constructor(fold: ObligationFold, known: readonly Obligation[], owner: { sessionId: string; agentId: string }) {
     this.fold = fold;
@@ -111,9 +111,9 @@ export class ObligationLedger {
 
   apply(placement: Placement): void {
     const { event } = placement.entry;
-    // A snapshot repeats what was said before.
+    // A snapshot repeats earlier messages.
     if (readInterlude(event).ofSnapshot !== undefined) return;
-    // What is said to a subagent stays between it and the agent.
+    // Messages to a subagent are the agent's own.
     if (placement.turnId?.startsWith('task:') !== true) {
       if (event.type === 'CUSTOM') this.#applyCustom(placement.entry);
       else if (placement.role === 'user') this.#applyMessage(placement);
@@ -137,7 +137,7 @@ export class ObligationLedger {
       }
       this.#forgetText();
       if (this.fold.answered.length > 0) this.fold = { ...this.fold, answered: [] };
-      // Its texts have ended with it: what still comes of them was not said by the next turn.
+      // Late events of this turn's texts don't belong to the next turn.
       if (Object.keys(this.fold.answering).length > 0) this.fold = { ...this.fold, answering: {} };
     }
   }
@@ -153,12 +153,12 @@ export class ObligationLedger {
       if (!isQueued) this.#arrive(id, entry.position);
       if (this.#find(id) !== undefined) return;
       if (isQueued) this.#send({ messageId: id, arrivedAt: null }, entry.position);
-      const begun = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
-      this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), begun] };
+      const started = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
+      this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), started] };
     } else if (event.type === 'TEXT_MESSAGE_CHUNK' && draft === undefined) {
       this.#applyChunk(id, entry, begunAt === entry.position);
     } else if (/^TEXT_MESSAGE_(CONTENT|CHUNK)$/.test(event.type) && draft !== undefined) {
-      const text = grownText(draft.text, event);
+      const text = extendedText(draft.text, event);
       if (text !== null) this.fold = { ...this.fold, drafts: [...others, { ...draft, text }] };
     } else if (event.type === 'TEXT_MESSAGE_END' && draft !== undefined) {
       this.fold = { ...this.fold, drafts: others };
@@ -166,7 +166,7 @@ export class ObligationLedger {
     }
   }
 
-  /** A chunk may be a whole message: it is owed from the first chunk, and the others add to its text. */
+  /** A chunk may be a whole message, so the reply is owed from the first chunk; later chunks extend the text. */
   #applyChunk(id: string, entry: EventEntry, isFirst: boolean): void {
     const delta = contentText(entry.event.delta);
     const known = this.#find(id);
@@ -178,44 +178,41 @@ export class ObligationLedger {
     }
   }
 
-  /** Where a text may answer without saying so, what it says has to be known when its turn ends. */
+  /** Keeps the text that may become a candidate at the end of its turn. */
   #noteText({ entry, entityId, turnId, role, begunAt }: Placement): void {
     const { event, position } = entry;
     const messageId = entityId as string;
     if (turnId === null || role !== 'assistant') return;
-    const said = readInterlude(event).replyTo;
-    const meant = said === undefined ? {} : { replyTo: stringList(said).slice(-MAX_REMEMBERED) };
+    const named = readInterlude(event).replyTo;
+    const targets = named === undefined ? {} : { replyTo: stringList(named).slice(-MAX_REMEMBERED) };
     const isFirstChunk = event.type === 'TEXT_MESSAGE_CHUNK' && begunAt === position;
     if (event.type === 'TEXT_MESSAGE_START' || isFirstChunk) {
       const text = truncateText(isFirstChunk ? contentText(event.delta) : '', MAX_OBLIGATION_TEXT);
-      this.fold = { ...this.fold, lastText: { messageId, turnId, begunAt: position, text, ...meant } };
+      this.fold = { ...this.fold, lastText: { messageId, turnId, begunAt: position, text, ...targets } };
       return;
     }
     const known = this.fold.lastText;
     if (known?.messageId !== messageId) return;
-    const lastText = said === undefined ? known : { ...known, ...meant };
+    const lastText = named === undefined ? known : { ...known, ...targets };
     if (lastText !== known) this.fold = { ...this.fold, lastText };
     if (event.type === 'TEXT_MESSAGE_END') {
-      // Outside a turn there is no end to wait for.
+      // Outside a turn, the text itself is the end.
       if (turnId.startsWith('none:')) {
         this.#propose([]);
         this.#forgetText();
       }
       return;
     }
-    const text = grownText(lastText.text, event);
+    const text = extendedText(lastText.text, event);
     if (text !== null) this.fold = { ...this.fold, lastText: { ...lastText, text } };
   }
 
-  /**
-   * The last text may be the answer to what is owed all the same.
-   * @param named by its turn, and answered by now
-   */
+  /** Proposes the last text as the reply to messages still owed. @param named messages named by its turn */
   #propose(named: readonly string[]): void {
     const { lastText } = this.fold;
     if (lastText === undefined || lastText.text.trim() === '') return;
-    const { begunAt, replyTo = [], ...said } = lastText;
-    const candidate = { ...said, position: begunAt };
+    const { begunAt, replyTo = [], ...text } = lastText;
+    const candidate = { ...text, position: begunAt };
     for (const messageId of new Set([...this.#before.keys(), ...this.#after.keys()])) {
       const obligation = this.#find(messageId);
       if (obligation?.state !== 'owed' || !this.#wasHeldAt(begunAt, messageId)) continue;
@@ -231,8 +228,8 @@ export class ObligationLedger {
     this.fold = fold;
   }
 
-  /** These are owed for too long: they are overdue if their agent can reply. */
-  judge(messageIds: Iterable<string>, canReply: boolean): void {
+  /** Marks replies owed for too long as overdue, if their agent can reply. */
+  setOverdue(messageIds: Iterable<string>, canReply: boolean): void {
     for (const id of messageIds) {
       const obligation = this.#find(id);
       if (obligation?.state === 'owed' && obligation.isOverdue !== canReply)
@@ -242,18 +239,18 @@ export class ObligationLedger {
 
   #applyReply({ entry, entityId, turnId, begunAt }: Placement): void {
     const id = entityId as string;
-    const said = readInterlude(entry.event).replyTo;
+    const named = readInterlude(entry.event).replyTo;
     if (entry.event.type === 'TEXT_MESSAGE_CHUNK') {
-      if (said !== undefined) this.#reply(said, { entry, turnId, begunAt });
+      if (named !== undefined) this.#reply(named, { entry, turnId, begunAt });
       return;
     }
     const before = Object.hasOwn(this.fold.answering, id) ? this.fold.answering[id] : undefined;
-    const replyTo = said === undefined ? before : stringList(said);
+    const replyTo = named === undefined ? before : stringList(named);
     if (replyTo === undefined) return;
     if (entry.event.type !== 'TEXT_MESSAGE_END') {
       if (replyTo === before) return;
       const { [id]: _before, ...others } = this.fold.answering;
-      this.fold = { ...this.fold, answering: newestNamed([...Object.entries(others), [id, replyTo]]) };
+      this.fold = { ...this.fold, answering: newestReplies([...Object.entries(others), [id, replyTo]]) };
       return;
     }
     const { [id]: _ended, ...answering } = this.fold.answering;
@@ -264,7 +261,7 @@ export class ObligationLedger {
   #reply(replyTo: string[], { entry, turnId, begunAt }: Pick<Placement, 'entry' | 'turnId' | 'begunAt'>): void {
     if (begunAt === null || turnId === null) return;
     if (turnId.startsWith('none:')) {
-      // Outside a turn there is no end to wait for.
+      // Outside a turn, the text itself is the end.
       for (const named of replyTo) if (this.#wasHeldAt(begunAt, named)) this.#answer(named, entry, turnId, 'reply');
       return;
     }
@@ -281,7 +278,7 @@ export class ObligationLedger {
     const reason = pickText(value, 'reason');
     const settledAt = entry.receivedAt;
     if (name === CUSTOM.obligationWaived) this.#settle(id, { state: 'waived', settledAt, reason, clearedBy: 'waived' });
-    // An agent that never got the message owes no reply.
+    // An undelivered message needs no reply.
     if (name === CUSTOM.messageDelivery && value.delivery === 'failed') {
       this.#settle(id, { state: 'waived', settledAt, reason, clearedBy: 'undelivered' });
     }
@@ -289,27 +286,27 @@ export class ObligationLedger {
     if (name === CUSTOM.obligationAccepted && turnId !== null) this.#answer(id, entry, turnId, 'accepted');
   }
 
-  /** Whether the agent had the message by then: its runner had told it, either itself or as delivered. */
+  /** True if the agent held the message at a position, as reported by its runner. */
   #wasHeldAt(position: Position, messageId: string): boolean {
     const obligation = this.#find(messageId);
     const sent = this.fold.sent?.find((one) => one.messageId === messageId);
-    const since = sent !== undefined ? sent.arrivedAt : this.#isForgotten(obligation) ? null : obligation?.position;
+    const since = sent !== undefined ? sent.arrivedAt : this.#mayBeEvicted(obligation) ? null : obligation?.position;
     return typeof since === 'string' && comparePositions(since, position) < 0;
   }
 
-  /** Whether the message may have been sent but is no longer in `sent`. It counts as held from when it is said to be. */
-  #isForgotten(obligation: Obligation | undefined): boolean {
+  /** True if the message may have been evicted from `sent`. It then counts as held from its reported arrival. */
+  #mayBeEvicted(obligation: Obligation | undefined): boolean {
     const { sentUnknownBefore } = this.fold;
     if (obligation === undefined || sentUnknownBefore === undefined) return false;
     return comparePositions(obligation.position, sentUnknownBefore) < 0;
   }
 
-  /** The agent has a message that the server queued. */
+  /** Records the arrival of a queued message at the agent. */
   #arrive(messageId: string, position: Position): void {
     const sent = this.fold.sent?.find((one) => one.messageId === messageId);
     const obligation = sent === undefined ? this.#find(messageId) : undefined;
-    const isLeftOut = obligation?.state === 'owed' && this.#isForgotten(obligation);
-    if (sent?.arrivedAt === null || isLeftOut) this.#send({ messageId, arrivedAt: position }, position);
+    const isEvicted = obligation?.state === 'owed' && this.#mayBeEvicted(obligation);
+    if (sent?.arrivedAt === null || isEvicted) this.#send({ messageId, arrivedAt: position }, position);
   }
 
   #send(message: Sent, at: Position): void {
@@ -317,9 +314,9 @@ export class ObligationLedger {
     sent.push(message);
     this.fold = { ...this.fold, sent };
     if (sent.length <= MAX_REMEMBERED) return;
-    // One that is still on its way is added again when it arrives.
-    const leftOut = sent.slice(0, -1).findIndex((one) => one.arrivedAt === null);
-    sent.splice(Math.max(0, leftOut), 1);
+    // Evicts an undelivered message first, because its arrival adds it again.
+    const evicted = sent.slice(0, -1).findIndex((one) => one.arrivedAt === null);
+    sent.splice(Math.max(0, evicted), 1);
     this.fold = { ...this.fold, sentUnknownBefore: at };
   }
 
@@ -360,15 +357,15 @@ export class ObligationLedger {
   }
 }
 
-/** A text with what an event adds to it, as much of it as is kept; null if no more of it is. */
-function grownText(text: string, event: AgUiEvent): string | null {
+/** Extends a kept text by an event; null if the text is at its maximum length. */
+function extendedText(text: string, event: AgUiEvent): string | null {
   const isWhole = readInterlude(event).whole === true;
   if (text.length >= MAX_OBLIGATION_TEXT && !isWhole) return null;
   return truncateText((isWhole ? '' : text) + contentText(event.delta), MAX_OBLIGATION_TEXT);
 }
 
-/** The newest answers under way that together name at most MAX_REMEMBERED messages. */
-function newestNamed(answering: [string, string[]][]): ObligationFold['answering'] {
+/** The newest unfinished replies with at most MAX_REMEMBERED targets in total. */
+function newestReplies(answering: [string, string[]][]): ObligationFold['answering'] {
   const kept: [string, string[]][] = [];
   let room = MAX_REMEMBERED;
   for (const [id, replyTo] of answering.slice(-MAX_REMEMBERED).reverse()) {

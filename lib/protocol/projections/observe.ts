@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '../ag-ui';
-import type { Observations, Observed, SelfReport } from '../agent-state';
+import type { Observations, Observed, SelfReport } from '../agent-status';
 import {
   CUSTOM,
   caption,
@@ -20,40 +20,102 @@ import { truncateText } from '../text';
 import type { TurnHeader } from '../turn-places';
 import type { OpenRequests } from './open-requests';
 import type { Placement } from './placement';
-import type { StatusTold } from './status-told';
-import {
-  answeringTurn,
-  isUnanswered,
-  type MessageMemory,
-  NO_MESSAGES,
-  withClaim,
-  withMessage,
-  withoutMessage,
-} from './unclaimed-messages';
+import type { ReportedStatus } from './reported-status';
 
 /**
- * What events and status records say of the state of a session: the newest observation from each source, on the
- * server's clock. Observations are never changed in place, so that those that stay are the same objects.
+ * Assigns turns to people's messages, to decide if a self-report is current: it must follow every message, in the
+ * answering turn or a later one. Messages and turns are numbered from 1.
+ */
+interface MessageMemory {
+  /** Number of messages. */
+  count: number;
+  /** The newest claimed message, and the newest turn with a claim. */
+  applyClaim: { message: number; turn: number };
+  /** Unclaimed messages, oldest first, each with its likely answering turn. Bounded. */
+  unclaimed: readonly { id: string; message: number; turn: number }[];
+  /** Ids of the latest messages, to skip repetitions. Bounded. */
+  ids: readonly string[];
+}
+
+const MAX_UNCLAIMED = 32;
+const MAX_IDS = 64;
+
+const NO_MESSAGES: MessageMemory = {
+  count: 0,
+  applyClaim: { message: 0, turn: 0 },
+  unclaimed: [],
+  ids: [],
+};
+
+/**
+ * Adds a person's message.
+ *
+ * @param turn the turn that answers, or probably will
+ * @param isClaimed true if that is certain
+ */
+function withMessage(memory: MessageMemory, id: string, turn: number, isClaimed: boolean): MessageMemory {
+  if (memory.ids.includes(id)) return memory;
+  const message = memory.count + 1;
+  const ids = [...memory.ids, id].slice(-MAX_IDS);
+  const unclaimed = [...memory.unclaimed, { id, message, turn }].slice(-MAX_UNCLAIMED);
+  const known = { ...memory, count: message, ids, unclaimed };
+  return isClaimed ? withClaim(known, [id], turn, false) : known;
+}
+
+/**
+ * Applies the messages that a turn names. Agents receive messages in order, so the claim includes all earlier ones.
+ *
+ * @param isAll true if the turn answers no other message, even if it names none
+ */
+function withClaim(memory: MessageMemory, ids: readonly string[], turn: number, isAll: boolean): MessageMemory {
+  const named = memory.unclaimed.findLast(({ id }) => ids.includes(id));
+  const answersOthers = isAll || ids.length > 0;
+  const left = memory.unclaimed
+    .filter(({ message }) => named === undefined || message > named.message)
+    .map((one) => (answersOthers && one.turn === turn ? { ...one, turn: turn + 1 } : one));
+  const { applyClaim } = memory;
+  const now = { message: Math.max(applyClaim.message, named?.message ?? 0), turn: Math.max(applyClaim.turn, turn) };
+  return { ...memory, applyClaim: named === undefined ? applyClaim : now, unclaimed: left };
+}
+
+/** Removes a message that did not reach the agent. */
+function withoutMessage(memory: MessageMemory, id: string): MessageMemory {
+  return { ...memory, unclaimed: memory.unclaimed.filter((one) => one.id !== id) };
+}
+
+/** The turn that answers the last message. */
+function answeringTurn({ applyClaim, unclaimed }: MessageMemory): number {
+  return Math.max(applyClaim.turn, ...unclaimed.map(({ turn }) => turn));
+}
+
+/** True if a message is newer than a report made in this turn after so many messages. */
+function isUnanswered({ applyClaim, unclaimed }: MessageMemory, turn: number, after: number): boolean {
+  return [applyClaim, ...unclaimed].some((one) => one.message > after || turn < one.turn);
+}
+
+/*
+ * The newest observation of a session from each source (events and status records), on the server's clock. Observations
+ * are immutable, so unchanged ones stay the same objects.
  */
 
-/** What has to be remembered to tell which turn a report belongs to, and whether it is news. */
+/** State for assigning a self-report to a turn and recognising a repeated one. */
 export interface ObservationMemory {
   messages: MessageMemory;
-  /** The newest turns by id, the last of them the newest of all: a report may name the one it was made in. Bounded. */
+  /** Ids of the latest turns, newest last, for reports that name their turn. Bounded. */
   turnIds: readonly string[];
-  /** The number of the turn the report belongs to, when the agent says it was made, and after how many messages it came. */
+  /** The last report: its turn number, its time according to the agent, and the number of messages before it. */
   reportTurn: number;
   reportAt: number | null;
   reportAfter: number;
-  /** The agent has written something in the open turn. */
+  /** True once the agent has written text in the open turn. */
   hasSpoken: boolean;
-  /** Messages queued while no runner was connected, and not delivered since. Bounded. */
+  /** Ids of undelivered messages queued without a runner. Bounded. */
   waiting: readonly string[];
-  /** Calls of the open turn without a result, the newest last. Bounded. */
+  /** Calls of the open turn without a result, newest last. Bounded. */
   calls: readonly { id: string; name: string }[];
 }
 
-export const NO_MEMORY: ObservationMemory = {
+export const NO_OBSERVATION_MEMORY: ObservationMemory = {
   messages: NO_MESSAGES,
   turnIds: [],
   reportTurn: 0,
@@ -64,17 +126,17 @@ export const NO_MEMORY: ObservationMemory = {
   calls: [],
 };
 
-/** The part of a session's summary that observations follow from and stand in. */
+/** The fields of a session's summary that the observer reads and writes. */
 type Observable = Pick<SessionSummary, 'observations' | 'openTurnId' | 'turnCount' | 'runningTaskCount'>;
 
 const MAX_TURN_IDS = 16;
 const MAX_WAITING = 64;
 const MAX_CALLS = 16;
 const MAX_CALL_NAME = 60;
-/** How often it is noted that an agent without turns has become still once more. */
+/** Least milliseconds between two observations of an agent without turns at rest. */
 const STILL_NOTED_MS = 1_000;
 
-/** The turn that a report made now belongs to. An agent without turns answers a message by what it reports after it. */
+/** Turn number of a report made now. Without turns, a report after a message answers it. */
 export function reportTurnNow(turnCount: number, { messages }: ObservationMemory): number {
   return turnCount > 0 ? turnCount : answeringTurn(messages);
 }
@@ -83,13 +145,13 @@ export class Observer {
   readonly #summary: Observable;
   readonly #memory: ObservationMemory;
 
-  /** @param summary its observations are replaced; @param memory is changed */
+  /** @param summary its observations are replaced @param memory changed in place */
   constructor(summary: Observable, memory: ObservationMemory) {
     this.#summary = summary;
     this.#memory = memory;
   }
 
-  /** A turn has begun; the summary counts it already. */
+  /** To be called after the summary has counted the turn. */
   turnBegan(id: string, at: number): void {
     this.#memory.hasSpoken = false;
     this.#memory.turnIds = [...this.#memory.turnIds, id].slice(-MAX_TURN_IDS);
@@ -109,7 +171,7 @@ export class Observer {
     this.#drop('agent');
   }
 
-  /** The newest turn answers these messages, as far as it says. */
+  /** Applies the messages that the newest turn names. */
   claimed({ userMessageIds, kind }: Pick<TurnHeader, 'userMessageIds' | 'kind'>): void {
     const { messages } = this.#memory;
     if (messages.unclaimed.length === 0) return;
@@ -117,8 +179,8 @@ export class Observer {
     this.#memory.messages = withClaim(messages, userMessageIds, turnCount, kind === 'between-run');
   }
 
-  /** What an event says, apart from turns, tasks and requests. */
-  see({ entry: { event, receivedAt }, turns, turnId, entityId, role }: Placement): void {
+  /** Applies an event, except turns, tasks and requests. */
+  applyEvent({ entry: { event, receivedAt }, turns, turnId, entityId, role }: Placement): void {
     if (turnId?.startsWith('task:') === true) return;
     switch (event.type) {
       case 'CUSTOM':
@@ -136,7 +198,7 @@ export class Observer {
       case 'TEXT_MESSAGE_CHUNK':
       case 'TEXT_MESSAGE_CONTENT':
         if (readInterlude(event).ofSnapshot !== undefined) {
-          // it may be all that the agent tells of its words in this turn
+          // A snapshot may be the only report of the agent's text in this turn.
           const isHere = turnId !== null && turnId === this.#summary.openTurnId && role === 'assistant';
           if (isHere && contentText(event.delta).trim() !== '') this.#memory.hasSpoken = true;
           return;
@@ -169,12 +231,12 @@ export class Observer {
     this.#memory.calls = [...this.#memory.calls, { id, name: truncateText(name, MAX_CALL_NAME) }].slice(-MAX_CALLS);
   }
 
-  /** Ends a silence: the agent or one of its commands has spoken. */
+  /** Ends a silence after output of the agent or one of its commands. */
   endSilence(): void {
     this.#drop('silence', 'cpu');
   }
 
-  /** Notes the silence of a working agent. @param usualMs the 99th percentile of its kind's silences */
+  /** Records the silence of a working agent. @param usualMs 99th percentile of silences for its kind */
   noteSilence(at: number, usualMs: number): void {
     const call = this.#memory.calls.at(-1)?.name;
     const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;
@@ -182,17 +244,17 @@ export class Observer {
     this.#put('silence', { observedAt: at, turnId: null, value: { limitMs, ...(call === undefined ? {} : { call }) } });
   }
 
-  /** What the runner says of the session. */
-  hear(told: StatusTold, at: number): void {
-    this.#seeProcess(told.process, at);
-    this.#seeAgent(told.agent, at);
-    this.#seeCpu(told.cpuSeconds, at);
-    if (told.report !== null) this.#report(told.report, at);
+  applyStatus(status: ReportedStatus, at: number): void {
+    this.#seeProcess(status.process, at);
+    this.#seeAgent(status.agent, at);
+    this.#seeCpu(status.cpuSeconds, at);
+    if (status.report !== null) this.#report(status.report, at);
   }
 
   /**
-   * To be called after the requests and tasks have changed.
-   * @param isAway nothing is heard of it any more: what is known is what was when it was
+   * To be called after requests and tasks have changed.
+   *
+   * @param isAway true while the session gives no sign of life: running tasks then stay as last known
    */
   settle(open: OpenRequests, at: number, isAway: boolean): void {
     const { openTurnId, runningTaskCount, observations } = this.#summary;
@@ -202,18 +264,18 @@ export class Observer {
       this.#put('request', { observedAt: at, turnId: openTurnId, value: title });
     }
     const { task } = observations;
-    // Tasks of an agent whose turns are not known.
+    // Tasks of an agent without known turns.
     if (runningTaskCount > 0 && observations.turn === undefined) this.#isStill(at);
     if (runningTaskCount <= 0) {
       if (!isAway) this.#drop('task');
     } else if (task?.value !== runningTaskCount) {
       this.#put('task', { observedAt: task?.observedAt ?? at, turnId: null, value: runningTaskCount });
     }
-    this.#weigh();
+    this.#checkReport();
   }
 
-  /** No observation is newer than now: the clock was set back since. */
-  cut(now: number): void {
+  /** Clamps observation times to now, in case the clock was set back. */
+  clampToNow(now: number): void {
     const entries = Object.entries(this.#summary.observations) as [keyof Observations, Observed<unknown>][];
     if (entries.every(([, { observedAt }]) => observedAt <= now)) return;
     this.#summary.observations = Object.fromEntries(
@@ -221,8 +283,8 @@ export class Observer {
     ) as unknown as Observations;
   }
 
-  /** Whether the report still counts: it was made after the last message, in the turn that answers it or a later one. */
-  #weigh(): void {
+  /** Marks a report as outdated unless it was made after the last message, in the answering turn or later. */
+  #checkReport(): void {
     const { report } = this.#summary.observations;
     if (report === undefined) return;
     const { messages, reportTurn, reportAfter } = this.#memory;
@@ -245,7 +307,7 @@ export class Observer {
           signal: caption(pickText(value, 'signal')) ?? known?.value.signal ?? null,
           reason: caption(pickText(value, 'reason')) ?? known?.value.reason ?? null,
         };
-        // an end that is told in two ways is the same
+        // A second report of the same exit only adds details.
         this.#put('process', { observedAt: known?.observedAt ?? at, turnId: null, value: exit });
         this.#drop('message');
         return;
@@ -266,7 +328,6 @@ export class Observer {
     }
   }
 
-  /** A person wrote. */
   #written(id: string, isInTurn: boolean, at: number): void {
     const { messages } = this.#memory;
     const { turnCount } = this.#summary;
@@ -275,19 +336,17 @@ export class Observer {
     if (isNews && !this.#memory.waiting.includes(id)) this.#isOnItsWay(at);
   }
 
-  /** A message is on its way to the agent. */
   #isOnItsWay(at: number): void {
     this.#put('message', { observedAt: at, turnId: null, value: null });
   }
 
-  /** The agent did something. */
   #spoke(isText: boolean, at: number): void {
     if (isText) this.#memory.hasSpoken = true;
     this.#drop('message');
     this.#isStill(at);
   }
 
-  /** It has no turns, or none is known: what it did is over. Readers need not be told so with each piece of a text. */
+  /** Records that an agent without known turns is at rest after its output, at most once per STILL_NOTED_MS. */
   #isStill(at: number): void {
     const { turn } = this.#summary.observations;
     if (turn !== undefined && turn.turnId !== null) return;
@@ -295,11 +354,11 @@ export class Observer {
     this.#put('turn', { observedAt: at, turnId: null, value: { state: 'finished' } });
   }
 
-  /** A run has failed that is not known: that of an agent without turns, or one whose beginning was lost. */
+  /** Records the failure of an unknown run: of an agent without turns, or with a lost start. */
   #failed(event: AgUiEvent, at: number): void {
     const { openTurnId, observations } = this.#summary;
     const runId = idField(event, 'runId');
-    // of another than the one that goes on, or of one that had ended
+    // The error concerns another run than the open one, or an ended run.
     if (openTurnId !== null || (runId !== null && this.#memory.turnIds.includes(runId))) return;
     const message = caption(textOf(event.message)) ?? 'The run failed.';
     this.#put('turn', {
@@ -310,19 +369,19 @@ export class Observer {
     this.#drop('agent', 'message');
   }
 
-  #seeProcess(process: StatusTold['process'], at: number): void {
+  #seeProcess(process: ReportedStatus['process'], at: number): void {
     if (process === 'there') this.#drop('process');
     else if (process !== null && this.#summary.observations.process === undefined) {
       this.#put('process', { observedAt: at, turnId: null, value: process });
     }
   }
 
-  #seeAgent(seen: StatusTold['agent'], at: number): void {
+  #seeAgent(seen: ReportedStatus['agent'], at: number): void {
     if (seen === undefined) return;
     const { agent, turn } = this.#summary.observations;
     const byTurn = turn === undefined ? null : turn.value.state === 'running' ? 'running' : 'still';
     if (seen === (agent?.value ?? byTurn)) return;
-    // it goes on with its turn, which began when that did
+    // The turn's own observation already covers this activity.
     if (seen === 'running' && byTurn === 'running' && agent?.value !== 'still') this.#drop('agent');
     else this.#put('agent', { observedAt: at, turnId: this.#summary.openTurnId, value: seen });
   }
@@ -333,8 +392,8 @@ export class Observer {
     this.#drop('silence');
   }
 
-  /** A report stays in the runner's records: it is news if it says something else, or if it was made anew. */
-  #report({ value, turnId, at: madeAt }: NonNullable<StatusTold['report']>, at: number): void {
+  /** Applies a self-report. Runners repeat it in each record, so only a changed or newer one counts. */
+  #report({ value, turnId, at: madeAt }: NonNullable<ReportedStatus['report']>, at: number): void {
     const memory = this.#memory;
     const { report } = this.#summary.observations;
     const { turnCount, openTurnId } = this.#summary;
@@ -342,7 +401,7 @@ export class Observer {
     const named = this.#numberOf(turnId);
     const turn = named ?? reportTurnNow(turnCount, memory);
     const isOld = named !== null && named < turnCount;
-    // it was told late: the agent has reported in a later turn since
+    // A late record: the agent has reported in a later turn since.
     if (report !== undefined && named !== null && named < memory.reportTurn) return;
     if (isSame && (madeAt === null ? turn === memory.reportTurn : madeAt === memory.reportAt)) return;
     memory.reportTurn = turn;
@@ -350,7 +409,7 @@ export class Observer {
     memory.reportAfter = memory.messages.count;
     const ofTurn = turnId ?? openTurnId ?? this.#summary.observations.turn?.turnId ?? null;
     this.#put('report', { observedAt: at, turnId: ofTurn, value });
-    // Only the agent's own later word outweighs the failure of its turn.
+    // Only a later report of the agent itself outweighs the failure of its turn.
     const { turn: seen } = this.#summary.observations;
     if (value.state === 'complete' && seen?.value.state === 'failed' && !isOld) {
       this.#put('turn', { ...seen, value: { ...seen.value, isOutweighed: true } });
@@ -358,7 +417,7 @@ export class Observer {
     if ((!isSame || madeAt !== null) && !isOld) this.#drop('message');
   }
 
-  /** The number of a turn that is known; null if it is not. */
+  /** The number of a turn; null if unknown. */
   #numberOf(turnId: string | null): number | null {
     const { turnIds } = this.#memory;
     const at = turnId === null ? -1 : turnIds.lastIndexOf(turnId);

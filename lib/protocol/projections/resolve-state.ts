@@ -1,39 +1,39 @@
-import type { EvidenceSource, Observations, Observed, StateEvidence, StateNote, StateRule } from '../agent-state';
+import type { EvidenceSource, Observations, Observed, StateEvidence, StateNote, StateRule } from '../agent-status';
 import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, STARTING_MS } from '../limits';
 import type { SessionAway, SessionSummary } from '../read-models';
 import { hasCrashed, lastFailure } from '../session-predicates';
-import type { SessionState } from '../session-states';
+import type { SessionState } from '../vocabulary';
 
-/** All that a session's state follows from, besides the time. */
+/** The inputs of a session's state, besides the time. */
 export interface StateFacts {
   observations: Observations;
-  /** Nothing is heard of it any more. */
+  /** Set while the session gives no sign of life. */
   away: SessionAway | null;
-  /** When the agent last told something of it. */
+  /** Last record from the agent, epoch milliseconds on the server's clock. */
   lastHeardAt: number;
 }
 
-export interface ResolvedState {
+interface ResolvedState {
   state: SessionState;
-  /** Why, in a few words, if the state alone does not tell. */
+  /** A short explanation; null if the state explains itself. */
   reason: string | null;
   evidence: StateEvidence;
-  /** When time alone may change it; null: never. */
+  /** Next time at which the state may change without an event, epoch milliseconds; null for never. */
   dueAt: number | null;
 }
 
-/** What a rule decides. */
+/** The decision of a rule. */
 interface Verdict {
   state: SessionState;
   source: EvidenceSource;
-  /** By default when its source was observed. */
+  /** Defaults to the time of the source's observation. */
   observedAt?: number;
   reason?: string | null;
   note?: StateNote | undefined;
   last?: SessionState;
 }
 
-/** The facts as the rules ask for them. */
+/** The facts, with the derived values that rules use. */
 class View {
   readonly facts: StateFacts;
   readonly now: number;
@@ -52,7 +52,7 @@ class View {
     return this.facts.observations;
   }
 
-  /** Its report, if nobody has written since. */
+  /** The self-report, unless a person has written since. */
   get report() {
     const { report } = this.seen;
     return report === undefined || report.isOutdated ? undefined : report;
@@ -62,7 +62,7 @@ class View {
     return this.report?.value.state ?? null;
   }
 
-  /** What it does: what its runner saw last, else what its turns tell. */
+  /** Current activity: the runner's last observation, else the turn's state. */
   get activity(): { source: 'agent' | 'turn'; isRunning: boolean; since: number } | null {
     const { agent, turn } = this.seen;
     if (agent !== undefined)
@@ -79,12 +79,11 @@ class View {
     return this.activity?.isRunning === false;
   }
 
-  /** Since when it does what it does. */
   get activeSince(): number {
     return this.activity?.since ?? this.now;
   }
 
-  /** Whether this long has passed since then. If not, that is when the rules are to be asked again. */
+  /** True once a span has passed; until then, its end is the next time to resolve the state. */
   hasPassed(since: number, spanMs: number): boolean {
     const dueAt = this.past(since) + spanMs;
     if (dueAt <= this.now) return true;
@@ -92,7 +91,7 @@ class View {
     return false;
   }
 
-  /** No observation is newer than now: the clock was set back since. */
+  /** Clamps a time to now, in case the clock was set back. */
   past(at: number): number {
     return Math.min(at, this.now);
   }
@@ -100,11 +99,7 @@ class View {
 
 type Rule = (view: View) => Verdict | null;
 
-/**
- * The first rule that decides wins. A self-report that a person has written after counts as none.
- *
- * The sixteenth rule, about an agent that works without telling anything, only adds to what these decide.
- */
+/** The first rule with a verdict decides. Rule 16, for a working agent without any output, applies on top in `resolved`. */
 const RULES: Record<Exclude<StateRule, 16>, Rule> = {
   1: ({ seen, report }) => {
     const { process, turn } = seen;
@@ -118,14 +113,14 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
     return { state: 'exited', source: 'process', reason: reason ?? how };
   },
   2: ({ seen: { request }, facts: { away } }) =>
-    // given up, though some may be left that were only counted
+    // The server has given up on open requests, though uncounted ones may be left.
     request === undefined || away?.last !== undefined
       ? null
       : { state: 'needs-input', source: 'request', reason: request.value },
   3: ({ facts, now }) => {
     const { away } = facts;
     if (away === null) return null;
-    // as it was then
+    // The state at the last sign of life.
     const last =
       away.last ?? resolveState({ ...facts, away: null }, Math.min(Math.max(away.since, away.lastHeardAt), now)).state;
     const observedAt = away.lastHeardAt;
@@ -144,12 +139,12 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
   },
   6: ({ reported, report, seen, isRunning }) => {
     if (reported !== 'complete' || isRunning) return null;
-    return { state: 'complete', source: 'report', reason: report?.value.summary ?? null, note: silent(seen) };
+    return { state: 'complete', source: 'report', reason: report?.value.summary ?? null, note: silentNote(seen) };
   },
   7: (view) => {
     const { report, reported, activity } = view;
     if (report === undefined || activity === null || (reported !== 'failure' && reported !== 'complete')) return null;
-    // A report is made in a turn, which goes on for a moment.
+    // An agent reports within a turn, which continues for a moment.
     if (view.hasPassed(Math.max(activity.since, report.observedAt), RESUMED_MS)) return null;
     return { state: reported === 'failure' ? 'failed' : 'complete', source: 'report', reason: report.value.summary };
   },
@@ -168,7 +163,7 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
   },
   11: ({ reported, report, isRunning, seen }) =>
     reported === 'idle' && !isRunning
-      ? { state: 'idle', source: 'report', reason: report?.value.summary ?? null, note: silent(seen) }
+      ? { state: 'idle', source: 'report', reason: report?.value.summary ?? null, note: silentNote(seen) }
       : null,
   12: (view) => {
     const { report, reported, activity } = view;
@@ -185,14 +180,14 @@ const RULES: Record<Exclude<StateRule, 16>, Rule> = {
     if (activity === null) return null;
     const { source } = activity;
     if (activity.isRunning) return { state: 'working', source };
-    return { state: 'idle', source, note: silent(seen) ?? 'inferred' };
+    return { state: 'idle', source, note: silentNote(seen) ?? 'inferred' };
   },
   15: (view) => {
     const beganAt = view.seen.session.observedAt;
     const { lastHeardAt } = view.facts;
     if (!view.hasPassed(Math.max(beganAt, lastHeardAt), STARTING_MS)) return { state: 'starting', source: 'session' };
     const isHeard = lastHeardAt > beganAt;
-    const reason = isHeard ? 'nothing that it tells says what it does' : 'nothing has been heard of it since it began';
+    const reason = isHeard ? 'it reports nothing about its activity' : 'no signal since it started';
     return { state: 'unknown', source: 'session', reason };
   },
 };
@@ -202,9 +197,9 @@ const IN_ORDER = (Object.entries(RULES) as unknown as [string, Rule][]).map(
 );
 
 /**
- * The state of a session at a time. The server and every page resolve it by this, so that they agree.
+ * Resolves a session's state at a time, the same on the server and on every page.
  *
- * @param now on the clock of `observedAt`, which is the server's
+ * @param now epoch milliseconds on the server's clock
  */
 export function resolveState(facts: StateFacts, now: number): ResolvedState {
   const view = new View(facts, now);
@@ -215,7 +210,7 @@ export function resolveState(facts: StateFacts, now: number): ResolvedState {
   throw new Error('the last rule always decides');
 }
 
-/** A session as it is at a time: the same object if nothing of its state has changed. */
+/** Updates a session's state to a time. Returns the same object if unchanged. */
 export function stateAt(session: SessionSummary, now: number): SessionSummary {
   const { state, reason, evidence: found, dueAt } = resolveState(session, now);
   const isSame = JSON.stringify(found) === JSON.stringify(session.evidence);
@@ -223,14 +218,14 @@ export function stateAt(session: SessionSummary, now: number): SessionSummary {
   const failedAt = failedSince(session.observations, state);
   const isEntered =
     state !== session.state || evidence.turnId !== session.evidence.turnId || (failedAt ?? 0) > session.stateSince;
-  // a failure is the same, whatever the session was meanwhile
+  // A failure keeps its time through other states.
   const stateSince = isEntered ? (failedAt ?? now) : session.stateSince;
   const next = { state, stateReason: reason, evidence, stateDueAt: dueAt, stateSince };
   const isUnchanged = isSame && reason === session.stateReason && dueAt === session.stateDueAt && !isEntered;
   return isUnchanged ? session : { ...session, ...next };
 }
 
-/** When the server learned of the last failure in which a session stands; null if it stands in none. */
+/** Time of the current failure, epoch milliseconds; null unless failed or crashed. */
 function failedSince(observations: Observations, state: SessionState): number | null {
   if (state === 'failed') return lastFailure(observations);
   return hasCrashed({ state, observations }) ? (observations.process?.observedAt ?? null) : null;
@@ -240,16 +235,16 @@ function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedS
   const { observations, lastHeardAt } = view.facts;
   const observed = sourceOf(observations, verdict.source);
   const isAtWork = verdict.state === 'working' && verdict.note !== 'delivering';
-  // what it does now may have begun long after its last word
-  const toldAt = Math.max(lastHeardAt, observed?.observedAt ?? 0, view.isRunning ? view.activeSince : 0);
+  // The current activity may have started long after the last record.
+  const activeAt = Math.max(lastHeardAt, observed?.observedAt ?? 0, view.isRunning ? view.activeSince : 0);
   const { silence, cpu } = observations;
-  const busyAt = Math.max(toldAt, cpu?.observedAt ?? 0);
+  const busyAt = Math.max(activeAt, cpu?.observedAt ?? 0);
   const isLong = isAtWork && view.hasPassed(busyAt, silence?.value.limitMs ?? PROGRESS_MS);
   const isStuck = isLong && silence !== undefined;
-  // the limit depends on other sessions of the kind: the server adds it when this is due
+  // The limit depends on other sessions of this kind, so the server adds it when due.
   const dueAt = isLong && !isStuck ? busyAt + PROGRESS_MS : view.dueAt;
   const observedAt = isStuck ? busyAt : (verdict.observedAt ?? observed?.observedAt ?? lastHeardAt);
-  const instead = isAtWork ? aside(observations) : undefined;
+  const instead = isAtWork ? interludeNote(observations) : undefined;
   const note = isStuck ? 'no-progress' : (instead ?? verdict.note);
   const { report } = observations;
   const turnId = observed?.turnId ?? null;
@@ -258,7 +253,7 @@ function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedS
     source: verdict.source,
     observedAt: view.past(observedAt),
     ...(turnId === null ? {} : { turnId }),
-    ...(report === undefined ? {} : { report: told(report) }),
+    ...(report === undefined ? {} : { report: reportEvidence(report) }),
     ...(verdict.last === undefined ? {} : { last: verdict.last }),
     ...(note === undefined ? {} : { note }),
   };
@@ -276,20 +271,24 @@ function sourceOf(observations: Observations, source: EvidenceSource): Observed<
   return source === 'connection' ? undefined : observations[source];
 }
 
-function told({ value, observedAt, isOutdated }: NonNullable<Observations['report']>): StateEvidence['report'] {
+function reportEvidence({
+  value,
+  observedAt,
+  isOutdated,
+}: NonNullable<Observations['report']>): StateEvidence['report'] {
   return { ...value, observedAt, ...(isOutdated ? { isOutdated } : {}) };
 }
 
-/** What a working agent does instead of its work. */
-function aside({ agent }: Observations): StateNote | undefined {
+/** The note of a working agent that is compacting or restarting. */
+function interludeNote({ agent }: Observations): StateNote | undefined {
   return agent?.value === 'compacting' || agent?.value === 'restarting' ? agent.value : undefined;
 }
 
-function silent({ turn }: Observations): StateNote | undefined {
+function silentNote({ turn }: Observations): StateNote | undefined {
   return turn?.value.isSilent ? 'no-output' : undefined;
 }
 
-const GONE: Partial<Record<SessionState, string>> = {
+const WAS_DOING: Partial<Record<SessionState, string>> = {
   working: 'in the middle of a turn',
   'needs-input': 'while it waited for an answer',
   'waiting-on-background': 'while it waited for its tasks',
@@ -297,8 +296,8 @@ const GONE: Partial<Record<SessionState, string>> = {
 
 function whyUnknown({ agentGoesOn, isSilent, isUnreachable, reason }: SessionAway, last: SessionState): string {
   if (isUnreachable) return reason === undefined ? 'the agent is unreachable' : `the agent is unreachable: ${reason}`;
-  if (agentGoesOn) return 'its runner has gone and the agent goes on unseen: start the runner again';
-  const when = GONE[last];
-  const what = isSilent ? 'it has fallen silent' : 'its runner has gone';
-  return when === undefined ? what : `${what} ${when}`;
+  if (agentGoesOn) return 'its runner has gone and the agent continues unseen: start the runner again';
+  const when = WAS_DOING[last];
+  const change = isSilent ? 'it has fallen silent' : 'its runner has gone';
+  return when === undefined ? change : `${change} ${when}`;
 }

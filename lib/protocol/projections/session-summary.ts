@@ -5,45 +5,45 @@ import { COMMAND_EXPIRY_MS, MAX_PREVIEW, MAX_TITLE } from '../limits';
 import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from '../read-models';
 import { hasEnded, isActiveState } from '../session-predicates';
 import { truncateText } from '../text';
-import { differs } from './differs';
 import type { ObligationChange } from './obligations';
-import { NO_MEMORY, type ObservationMemory, Observer, reportTurnNow } from './observe';
+import { NO_OBSERVATION_MEMORY, type ObservationMemory, Observer, reportTurnNow } from './observe';
 import { type OpenRequest, OpenRequests } from './open-requests';
 import type { Placement } from './placement';
+import type { ReportedStatus } from './reported-status';
 import { resolveState, stateAt } from './resolve-state';
-import type { StatusTold } from './status-told';
 
-/** A session's summary, and what its fold remembers between batches. */
+/** A session's summary with the state of its fold between batches. */
 export interface SessionFold {
   summary: SessionSummary;
-  /** The message that the title comes from, while the title may still grow. */
+  /** Source message of the title, while the title may still grow. */
   titleMessageId: string | null;
-  /** The message that `lastText` comes from. */
+  /** Source message of `lastText`. */
   textMessageId: string | null;
   pendingRequests: OpenRequest[];
-  /** Whether more may be open than `pendingRequests` holds. */
+  /** True if more requests may be open than `pendingRequests` holds. */
   hasMorePending: boolean;
   observed: ObservationMemory;
-  /** Set when nothing is heard of it any more, until something is. */
+  /** Set while the session gives no sign of life. */
   away: SessionAway | null;
-  /** Set while its runner says that the agent can't be reached; `since` on the runner's clock tells outages apart. */
+  /** Set while the runner reports the agent as unreachable. `since`, on the runner's clock, identifies the outage. */
   unreachable: { since: number; away: SessionAway } | null;
-  /** The server's position when the runner was missed, which may be long before the session was told. */
+  /** The server's position when it missed the runner, which may be long before this session's event. */
   awayPosition: number | null;
-  /** When its open requests are given up, while nothing is heard of it. */
+  /** Time at which the server gives up the open requests of an absent runner, epoch milliseconds. */
   givesUpAt: number | null;
-  /** When the agent's runner last said anything about it, if only that it is still there. */
+  /** Last record from the agent's runner about this session, heartbeats included. Epoch milliseconds. */
   seenAt: number | null;
-  /** The server's position just before that. */
+  /** The server's position just before `seenAt`. */
   seenPosition: number | null;
 }
 
 const NOT_ARRANGED: Arrangement = { name: null, pinnedAt: null, archivedAt: null, seenState: null };
 
 /**
- * A session about which nothing is known yet.
- * @param at when it began, on the agent's clock
- * @param heardAt when the server learned of it
+ * A new session without any events.
+ *
+ * @param at start, epoch milliseconds on the agent's clock
+ * @param heardAt time of receipt, epoch milliseconds on the server's clock
  */
 export function newSession(id: string, agentId: string, at: number, heardAt: number = at): SessionFold {
   return {
@@ -81,7 +81,7 @@ export function newSession(id: string, agentId: string, at: number, heardAt: num
     textMessageId: null,
     pendingRequests: [],
     hasMorePending: false,
-    observed: NO_MEMORY,
+    observed: NO_OBSERVATION_MEMORY,
     away: null,
     unreachable: null,
     awayPosition: null,
@@ -92,8 +92,8 @@ export function newSession(id: string, agentId: string, at: number, heardAt: num
 }
 
 /**
- * A session's summary, fed placement by placement, so that a server can let others run in between. The given fold is not
- * changed; `summary.updatedPosition` is left to the caller, who allots positions.
+ * Folds a session's summary placement by placement, so the server can yield in between. Copies the given fold. The caller
+ * sets `summary.updatedPosition`.
  */
 export class SessionLedger {
   readonly #next: SessionFold;
@@ -101,21 +101,19 @@ export class SessionLedger {
   readonly #observer: Observer;
   readonly #heardAt: number | null;
   #last: Placement | null = null;
-  /** The server has said of a request how it ended, though nothing is heard of the agent. */
+  /** True once the server has resolved a request of an absent agent. */
   #gaveUp = false;
 
-  /**
-   * @param heardAt when the agent itself spoke about the session, on the server's clock; null if somebody else did
-   */
+  /** @param heardAt time of receipt, epoch milliseconds; null if the events don't come from the agent's runner */
   constructor(fold: SessionFold, heardAt: number | null) {
-    const observed = { ...NO_MEMORY, ...fold.observed };
+    const observed = { ...NO_OBSERVATION_MEMORY, ...fold.observed };
     this.#next = { ...fold, observed, summary: { ...fold.summary } };
     this.#open = new OpenRequests(fold.pendingRequests, fold.hasMorePending);
     this.#observer = new Observer(this.#next.summary, observed);
     this.#heardAt = heardAt;
     if (heardAt === null) return;
     this.#next.seenAt = heardAt;
-    // A runner that speaks about it is there.
+    // Any record of the runner ends its absence.
     this.#next.away = null;
   }
 
@@ -131,20 +129,20 @@ export class SessionLedger {
     if (isEnd && this.#heardAt === null && this.#next.away !== null) this.#gaveUp = true;
   }
 
-  /** What a status record tells of it, between the placements before and after it. */
-  hear(told: StatusTold, at: number): void {
-    this.#observer.hear(told, at);
-    if (told.isWakeable === null) delete this.#next.summary.wakeable;
-    else this.#next.summary.wakeable = told.isWakeable;
-    this.#hearOfOutage(told.unreachable, at);
+  /** Applies a status record in its place between placements. */
+  applyStatus(status: ReportedStatus, at: number): void {
+    this.#observer.applyStatus(status, at);
+    if (status.isWakeable === null) delete this.#next.summary.wakeable;
+    else this.#next.summary.wakeable = status.isWakeable;
+    this.#applyOutage(status.unreachable, at);
   }
 
-  /** An outage that goes on is the same one, so that nobody is told of it again. */
-  #hearOfOutage(told: StatusTold['unreachable'], at: number): void {
+  /** Keeps a continuing outage, so it is not announced again. */
+  #applyOutage(outage: ReportedStatus['unreachable'], at: number): void {
     const next = this.#next;
-    if (told === null) next.unreachable = null;
-    else if (next.unreachable?.since !== told.since) {
-      const { since, forMs, reason } = told;
+    if (outage === null) next.unreachable = null;
+    else if (next.unreachable?.since !== outage.since) {
+      const { since, forMs, reason } = outage;
       const { state } = resolveState({ ...next.summary, away: null }, at);
       const away = {
         since: at - forMs,
@@ -153,14 +151,14 @@ export class SessionLedger {
         isUnreachable: true as const,
         ...(reason === null ? {} : { reason }),
         // a message on its way is no work
-        last: told.last ?? (isActiveState(state) ? ('idle' as const) : state),
+        last: outage.last ?? (isActiveState(state) ? ('idle' as const) : state),
       };
       next.unreachable = { since, away };
     }
   }
 
-  /** Counts a changed task, and notes one that has failed. */
-  tell(before: Task | null, after: Task): void {
+  /** Updates the counts for a changed task and records a failed one. */
+  countTask(before: Task | null, after: Task): void {
     if (after.status === 'failed' && before?.status !== 'failed') {
       const { id, description, exitCode, position } = after;
       const at = this.#last?.entry.receivedAt ?? this.#heardAt ?? this.#next.summary.lastHeardAt;
@@ -170,9 +168,9 @@ export class SessionLedger {
   }
 
   /**
-   * @param obligations those that the same placements changed
-   * @param now the time by which its state is resolved; by default that of the last placement
-   * @param usualSilenceMs the 99th percentile of its kind's silences; null unless the state was due
+   * @param obligations the obligations changed by the same placements
+   * @param now time for resolving the state, epoch milliseconds; defaults to that of the last placement
+   * @param usualSilenceMs 99th percentile of silences for the agent's kind; null unless the state is due
    */
   result(obligations: readonly ObligationChange[], now?: number, usualSilenceMs: number | null = null): SessionFold {
     const next = this.#next;
@@ -181,12 +179,12 @@ export class SessionLedger {
     const { answerBy } = this.#open;
     if (answerBy === undefined) delete next.summary.answerBy;
     else next.summary.answerBy = answerBy;
-    next.summary.owedCount += owedDifference(obligations);
-    next.summary.overdueCount += overdueDifference(obligations);
+    next.summary.owedCount += owedDelta(obligations);
+    next.summary.overdueCount += overdueDelta(obligations);
     const at = now ?? this.#last?.entry.receivedAt ?? this.#heardAt ?? next.summary.stateSince;
     next.summary.pendingRequestCount = this.#open.count;
     this.#observer.settle(this.#open, at, next.away !== null);
-    this.#observer.cut(at);
+    this.#observer.clampToNow(at);
     if (next.away !== null && this.#gaveUp && this.#open.first === undefined) {
       next.away = { ...next.away, last: 'needs-input' };
     }
@@ -202,31 +200,31 @@ export class SessionLedger {
   }
 }
 
-/** Whether the same report would be a new one: another turn has begun since it was made. */
+/** True if a repeated report counts as new, because another turn has started since. */
 export function isReportDue({ summary, observed }: SessionFold): boolean {
   return reportTurnNow(summary.turnCount, observed) !== observed.reportTurn;
 }
 
-/** How many more replies are owed than before. */
-export function owedDifference(changes: readonly ObligationChange[]): number {
-  return difference(changes, ({ state }) => state === 'owed');
+/** Change in the number of owed replies. */
+export function owedDelta(changes: readonly ObligationChange[]): number {
+  return countDelta(changes, ({ state }) => state === 'owed');
 }
 
-/** How many more are owed for too long than before. */
-export function overdueDifference(changes: readonly ObligationChange[]): number {
-  return difference(changes, ({ state, isOverdue }) => state === 'owed' && isOverdue);
+/** Change in the number of overdue replies. */
+export function overdueDelta(changes: readonly ObligationChange[]): number {
+  return countDelta(changes, ({ state, isOverdue }) => state === 'owed' && isOverdue);
 }
 
-function difference(changes: readonly ObligationChange[], counts: (obligation: Obligation) => boolean): number {
+function countDelta(changes: readonly ObligationChange[], counts: (obligation: Obligation) => boolean): number {
   return changes.reduce(
     (sum, { before, after }) => sum + Number(counts(after)) - Number(before !== null && counts(before)),
     0,
   );
 }
 
-/** Whether a reader of the session list would see a difference besides a growing text or a newer time. */
+/** True if the session list changes visibly, apart from growing text and newer times. */
 export function differsForReaders(a: SessionFold, b: SessionFold): boolean {
-  return differs(a.summary, b.summary, QUIET);
+  return hasDifference(a.summary, b.summary, QUIET);
 }
 
 const QUIET: ReadonlySet<keyof SessionSummary> = new Set([
@@ -240,16 +238,16 @@ const QUIET: ReadonlySet<keyof SessionSummary> = new Set([
 function apply(fold: SessionFold, placement: Placement, observer: Observer): void {
   const { entry } = placement;
   const { summary } = fold;
-  // What a command writes says nothing of its agent's progress.
+  // Command output and retention are no progress of the agent.
   if (customName(entry.event) === CUSTOM.taskOutput) return;
-  // and what retention does, nothing of anybody
+
   if (customName(entry.event) === CUSTOM.taskGoesOn) return;
   if (customName(entry.event) === CUSTOM.removed) {
     const { removed } = readInterlude(entry.event);
     if (removed !== undefined) summary.removed = { ...removed, at: entry.receivedAt };
     return;
   }
-  // On the server's clock, even if it was set back: lists are sorted by this, and agents' clocks can't be relied on.
+  // Lists sort by the server's clock, even if it was set back, because agents' clocks are unreliable.
   summary.lastEventAt = entry.receivedAt;
   for (const turn of placement.turns) {
     if (turn.kind === 'none') continue;
@@ -265,7 +263,7 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
     }
     observer.claimed(turn);
   }
-  observer.see(placement);
+  observer.applyEvent(placement);
   if (placement.turnId?.startsWith('task:') !== true) applyText(fold, placement);
   if (entry.event.type === 'CUSTOM') applyCustom(fold, placement);
 }
@@ -279,7 +277,7 @@ function applyText(fold: SessionFold, { entry, entityId, role }: Placement): voi
     return;
   }
   if (event.type === 'RUN_FINISHED' && fieldsOf(event.result).terminalReason === 'local_command') {
-    // A command that asked no model, such as /clear, names no session.
+    // A local command such as /clear is no title.
     const isTitle = readInterlude(event).userMessageIds?.includes(fold.titleMessageId ?? '') === true;
     if (isTitle) [summary.title, fold.titleMessageId] = [null, null];
     return;
@@ -299,11 +297,11 @@ function applyText(fold: SessionFold, { entry, entityId, role }: Placement): voi
 }
 
 function setTitle(fold: SessionFold, messageId: string | null, text: string): void {
-  const told = text.trimStart();
-  const line = told.slice(0, MAX_TITLE + 1).split('\n', 1)[0] ?? '';
+  const content = text.trimStart();
+  const line = content.slice(0, MAX_TITLE + 1).split('\n', 1)[0] ?? '';
   fold.summary.title = truncateText(line, MAX_TITLE) || null;
-  // The first line is complete once a second one begins, or once it is longer than what is shown.
-  fold.titleMessageId = told.length > MAX_TITLE || told.includes('\n') ? null : messageId;
+  // The title is complete with a second line or at its maximum length.
+  fold.titleMessageId = content.length > MAX_TITLE || content.includes('\n') ? null : messageId;
 }
 
 function applyCustom(fold: SessionFold, { entry }: Placement): void {
@@ -329,4 +327,11 @@ function applyCustom(fold: SessionFold, { entry }: Placement): void {
     case CUSTOM.sessionEnded:
       fold.away = null;
   }
+}
+
+/** True if two objects differ in a field other than the excepted ones. */
+export function hasDifference<T extends object>(a: T, b: T, except: ReadonlySet<keyof T>): boolean {
+  const fields = new Set([...Object.keys(a), ...Object.keys(b)] as (keyof T)[]);
+  for (const field of fields) if (!except.has(field) && a[field] !== b[field]) return true;
+  return false;
 }

@@ -2,19 +2,19 @@ import type { AgUiEvent } from '../ag-ui';
 import { contentText, subagentTaskId } from '../event-fields';
 import { isId, isObject } from '../fields';
 
-/** One part of a MESSAGES_SNAPSHOT: the text of a message or thought, the arguments of a call, or its result. */
+/** A part of a MESSAGES_SNAPSHOT: the text of a message or thought, or the arguments or result of a tool call. */
 export interface SnapshotPart {
   kind: 'text' | 'reasoning' | 'call' | 'result';
-  /** Of the message, thought or call. */
+  /** Id of the message, thought or tool call. */
   id: string;
   text: string;
-  /** The other fields of its event. */
+  /** Other fields of the resulting event. */
   fields: Record<string, unknown>;
 }
 
 /**
- * The parts of a snapshot, in its order. A part that occurs twice comes once: in its first place, with its last content.
- * Empty texts and activities are left out, and so are all parts of a subagent's snapshot: its words come as events.
+ * The parts of a snapshot in order. A repeated part keeps its first place and last content. Skips empty texts, activities
+ * and subagents' snapshots, whose texts arrive as events.
  */
 export function snapshotParts(event: AgUiEvent): SnapshotPart[] {
   if (event.type !== 'MESSAGES_SNAPSHOT' || !Array.isArray(event.messages) || subagentTaskId(event) !== null) return [];
@@ -23,7 +23,7 @@ export function snapshotParts(event: AgUiEvent): SnapshotPart[] {
   return [...parts.values()];
 }
 
-/** Takes the newest parts of a snapshot that there is room for, and their room. @param isTaken filters them by their ids */
+/** The newest parts of a snapshot that fit into `room`, which shrinks accordingly. @param isTaken filters by id */
 export function partsWithin(
   room: { left: number },
   event: AgUiEvent,
@@ -35,7 +35,7 @@ export function partsWithin(
   return parts;
 }
 
-/** @param turnId the turn that has it already; null if it is new */
+/** @param turnId the turn that has the part; null for a new part */
 export function snapshotEvent({ kind, id, text, fields }: SnapshotPart, turnId: string | null): AgUiEvent {
   const metadata = { interlude: { whole: true as const, ofSnapshot: { turnId } } };
   switch (kind) {
@@ -51,8 +51,8 @@ export function snapshotEvent({ kind, id, text, fields }: SnapshotPart, turnId: 
 }
 
 /**
- * Records that a part is known under another id. The end of a text that never began shows nothing, and the next snapshot
- * finds it by the part's own id.
+ * Records that a part is known under another id, as the end of a text without a start: it shows nothing, and the next
+ * snapshot finds it by the part's own id.
  *
  * @param sameAs `text <id>`, `reasoning <id>` or `tool <id>`
  */

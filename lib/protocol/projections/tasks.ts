@@ -19,28 +19,28 @@ import { readInterlude } from '../interlude-metadata';
 import { MAX_ID_LENGTH } from '../limits';
 import { comparePositions, type Position } from '../position';
 import type { Task } from '../read-models';
-import type { EventEntry } from './event-entry';
-import type { Placement } from './placement';
-import { hasEnded, isFinal, mayRun, normaliseTaskKind, overrules } from './task-status';
+import type { EventEntry, Placement } from './placement';
 
-/** Whether a run begins by itself without saying why: then it may answer any task that has ended. */
+/** True for a run that the agent started without naming a trigger. It may answer any ended task. */
 export function startsWithoutCause(event: AgUiEvent): boolean {
   return event.type === 'RUN_STARTED' && textOf(event.parentRunId) !== null && !readInterlude(event).trigger;
 }
 
-/** Whether it says of every task that runs, or may, what becomes of it: the agent's process ends, its runner goes or is back. */
+/** True for events that change every running task: the agent's process ends, its runner leaves or returns. */
 export function touchesEveryTask(event: AgUiEvent): boolean {
   const name = customName(event);
-  return name === CUSTOM.sessionEnded || name === CUSTOM.runnerBack || (name === CUSTOM.runnerAway && !goesOn(event));
+  return (
+    name === CUSTOM.sessionEnded || name === CUSTOM.runnerBack || (name === CUSTOM.runnerAway && !agentContinues(event))
+  );
 }
 
-/** The agent is not a child of the runner that went, and neither are its tasks. */
-function goesOn(event: AgUiEvent): boolean {
+/** True if agent and tasks outlive the absent runner, because they are not its child processes. */
+function agentContinues(event: AgUiEvent): boolean {
   return customValue(event).agent_goes_on === true;
 }
 
-/** The tasks that a run says it was told of, by its trigger or while it ran. */
-export function tasksTold(event: AgUiEvent): TaskRef[] {
+/** The tasks whose ends a run received, in its trigger or while running. */
+export function tasksReported(event: AgUiEvent): TaskRef[] {
   const { trigger, foldedTaskIds = [] } = readInterlude(event);
   return [...tasksOf(trigger), ...foldedTaskIds.map((id) => ({ id, runId: null }))];
 }
@@ -49,26 +49,26 @@ function tasksOf(trigger: Pick<TurnTrigger, 'taskIds' | 'taskRunIds'> | undefine
   return stringList(trigger?.taskIds).map((id, index) => ({ id, runId: trigger?.taskRunIds?.[index] ?? null }));
 }
 
-/** The tasks whose results a message carries to the agent. */
+/** The tasks whose results a message delivers to the agent. */
 export function tasksCarried(event: AgUiEvent): TaskRef[] {
   return tasksOf(readInterlude(event).carries);
 }
 
-/** A task, and the run of it if that is named. */
+/** A task, with its run if named. */
 export type TaskRef = Pick<Task, 'id' | 'runId'>;
 
-/** The runs of one task by position, ascending. */
+/** Positions of a task's runs, ascending. */
 interface Runs {
   all: Position[];
   byRunId: Map<string | null, Position[]>;
 }
 
-/** A session's tasks, fed task by task and placement by placement, so that a server can let others run in between. */
+/** Folds a session's tasks in steps, so the server can yield in between. */
 export class TaskLedger {
   readonly #byPosition = new Map<Position, Task>();
   readonly #byId = new Map<string, Runs>();
   readonly #changed = new Set<string>();
-  /** Those that run, or may turn out to. */
+  /** Tasks that run or may still run. */
   readonly #open = new Map<Position, Task>();
   readonly #owner: { sessionId: string; agentId: string };
 
@@ -76,18 +76,18 @@ export class TaskLedger {
     this.#owner = owner;
   }
 
-  /** The session has this task. Runs of one id come in the order in which they began. */
-  know(task: Task): void {
+  /** Loads or updates a task. Load the runs of one id in order of their start. */
+  load(task: Task): void {
     const { id, runId, position } = task;
     const before = this.#byPosition.get(position);
     this.#byPosition.set(position, task);
-    if (mayRun(task)) this.#open.set(position, task);
+    if (mayBeRunning(task)) this.#open.set(position, task);
     else this.#open.delete(position);
     const runs: Runs = this.#byId.get(id) ?? { all: [], byRunId: new Map() };
     this.#byId.set(id, runs);
     if (before === undefined) runs.all.push(position);
     if (before !== undefined && before.runId === runId) return;
-    // its run was named only later: what is looked for is nearly always the last
+    // The run got its name later. The match is nearly always the last.
     const unnamed = before === undefined ? undefined : runs.byRunId.get(before.runId);
     unnamed?.splice(unnamed.lastIndexOf(position), 1);
     const named = runs.byRunId.get(runId) ?? [];
@@ -96,7 +96,7 @@ export class TaskLedger {
     runs.byRunId.set(runId, named);
   }
 
-  /** Those that run, and those that are only presumed to be lost. */
+  /** Running tasks, and tasks presumed lost. */
   open(): Iterable<Task> {
     return this.#open.values();
   }
@@ -105,28 +105,28 @@ export class TaskLedger {
     for (const position of this.#changed) yield this.#byPosition.get(position) as Task;
   }
 
-  /** Yields after each task that it gives up, because there may be many. */
-  *apply(placement: Pick<Placement, 'entry' | 'turnId' | 'turns' | 'isRetold'>): Generator<void> {
-    const { entry, turnId, turns, isRetold = false } = placement;
+  /** Applies an event. Yields after each task it marks as lost, because there may be many. */
+  *apply(placement: Pick<Placement, 'entry' | 'turnId' | 'turns' | 'isRepeated'>): Generator<void> {
+    const { entry, turnId, turns, isRepeated = false } = placement;
     const name = customName(entry.event);
-    if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId, isRetold);
+    if (name?.startsWith('task:')) this.#applyTaskEvent(name, entry, turnId, isRepeated);
     if (name === CUSTOM.sessionEnded) yield* this.#endAll(entry);
-    if (name === CUSTOM.runnerAway && !goesOn(entry.event)) yield* this.#missAll(entry);
-    if (name === CUSTOM.runnerBack) yield* this.hearAgain();
+    if (name === CUSTOM.runnerAway && !agentContinues(entry.event)) yield* this.#missAll(entry);
+    if (name === CUSTOM.runnerBack) yield* this.markHeard();
     if (name === CUSTOM.taskTold) this.#applyTold(entry);
     this.#applyCarried(entry);
     if (turnId === null) return;
     const opened = entry.event.type === 'RUN_STARTED' ? turns.find((turn) => turn.id === turnId)?.trigger : null;
-    for (const { id, runId } of [...tasksTold(entry.event), ...tasksOf(opened ?? undefined)]) {
+    for (const { id, runId } of [...tasksReported(entry.event), ...tasksOf(opened ?? undefined)]) {
       const task = this.find(id, runId);
       if (task !== undefined && task.answeredInTurnId !== turnId) this.#put({ ...task, answeredInTurnId: turnId });
     }
   }
 
-  /** The agent's process has ended: nobody is left to say how they end. */
+  /** Marks open tasks as lost after the end of the agent's process. */
   *#endAll({ event, occurredAt }: EventEntry): Generator<void> {
     const reason = pickText(customValue(event), 'reason');
-    const error = `The agent has ended${reason === null ? '' : ` (${reason})`}, and nothing told how this ended.`;
+    const error = `The agent ended${reason === null ? '' : ` (${reason})`} before it reported how this task ended.`;
     for (const { presumed, ...task } of this.#open.values()) {
       if (presumed !== undefined) this.#put(task);
       else this.#put({ ...task, status: 'lost', error: task.error ?? caption(error), endedAt: occurredAt });
@@ -134,12 +134,12 @@ export class TaskLedger {
     }
   }
 
-  /** Nothing is heard of whoever would tell how they end: most likely they have ended, too. */
+  /** Presumes running tasks lost while their reporter is silent. */
   *#missAll({ event, occurredAt }: EventEntry): Generator<void> {
     const value = customValue(event);
     const since = pickTime(value, 'since') ?? occurredAt;
-    const whom = value.is_silent === true ? 'agent' : 'runner';
-    const error = `Nothing has been heard of its ${whom} since ${new Date(since).toISOString()}, and nothing told how it ended.`;
+    const reporter = value.is_silent === true ? 'agent' : 'runner';
+    const error = `No signal from its ${reporter} since ${new Date(since).toISOString()}. How the task ended is unknown.`;
     for (const task of this.#open.values()) {
       if (task.status === 'running') {
         const endedAt = Math.max(since, task.startedAt);
@@ -149,10 +149,10 @@ export class TaskLedger {
     }
   }
 
-  /** What was presumed because nothing was heard is taken back. */
-  *hearAgain(): Generator<void> {
+  /** Reverts what `#missAll` presumed. */
+  *markHeard(): Generator<void> {
     for (const task of this.#open.values()) {
-      if (task.presumed === 'unheard') this.#put(runningAgain(task));
+      if (task.presumed === 'unheard') this.#put(resumed(task));
       yield;
     }
   }
@@ -165,7 +165,7 @@ export class TaskLedger {
     this.#put({ ...task, toldElsewhere: { sessionId, turnId } });
   }
 
-  /** Notes which message carries the result, and takes that back if its delivery fails. */
+  /** Records the message that delivers a result, and removes it if the delivery fails. */
   #applyCarried({ event, receivedAt }: EventEntry): void {
     const isFailure = customName(event) === CUSTOM.messageDelivery && customValue(event).delivery === 'failed';
     if (!isFailure && event.type !== 'TEXT_MESSAGE_START') return;
@@ -181,7 +181,7 @@ export class TaskLedger {
     }
   }
 
-  /** Marks tasks, by position, whose results have waited too long for a turn. */
+  /** Marks tasks whose results have waited too long for a turn. */
   markUndelivered(positions: Iterable<Position>): void {
     for (const position of positions) {
       const task = this.#byPosition.get(position);
@@ -189,34 +189,34 @@ export class TaskLedger {
     }
   }
 
-  #applyTaskEvent(name: string, entry: EventEntry, toldIn: string | null, isRetold: boolean): void {
-    const turnId = toldIn?.startsWith('task:') ? null : toldIn;
+  #applyTaskEvent(name: string, entry: EventEntry, reportTurnId: string | null, isRepeated: boolean): void {
+    const turnId = reportTurnId?.startsWith('task:') ? null : reportTurnId;
     const id = taskEventId(entry.event);
     if (id === null) return;
     const value = customValue(entry.event);
     const runId = pickId(value, 'run_id', 'runId');
     const found = this.find(id, runId);
     if (name === CUSTOM.taskOutput) {
-      // Its row would change with every line else.
+      // Not on every line of output: the row would change each time.
       if (found?.hasOutput === false) this.#put({ ...found, hasOutput: true });
       return;
     }
     const starts = name === CUSTOM.taskStarted;
-    // A task that ended and starts again under the same name is another run of it.
-    const isAnother = found?.endedAt !== null && !isRetold && (runId === null || found?.runId !== runId);
+    // A start after an end is another run of the task.
+    const isAnother = found?.endedAt !== null && !isRepeated && (runId === null || found?.runId !== runId);
     const known = starts && isAnother ? undefined : found;
-    const task = known ?? this.#born(id, runId, entry, starts ? turnId : null);
+    const task = known ?? this.#create(id, runId, entry, starts ? turnId : null);
     const { reportedBy = null, assignedBy = null } = readInterlude(entry.event);
-    const said = reportedBy !== null && isFinal(task) ? withoutOutcome(value) : value;
-    const next = withFields(withEnd(task, entry, reportedBy), said, starts ? turnId : null);
-    const stands = saysOtherwise(task, next, entry.event) ? outcomeOf(task, next) : {};
-    // the agent learns of an end between turns only by another turn
-    const isAlone = !hasEnded(task.status) && turnId?.startsWith('none:') === true;
+    const fields = reportedBy !== null && isFinal(task) ? withoutOutcome(value) : value;
+    const next = withFields(withEnd(task, entry, reportedBy), fields, starts ? turnId : null);
+    const kept = contradictsEnd(task, next, entry.event) ? keptOutcome(task, next) : {};
+    // An end outside any turn reaches the agent only in a later turn.
+    const isAlone = !isReportedEnd(task.status) && turnId?.startsWith('none:') === true;
     const awaited = isAlone ? { unansweredSince: entry.receivedAt } : {};
-    this.#put({ ...next, ...stands, ...awaited, assignedBy: assignedBy ?? task.assignedBy });
+    this.#put({ ...next, ...kept, ...awaited, assignedBy: assignedBy ?? task.assignedBy });
   }
 
-  /** The run asked for, else the newest run without a name; the newest of all if no run is asked for. */
+  /** The named run, else the newest unnamed one. Without a `runId`, the newest of all. */
   find(id: string, runId: string | null): Task | undefined {
     const runs = this.#byId.get(id);
     const position =
@@ -224,7 +224,7 @@ export class TaskLedger {
     return position === undefined ? undefined : this.#byPosition.get(position);
   }
 
-  #born(id: string, runId: string | null, entry: EventEntry, turnId: string | null): Task {
+  #create(id: string, runId: string | null, entry: EventEntry, turnId: string | null): Task {
     return {
       id,
       runId,
@@ -254,12 +254,12 @@ export class TaskLedger {
 
   #put(changed: Task): void {
     const task = awaitsTurn(changed) ? changed : withoutWait(changed);
-    this.know(task);
+    this.load(task);
     this.#changed.add(task.position);
   }
 }
 
-/** True while a turn has yet to take up the result. A stopped task has none; a child's goes to its parent. */
+/** True until a turn receives the result. A stopped task has none; a child's result goes to its parent. */
 function awaitsTurn({ status, answeredInTurnId, toldElsewhere, carriedBy, parentTaskId }: Task): boolean {
   const hasResult = status === 'completed' || status === 'failed';
   return (
@@ -281,7 +281,7 @@ function withFields(task: Task, value: Record<string, unknown>, startedInTurnId:
     ...task,
     runId: task.runId ?? pickId(value, 'run_id', 'runId'),
     kind: type === null ? task.kind : normaliseTaskKind(type.slice(0, MAX_ID_LENGTH)),
-    // A progress report describes what the task does at the moment; its name is what it was started with.
+    // Keeps the name from the start, because a progress report describes the current step.
     description:
       task.description === task.id ? (caption(pickText(value, 'description')) ?? task.description) : task.description,
     summary: caption(summary) ?? task.summary,
@@ -296,7 +296,7 @@ function withFields(task: Task, value: Record<string, unknown>, startedInTurnId:
   };
 }
 
-/** A shell's summary ends with its exit code if the agent has no field for it. */
+/** Reads the exit code at the end of a shell's summary, for agents without a field for it. */
 function exitCodeIn(summary: string | null): number | null {
   const code = /\bexit code (\d{1,3})\)?\.?$/.exec(summary?.slice(-32) ?? '')?.[1];
   return code === undefined ? null : Number(code);
@@ -310,37 +310,75 @@ function usageOf(usage: Record<string, unknown>): Task['usage'] {
   };
 }
 
-/** What another session says about the outcome does not count against what the task's own has said. */
+/** Drops the outcome fields of another session's report after the task's own session has reported the end. */
 function withoutOutcome({ summary, exit_code, exitCode, error, ...rest }: Record<string, unknown>) {
   return rest;
 }
 
-/** The firmest report of an end stands, and of equally firm ones the first. */
+/** Applies a reported end if it is more certain than the known one. */
 function withEnd(task: Task, { event, occurredAt }: EventEntry, reportedBy: string | null): Task {
   const status = taskEndOf(event);
-  if (status === null) return task.presumed !== undefined && reportedBy === null ? runningAgain(task) : task;
-  const told = { status, reportedBy, ...(readInterlude(event).presumed ? { presumed: 'unlisted' as const } : {}) };
-  if (!overrules(told, task)) return task;
+  if (status === null) return task.presumed !== undefined && reportedBy === null ? resumed(task) : task;
+  const end = { status, reportedBy, ...(readInterlude(event).presumed ? { presumed: 'unlisted' as const } : {}) };
+  if (!overrides(end, task)) return task;
   const endedAt = pickTime(customValue(event), 'ended_at', 'endedAt') ?? occurredAt;
-  // What was guessed, or reported with another end, does not apply to this one.
+  // A guessed or contradicting outcome does not apply to this end.
   const isOther = (task.reportedBy !== null || task.status === 'lost') && task.status !== status;
   const outcome = isOther ? { summary: null, exitCode: null, error: null } : {};
   const { presumed: _, ...known } = task;
-  return { ...known, ...outcome, ...told, endedAt };
+  return { ...known, ...outcome, ...end, endedAt };
 }
 
-/** Whether an end is told that is not the one that stands. */
-function saysOtherwise(before: Task, next: Task, event: AgUiEvent): boolean {
-  const told = taskEndOf(event);
-  return told !== null && told !== next.status && hasEnded(before.status) && before.status === next.status;
+/** True if the event reports another end than the known one. */
+function contradictsEnd(before: Task, next: Task, event: AgUiEvent): boolean {
+  const end = taskEndOf(event);
+  return end !== null && end !== next.status && isReportedEnd(before.status) && before.status === next.status;
 }
 
-/** Its own words stand with the end that stands; the other end may only say more of it. */
-function outcomeOf(before: Task, next: Task): Pick<Task, 'summary' | 'exitCode' | 'error'> {
+/** Keeps the known outcome; a contradicting report may only add a summary. */
+function keptOutcome(before: Task, next: Task): Pick<Task, 'summary' | 'exitCode' | 'error'> {
   return { summary: before.summary ?? next.summary, exitCode: before.exitCode, error: before.error };
 }
 
-/** It was only presumed to be lost, and is told of. */
-function runningAgain({ presumed: _, ...task }: Task): Task {
+/** Reverts a presumed loss. */
+function resumed({ presumed: _, ...task }: Task): Task {
   return { ...task, status: 'running', error: null, endedAt: null };
+}
+
+/** The status of a run and its source. */
+type TaskOutcome = Pick<Task, 'status' | 'reportedBy' | 'presumed'>;
+
+/**
+ * True if a report about a run replaces the known one. In rising order: running, presumed, `lost` (a guess), a reported
+ * end; the task's own session counts more than another. Of equal reports, the first counts.
+ */
+function overrides(report: TaskOutcome, known: TaskOutcome): boolean {
+  return certainty(report) > certainty(known);
+}
+
+/** True once the task's own session has reported the end. */
+function isFinal({ status, reportedBy }: TaskOutcome): boolean {
+  return isReportedEnd(status) && reportedBy === null;
+}
+
+/** True for a running task, and one presumed to have ended. */
+export function mayBeRunning({ status, presumed }: TaskOutcome): boolean {
+  return status === 'running' || presumed !== undefined;
+}
+
+/** True for a reported end. `lost` is a guess. */
+export function isReportedEnd(status: Task['status']): boolean {
+  return status !== 'running' && status !== 'lost';
+}
+
+function certainty({ status, reportedBy, presumed }: TaskOutcome): number {
+  if (status === 'running') return 0;
+  if (presumed !== undefined) return 1;
+  return (isReportedEnd(status) ? 4 : 2) + (reportedBy === null ? 1 : 0);
+}
+
+const KINDS: Record<string, string | undefined> = { local_bash: 'shell', bash: 'shell', local_agent: 'subagent' };
+
+function normaliseTaskKind(type: string): string {
+  return Object.hasOwn(KINDS, type) ? (KINDS[type] ?? type) : type;
 }

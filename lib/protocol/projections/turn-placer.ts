@@ -1,33 +1,43 @@
 import type { InterludeMetadata, TurnTrigger } from '../ag-ui';
 import { stringList } from '../event-fields';
-import { addTo } from '../fields';
 import { readInterlude, withInterlude } from '../interlude-metadata';
 import { MAX_NAMED } from '../limits';
 import { comparePositions, type Position } from '../position';
 import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '../turn-places';
-import type { EventEntry } from './event-entry';
-import { outsideTurn, type Placement } from './placement';
+import {
+  claimedTaskEnds,
+  type EventEntry,
+  folded,
+  inferredTrigger,
+  isFoldable,
+  newPlacement,
+  outsideTurn,
+  type Placement,
+} from './placement';
 
-/** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */
+/** Most open entities, unanswered messages and unanswered task ends kept per session; the oldest are evicted first. */
 const MAX_REMEMBERED = 256;
-/** Most finished turns, and most tasks, that are recognised when they are repeated. */
+/** Most finished turns and tasks whose repetition is recognised. */
 const MAX_FINISHED = 16;
 const MAX_TASKS_TOLD = 32;
 
 interface OpenedTurn extends Pick<TurnHeader, 'id' | 'parentTurnId' | 'trigger'> {
   kind: 'user' | 'between-run';
-  /** Null: the run does not say, so it answers every message that came before it. */
+  /** Null if the run names none. It then answers every earlier message. */
   userMessageIds: string[] | null;
 }
 
 /**
- * The verbs of the turn projection over one mutable copy of its state.
- * The copy is made at the first change: a batch of plain deltas returns the very same state object.
+ * The operations of the turn projection on a mutable copy of its state.
+ *
+ * Ordering: operations run in event order. The state is copied at the first change, so a batch of plain deltas returns
+ * the same state object.
+ * Failure: never throws; state is bounded by the MAX constants.
  */
 export class TurnPlacer {
   #places: TurnPlaces;
   #copied = false;
-  /** The homes of `places`, once one has changed: a map finds its oldest key at once. */
+  /** The homes of `places` after the first change. A Map finds its oldest key in constant time. */
   #homes: Map<string, Home> | null = null;
 
   constructor(places: TurnPlaces) {
@@ -51,7 +61,7 @@ export class TurnPlacer {
     return this.#places.chunks;
   }
 
-  tellChunks(chunks: TurnPlaces['chunks']): void {
+  setChunks(chunks: TurnPlaces['chunks']): void {
     if (chunks === this.chunks) return;
     const places = this.#change();
     if (chunks === undefined) delete places.chunks;
@@ -59,12 +69,12 @@ export class TurnPlacer {
   }
 
   /**
-   * Places the repeated start of a finished run: from a second reader of the same agent, or from a replay. A run that
-   * answers something that no turn has answered is no repetition: the agent has reused the name.
+   * Places the repeated start of a finished run, from a replay or a second reader of the same agent. A run that answers
+   * a message or task not answered before is a new run under a reused id.
    *
-   * @returns whether it was a repetition
+   * @returns true for a repetition
    */
-  retell(
+  placeRepeatedRun(
     placement: Placement,
     id: string,
     answers: { messageIds: readonly string[] | null; taskIds: readonly string[] },
@@ -79,14 +89,13 @@ export class TurnPlacer {
         : (messageIds.at(-1) ?? null) !== known.messageId;
     if (isAnother || endedTasks.some((task) => taskIds.includes(task.id))) return false;
     placement.turnId = id;
-    placement.isRetold = true;
+    placement.isRepeated = true;
     if (this.#places.openTurn === null) Object.assign(this.#change(), { retold: id, outside: null });
     if (known.messageId !== null) this.#claimMessages(placement, [known.messageId]);
     return true;
   }
 
-  /** Ends the repetition of a run. */
-  #endRetold(placement: Placement): void {
+  #endRepetition(placement: Placement): void {
     const { retold } = this.#places;
     if (retold === undefined) return;
     this.#closeHomes(placement, retold, 'finished', false);
@@ -94,26 +103,24 @@ export class TurnPlacer {
   }
 
   begin(entry: EventEntry): Placement {
-    const nowhere = { turnId: null, entityId: null, role: null, begunAt: null };
-    const retold = this.#places.retold === undefined ? {} : { isRetold: true as const };
-    return { entry, ...nowhere, turns: [], moves: [], removedTurnIds: [], folds: [], ...retold };
+    return newPlacement(entry, this.#places.retold !== undefined);
   }
 
-  /** Gives the event a visible place: in the open turn, or outside any turn. */
+  /** Shows the event in the open turn, or outside any turn. */
   show(placement: Placement): void {
     placement.turnId = this.#current(placement);
   }
 
   openTurn(placement: Placement, turn: OpenedTurn): void {
     const { entry } = placement;
-    this.#endRetold(placement);
-    delete placement.isRetold;
+    this.#endRepetition(placement);
+    delete placement.isRepeated;
     const places = this.#change();
     if (places.openTurn !== null && places.openTurn.id !== turn.id) this.#close(placement, 'interrupted', null);
     places.outside = null;
     placement.turnId = turn.id;
     const waiting = places.userMessages.filter((message) => !message.queued).map((message) => message.id);
-    // A turn that is told to start twice keeps its beginning.
+    // A repeated start keeps the start time and position.
     const known = places.openTurn;
     const userMessageIds = turn.userMessageIds ?? [...(known?.userMessageIds ?? []), ...waiting];
     const header: TurnHeader = {
@@ -132,43 +139,17 @@ export class TurnPlacer {
     this.#claimMessages(placement, userMessageIds);
   }
 
-  /**
-   * What probably woke an agent that does not say: the unanswered task ends, if its run began by itself. Names each run of
-   * a task once: `claim` moves only its last end, and retention may remove the earlier ones.
-   */
-  likelyTrigger(byItself: boolean): TurnTrigger {
-    const found = byItself ? this.#places.endedTasks.filter((task) => task.isToldElsewhere !== true) : [];
-    const keyOf = ({ id, runId, ofSessionId }: Unanswered) => JSON.stringify([id, runId, ofSessionId]);
-    const last = new Map(found.map((task) => [keyOf(task), task]));
-    const ended = found.filter((task) => last.get(keyOf(task)) === task);
-    if (ended.length === 0) return { kind: 'unknown', taskIds: [] };
-    const trigger = { taskIds: ended.map((task) => task.id), taskRunIds: ended.map((task) => task.runId) };
-    if (ended.every((task) => task.ofSessionId === undefined)) return { kind: 'task', ...trigger };
-    return { kind: 'task', ...trigger, ofSessionIds: ended.map((task) => task.ofSessionId ?? null) };
+  /** @param isSelfStarted true if the agent started the run by itself */
+  inferTrigger(isSelfStarted: boolean): TurnTrigger {
+    return inferredTrigger(isSelfStarted ? this.#places.endedTasks : []);
   }
 
-  /** Moves into this turn what the event says it answers: task ends, and user messages named later. */
+  /** Moves the task ends and user messages that the event names into this turn. */
   claim(placement: Placement, metadata: InterludeMetadata): void {
     const turnId = placement.turnId;
     if (turnId === null) return;
-    const trigger = metadata.trigger;
-    const isAnyEnded = this.#places.endedTasks.length > 0;
-    const taskIds = isAnyEnded ? [...stringList(trigger?.taskIds), ...stringList(metadata.foldedTaskIds)] : [];
-    const ended = new Map<string, Unanswered[]>();
-    for (const task of this.#places.endedTasks) addTo(ended, task.id, task);
-    const claimed = new Set<Unanswered>();
-    const runIds = trigger?.taskRunIds ?? [];
-    for (const [index, taskId] of taskIds.entries()) {
-      const runId = runIds[index] ?? null;
-      const found = (ended.get(taskId) ?? []).filter(
-        (task) => !claimed.has(task) && (runId === null || task.runId === null || task.runId === runId),
-      );
-      // A task that was given up as lost and reported later has ended twice: the turn was told of the later end. Its
-      // own report comes before one by another session.
-      const last = found.findLast((task) => task.isToldElsewhere !== true) ?? found.at(-1);
-      if (last !== undefined) this.#move(placement, last, turnId, last.position);
-      for (const task of found) claimed.add(task);
-    }
+    const { claimed, moved } = claimedTaskEnds(this.#places.endedTasks, metadata);
+    for (const end of moved) this.#move(placement, end, turnId, end.position);
     if (claimed.size > 0) {
       const places = this.#change();
       places.endedTasks = places.endedTasks.filter((task) => !claimed.has(task));
@@ -181,7 +162,7 @@ export class TurnPlacer {
     const { retold } = this.#places;
     if (retold !== undefined && (runId === null || runId === retold)) {
       placement.turnId = retold;
-      this.#endRetold(placement);
+      this.#endRepetition(placement);
       return;
     }
     if (open === null || (runId !== null && runId !== open.id)) return;
@@ -197,56 +178,56 @@ export class TurnPlacer {
     this.#close(placement, end.state, end.error, metadata.inferred);
   }
 
-  /** A person's message stands by itself until a turn answers it. */
+  /** Places a person's message in a turn of its own until a turn answers it. */
   openUserMessage(placement: Placement, id: string): void {
     if (this.#hasPlace(id)) this.startEntity(placement, 'text', id, null);
     else this.#placeUserMessage(placement, id);
   }
 
-  /** Whether a person's message was announced, or is known. */
+  /** True if a person's message already has a place. */
   #hasPlace(id: string): boolean {
     return this.#places.openTurn?.userMessageIds.includes(id) === true || this.#home('text', id) !== undefined;
   }
 
   #placeUserMessage(placement: Placement, id: string): void {
     const { entry } = placement;
-    this.#endRetold(placement);
+    this.#endRepetition(placement);
     const places = this.#change();
     const open = places.openTurn;
     const waiting = places.userMessages.find((message) => message.id === id);
     const isQueued = readInterlude(entry.event).delivery === 'queued';
     let turnId: string;
-    // A message that is still on its way to the agent is not the one its turn began with.
+    // A queued message has not reached the agent, so the open turn does not answer it.
     if (places.awaitsMessage && open !== null && !waiting && !isQueued && open.userMessageIds.length < MAX_NAMED) {
-      // The open turn answers this message: the agent tells of it only now.
+      // The open turn answers this message, which the agent reports late.
       turnId = open.id;
       places.openTurn = { ...open, userMessageIds: [...open.userMessageIds, id] };
       placement.turns.push(places.openTurn);
     } else {
-      turnId = waiting?.turnId ?? this.#standAlone(placement);
-      const told = {
+      turnId = waiting?.turnId ?? this.#openNoneTurn(placement);
+      const added = {
         id,
         runId: null,
         turnId,
         position: entry.position,
         ...(isQueued ? { queued: true as const } : {}),
       };
-      if (waiting === undefined) places.userMessages = remember(places.userMessages, told);
-      else if (waiting.queued && !isQueued) this.#arrived(waiting);
+      if (waiting === undefined) places.userMessages = remember(places.userMessages, added);
+      else if (waiting.queued && !isQueued) this.#markArrived(waiting);
     }
     placement.turnId = turnId;
     this.#setHome('text', id, { turnId, position: entry.position, role: 'user', streaming: null });
   }
 
-  /** Places an event about the delivery of a message. Once a turn has claimed the message, there is nothing left to show. */
-  deliver(placement: Placement, id: string, arrived: boolean): void {
+  /** Places a delivery event. Nothing is shown once a turn has claimed the message. */
+  placeDelivery(placement: Placement, id: string, arrived: boolean): void {
     const waiting = this.#places.userMessages.find((message) => message.id === id);
     if (waiting === undefined) return;
     placement.turnId = waiting.turnId;
-    if (arrived && waiting.queued) this.#arrived(waiting);
+    if (arrived && waiting.queued) this.#markArrived(waiting);
   }
 
-  /** Places an event with the entity it is about. @returns false if no place is remembered for that */
+  /** Places an event with its entity. @returns false for an entity without a known place */
   join(placement: Placement, kind: string, id: string): boolean {
     const home = this.#home(kind, id);
     if (home === undefined) return false;
@@ -254,8 +235,8 @@ export class TurnPlacer {
     return true;
   }
 
-  /** The turns that began up to a position are not there any more, so nothing can join them. */
-  forget(placement: Placement, upTo: Position): void {
+  /** Drops the state of removed turns, which started up to a position. */
+  forgetUpTo(placement: Placement, upTo: Position): void {
     const isKept = ({ position }: { position: Position }) => comparePositions(position, upTo) > 0;
     placement.removedUpTo = upTo;
     const places = this.#change();
@@ -269,36 +250,39 @@ export class TurnPlacer {
     }
   }
 
-  #arrived(waiting: Unanswered): void {
+  #markArrived(waiting: Unanswered): void {
     const places = this.#change();
     const { queued: _queued, ...arrived } = waiting;
     places.userMessages = places.userMessages.map((message) => (message === waiting ? arrived : message));
   }
 
   startTask(placement: Placement, id: string, runId: string | null): void {
-    if (this.#isToldAgain(placement, [id, runId, 'started'])) placement.turnId = `task:${id}`;
+    if (this.#isRepeatedReport(placement, [id, runId, 'started'])) placement.turnId = `task:${id}`;
     else this.show(placement);
   }
 
   /**
-   * Returns true if the event repeats the newest known start or end of the task. A start after an end is another run.
-   * Marks a repetition `again`: retention may remove the first report, and a later reader sees only the repetition.
+   * True if the event repeats the task's newest known start or end. A start after an end is another run. Marks a
+   * repetition as `again` for later readers, because retention may remove the first report.
    */
-  #isToldAgain(placement: Placement, [id, runId, phase]: [id: string, runId: string | null, phase: string]): boolean {
-    const { entry, isRetold = false } = placement;
+  #isRepeatedReport(
+    placement: Placement,
+    [id, runId, phase]: [id: string, runId: string | null, phase: string],
+  ): boolean {
+    const { entry, isRepeated = false } = placement;
     const { tasksTold = [] } = this.#places;
     const task = JSON.stringify([id, runId]);
-    const isKnown = tasksTold.some((told) => told.task === task && told.phase === phase);
-    if (isKnown || isRetold || readInterlude(entry.event).again === true) {
+    const isKnown = tasksTold.some((report) => report.task === task && report.phase === phase);
+    if (isKnown || isRepeated || readInterlude(entry.event).again === true) {
       placement.entry = { ...entry, event: withInterlude(entry.event, { again: true }) };
       return true;
     }
-    const others = tasksTold.filter((told) => told.task !== task);
+    const others = tasksTold.filter((report) => report.task !== task);
     this.#change().tasksTold = [...others, { task, phase, position: entry.position }].slice(-MAX_TASKS_TOLD);
     return false;
   }
 
-  /** A task's end stands where it happened until a turn answers it; so does a report about another session's task. */
+  /** Places a task's end, or a report about another session's task, until a turn answers it. */
   endTask(
     placement: Placement,
     id: string,
@@ -307,11 +291,11 @@ export class TurnPlacer {
     end?: string,
   ): void {
     const isOwn = about.ofSessionId === undefined && about.isToldElsewhere === undefined;
-    if (isOwn && end !== undefined && this.#isToldAgain(placement, [id, runId, end])) {
+    if (isOwn && end !== undefined && this.#isRepeatedReport(placement, [id, runId, end])) {
       placement.turnId = `task:${id}`;
       return;
     }
-    const turnId = this.openTurnId ?? this.#standAlone(placement);
+    const turnId = this.openTurnId ?? this.#openNoneTurn(placement);
     placement.turnId = turnId;
     const places = this.#change();
     const { position } = placement.entry;
@@ -330,7 +314,7 @@ export class TurnPlacer {
     this.#setHome(kind, id, { turnId, position: placement.entry.position, role: placement.role, streaming: null });
   }
 
-  /** The same in a turn that may be over, unless it stands somewhere already. */
+  /** Opens an entity in a given turn, which may be closed, unless the entity already has a place. */
   openIn(placement: Placement, kind: string, id: string, turnId: string): void {
     if (this.#home(kind, id) === undefined) {
       this.#setHome(kind, id, { turnId, position: placement.entry.position, role: null, streaming: null });
@@ -338,33 +322,33 @@ export class TurnPlacer {
     this.join(placement, kind, id);
   }
 
-  /** What is now known under another id stays where it stands. */
-  takePlaceOf(placement: Placement, kind: string, replaced: string, id: string): void {
+  /** Keeps the place of an entity that now has another id. */
+  replaceEntity(placement: Placement, kind: string, replaced: string, id: string): void {
     const home = this.#home(kind, replaced);
     if (home === undefined || replaced === id) return;
     this.#changeHomes().delete(`${kind}:${replaced}`);
     this.#setHome(kind, id, { ...home, position: placement.entry.position });
   }
 
-  /** A START. If it comes again, what it names begins anew in its place, and only what follows folds into it. */
+  /** Places a START event. A repeated one restarts the entity in its place; only later deltas fold into it. */
   startEntity(placement: Placement, kind: string, id: string, task: string | null): void {
     const known = this.#home(kind, id);
     this.openEntity(placement, kind, id, task);
     if (known !== undefined) this.#setHome(kind, id, { ...known, position: placement.entry.position, streaming: null });
   }
 
-  /** A chunk opens what it is about or continues it, and may also be its last. */
+  /** Places a chunk, which may open, continue and end its entity. */
   openChunk(placement: Placement, kind: string, id: string, task: string | null): void {
     if (placement.role === 'user' && task === null && !this.#hasPlace(id)) this.#placeUserMessage(placement, id);
     else this.openEntity(placement, kind, id, task);
     const home = this.#home(kind, id);
     if (home === undefined) return;
-    placement.begunAt = this.#begunNow(home);
-    this.tellInChunk(kind, id);
+    placement.begunAt = this.#visibleStart(home);
+    this.markChunked(kind, id);
   }
 
-  /** Some of what may still be open is told in a chunk: its deltas alone are no longer all of it. */
-  tellInChunk(kind: string, id: string): void {
+  /** Notes that an entity has text in a chunk, so its deltas are incomplete and don't fold. */
+  markChunked(kind: string, id: string): void {
     const home = this.#home(kind, id);
     if (home !== undefined && isFoldable(home)) this.#setHome(kind, id, { ...home, streaming: 'chunks' });
   }
@@ -375,7 +359,7 @@ export class TurnPlacer {
     this.openEntity(placement, kind, id, task);
     const home = known ?? this.#home(kind, id);
     if (home === undefined || home.streaming !== null) return;
-    // Without a START row it stands at its first delta, and folding would move that.
+    // Without a START row, the entity starts at its first delta, and folding would move it.
     this.#setHome(kind, id, { ...home, streaming: known === undefined ? 'never' : streaming });
   }
 
@@ -387,14 +371,14 @@ export class TurnPlacer {
     }
     placement.turnId = home.turnId;
     placement.role = home.role;
-    placement.begunAt = this.#begunNow(home);
+    placement.begunAt = this.#visibleStart(home);
     this.#fold(placement, id, home);
-    if (keep) this.#setHome(kind, id, atRest(home));
+    if (keep) this.#setHome(kind, id, folded(home));
     else this.#changeHomes().delete(`${kind}:${id}`);
   }
 
-  /** Where it began, if in the open turn or outside any. Without a START, it may be the rest of something older. */
-  #begunNow(home: Home): Position | null {
+  /** Start of an entity in the open turn or outside any turn. Null without a START: the entity may be older. */
+  #visibleStart(home: Home): Position | null {
     if (home.streaming === 'never') return null;
     return home.turnId === this.openTurnId || home.turnId.startsWith('none:') ? home.position : null;
   }
@@ -403,7 +387,7 @@ export class TurnPlacer {
     const places = this.#change();
     const open = places.openTurn;
     if (open === null) return;
-    // If the next run broke in on this one, what this one still has to say belongs to it.
+    // After an interruption by the next run, late events of this turn still belong to it.
     this.#closeHomes(
       placement,
       open.id,
@@ -421,14 +405,13 @@ export class TurnPlacer {
     delete places.awaitsMessage;
   }
 
-  #closeHomes(placement: Placement, turnId: string, state: TurnHeader['state'], mayGoOn: boolean): void {
+  #closeHomes(placement: Placement, turnId: string, state: TurnHeader['state'], staysOpen: boolean): void {
     for (const [key, home] of [...this.#changeHomes()]) {
       if (home.turnId !== turnId) continue;
       this.#fold(placement, key.slice(key.indexOf(':') + 1), home);
-      // The next user message may answer a tool call or a question, but not one of a failed turn.
-      // A command is answered whatever becomes of the turn.
-      if (key.startsWith('command:') || mayGoOn || (state === 'finished' && /^(tool|request):/.test(key)))
-        this.#setHomeKey(key, atRest(home));
+      // The next user message may answer a tool call or question, except of a failed turn. Commands outlive the turn.
+      if (key.startsWith('command:') || staysOpen || (state === 'finished' && /^(tool|request):/.test(key)))
+        this.#setHomeKey(key, folded(home));
       else this.#changeHomes().delete(key);
     }
   }
@@ -443,17 +426,17 @@ export class TurnPlacer {
     for (const message of found) {
       this.#move(placement, message, turnId, null);
       const home = this.#home('text', message.id);
-      // another message with its id may have begun elsewhere since
+      // Another message with the same id may have started elsewhere.
       if (home?.turnId === message.turnId) this.#setHome('text', message.id, { ...home, turnId });
     }
     const places = this.#change();
     places.userMessages = places.userMessages.filter((message) => !found.has(message));
   }
 
-  #move(placement: Placement, what: Unanswered, toTurnId: string, position: Placement['moves'][number]['position']) {
-    if (what.turnId === toTurnId) return;
-    placement.moves.push({ entityId: what.id, fromTurnId: what.turnId, toTurnId, position });
-    if (what.turnId === `none:${what.position}`) placement.removedTurnIds.push(what.turnId);
+  #move(placement: Placement, item: Unanswered, toTurnId: string, position: Placement['moves'][number]['position']) {
+    if (item.turnId === toTurnId) return;
+    placement.moves.push({ entityId: item.id, fromTurnId: item.turnId, toTurnId, position });
+    if (item.turnId === `none:${item.position}`) placement.removedTurnIds.push(item.turnId);
   }
 
   #fold(placement: Placement, entityId: string, home: Home): void {
@@ -468,18 +451,18 @@ export class TurnPlacer {
     }
     if (this.#places.retold !== undefined) return this.#places.retold;
     if (this.#places.outside !== null) return this.#places.outside.id;
-    const turnId = this.#standAlone(placement);
+    const turnId = this.#openNoneTurn(placement);
     this.#change().outside = placement.turns.at(-1) ?? null;
     return turnId;
   }
 
-  /** Opens a `none` turn for this event alone, so that moving the event away leaves nothing behind. */
-  #standAlone(placement: Placement): string {
+  /** Opens a `none` turn for this event alone, which a move can remove. */
+  #openNoneTurn(placement: Placement): string {
     const { position, occurredAt } = placement.entry;
     const id = `none:${position}`;
     placement.turns.push(outsideTurn(id, position, occurredAt));
     placement.turnId = id;
-    // Later events must stand after it: they may not join an older `none` turn.
+    // Later events must follow this one, so they may not join an older `none` turn.
     this.#change().outside = null;
     return id;
   }
@@ -512,15 +495,6 @@ export class TurnPlacer {
     }
     return this.#places;
   }
-}
-
-/** Its deltas so far are folded; a home that may not fold stays so. */
-function atRest(home: Home): Home {
-  return isFoldable(home) ? { ...home, streaming: null } : home;
-}
-
-function isFoldable({ streaming }: Home): boolean {
-  return streaming !== 'never' && streaming !== 'chunks';
 }
 
 function remember(list: readonly Unanswered[], entry: Unanswered): Unanswered[] {

@@ -18,28 +18,28 @@ import {
 import { fieldsOf, listOf, textOf } from '../fields';
 import { readInterlude, withInterlude } from '../interlude-metadata';
 import { truncateText } from '../text';
-import type { FoldedType, TurnPlaces } from '../turn-places';
-import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
-import type { EventEntry } from './event-entry';
-import type { Placement } from './placement';
+import type { Chunked, FoldedType, TurnPlaces } from '../turn-places';
+import type { EventEntry, Placement } from './placement';
 import { TurnPlacer } from './turn-placer';
 
 /**
- * Where each event stands: in which turn, under which task, or nowhere.
+ * Assigns each event to a turn, to a task, or to nothing.
  *
- * Ingest runs this once per event and writes the answer beside it, so that a transcript page is a range read; the
- * browser runs it over live frames. Both carry the same bounded state (`TurnPlaces`), which is why a live transcript
- * equals a reloaded one.
+ * Ingest runs this once per event and stores the result with the event, so a transcript page is a range read. The browser
+ * runs it on live frames. Both use the same bounded state (`TurnPlaces`), so a live transcript equals a reloaded one.
  *
- * Claims: a user message and the end of a task first stand where they happened. The turn that answers them names them
- * (`metadata.interlude`), and they move into it, whatever else was going on when they arrived. So a reply is never one
- * turn late, and a between-run turn begins with its cause.
+ * Claims: a user message or task end is first placed where it happened. The turn that answers it names it in
+ * `metadata.interlude`, and the item moves into that turn. So no reply appears one turn late, and a between-run turn
+ * starts with its cause.
+ *
+ * Ordering: events of one session, in position order.
+ * Failure: never throws. A malformed event is stored and not shown.
  */
 
 /**
- * @param places what the last call returned, `NO_PLACES` before the first
+ * @param places the state from the last call, `NO_PLACES` at first
  * @param entries events of one session in position order
- * @returns `places` is the same object when nothing in it changed
+ * @returns the same `places` object if unchanged
  */
 export function placeEvents(
   places: TurnPlaces,
@@ -50,34 +50,34 @@ export function placeEvents(
   return { places: placer.places(), placements };
 }
 
-function placeEvent(placer: TurnPlacer, told: EventEntry): Placement {
-  const task = subagentTaskId(told.event);
-  const entry = namedChunk(placer.chunks, told, task);
+function placeEvent(placer: TurnPlacer, received: EventEntry): Placement {
+  const task = subagentTaskId(received.event);
+  const entry = resolveChunk(placer.chunks, received, task);
   const placement = placer.begin(entry);
-  if (endsChunks(entry.event)) placer.tellChunks(withoutChunk(placer.chunks, task));
+  if (interruptsChunks(entry.event)) placer.setChunks(withoutChunk(placer.chunks, task));
   const { ofSnapshot } = readInterlude(entry.event);
   if (ofSnapshot !== undefined) {
-    placeOfSnapshot(placer, placement, ofSnapshot.turnId);
+    placeSnapshotPart(placer, placement, ofSnapshot.turnId);
     return placement;
   }
-  // A call of a run that is told again is the one that is known, not another one under its id.
-  if (placement.isRetold && entry.event.type === 'TOOL_CALL_START')
+  // A call in a repeated run is the known call, not a new one with the same id.
+  if (placement.isRepeated && entry.event.type === 'TOOL_CALL_START')
     placement.entry = { ...entry, event: withInterlude(entry.event, { again: true }) };
   const place = Object.hasOwn(PLACE, entry.event.type) ? PLACE[entry.event.type] : undefined;
   if (place !== undefined) place(placer, placement, task);
-  // Everything else is stored but not shown; within a turn it still counts as part of it.
+  // Other events are stored but not shown; within a turn they belong to it.
   else placement.turnId = task === null ? placer.openTurnId : `task:${task}`;
   return placement;
 }
 
-/** What a snapshot repeats stands where it is known; what is new in it stands where it came, and no turn claims it. */
-function placeOfSnapshot(placer: TurnPlacer, placement: Placement, turnId: string | null): void {
+/** Places a part of a snapshot: a known part in its turn, a new one in the current place, unclaimed. */
+function placeSnapshotPart(placer: TurnPlacer, placement: Placement, turnId: string | null): void {
   const { event } = placement.entry;
   const kind = streamedKind(event.type);
   if (kind !== null) placement.entityId = idOf(kind)(event);
   placement.turnId = turnId;
   if (kind !== null && placement.entityId !== null && event.type.endsWith('_CHUNK')) {
-    placer.tellInChunk(kind, placement.entityId);
+    placer.markChunked(kind, placement.entityId);
   }
   if (turnId !== null) return;
   placement.role = textOf(event.role);
@@ -86,7 +86,7 @@ function placeOfSnapshot(placer: TurnPlacer, placement: Placement, turnId: strin
 
 type Place = (placer: TurnPlacer, placement: Placement, task: string | null) => void;
 
-/** Places what an event is about by its id; without one it is shown nowhere. */
+/** Places an event by the id of its entity. An event without one is not shown. */
 const about =
   (
     idOf: (event: AgUiEvent) => string | null,
@@ -123,18 +123,15 @@ const continues = (kind: StreamedKind, streaming: FoldedType) =>
 const ends = (kind: StreamedKind, keep: boolean) =>
   about(idOf(kind), (placer, placement, id) => placer.endEntity(placement, kind, id, keep));
 
-/** A chunk both opens and continues, and no event ends it: its rows stay as they are. */
+/** A chunk opens or continues an entity that no event ends, so its rows don't fold. */
 const chunks = (kind: StreamedKind) =>
   about(idOf(kind), (placer, placement, id, task) => {
     placement.role = roleOf(kind, placement.entry.event);
     placer.openChunk(placement, kind, id, task);
-    placer.tellChunks(withChunk(placer.chunks, { task, kind, id }));
+    placer.setChunks(withChunk(placer.chunks, { task, kind, id }));
   });
 
-/**
- * A plan stands once in each turn that tells of it: an agent that goes on with one in its next turn has it there, as far
- * as it has come by then. Other activities are stored and not shown.
- */
+/** Shows a plan once in each turn that reports it, in its latest version. Other activities are stored and not shown. */
 const showPlan: Place = (placer, placement, task) => {
   const { event } = placement.entry;
   if (task !== null) placement.turnId = `task:${task}`;
@@ -158,7 +155,7 @@ const PLACE: Record<string, Place | undefined> = {
   REASONING_MESSAGE_CHUNK: chunks('reasoning'),
   TOOL_CALL_START: starts('tool'),
   TOOL_CALL_ARGS: continues('tool', 'TOOL_CALL_ARGS'),
-  // The result may come turns later: the call keeps its home until then.
+  // The result may arrive turns later: the call keeps its place until then.
   TOOL_CALL_END: ends('tool', true),
   TOOL_CALL_CHUNK: chunks('tool'),
   TOOL_CALL_RESULT: about(CALL, (placer, placement, id, task) => {
@@ -170,21 +167,21 @@ const PLACE: Record<string, Place | undefined> = {
     const { event } = placement.entry;
     const metadata = readInterlude(event);
     const input = inputUserMessages(event);
-    // A run without input that has a parent was started by the agent itself (Ambient's synthetic turns).
-    const byItself = event.input === undefined && idField(event, 'parentRunId') !== null;
-    const said = metadata.turn === 'user' || metadata.turn === 'between-run' ? metadata.turn : null;
-    const kind = said ?? (byItself ? 'between-run' : 'user');
+    // A run with a parent and without input was started by the agent itself (Ambient's synthetic turns).
+    const isSelfStarted = event.input === undefined && idField(event, 'parentRunId') !== null;
+    const given = metadata.turn === 'user' || metadata.turn === 'between-run' ? metadata.turn : null;
+    const kind = given ?? (isSelfStarted ? 'between-run' : 'user');
     const runId = idField(event, 'runId');
     const named = metadata.userMessageIds ?? (input.length > 0 ? input.map(({ id }) => id) : null);
     const messageIds = named ?? (kind === 'user' ? null : []);
     const taskIds = stringList(metadata.trigger?.taskIds);
     const resumes = listOf(fieldsOf(event.input).resume).length > 0;
-    if (runId !== null && !resumes && placer.retell(placement, runId, { messageIds, taskIds })) return;
+    if (runId !== null && !resumes && placer.placeRepeatedRun(placement, runId, { messageIds, taskIds })) return;
     placer.openTurn(placement, {
       id: runId ?? `run:${placement.entry.position}`,
       kind,
       parentTurnId: idField(event, 'parentRunId'),
-      trigger: metadata.trigger ?? (kind === 'between-run' ? placer.likelyTrigger(byItself) : null),
+      trigger: metadata.trigger ?? (kind === 'between-run' ? placer.inferTrigger(isSelfStarted) : null),
       userMessageIds: messageIds,
     });
     const trigger = placement.turns.at(-1)?.trigger ?? undefined;
@@ -218,20 +215,20 @@ const underTask = (_placer: TurnPlacer, placement: Placement, id: string) => {
   placement.turnId = `task:${id}`;
 };
 
-/** The end of a command stands where it was asked for, and the answer to a request stands with the request. */
+/** Places a command's end with the command, and the answer to a request with the request. */
 const ofCommand = (state: 'queued' | 'done' | 'failed') =>
   about(COMMAND, (placer, placement, id) => {
     const requestId = REQUEST(placement.entry.event);
     if (requestId !== null && placer.join(placement, 'request', requestId)) placement.entityId = requestId;
     else if (state === 'queued') placer.openEntity(placement, 'command', id, null);
     else if (placer.join(placement, 'command', id)) placer.endEntity(placement, 'command', id, false);
-    // The command had ended already, or the agent has gone on from the request: then only a failure is worth a line.
+    // The command has ended, or the request is over: only a failure is worth a line.
     else if (state === 'failed' || requestId === null) placer.show(placement);
   });
 
 const shown = (placer: TurnPlacer, placement: Placement) => placer.show(placement);
-/** Where nothing was under way, a runner that goes and comes back is no news in the transcript. */
-const unlessAtRest = (placer: TurnPlacer, placement: Placement) => {
+/** Hides a runner's disconnect and reconnect if nothing was in progress. */
+const unlessIdle = (placer: TurnPlacer, placement: Placement) => {
   if (customValue(placement.entry.event).at_rest === true) placement.turnId = null;
   else placer.show(placement);
 };
@@ -250,19 +247,19 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
     const end = `${taskEndOf(event) ?? 'completed'} ${truncateText(pickText(value, 'summary') ?? '', 64)}`;
     placer.endTask(placement, id, runId, isToldElsewhere ? { isToldElsewhere } : {}, end);
   }),
-  // on the task's card, and nowhere in the transcript
+  // Shown on the task's card, not in the transcript.
   [CUSTOM.taskOutput]: () => undefined,
   [CUSTOM.taskElsewhere]: about(FOREIGN_TASK, (placer, placement, id) => {
     const value = customValue(placement.entry.event);
     const ofSessionId = pickId(value, 'session_id');
-    // This session has said so before: that has its line, and has woken its agent.
+    // A repetition: the first report has a line and has woken the agent.
     if (value.again === true) underTask(placer, placement, id);
     else if (ofSessionId !== null) placer.endTask(placement, id, pickId(value, 'run_id'), { ofSessionId });
   }),
   [CUSTOM.taskTold]: about(FOREIGN_TASK, underTask),
   [CUSTOM.requestOpened]: about(REQUEST, (placer, placement, id, task) => {
     const { derived, replaces } = readInterlude(placement.entry.event);
-    if (replaces !== undefined) placer.takePlaceOf(placement, 'request', replaces, id);
+    if (replaces !== undefined) placer.replaceEntity(placement, 'request', replaces, id);
     if (derived?.turnId != null) placer.openIn(placement, 'request', id, derived.turnId);
     else placer.openEntity(placement, 'request', id, task);
   }),
@@ -275,24 +272,80 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
     if (readInterlude(placement.entry.event).again !== true) placer.show(placement);
   },
   [CUSTOM.messageDelivery]: about(SENT, (placer, placement, id) =>
-    placer.deliver(placement, id, customValue(placement.entry.event).delivery === 'delivered'),
+    placer.placeDelivery(placement, id, customValue(placement.entry.event).delivery === 'delivered'),
   ),
   [CUSTOM.commandQueued]: ofCommand('queued'),
   [CUSTOM.commandDone]: ofCommand('done'),
   [CUSTOM.commandFailed]: ofCommand('failed'),
   [CUSTOM.obligationWaived]: shown,
   [CUSTOM.obligationAccepted]: shown,
-  [CUSTOM.runnerAway]: unlessAtRest,
-  [CUSTOM.runnerBack]: unlessAtRest,
+  [CUSTOM.runnerAway]: unlessIdle,
+  [CUSTOM.runnerBack]: unlessIdle,
   [CUSTOM.lost]: shown,
   [CUSTOM.quarantined]: shown,
   [CUSTOM.taskGoesOn]: about(FOREIGN_TASK, shown),
-  // above the first turn that is left, and nowhere in one
+  // Shown above the first remaining turn.
   [CUSTOM.removed]: (placer, placement) => {
     const { removed } = readInterlude(placement.entry.event);
-    if (removed !== undefined) placer.forget(placement, removed.upTo);
+    if (removed !== undefined) placer.forgetUpTo(placement, removed.upTo);
   },
   [CUSTOM.parkedAssigned]: shown,
   [CUSTOM.parkedDiscarded]: shown,
   [CUSTOM.notice]: shown,
 };
+
+/*
+ * Chunks: each opens or continues a message, thought or call, and no event ends it. Only the first chunk must name it,
+ * until the agent starts something else.
+ */
+
+/** Most speakers with open chunks: the agent and its subagents. */
+const MAX_CHUNKED = 32;
+
+const CHUNKED: Record<string, { kind: string; field: string } | undefined> = {
+  TEXT_MESSAGE_CHUNK: { kind: 'text', field: 'messageId' },
+  REASONING_MESSAGE_CHUNK: { kind: 'reasoning', field: 'messageId' },
+  TOOL_CALL_CHUNK: { kind: 'tool', field: 'toolCallId' },
+};
+
+type Chunks = readonly Chunked[] | undefined;
+
+function chunkOf(chunks: Chunks, task: string | null): Chunked | undefined {
+  return chunks?.find((chunk) => chunk.task === task);
+}
+
+/** Adds the id of the continued entity to a chunk that omits it. */
+export function resolveChunk(chunks: Chunks, entry: EventEntry, task: string | null): EventEntry {
+  const { event } = entry;
+  const chunked = Object.hasOwn(CHUNKED, event.type) ? CHUNKED[event.type] : undefined;
+  if (chunked === undefined || (event[chunked.field] ?? '') !== '') return entry;
+  const before = chunkOf(chunks, task);
+  return before?.kind === chunked.kind ? { ...entry, event: { ...event, [chunked.field]: before.id } } : entry;
+}
+
+/** True if the event ends open chunks. A person's message between two chunks does not. */
+export function interruptsChunks(event: AgUiEvent): boolean {
+  return /^RUN_|_START$/.test(event.type) && event.role !== 'user';
+}
+
+/** The open chunks after an event; the same list if unchanged. */
+export function chunksAfter(chunks: Chunks, event: AgUiEvent, task: string | null): Chunks {
+  const left = interruptsChunks(event) ? withoutChunk(chunks, task) : chunks;
+  const chunked = Object.hasOwn(CHUNKED, event.type) ? CHUNKED[event.type] : undefined;
+  const id = chunked === undefined ? null : idField(event, chunked.field);
+  return chunked === undefined || id === null ? left : withChunk(left, { task, kind: chunked.kind, id });
+}
+
+/** @returns the same list if this chunk continues the last one */
+function withChunk(chunks: Chunks, chunk: Chunked): Chunks {
+  const before = chunkOf(chunks, chunk.task);
+  if (before?.kind === chunk.kind && before.id === chunk.id) return chunks;
+  return [...(withoutChunk(chunks, chunk.task) ?? []), chunk].slice(-MAX_CHUNKED);
+}
+
+/** @returns the same list if the task has no open chunk */
+function withoutChunk(chunks: Chunks, task: string | null): Chunks {
+  if (chunkOf(chunks, task) === undefined) return chunks;
+  const others = chunks?.filter((chunk) => chunk.task !== task) ?? [];
+  return others.length === 0 ? undefined : others;
+}

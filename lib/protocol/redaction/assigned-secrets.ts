@@ -1,42 +1,47 @@
-import { type AssignedName, BLANK, isOf, lineBegins, mayAssign, nameBefore, nameOf } from './assigned-names';
-import { fallbackSecrets } from './fallback-secrets';
 import {
+  type AssignedName,
+  BLANK,
+  classifyName,
+  isIn,
   isValueOf,
-  labelledSecret,
+  mayAssign,
   NAME_HINT,
   type NamedSecret,
+  nameBefore,
   type PairRole,
   pairRole,
   secretName,
+  secretOfLabel,
+  startsLine,
 } from './secret-names';
-import { BEGUN, type SecretSpan, spanOf } from './secret-span';
 import {
+  isBenign,
+  isPlaceholder,
   isSecretValue,
-  isStandIn,
   isUnfinished,
   isWord,
-  looksDrawn,
-  mayBecome,
+  looksGenerated,
+  matchAt,
+  mayBecomeSecret,
+  pendingSpan,
   QUOTED,
-  run,
-  type ValuePlace,
+  type SecretSpan,
+  spanOf,
+  type ValueContext,
 } from './secret-values';
 
-const LONGEST_VALUE = 8_192;
-/** A label and its value: `name: DB_PASS` and, at most so much further on, `value: …`. */
+const MAX_VALUE_LENGTH = 8_192;
+/** Longest distance in characters between a label (`name: DB_PASS`) and its value (`value: …`). */
 const PAIR_REACH = 240;
 
-/**
- * Signs between a name and its value. `|` stands between the cells of a table, `,` between a call's arguments, `>` behind an
- * XML tag, `(` behind a setter.
- */
-const SIGN = /=>|:=|[=:]|[>,(|│┃║]/g;
-/** An open quote, with the backslashes before it, a string's prefix and C#'s `@`. */
+/** Assignment operators, and the separators of table cells (`|`), arguments (`,`), XML tags (`>`) and setters (`(`). */
+const OPERATOR = /=>|:=|[=:]|[>,(|│┃║]/g;
+/** An opening quote, with a string prefix or C#'s `@` and any backslashes. */
 const OPEN_QUOTE = /(?:[rbfuNL@$]{1,2}(?=["']))?(\\{0,4})(["'`])/y;
 const BLANKS = /[ \t\u00a0]*(?:\r?\n[ \t]*)?/y;
 const BARE: Readonly<Record<string, RegExp>> = {
   value: /[^\s"'`,;&|(){}[\]<>]{1,8192}/y,
-  /** All of a line's last word: `DB_PASS=a(b|c`. */
+  /** The rest of a line up to a blank: `DB_PASS=a(b|c`. */
   last: /\S{1,8192}/y,
   text: /[^<\r\n]{1,8192}/y,
   cell: /[^\s|"']{1,8192}/y,
@@ -46,25 +51,25 @@ const ESCAPED: Readonly<Record<string, RegExp>> = {
   "'": /[^'\\\r\n]{1,8192}/y,
   '`': /[^`\\\r\n]{1,8192}/y,
 };
-/** A type between a name and its value: `password: str = "…"`. */
+/** A type annotation: `password: str = "…"`. */
 const TYPED = /[ \t]{0,3}[&?\w.]{1,40}(?:[[<][\w ,.|&]{1,40}[\]>])?\??[ \t]{0,3}=[ \t]{0,3}(?=\\{0,4}["'`])/y;
-/** Before the name in a cell: the edge of the cell and other words of the name. */
+/** The cell's edge and the words before a name. */
 const CELL_WORDS = /(?:^|[|│┃║¦\n"'])[ \t`*]{0,3}((?:[A-Za-z]{1,16} ){0,3})$/;
-/** Around a string that becomes the value: `String::from("…")`, `Some("…")`, `[]byte("…")`. */
+/** A conversion around a string: `String::from("…")`, `Some("…")`, `[]byte("…")`. */
 const WRAPPED =
   /(?:&?(?:\w{1,32}::)?(?:String|Secret\w{0,12}|SecureString|Cow|Arc|Box)(?:::(?:from|new))?|Some|Just|\[\]byte|Bytes|bytes|str|Buffer\.from|new [A-Z]\w{0,40})\(\s{0,4}(?=\\{0,4}["'`])/y;
-/** An anchor or a type of YAML before a value. */
+/** A YAML anchor or tag before a value. */
 const YAML_TAG = /(?:&[\w-]{1,64}|!![a-z]{1,16})[ \t]{1,8}/y;
-/** The name of what is redacted already. */
-const MARK_BEGUN = /\[redacted: [a-z0-9-]*$/;
+/** The start of a redaction mark. */
+const PARTIAL_MARK = /\[redacted: [a-z0-9-]*$/;
 
-/** The first branch of a condition: `? 'asks for a password' : …`. */
+/** The first branch of a ternary: `? 'asks for a password' : …`. */
 const TERNARY = /[\s)]\?\s{1,3}(["'`])(?:(?!\1)[^\r\n]){0,80}$/;
-/** The text or selector that describes a field, in quotes. */
+/** A quoted label or selector of a form field. */
 const FIELD_VALUE = /\s{0,8}(\\{0,4})(["'`])((?:(?!\1\2)[^\r\n]){2,160})\1\2/y;
-/** The name that a label is given. */
+/** The value of a label field. */
 const LABEL_VALUE = /\s{0,8}(?:\\{0,4}["'`]([\w.:/ -]{2,96})\\{0,4}["'`]|([\w.:/-]{2,96}))/y;
-/** The block, tag or object around a value: `variable "db_password" { default = …`, `<Password value=…`. */
+/** The enclosing block, tag or object: `variable "db_password" { default = …`, `<Password value=…`. */
 const ENCLOSING =
   /(?:variable\s{1,4}"([\w-]{1,64})"\s{0,4}\{[^}]*|<([\w.-]{1,64})\s[^<>]*|([\w.-]{2,64})\\{0,4}["']?\s{0,3}:\s{0,3}\{[^{}]*)$/;
 
@@ -79,42 +84,42 @@ interface Label {
   named: NamedSecret;
   name: string;
   at: number;
-  /** Other than of a 'label', only a value in the same object or tag is its value. */
+  /** Only a 'label' applies beyond its own object or tag. */
   role: PairRole;
 }
 
 /**
- * Values that a name marks as secrets: assignments of every language, pairs of a name and a value, cells, tags.
+ * Finds values by their names: assignments in any language, label–value pairs, table cells, tags.
  *
- * @param isOpen whether the text may go on: then a value at its end is not known for a word, or for too short
+ * @param isOpen true if more text may follow: a word or short value at the end is then pending
  */
 export function assignedSecrets(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
-  if (!NAME_HINT.test(lower) && !(isOpen && EARLY.test(lower))) return;
+  if (!NAME_HINT.test(lower) && !(isOpen && VALUE_FIRST_HINT.test(lower))) return;
   const scan = new AssignmentScan(text, spans, isOpen);
-  SIGN.lastIndex = 0;
-  for (let match = SIGN.exec(text); match !== null; match = SIGN.exec(text)) {
-    scan.sign(match.index, /[│┃║]/.test(match[0]) ? '|' : match[0]);
+  OPERATOR.lastIndex = 0;
+  for (let match = OPERATOR.exec(text); match !== null; match = OPERATOR.exec(text)) {
+    scan.apply(match.index, /[│┃║]/.test(match[0]) ? '|' : match[0]);
   }
   scan.end();
   fallbackSecrets(text, spans, isOpen);
 }
 
-/** True for a type between a name and its value: `var password string = …`. */
+/** True for a type after the name: `var password string = …`. */
 function isTypeOf(text: string, name: string, closing: string, start: number): boolean {
-  return closing === '' && name === 'string' && nameOf(text, name, closing, start)?.strength === 'strong';
+  return closing === '' && name === 'string' && classifyName(text, name, closing, start)?.strength === 'strong';
 }
 
-/** A value whose name may follow. */
-const EARLY = /value|content|default|text/;
+/** Fields whose label may follow. */
+const VALUE_FIRST_HINT = /value|content|default|text/;
 
 class AssignmentScan {
   readonly #text: string;
   readonly #spans: SecretSpan[];
   readonly #isOpen: boolean;
-  /** Text before this place is decided. */
+  /** Operators before this index are done. */
   #upTo = 0;
   #label: Label | null = null;
-  /** The value before the name: `value="…" name="password"`. */
+  /** A value before its label: `value="…" name="password"`. */
   #early: (Found & { name: string }) | null = null;
 
   constructor(text: string, spans: SecretSpan[], isOpen: boolean) {
@@ -123,49 +128,49 @@ class AssignmentScan {
     this.#isOpen = isOpen;
   }
 
-  sign(at: number, sign: string): void {
+  apply(at: number, operator: string): void {
     const text = this.#text;
-    if (at < this.#upTo || !mayAssign(text, at, sign)) return;
-    const { name, closing, start } = nameBefore(text, at, sign);
+    if (at < this.#upTo || !mayAssign(text, at, operator)) return;
+    const { name, closing, start } = nameBefore(text, at, operator);
     if (name === '') return;
-    // a list of a type: `keys: WriteKey[] = …`
+    // An array type: `keys: WriteKey[] = …`.
     if (closing === '[]' && /:\s?$/.test(text.slice(Math.max(0, start - 2), start))) return;
-    // the branches of a condition
-    if (sign === ':' && closing !== '' && TERNARY.test(text.slice(Math.max(0, start - 96), start))) return;
-    if (closing.includes(']') && MARK_BEGUN.test(text.slice(Math.max(0, start - 48), start + name.length))) return;
+    // The second branch of a ternary.
+    if (operator === ':' && closing !== '' && TERNARY.test(text.slice(Math.max(0, start - 96), start))) return;
+    if (closing.includes(']') && PARTIAL_MARK.test(text.slice(Math.max(0, start - 48), start + name.length))) return;
     const role = pairRole(name);
-    if (sign === '>') this.#tag(name, role, at, start);
-    else if (sign === '(') this.#setter(name, at, start);
-    else if (sign === '|') this.#cell(name, closing, at, start);
-    else if (sign === ',' && !/["'`]/.test(closing)) return;
+    if (operator === '>') this.#tag(name, role, at, start);
+    else if (operator === '(') this.#setter(name, at, start);
+    else if (operator === '|') this.#cell(name, closing, at, start);
+    else if (operator === ',' && !/["'`]/.test(closing)) return;
     else if (role === 'value' && !isTypeOf(text, name, closing, start))
-      this.#valueOf(at + sign.length, sign, start, name);
-    else this.#assigned({ name, closing, start }, role, at, sign);
+      this.#valueOf(at + operator.length, operator, start, name);
+    else this.#assigned({ name, closing, start }, role, at, operator);
   }
 
-  #assigned({ name, closing, start }: AssignedName, role: PairRole | null, at: number, sign: string): void {
+  #assigned({ name, closing, start }: AssignedName, role: PairRole | null, at: number, operator: string): void {
     const text = this.#text;
-    if (role !== null && role !== 'value') this.#labelled(at + sign.length, start, role);
-    // the type of what a function returns, or its body
-    if (closing.includes(')') && sign !== '=') return;
-    const named = nameOf(text, name, closing, start);
+    if (role !== null && role !== 'value') this.#labelled(at + operator.length, start, role);
+    // A return type or a function body.
+    if (closing.includes(')') && operator !== '=') return;
+    const named = classifyName(text, name, closing, start);
     if (named === null) return;
-    const found = this.#value(at + sign.length, sign, closing, start, name);
-    if (found !== null) this.#judge(found, named, name, sign, closing, at);
+    const found = this.#value(at + operator.length, operator, closing, start, name);
+    if (found !== null) this.#classify(found, named, name, operator, closing, at);
   }
 
   end(): void {
     const { start, value } = this.#early ?? { start: 0, value: '' };
     const isNear = this.#isOpen && this.#early !== null && this.#text.length - start < PAIR_REACH;
-    if (isNear && !/[}>\n]/.test(this.#text.slice(start + value.length)) && !isStandIn(value))
-      this.#spans.push({ start, end: this.#text.length, kind: BEGUN });
+    if (isNear && !/[}>\n]/.test(this.#text.slice(start + value.length)) && !isBenign(value))
+      this.#spans.push(pendingSpan(start, this.#text));
   }
 
-  #judge(found: Found, named: NamedSecret, name: string, sign: string, closing: string, at: number): void {
+  #classify(found: Found, named: NamedSecret, name: string, operator: string, closing: string, at: number): void {
     const { start, value, isQuoted, next } = found;
     const isSpaced = /\s/.test(this.#text.charAt(start - 1)) || /\s/.test(this.#text.charAt(at - 1));
-    const isProse = !isQuoted && !/["'\]]/.test(closing) && (sign === ':' || isSpaced);
-    // an annotation, a ternary, the last field of an object in a program
+    const isProse = !isQuoted && !/["'\]]/.test(closing) && (operator === ':' || isSpaced);
+    // A type annotation, a ternary, the last field of an object literal.
     const end = start + value.length;
     const after = this.#text.slice(end, end + 16);
     if (
@@ -174,20 +179,21 @@ class AssignmentScan {
       /^\s{0,3}(?:[=)}>?&]|\|\s{0,3}(?:null|undefined|None|string|[A-Z]))/.test(after)
     )
       return;
-    // a comparison with what a call returns
+    // A comparison with a return value.
     if (closing.includes(')') && isWord(value)) return;
-    // the next attribute: type="password" :value="…"
+    // The next attribute: type="password" :value="…".
     if (/^[a-z][a-z-]{0,24}=\\*$/.test(value) && /["'`{]/.test(next)) return;
-    const place: ValuePlace = { isQuoted, isProse, next };
-    // a list of names is none of names and values
-    const isListed = sign === ',' && (/^[A-Za-z_.]*$|^\/[\w/?=&.-]*$/.test(value) || value.length < 6 || isWord(value));
+    const place: ValueContext = { isQuoted, isProse, next };
+    // A list of names rather than of names and values.
+    const isListed =
+      operator === ',' && (/^[A-Za-z_.]*$|^\/[\w/?=&.-]*$/.test(value) || value.length < 6 || isWord(value));
     if (!isListed && isSecretValue(value, named, name, place)) {
       this.#add(start, value, named.kind);
       return;
     }
-    if (this.#isOpen && mayBecome(value, named) && isUnfinished(this.#text, start, value))
-      this.#spans.push(spanOf(start, value, BEGUN));
-    // so that no long value is read again and again
+    if (this.#isOpen && mayBecomeSecret(value, named) && isUnfinished(this.#text, start, value))
+      this.#spans.push(pendingSpan(start, this.#text));
+    // Reads a long value once.
     if (value.length > 256) this.#upTo = start + value.length;
   }
 
@@ -196,7 +202,7 @@ class AssignmentScan {
     this.#upTo = start + value.length;
   }
 
-  /** `name: "DB_PASSWORD"`: the value may follow, or have come before. */
+  /** `name: "DB_PASSWORD"`, whose value follows or precedes it. */
   #labelled(from: number, start: number, role: PairRole): void {
     const isSelector =
       role === 'field' || role === 'question' || /^\s{0,8}\\{0,4}["'`][#.[]/.test(this.#text.slice(from, from + 16));
@@ -204,7 +210,7 @@ class AssignmentScan {
     pattern.lastIndex = from;
     const found = pattern.exec(this.#text);
     const name = (isSelector ? found?.[3] : (found?.[1] ?? found?.[2])) ?? '';
-    const named = labelledSecret(role, name);
+    const named = secretOfLabel(role, name);
     if (role === 'pointer' && named === null) return;
     if (role === 'label' && !(named === null && this.#isInField(start))) this.#label = null;
     if (named === null) return;
@@ -217,7 +223,7 @@ class AssignmentScan {
     ) {
       const place = { isQuoted: true, isProse: false, next: early.next };
       if (isSecretValue(early.value, named, name, place)) {
-        this.#spans.push({ start: early.start, end: early.start + early.value.length, kind: named.kind });
+        this.#spans.push(spanOf(early.start, early.value, named.kind));
       }
       this.#early = null;
       return;
@@ -225,32 +231,32 @@ class AssignmentScan {
     this.#label = { named, name, at: start, role };
   }
 
-  /** True if the last label describes a field whose object or tag goes on at a place. */
+  /** True if the object or tag of the last form field label still encloses an index. */
   #isInField(at: number): boolean {
     return this.#label !== null && this.#label.role !== 'label' && !/[{}<>]/.test(this.#text.slice(this.#label.at, at));
   }
 
-  #valueOf(from: number, sign: string, start: number, name: string): void {
-    const found = this.#value(from, sign, '', start, 'value');
+  #valueOf(from: number, operator: string, start: number, name: string): void {
+    const found = this.#value(from, operator, '', start, 'value');
     const isOwn = this.#label?.role === 'label' || this.#isInField(start);
     const label = isOwn && this.#label !== null && isValueOf(this.#label.role, name) ? this.#label : null;
-    // the value may be an object: { key: …, value: { stringValue: … } }
+    // A nested value: { key: …, value: { stringValue: … } }.
     if (found === null && /^\s{0,8}\{/.test(this.#text.slice(from, from + 10))) return;
     this.#label = null;
     if (found === null) return;
     if (label === null || start - label.at > PAIR_REACH) {
       const around = ENCLOSING.exec(this.#text.slice(Math.max(0, start - PAIR_REACH), start));
-      const outer = around?.[1] ?? around?.[2] ?? (sign === ',' ? '' : around?.[3]) ?? '';
+      const outer = around?.[1] ?? around?.[2] ?? (operator === ',' ? '' : around?.[3]) ?? '';
       const named = secretName(outer);
       if (found.value.length > 256) this.#upTo = found.start + found.value.length;
       if (named === null) this.#early = { ...found, name };
-      else this.#judge(found, named, outer, '=', '"', from);
+      else this.#classify(found, named, outer, '=', '"', from);
       return;
     }
-    // a scheme and its credentials
+    // An authentication scheme and its credentials.
     const isBare = label.named.kind === 'authorization' && !found.isQuoted;
-    const value = isBare ? (run(this.#text, found.start, BARE.text as RegExp) ?? found.value) : found.value;
-    this.#judge({ ...found, value, isQuoted: true }, label.named, label.name, '=', '"', from);
+    const value = isBare ? (matchAt(this.#text, found.start, BARE.text as RegExp) ?? found.value) : found.value;
+    this.#classify({ ...found, value, isQuoted: true }, label.named, label.name, '=', '"', from);
   }
 
   /** `<password>…</password>`, `<entry key="password">…</entry>`, `<value>…</value>` behind a name. */
@@ -266,7 +272,7 @@ class AssignmentScan {
     if (text.startsWith('<![CDATA[', from)) from += 9;
     if (text.charAt(from) === '<') return;
     if (isTag && role === 'label') {
-      const inner = run(text, from, BARE.text as RegExp);
+      const inner = matchAt(text, from, BARE.text as RegExp);
       const named = inner === null ? null : secretName(inner.trim());
       this.#label = named === null ? null : { named, name: (inner as string).trim(), at: start, role };
       return;
@@ -278,19 +284,18 @@ class AssignmentScan {
     BLANKS.lastIndex = from;
     const blanks = BLANKS.exec(text)?.[0] ?? '';
     from += blanks.length;
-    const value = run(text, from, BARE.text as RegExp)?.replace(/(?:\]\]>|\s)+$/, '');
+    const value = matchAt(text, from, BARE.text as RegExp)?.replace(/(?:\]\]>|\s)+$/, '');
     if (value === undefined || value === '') return;
     const end = from + value.length;
     const behind = text.slice(end, end + 44);
-    // on a line of its own, the closing tag may be on the next
+    // The closing tag may be on the line after the value.
     const isLine = blanks.includes('\n') && /^\r?\n/.test(behind);
     if (!isLine && !/^\s{0,20}(?:\]\]>\s{0,20})?<\//.test(behind)) {
-      // a tag that is never closed is a placeholder: <password>
-      if (this.#isOpen && /^[\s\]>]*<?$/.test(behind) && !/\s/.test(value))
-        this.#spans.push({ start: from, end: text.length, kind: BEGUN });
+      // A tag that never closes is a placeholder: <password>.
+      if (this.#isOpen && /^[\s\]>]*<?$/.test(behind) && !/\s/.test(value)) this.#spans.push(pendingSpan(from, text));
       return;
     }
-    this.#judge(
+    this.#classify(
       { start: from, value, isQuoted: true, next: text.charAt(from + value.length) },
       named,
       isTag ? name : (label?.name ?? name),
@@ -319,9 +324,9 @@ class AssignmentScan {
       return;
     const found = this.#value(at + 1, ',', '"', start, name);
     if (found === null) return;
-    if (!isWord(found.value)) this.#judge(found, named, name, '=', '"', at);
+    if (!isWord(found.value)) this.#classify(found, named, name, '=', '"', at);
     else if (this.#isOpen && isUnfinished(this.#text, found.start, found.value))
-      this.#spans.push({ start: found.start, end: this.#text.length, kind: BEGUN });
+      this.#spans.push(pendingSpan(found.start, this.#text));
   }
 
   /** `| DB_PASSWORD | … |` */
@@ -332,79 +337,79 @@ class AssignmentScan {
     while (/[ \t]/.test(this.#text.charAt(from))) from += 1;
     const words = CELL_WORDS.exec(this.#text.slice(Math.max(0, start - 48), start));
     if (words === null && closing !== '`') return;
-    // types of a program: Uint8Array | t.CryptoKey
+    // Type unions: Uint8Array | t.CryptoKey.
     if (
       /^\s*[[(]?(?:[A-Za-z_]+\.[A-Za-z_]+[,;)\]]?|[A-Z]\w{0,40}[,;)\]])(?:\s|$)/.test(this.#text.slice(from, from + 96))
     )
       return;
     const isAlone = (words?.[1] ?? '') === '';
-    if (isAlone && !isOf(BLANK, this.#text, at - 1) && !/[|¦]/.test(this.#text.slice(Math.max(0, start - 4), start)))
+    if (isAlone && !isIn(BLANK, this.#text, at - 1) && !/[|¦]/.test(this.#text.slice(Math.max(0, start - 4), start)))
       return;
     if (this.#text.charAt(from) === '`') from += 1;
-    const value = run(this.#text, from, BARE.cell as RegExp)?.replace(/`$/, '');
+    const value = matchAt(this.#text, from, BARE.cell as RegExp)?.replace(/`$/, '');
     if (
       value === undefined ||
       isWord(value) ||
       value.length < 6 ||
       /^[:-]+$/.test(value) ||
-      (!isAlone && !looksDrawn(value))
+      (!isAlone && !looksGenerated(value))
     ) {
       if (this.#isOpen && value !== undefined && from + value.length === this.#text.length)
-        this.#judge({ start: from, value, isQuoted: false, next: '' }, named, name, ':', '', at);
+        this.#classify({ start: from, value, isQuoted: false, next: '' }, named, name, ':', '', at);
       return;
     }
-    this.#judge({ start: from, value, isQuoted: false, next: ' ' }, named, name, '=', '"', at);
+    this.#classify({ start: from, value, isQuoted: false, next: ' ' }, named, name, '=', '"', at);
   }
 
-  #value(from: number, sign: string, closing: string, nameAt: number, name: string): Found | null {
+  #value(from: number, operator: string, closing: string, nameAt: number, name: string): Found | null {
     const text = this.#text;
-    if (sign === ':' && !/["'`]/.test(closing)) {
+    if (operator === ':' && !/["'`]/.test(closing)) {
       TYPED.lastIndex = from;
       from += TYPED.exec(text)?.[0].length ?? 0;
     }
     // == and ===, >
-    while (text.charAt(from) === '=' && sign === '=') from += 1;
-    if (text.charAt(from) === '>' && sign === '=') from += 1;
+    while (text.charAt(from) === '=' && operator === '=') from += 1;
+    if (text.charAt(from) === '>' && operator === '=') from += 1;
     BLANKS.lastIndex = from;
     let start = from + (BLANKS.exec(text)?.[0].length ?? 0);
     if (start - from > 48) return null;
-    if (sign === ':') start += run(text, start, YAML_TAG)?.length ?? 0;
-    start += run(text, start, WRAPPED)?.length ?? 0;
+    if (operator === ':') start += matchAt(text, start, YAML_TAG)?.length ?? 0;
+    start += matchAt(text, start, WRAPPED)?.length ?? 0;
     OPEN_QUOTE.lastIndex = start;
     const quote = OPEN_QUOTE.exec(text);
     if (quote !== null) {
-      const { 0: opening, 1: escapes = '', 2: sort = '"' } = quote;
-      // it closes the string that the name begins: '--token='.length
-      const isTight = sign === '=' && escapes === '' && start === from && nameAt + name.length === from - 1;
+      const { 0: opening, 1: escapes = '', 2: mark = '"' } = quote;
+      // The quote closes the string around the name: '--token='.length.
+      const isTight = operator === '=' && escapes === '' && start === from && nameAt + name.length === from - 1;
       if (
         isTight &&
         text
           .slice(Math.max(0, nameAt - 3), nameAt)
           .replace(/-+$/, '')
-          .endsWith(sort)
+          .endsWith(mark)
       )
         return null;
-      const isTriple = escapes === '' && text.startsWith(sort + sort, start + opening.length);
+      const isTriple = escapes === '' && text.startsWith(mark + mark, start + opening.length);
       const at = start + opening.length + (isTriple ? 2 : 0);
-      const value = run(text, at, (escapes === '' ? QUOTED : ESCAPED)[sort] as RegExp);
-      if (value === null || value.length >= LONGEST_VALUE)
+      const value = matchAt(text, at, (escapes === '' ? QUOTED : ESCAPED)[mark] as RegExp);
+      if (value === null || value.length >= MAX_VALUE_LENGTH)
         return value === null ? null : { start: at, value, isQuoted: true, next: '' };
       return { start: at, value, isQuoted: true, next: text.charAt(at + value.length) };
     }
-    if (sign === ',') return null;
-    const value = run(text, start, BARE.value as RegExp);
+    if (operator === ',') return null;
+    const value = matchAt(text, start, BARE.value as RegExp);
     if (value === null) return this.#symbols(start, nameAt);
     const next = text.charAt(start + value.length);
     const isTight = start === from && start > nameAt;
     if (
       isTight &&
-      sign === '=' &&
+      operator === '=' &&
       next !== '' &&
       /[^\s"'`]/.test(next) &&
-      lineBegins(text, nameAt) &&
+      startsLine(text, nameAt) &&
       (next !== '(' || /[^A-Za-z_.]/.test(value))
     ) {
-      const last = run(text, start, BARE.last as RegExp) as string;
+      const last = matchAt(text, start, BARE.last as RegExp) as string;
       const end = text.charAt(start + last.length);
       const whole = last.replace(/[,;]$/, '');
       if (/^[A-Z][A-Z0-9_]*$/.test(name) || /[^\w.]/.test(value))
@@ -413,12 +418,38 @@ class AssignmentScan {
     return { start, value, isQuoted: false, next };
   }
 
-  /** A value that begins with a bracket: `DB_PASS=(x9…`. */
+  /** A value that starts with a symbol: `DB_PASS=(x9…`. */
   #symbols(start: number, nameAt: number): Found | null {
-    if (!lineBegins(this.#text, nameAt) || !/[=:]/.test(this.#text.charAt(start - 1))) return null;
-    const value = run(this.#text, start, BARE.last as RegExp);
+    if (!startsLine(this.#text, nameAt) || !/[=:]/.test(this.#text.charAt(start - 1))) return null;
+    const value = matchAt(this.#text, start, BARE.last as RegExp);
     return value === null || value.length < 6 || /^[{[(<][\s{[(<"'`]?|["'`]/.test(value.slice(0, 2))
       ? null
       : { start, value, isQuoted: false, next: '' };
+  }
+}
+
+/** `os.getenv("TOKEN") or "…"`, `process.env.TOKEN ?? '…'`. */
+const FALLBACK = /([\w.-]{2,96})["'`]?\s{0,2}[\])}]{0,2}\s{0,3}(?:\|\||\?\?|\bor\b|\belse\b|\?:)\s{0,3}\(?(["'`])/g;
+const FALLBACK_HINT = /(?:\|\||\?\?|\bor|\belse|\?:)\s{0,3}\(?["'`]/;
+/** `${DB_PASS:-hunter2}` in a shell. */
+const SHELL_DEFAULT = /\$\{([A-Za-z_]\w{0,95}):?[-=+]([^}\s"'`$]{1,512})/g;
+
+/** Finds fallbacks for a missing secret. */
+function fallbackSecrets(text: string, spans: SecretSpan[], isOpen: boolean): void {
+  for (const pattern of [FALLBACK, SHELL_DEFAULT]) {
+    if (pattern === SHELL_DEFAULT ? !text.includes('${') : !FALLBACK_HINT.test(text)) continue;
+    for (const { 0: whole, 1: name = '', 2: second = '', index } of text.matchAll(pattern)) {
+      const named = secretName(name);
+      if (named === null || named.strength === 'weak') continue;
+      const isShell = pattern === SHELL_DEFAULT;
+      const start = index + whole.length - (isShell ? second.length : 0);
+      const value = isShell ? second : matchAt(text, start, QUOTED[second] as RegExp);
+      if (value === null || value === '') continue;
+      const place = { isQuoted: true, isProse: false, next: '' };
+      if (isSecretValue(value, named, name, place) && !(isWord(value) && !isShell))
+        spans.push(spanOf(start, value, named.kind));
+      else if (isOpen && start + value.length === text.length && !isPlaceholder(value))
+        spans.push(pendingSpan(start, text));
+    }
   }
 }

@@ -1,66 +1,64 @@
 import type { AgUiEvent } from '../ag-ui';
-import { CUSTOM } from '../event-fields';
+import { CUSTOM, CUSTOM_NAMES } from '../event-fields';
 import { fieldsOf, isObject, textOf } from '../fields';
 import { withInterlude } from '../interlude-metadata';
 import type { TaskOutput } from '../read-models';
 import { OutputDraft } from '../task-output';
-import { counted, redactValue, type Tally } from './redact-value';
-import { prepareTexts, RedactedText, type Rest, wholeText } from './redacted-text';
+import { redactText, redactValue, type Tally } from './redact-value';
+import { prepareTexts, RedactedText, wholeText, type YieldIfDue } from './redacted-text';
 
-/** Most texts that are followed at a time; what is evicted is read again. */
-const MOST_TEXTS = 256;
-const WITHOUT_BEGINNING = '…';
+/** Most streams tracked at a time. The caller reads an evicted one again. */
+const MAX_TEXTS = 256;
+const UNKNOWN_START = '…';
 
 const STREAMS: Record<string, { kind: string; id: string } | undefined> = {
   TEXT_MESSAGE: { kind: 'text', id: 'messageId' },
   REASONING_MESSAGE: { kind: 'reasoning', id: 'messageId' },
   TOOL_CALL: { kind: 'tool', id: 'toolCallId' },
 };
-const STEP = /^(TEXT_MESSAGE|REASONING_MESSAGE|TOOL_CALL)_(START|CONTENT|ARGS|CHUNK|END)$/;
-/** What AG-UI itself calls by an id. */
-const IDS: ReadonlySet<string> = new Set([
+const STEP_TYPE = /^(TEXT_MESSAGE|REASONING_MESSAGE|TOOL_CALL)_(START|CONTENT|ARGS|CHUNK|END)$/;
+/** AG-UI's own identifier fields. */
+const AG_UI_IDS: ReadonlySet<string> = new Set([
   ...['messageId', 'toolCallId', 'threadId', 'runId', 'parentRunId', 'parentMessageId', 'subagentRunId'],
 ]);
-const KNOWN_NAMES: ReadonlySet<unknown> = new Set(Object.values(CUSTOM));
 
-/** One step of something that streams. */
-export interface Step {
-  /** Of which message, thought, call or output. */
+/** An event of a streamed message, thought, tool call or task output. */
+export interface StreamStep {
+  /** Identifies the stream across kinds. */
   key: string;
-  /** Its id, as events of it have it. */
+  /** The id of the message, thought, call or task run. */
   id: string;
-  /** `begins`: anew; `goes-on`: with more of it; `ends`. */
-  what: 'begins' | 'goes-on' | 'ends';
-  /** It has all there is so far. */
+  phase: 'start' | 'content' | 'end';
+  /** True if the event carries the whole text so far. */
   isWhole: boolean;
-  /** Nothing need have come before it. */
+  /** True if the event may be the first of its stream. */
   mayBegin: boolean;
 }
 
-/** @returns null for what is told at once */
-export function stepOf(event: AgUiEvent): Step | null {
+/** @returns null for an event that is not part of a stream */
+export function streamStep(event: AgUiEvent): StreamStep | null {
   const { whole, taskPosition } = fieldsOf(event.metadata?.interlude);
   const isWhole = whole === true;
   if (event.type === 'CUSTOM' && event.name === CUSTOM.taskOutput) {
     const id = textOf(taskPosition);
-    return id === null ? null : { key: `output ${id}`, id, what: 'goes-on', isWhole, mayBegin: true };
+    return id === null ? null : { key: `output ${id}`, id, phase: 'content', isWhole, mayBegin: true };
   }
-  const [, stream = '', step] = STEP.exec(event.type) ?? [];
+  const [, stream = '', step] = STEP_TYPE.exec(event.type) ?? [];
   const known = STREAMS[stream];
   const id = known === undefined ? null : textOf(event[known.id]);
   if (known === undefined || id === null) return null;
-  const what = step === 'START' ? 'begins' : step === 'END' ? 'ends' : 'goes-on';
-  return { key: `${known.kind} ${id}`, id, what, isWhole, mayBegin: isWhole || step === 'CHUNK' };
+  const phase = step === 'START' ? 'start' : step === 'END' ? 'end' : 'content';
+  return { key: `${known.kind} ${id}`, id, phase, isWhole, mayBegin: isWhole || step === 'CHUNK' };
 }
 
-export function isOutput({ key }: Step): boolean {
+export function isOutput({ key }: StreamStep): boolean {
   return key.startsWith('output ');
 }
 
-/** What has come of something that streams, as it is: before anything is taken out. */
-export class TextSoFar {
+/** The unredacted content of a stream so far. */
+export class StreamPrefix {
   readonly #key: string;
-  /** Null of a text that began somewhere else: what is here may be the second half of a secret. */
+  /** Null if the start of the text is missing: the rest may start within a secret. */
   text: string | null = '';
   output: OutputDraft | null = null;
   #isEmpty = true;
@@ -70,112 +68,108 @@ export class TextSoFar {
   }
 
   add(event: AgUiEvent, occurredAt: number): void {
-    const step = stepOf(event);
-    if (step?.key !== this.#key || step.what === 'ends') return;
+    const step = streamStep(event);
+    if (step?.key !== this.#key || step.phase === 'end') return;
     if (this.#key.startsWith('output ')) {
       this.output ??= new OutputDraft(null);
       this.output.add(event, occurredAt);
       return;
     }
-    const isNew = this.#isEmpty && step.what === 'goes-on' && !step.mayBegin;
+    const isNew = this.#isEmpty && step.phase === 'content' && !step.mayBegin;
     this.#isEmpty = false;
-    if (step.what === 'begins') this.text = '';
+    if (step.phase === 'start') this.text = '';
     else if (step.isWhole) this.text = deltaOf(event);
     else this.text = this.text === null || isNew ? null : this.text + deltaOf(event);
   }
 }
 
 /**
- * Takes the secrets out of a session's events, one by one. What streams is followed, because a secret may come in pieces:
- * its events tell what `RedactedText` shows of it so far, by what is new, or `whole` where something else is shown now.
+ * Redacts a session's events one by one. Streams are tracked, because a secret may arrive in pieces: each event carries
+ * the new part of the `RedactedText`, or the `whole` text if shown text changed.
  *
- * Ordering: events come in the log's order, without a hole, from where a text began or from `resume` on.
- * Failure: of a text whose beginning is not known, nothing is told until an event has all of it. One without a beginning
- * where it stands is `…`.
+ * Ordering: events come in log order without gaps, from the start of a stream or from the reader's resume position.
+ * Failure: a stream whose start is not yet read shows nothing until an event carries the whole text; one whose start is
+ * gone shows `…`.
  */
 export class EventRedactor {
-  /** Null of a text without a beginning. */
+  /** Null for a text whose start is gone. */
   readonly #texts = new Map<string, RedactedText | null>();
   readonly #outputs = new Map<string, OutputDraft>();
   readonly #knowsBeginnings: boolean;
-  /** What was followed and is not any more. */
+  /** Keys of evicted streams. */
   readonly #forgotten = new Set<string>();
 
-  /** @param knowsBeginnings whether what was not heard of yet begins with the first event that comes */
+  /** @param knowsBeginnings true if the first event seen of a stream is its start */
   constructor(knowsBeginnings: boolean) {
     this.#knowsBeginnings = knowsBeginnings;
   }
 
-  /** Whether what came before it of the same text has to be read first. */
-  lacks({ key, what, isWhole }: Step): boolean {
-    return what === 'goes-on' && !isWhole && !this.#texts.has(key) && !this.#outputs.has(key);
+  /** True if the caller must first read the stream's earlier events, see `StreamPrefix`. */
+  lacks({ key, phase, isWhole }: StreamStep): boolean {
+    return phase === 'content' && !isWhole && !this.#texts.has(key) && !this.#outputs.has(key);
   }
 
-  /**
-   * @param soFar what has come of its text, this event included, if that was read; null if that is not there any more
-   */
-  redact(event: AgUiEvent, tally: Tally, soFar?: TextSoFar | null): AgUiEvent {
-    const step = stepOf(event);
+  /** @param soFar the stream's content including this event, if the caller has read it; null if it was removed */
+  redact(event: AgUiEvent, tally: Tally, soFar?: StreamPrefix | null): AgUiEvent {
+    const step = streamStep(event);
     if (step === null) {
       const lost = event.type === 'CUSTOM' && event.name === CUSTOM.taskOutput;
-      return redactEvent(lost ? withText(event, '') : withDelta(event, ''), tally);
+      return redactEvent(lost ? withOutputText(event, '') : withDelta(event, ''), tally);
     }
-    if (isOutput(step)) return redactEvent(withText(event, ''), tally);
-    const said = redactEvent(event, tally);
-    if (step.what === 'ends') {
-      // more of it may come all the same, and then what came before has to be known
+    if (isOutput(step)) return redactEvent(withOutputText(event, ''), tally);
+    const redacted = redactEvent(event, tally);
+    if (step.phase === 'end') {
+      // Content after the end needs the earlier content again.
       if (!this.#knowsBeginnings) this.#texts.delete(step.key);
-      return said;
+      return redacted;
     }
-    if (step.what === 'begins') {
+    if (step.phase === 'start') {
       this.#keep(this.#texts, step.key, new RedactedText());
-      return said;
+      return redacted;
     }
-    if (step.isWhole) return this.#anew(said, step, deltaOf(event));
+    if (step.isWhole) return this.#restart(redacted, step, deltaOf(event));
     const text = this.#texts.get(step.key);
-    if (soFar !== undefined) return soFar === null ? { ...said, delta: '' } : this.#anew(said, step, soFar.text);
+    if (soFar !== undefined)
+      return soFar === null ? { ...redacted, delta: '' } : this.#restart(redacted, step, soFar.text);
     if (text === undefined) {
-      if (!this.#knowsBeginnings || this.#forgotten.has(step.key)) return { ...said, delta: '' };
-      return this.#anew(said, step, step.mayBegin ? deltaOf(event) : null);
+      if (!this.#knowsBeginnings || this.#forgotten.has(step.key)) return { ...redacted, delta: '' };
+      return this.#restart(redacted, step, step.mayBegin ? deltaOf(event) : null);
     }
-    if (text === null) return { ...said, delta: '' };
+    if (text === null) return { ...redacted, delta: '' };
     const more = text.more(deltaOf(event));
     this.#keep(this.#texts, step.key, text);
     return more === null
-      ? { ...withInterlude(said, { whole: true }), delta: text.shown().text }
-      : { ...said, delta: more };
+      ? { ...withInterlude(redacted, { whole: true }), delta: text.shown().text }
+      : { ...redacted, delta: more };
   }
 
-  /** @param known the text from its beginning; null for one without */
-  #anew(said: AgUiEvent, step: Step, known: string | null): AgUiEvent {
-    const whole = withInterlude(said, { whole: true });
+  /** @param known the text from its start; null if the start is gone */
+  #restart(redacted: AgUiEvent, step: StreamStep, known: string | null): AgUiEvent {
+    const whole = withInterlude(redacted, { whole: true });
     const text = known === null ? null : wholeText(known);
-    // from here on, what is new is told behind this
+    // Later deltas continue from this text.
     text?.more('');
     this.#keep(this.#texts, step.key, text);
-    return { ...whole, delta: text?.shown().text ?? WITHOUT_BEGINNING };
+    return { ...whole, delta: text?.shown().text ?? UNKNOWN_START };
   }
 
-  /**
-   * The same for what a task writes. Told as a whole each time: what is kept of it is not much, and its places in the
-   * file stay true.
-   */
+  /** Redacts task output. Each event carries the whole kept output, which is small, so byte offsets stay correct. */
   async redactOutput(
     { event, occurredAt }: { event: AgUiEvent; occurredAt: number },
-    step: Step,
+    step: StreamStep,
     tally: Tally,
-    rest: Rest,
-    soFar?: TextSoFar | null,
+    yieldIfDue: YieldIfDue,
+    soFar?: StreamPrefix | null,
   ): Promise<AgUiEvent> {
     let draft = soFar?.output ?? this.#outputs.get(step.key);
     if (soFar?.output == null) {
-      if (draft === undefined && !step.isWhole) return redactEvent(withText(event, ''), tally);
+      if (draft === undefined && !step.isWhole) return redactEvent(withOutputText(event, ''), tally);
       draft ??= new OutputDraft(null);
       draft.add(event, occurredAt);
     }
     this.#keep(this.#outputs, step.key, draft as OutputDraft);
     const { text, from, to, redacted, ended, error, written_at, output: _, ...about } = fieldsOf(event.value);
-    const output = await redactTaskOutput((draft as OutputDraft).result(), tally, rest);
+    const output = await redactTaskOutput((draft as OutputDraft).result(), tally, yieldIfDue);
     const value = { ...fieldsOf(redactValue(about, tally, false)), output };
     return { ...withInterlude(redactEvent({ ...event, value: {} }, tally), { whole: true }), value };
   }
@@ -184,7 +178,7 @@ export class EventRedactor {
     texts.delete(key);
     texts.set(key, text);
     this.#forgotten.delete(key);
-    if (texts.size <= MOST_TEXTS) return;
+    if (texts.size <= MAX_TEXTS) return;
     const [oldest] = texts.keys();
     if (oldest === undefined) return;
     texts.delete(oldest);
@@ -192,30 +186,30 @@ export class EventRedactor {
   }
 }
 
-/** What a task has written, without secrets, each of which is counted with those that its runner took out. */
-export async function redactTaskOutput(output: TaskOutput, tally: Tally, rest: Rest): Promise<TaskOutput> {
-  await prepareTexts(output.parts, rest);
-  const own: Tally = { redacted: 0 };
-  // a part that another one follows breaks off
+/** Redacts task output; `redacted` includes the secrets redacted by the runner. */
+export async function redactTaskOutput(output: TaskOutput, tally: Tally, yieldIfDue: YieldIfDue): Promise<TaskOutput> {
+  await prepareTexts(output.parts, yieldIfDue);
+  const found: Tally = { redacted: 0 };
+  // A part before another one is cut off.
   const last = output.hasEnded && output.error === null ? output.parts.at(-1) : undefined;
-  const parts = output.parts.map((part) => ({ ...part, text: counted(part.text, own, part !== last) }));
-  const error = output.error === null ? null : counted(output.error, own);
-  tally.redacted += own.redacted;
-  return { ...output, parts, error, redacted: output.redacted + own.redacted };
+  const parts = output.parts.map((part) => ({ ...part, text: redactText(part.text, found, part !== last) }));
+  const error = output.error === null ? null : redactText(output.error, found);
+  tally.redacted += found.redacted;
+  return { ...output, parts, error, redacted: output.redacted + found.redacted };
 }
 
-/** Everything in an event but what streams. */
+/** Redacts an event except its delta. */
 function redactEvent({ delta, ...event }: AgUiEvent, tally: Tally): AgUiEvent {
-  const isKnown = event.type === 'CUSTOM' && KNOWN_NAMES.has(event.name);
+  const isKnown = event.type === 'CUSTOM' && CUSTOM_NAMES.has(event.name);
   const fields = Object.entries(event).map(([name, field]) => {
-    if (IDS.has(name) && typeof field === 'string') return [name, field] as const;
+    if (AG_UI_IDS.has(name) && typeof field === 'string') return [name, field] as const;
     if (name === 'metadata' && isObject(field)) return [name, redactMetadata(field, tally)] as const;
     const isFree = !(name === 'value' && isKnown);
     return [name, redactValue(field, tally, isFree, name)] as const;
   });
-  const said: AgUiEvent = { ...Object.fromEntries(fields), type: event.type };
-  if (delta === undefined) return said;
-  return { ...said, delta: typeof delta === 'string' ? delta : redactValue(delta, tally, true) };
+  const redacted: AgUiEvent = { ...Object.fromEntries(fields), type: event.type };
+  if (delta === undefined) return redacted;
+  return { ...redacted, delta: typeof delta === 'string' ? delta : redactValue(delta, tally, true) };
 }
 
 function redactMetadata({ interlude, ...others }: Record<string, unknown>, tally: Tally): Record<string, unknown> {
@@ -223,12 +217,12 @@ function redactMetadata({ interlude, ...others }: Record<string, unknown>, tally
   return interlude === undefined ? rest : { ...rest, interlude: redactValue(interlude, tally, false) };
 }
 
-/** Pieces of what nobody shows may be pieces of a secret. */
+/** Replaces the delta, because a piece may be part of a secret. */
 function withDelta(event: AgUiEvent, delta: string): AgUiEvent {
   return typeof event.delta === 'string' ? { ...event, delta } : event;
 }
 
-function withText(event: AgUiEvent, text: string): AgUiEvent {
+function withOutputText(event: AgUiEvent, text: string): AgUiEvent {
   const { output: _, ...value } = fieldsOf(event.value);
   return { ...event, value: { ...value, text } };
 }

@@ -2,22 +2,21 @@ import { isObject, textOf } from '../fields';
 import { MAX_ID_LENGTH } from '../limits';
 import { findSecrets, mergeSpans } from './find-secrets';
 import { redactedText } from './redacted-text';
-import { isCredentialHeader, isValueOf, labelledSecret, pairRole, secretName } from './secret-names';
-import { isPlaceholder, redactionMark, type SecretSpan } from './secret-span';
-import { isSecretValue, isWord } from './secret-values';
-import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-cells';
+import { isCredentialHeader, isValueOf, pairRole, secretName, secretOfLabel } from './secret-names';
+import { isPlaceholder, isSecretValue, isWord, redactionMark, type SecretSpan } from './secret-values';
+import { COLUMN_KEY, type Columns, isCellSecret, secretColumns } from './table-secrets';
 import { nestedKind, nestedName } from './value-lists';
 
-/** How many secrets were taken out. */
+/** Counts redacted secrets. */
 export interface Tally {
   redacted: number;
 }
 
 /**
- * What an agent, a person or a runner filled in as they liked: the names in there are theirs, so an `id` is no id of
- * ours, and a name may be a secret or say that its value is one.
+ * Fields with content from agents, people or runners. Their keys are not ours: an `id` there is no identifier, and a key
+ * may be a secret or mark its value as one.
  */
-export const FREE: ReadonlySet<string> = new Set([
+export const FREE_FORM_FIELDS: ReadonlySet<string> = new Set([
   'args',
   'input',
   'status',
@@ -27,17 +26,13 @@ export const FREE: ReadonlySet<string> = new Set([
   'snapshot',
 ]);
 
-/** Names of what has to stay as it is, or nothing could be asked for, put in order or found again. */
-const ADDRESS = /^(?:id|ids|position|digest|hash|next|replyTo)$|(?:Id|Ids|Position|_id|_ids)$/;
-
-export function isAddress(name: string, value: string): boolean {
-  return ADDRESS.test(name) && value.length <= MAX_ID_LENGTH;
-}
+/** Fields that clients send back or sort by, which must stay unchanged. */
+const IDENTIFIER = /^(?:id|ids|position|digest|hash|next|replyTo)$|(?:Id|Ids|Position|_id|_ids)$/;
 
 /**
- * A JSON value without secrets in any of its texts, whatever it is of. What holds none is the same object.
+ * Redacts all texts of a JSON value. Returns the same object if it holds no secrets.
  *
- * @param isFree whether the names in it are anybody's
+ * @param isFree true for free-form content, whose keys are not ours
  */
 export function redactValue(value: unknown, tally: Tally, isFree: boolean, name = ''): unknown {
   if (typeof value === 'string') return redactField(name, value, tally, isFree);
@@ -50,22 +45,22 @@ export function redactValue(value: unknown, tally: Tally, isFree: boolean, name 
   const marks = new FieldMarks(value, name, isFree);
   let hasChanged = false;
   const fields = Object.entries(value).map(([key, field]) => {
-    const own = marks.redact(key, field, tally);
-    const next = own.isDone
-      ? own.field
-      : redactValue(own.field, tally, isFree || FREE.has(key), marks.nameOf(key, field));
-    const nextKey = isFree ? counted(key, tally) : key;
+    const marked = marks.redact(key, field, tally);
+    const next = marked.isDone
+      ? marked.field
+      : redactValue(marked.field, tally, isFree || FREE_FORM_FIELDS.has(key), marks.nameOf(key, field));
+    const nextKey = isFree ? redactText(key, tally) : key;
     hasChanged ||= next !== field || nextKey !== key;
     return [nextKey, next] as const;
   });
   return hasChanged ? Object.fromEntries(fields) : value;
 }
 
-/** A list without the secrets that its other entries mark. Its entries have still to be redacted by themselves. */
+/** Redacts the secrets that other entries of a list mark. The caller still redacts each entry. */
 export function redactList(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
   const entries = redactArguments(list, tally, name).map((entry) => {
     const kind = typeof entry === 'string' ? nestedKind(name, null, entry) : null;
-    return kind === null ? entry : marked(kind, tally);
+    return kind === null ? entry : countMark(kind, tally);
   });
   return redactTable(entries, tally);
 }
@@ -77,7 +72,7 @@ export class FieldMarks {
   readonly #isManifest: boolean;
   readonly #growing: readonly string[];
   readonly #program: string | null;
-  /** The object's own name; empty for names that are not free. */
+  /** The key of the object; empty unless free-form. */
   readonly #name: string;
 
   constructor(value: object, name: string, isFree: boolean) {
@@ -85,24 +80,24 @@ export class FieldMarks {
     this.#secrets = isFree ? secretFields(value, name) : NO_FIELDS;
     this.#columns = isFree ? columnsOf(value) : null;
     this.#isManifest = isFree && isSecretManifest(value);
-    this.#growing = isFree ? [] : growingFields(value);
+    this.#growing = isFree ? [] : streamedFields(value);
     this.#program = isFree ? programOf(value) : null;
   }
 
-  /** The name that a field's own fields are judged by: the object's, where it names a secret and the field's does not. */
+  /** The name for classifying nested fields: the object's, if it names a secret and the field's does not. */
   nameOf(key: string, field: unknown): string {
     return (isObject(field) && nestedName(this.#name, key)) || key;
   }
 
-  /** @returns the field, and whether that is all: otherwise it has still to be redacted by itself */
+  /** @returns the field; the caller still redacts it unless `isDone` */
   redact(key: string, field: unknown, tally: Tally): { field: unknown; isDone: boolean } {
     const nested = typeof field === 'string' ? nestedKind(this.#name, key, field) : null;
     const kind = this.#secrets.get(key) ?? nested;
-    if (kind !== null && typeof field === 'string') return { field: marked(kind, tally), isDone: true };
+    if (kind !== null && typeof field === 'string') return { field: countMark(kind, tally), isDone: true };
     if (kind !== null || (this.#isManifest && /^(?:data|stringData)$/.test(key)))
       return { field: withoutValues(field, tally), isDone: true };
     if (typeof field === 'string' && this.#growing.includes(key))
-      return { field: counted(field, tally, true), isDone: true };
+      return { field: redactText(field, tally, true), isDone: true };
     if (this.#program !== null && /^arg(?:s|v|uments)$/i.test(key) && Array.isArray(field))
       return { field: redactArguments([this.#program, ...field], tally, key).slice(1), isDone: false };
     const isTable = this.#columns !== null && Array.isArray(field) && field.every(Array.isArray);
@@ -110,13 +105,13 @@ export class FieldMarks {
   }
 }
 
-/** Fields that grow while somebody writes: the title and preview of a session in a turn, the text of a pending reply. */
-function growingFields(row: { openTurnId?: unknown }): readonly string[] {
+/** Fields that grow while text streams: title and preview of a session in a turn, text of a pending reply. */
+function streamedFields(row: { openTurnId?: unknown }): readonly string[] {
   if (typeof row.openTurnId === 'string') return ['title', 'lastText'];
   return 'owedSince' in row ? ['text'] : [];
 }
 
-/** The command whose arguments another field lists. */
+/** The command of an arguments field. */
 function programOf(value: object): string | null {
   const [, program] = Object.entries(value).find(([key]) => /^(?:command|cmd|program|executable)$/i.test(key)) ?? [];
   return typeof program === 'string' && /^[\w./-]{1,64}$/.test(program) ? program : null;
@@ -125,8 +120,8 @@ function programOf(value: object): string | null {
 const NO_FIELDS: ReadonlyMap<string, string> = new Map();
 
 /**
- * Fields of an object that another of its fields, or the object's own name, marks as secrets: `{ name: 'DB_PASSWORD',
- * value: … }`, `password: { value: … }`. A value may be an object: `{ key: …, value: { stringValue: … } }`.
+ * Kinds of the fields that a sibling field or the object's name marks as secrets: `{ name: 'DB_PASSWORD', value: … }`,
+ * `password: { value: … }`. A value may be an object: `{ key: …, value: { stringValue: … } }`.
  */
 function secretFields(value: object, name: string): ReadonlyMap<string, string> {
   const entries = Object.entries(value);
@@ -134,29 +129,29 @@ function secretFields(value: object, name: string): ReadonlyMap<string, string> 
   if (values.length === 0) return NO_FIELDS;
   const labels = entries.flatMap(([key, field]) => {
     const role = pairRole(key);
-    // a locator may be an object: { locator: { label: 'Password' }, value: … }
+    // A locator may be an object: { locator: { label: 'Password' }, value: … }.
     const texts = role === 'field' && isObject(field) ? Object.values(field) : [field];
     return texts.flatMap((label) => {
-      const named = role === null || typeof label !== 'string' ? null : labelledSecret(role, label);
+      const named = role === null || typeof label !== 'string' ? null : secretOfLabel(role, label);
       return named === null || role === null ? [] : [{ label: label as string, named, role }];
     });
   });
-  const own = secretName(name);
+  const outer = secretName(name);
   const kinds = values.flatMap(([key, field]) => {
     const paired = labels.find(({ role }) => isValueOf(role, key));
-    const named = paired?.named ?? (own?.strength === 'strong' ? own : null);
+    const named = paired?.named ?? (outer?.strength === 'strong' ? outer : null);
     if (named === null) return [];
     const isSecret = (text: unknown) =>
-      typeof text === 'string' && isSecretValue(text, named, paired?.label ?? name, ALONE);
+      typeof text === 'string' && isSecretValue(text, named, paired?.label ?? name, STANDALONE);
     const holdsSecret = paired !== undefined && isObject(field) && Object.values(field).some(isSecret);
     return isSecret(field) || holdsSecret ? [[key, named.kind] as const] : [];
   });
   return new Map(kinds);
 }
 
-const ALONE = { isQuoted: true, isProse: false, next: '' };
+const STANDALONE = { isQuoted: true, isProse: false, next: '' };
 
-/** A Secret of Kubernetes: all of its values are secrets. */
+/** A Kubernetes Secret, whose values are all secret. */
 function isSecretManifest(value: object): boolean {
   return 'kind' in value && value.kind === 'Secret' && ('data' in value || 'stringData' in value);
 }
@@ -166,21 +161,21 @@ function withoutValues(data: unknown, tally: Tally): unknown {
   const isSecret = (field: unknown) => typeof field === 'string' && field !== '' && !isPlaceholder(field);
   if (!Object.values(data).some(isSecret)) return data;
   return Object.fromEntries(
-    Object.entries(data).map(([key, field]) => [key, isSecret(field) ? marked('secret', tally) : field]),
+    Object.entries(data).map(([key, field]) => [key, isSecret(field) ? countMark('secret', tally) : field]),
   );
 }
 
-function marked(kind: string, tally: Tally): string {
+function countMark(kind: string, tally: Tally): string {
   tally.redacted += 1;
   return redactionMark(kind);
 }
 
-/** Longer lists are no commands. */
-const MOST_ARGUMENTS = 200;
-/** Of a longer argument, its beginning says whether it is a secret. */
-const LONGEST_ARGUMENT = 128;
+/** Longer lists are not commands. */
+const MAX_ARGUMENTS = 200;
+/** Only the start of a longer argument is classified. */
+const MAX_ARGUMENT_HEAD = 128;
 
-/** Rows of values below a row of names. */
+/** Redacts rows of values below a row of names. */
 function redactTable(rows: readonly unknown[], tally: Tally): readonly unknown[] {
   const [header] = rows;
   if (!Array.isArray(header) || rows.length < 2 || header.some((name) => typeof name !== 'string')) return rows;
@@ -193,7 +188,7 @@ function redactRows(rows: readonly unknown[], columns: Columns | null, tally: Ta
     const cells = row.map((cell, at) => {
       const column = columns.get(at);
       const isSecret = column !== undefined && typeof cell === 'string' && isCellSecret(cell, column);
-      return isSecret ? marked(column.named.kind, tally) : cell;
+      return isSecret ? countMark(column.named.kind, tally) : cell;
     });
     return cells.some((cell, at) => cell !== row[at]) ? cells : row;
   });
@@ -211,11 +206,11 @@ function columnsOf(table: object): Columns | null {
   return secretColumns(header.map((name) => textOf(isObject(name) ? (name.name ?? name.label) : name) ?? ''));
 }
 
-/** A command as a list of its arguments: the one before says what the next one is. */
+/** Redacts a list of command arguments. */
 function redactArguments(list: readonly unknown[], tally: Tally, name: string): readonly unknown[] {
-  if (list.length < 2 || list.length > MOST_ARGUMENTS || list.some((entry) => typeof entry !== 'string')) return list;
+  if (list.length < 2 || list.length > MAX_ARGUMENTS || list.some((entry) => typeof entry !== 'string')) return list;
   const texts = list as readonly string[];
-  const heads = texts.map((text) => text.slice(0, LONGEST_ARGUMENT));
+  const heads = texts.map((text) => text.slice(0, MAX_ARGUMENT_HEAD));
   const quoted = heads.map((text) =>
     /^[\w.,:=/@%+-]+$/.test(text) ? ` ${text} ` : `"${text.replaceAll(/["\\`'\n\r]/g, '_')}"`,
   );
@@ -227,22 +222,22 @@ function redactArguments(list: readonly unknown[], tally: Tally, name: string): 
     const { length } = head;
     at += length + 3;
     const paired = index === 0 ? null : pairedKind(texts, index, name);
-    if (paired !== null) return marked(paired, tally);
-    const own = spans.filter((span) => span.start < start + length && span.end > start);
-    if (own.length === 0) return text;
-    const within = own.map(({ start: from, end, kind }) => ({
+    if (paired !== null) return countMark(paired, tally);
+    const overlapping = spans.filter((span) => span.start < start + length && span.end > start);
+    if (overlapping.length === 0) return text;
+    const within = overlapping.map(({ start: from, end, kind }) => ({
       start: Math.max(0, from - start),
       end: end - start,
       kind,
     }));
     const found = mergeSpans([...within, ...findSecrets(head)]);
-    // what reaches the end of the head goes on behind it
+    // A secret at the end of the head continues after it.
     const whole = found.map((span) => (span.end >= length ? { ...span, end: text.length } : span));
     return withoutSpans(text, whole, tally);
   });
 }
 
-/** The kind of a secret by the text before it: of a header, of a name in a pair, of a user. */
+/** The kind of a secret by the argument before: a header, a name, a user. */
 function pairedKind(list: readonly string[], index: number, name: string): string | null {
   const [before = '', value = ''] = list.slice(index - 1, index + 1);
   if (isCredentialHeader(before)) return namedKind(before, value);
@@ -256,28 +251,28 @@ function withoutSpans(text: string, spans: readonly SecretSpan[], tally: Tally):
   let shown = '';
   let at = 0;
   for (const { start, end, kind } of spans) {
-    shown += text.slice(at, start) + marked(kind, tally);
+    shown += text.slice(at, start) + countMark(kind, tally);
     at = end;
   }
   return shown + text.slice(at);
 }
 
 function redactField(name: string, text: string, tally: Tally, isFree: boolean): string {
-  if (!isFree && isAddress(name, text)) return text;
+  if (!isFree && IDENTIFIER.test(name) && text.length <= MAX_ID_LENGTH) return text;
   const kind = isFree ? namedKind(name, text) : null;
-  return kind === null ? counted(text, tally) : marked(kind, tally);
+  return kind === null ? redactText(text, tally) : countMark(kind, tally);
 }
 
-/** A text without its secrets, which are counted. @param mayGoOn as of `redactedText` */
-export function counted(text: string, tally: Tally, mayGoOn?: boolean): string {
-  const { text: shown, redacted } = redactedText(text, mayGoOn);
+/** Redacts a text and counts its secrets. @param isOpen see `redactedText` */
+export function redactText(text: string, tally: Tally, isOpen?: boolean): string {
+  const { text: shown, redacted } = redactedText(text, isOpen);
   tally.redacted += redacted;
   return shown;
 }
 
-/** The kind of a secret that only its name gives away; null if it is none. */
+/** The kind of a secret known only by its name; null for other values. */
 function namedKind(name: string, value: string): string | null {
   if (isCredentialHeader(name)) return value.length > 3 && !isPlaceholder(value) ? 'authorization' : null;
   const named = secretName(name);
-  return named !== null && isSecretValue(value, named, name, ALONE) ? named.kind : null;
+  return named !== null && isSecretValue(value, named, name, STANDALONE) ? named.kind : null;
 }

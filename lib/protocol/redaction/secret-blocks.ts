@@ -1,12 +1,20 @@
-import { HtmlTables } from './html-tables';
-import { decodedReadings, GUTTER, mapped } from './readings';
+import { HtmlTables } from './html-json-tables';
+import { GUTTER, toOriginalSpan, unescapedTexts, unmapped } from './normalize-text';
 import { secretName } from './secret-names';
 import { PRIVATE_PEM64 } from './secret-shapes';
-import { BEGUN, type SecretSpan, spanOf } from './secret-span';
-import { isBasicPair, isStandIn, isWord, looksRandom } from './secret-values';
+import {
+  isBasicPair,
+  isBenign,
+  isWord,
+  looksRandom,
+  PENDING,
+  type SecretSpan,
+  shiftedSpan,
+  spanOf,
+} from './secret-values';
 import {
   confirmedTable,
-  LONGEST_LINE,
+  MAX_TABLE_LINE,
   NO_ROW,
   pendingSecrets,
   type Row,
@@ -18,72 +26,74 @@ import {
 } from './table-secrets';
 import { nestedKind, nestedName, ValueLists } from './value-lists';
 
-/** A text without one of these begins no block. */
+/** Matches every text in which a block may start. */
 const HINT =
   /(?:data|Data)["']?\s{0,3}:|Private-Lines|LS0tLS1CRUdJTi|[|>][+-]?\d?[+-]?\s*(?:#|\n|$)|"""|'''|<<[-~]?["']?\w{1,32}["']?\s*(?:\n|$)|kind["']?\s{0,3}:|---\s*(?:\n|$)/;
 const PUTTY = /^\s{0,8}Private-Lines:\s{0,3}(\d{1,3})\s*$/;
-/** Of Kubernetes: `kubectl get secret -o yaml` prints the data before the kind. */
+/** The data of a Kubernetes manifest, which `kubectl get secret -o yaml` prints before the kind. */
 const DATA = /^(\s{0,40})(?:- )?["']?(data|stringData|binaryData)["']?\s{0,3}:\s{0,3}\{?\s*$/;
 const KIND = /^\s{0,40}(?:- )?["']?kind["']?\s{0,3}:\s{0,3}["']?(\w{1,64})/;
 const CHILD = /^(\s{0,64}["']?[\w./-]{1,253}["']?\s{0,3}:\s{0,3}["']?)([^"'\r\n]{1,65536}?)["']?,?\s*$/;
 const SCALAR =
   /^(\s{0,64})(?:- )?["']?([\w.-]{1,96})["']?\s{0,3}:\s{0,3}(?:!\S{1,32}\s{1,3})?[|>][+-]?\d?[+-]?\s*(?:#.*)?$/;
 const FENCED = /(?:^|[^\w.-])["']?([\w.-]{2,96})["']?\s{0,3}[:=]\s{0,3}[rfbu]?("""|''')(.*)$/;
-/** The name of a list or a mapping of YAML, and an entry. */
+/** The name of a YAML list or mapping. */
 const LIST = /^\s{0,64}(?:- )?["']?([\w.-]{2,96})["']?\s{0,3}:\s{0,3}(?:#.*)?$/;
+/** An entry of either. */
 const ENTRY =
   /^(?=\s*(?:-|["']?[\w.-]{1,96}["']?:)\s)(\s{0,64}(?:- )?(?:["']?([\w.-]{1,96})["']?:\s{1,8})?["']?)([^\s"']{1,8192})["']?\s*(?:#.*)?$/;
-/** The columns of PostgreSQL's dump, whose rows follow. */
+/** The columns of a `COPY … FROM stdin` in a PostgreSQL dump. */
 const COPY = /\bcopy\s{1,4}\S{1,128}\s{0,4}\(([^()]{1,2000})\)\s{1,4}from\s{1,4}stdin\b/i;
 const HEREDOC = /(?:^|[^\w.-])([\w.-]{2,96})\s{0,3}[:=]\s{0,3}(?:\$\(cat )?<<[-~]?["']?(\w{1,32})["']?\s*$/;
 const PEM64 = new RegExp(`${PRIVATE_PEM64}[A-Za-z0-9+/_-]{20,}={0,2}\\s*["']?\\s*$`);
 const BASE64_LINE = /^\s{0,64}["']?[A-Za-z0-9+/_-]{4,}={0,2}["']?[,;+]?\s*$/;
 
-/** Between a field's name and its string, and behind the string. */
+/** Up to the start of a JSON string on a line. */
 const STRING_BEGINS =
   /^(?:.{0,400}[{,]\s{0,2}"[\w.-]{1,64}"\s{0,2}:\s{0,2}"|\s{0,80}(?:"[\w.-]{1,64}"\s{0,2}:\s{0,2}|\[\s{0,8})?")(?=[^"]|"\w)/;
+/** The end of a JSON string. */
 const STRING_ENDS = /"\s{0,2}(?:,\s{0,2}"|[}\]])/;
-/** The same behind a line of cells in quotes. */
+/** The same after quoted CSV cells. */
 const CELLS_END = /"{1,2}(?:,\s{0,2}"[\w.-]{1,64}"\s{0,2}:|\s{0,2}[}\]])/;
-/** The same on a line that may go on. */
+/** The same on an incomplete line. */
 const STRING_MAY_END = /"\s{0,2}(?:,\s{0,2}"|[}\]]|,?\s{0,2}$)/;
 
-function mayBegin(text: string): boolean {
+function mayStartBlock(text: string): boolean {
   return HINT.test(text) || TABLE_HINT.test(text);
 }
 
 type Mode =
   | { kind: 'none' }
-  /** So many lines more. */
+  /** The next lines. */
   | { kind: 'lines'; left: number }
   /** Lines of base64. */
   | { kind: 'base64' }
-  /** Lines indented further than this. */
+  /** Lines with a deeper indent. */
   | { kind: 'indent'; indent: number }
-  /** Values of keys indented further than this. */
+  /** Values of keys with a deeper indent. */
   | { kind: 'data'; indent: number; isPlain: boolean; scalar: number | null }
-  /** Entries of a list, indented at least as far as its name, or of a mapping, indented further. */
+  /** Entries of a list with the same or a deeper indent, or of a mapping with a deeper indent. */
   | { kind: 'list'; indent: number; name: string }
   /** Rows below a header. */
   | { kind: 'table'; table: Table }
-  /** Lines up to the one that has this, or is this. */
+  /** Lines up to the one that contains the fence, or equals it. */
   | { kind: 'fence'; fence: string; isLine: boolean };
 
 /**
- * Secrets over several lines that a first line announces: a Secret of Kubernetes, a block scalar, a PuTTY key, base64 of
- * a private key.
+ * Finds multi-line secrets by their first line: a Kubernetes Secret, a YAML block scalar, a PuTTY key, a base64-encoded
+ * private key, a table.
  *
- * Ordering: `scan` gets a text's chunks in order. The state after a chunk depends only on the text before it.
+ * Ordering: `scan` takes chunks in text order; its state depends only on the text so far.
  */
 class SecretBlocks {
   #mode: Mode = { kind: 'none' };
-  /** True if the lines come from decoded strings of JSON. */
+  /** True if the lines come from decoded JSON strings. */
   readonly #isDecoded: boolean;
-  /** The kind of the manifest, if it has one so far. */
+  /** The kind of the Kubernetes manifest, once known. */
   #manifest: string | null = null;
-  /** True if lines are read without their gutters. */
+  /** True to read lines without their gutters. */
   readonly #isBehindGutter: boolean;
-  /** The line that the last chunk broke off in. */
+  /** The incomplete line at the end of the last chunk. */
   #partial = '';
 
   constructor(isDecoded: boolean, isBehindGutter: boolean) {
@@ -99,15 +109,15 @@ class SecretBlocks {
     return clone;
   }
 
-  /** True outside of blocks, at the beginning of a line. */
+  /** True outside blocks at the start of a line. */
   get #isIdle(): boolean {
     return this.#mode.kind === 'none' && this.#partial === '';
   }
 
-  /** @param isOpen whether the last line may go on */
+  /** @param isOpen true if the last line may continue */
   scan(chunk: string, isOpen: boolean): SecretSpan[] {
     const spans: SecretSpan[] = [];
-    if (this.#isIdle && !mayBegin(chunk)) {
+    if (this.#isIdle && !mayStartBlock(chunk)) {
       this.#partial = lastLine(chunk);
       return spans;
     }
@@ -117,53 +127,53 @@ class SecretBlocks {
       const before = at === 0 ? this.#partial : '';
       const line = before + chunk.slice(at, end).replace(/\r$/, '');
       const isWhole = newline >= 0;
-      const own = this.#isDecoded ? this.#string(line, isWhole, isOpen) : this.#withoutGutter(line, isWhole, isOpen);
-      for (const span of own) {
+      const found = this.#isDecoded ? this.#string(line, isWhole, isOpen) : this.#withoutGutter(line, isWhole, isOpen);
+      for (const span of found) {
         const start = Math.max(at, at - before.length + span.start);
         const to = at - before.length + span.end;
         if (to > start) spans.push({ start, end: to, kind: span.kind });
       }
-      this.#partial = isWhole ? '' : line.slice(0, MOST_PARTIAL);
+      this.#partial = isWhole ? '' : line.slice(0, MAX_PARTIAL);
       at = end + 1;
     }
     return spans;
   }
 
-  /** A line of a string in JSON: the string may begin or end on it. */
+  /** Reads a line of a JSON string, which may start or end on the line. */
   #string(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
     const isChild = this.#mode.kind === 'data' && CHILD.test(line);
     const gutter = this.#gutter(line);
-    const begun = isChild ? null : STRING_BEGINS.exec(line.slice(gutter));
-    const lead = begun === null ? 0 : gutter + begun[0].length;
+    const opening = isChild ? null : STRING_BEGINS.exec(line.slice(gutter));
+    const lead = opening === null ? 0 : gutter + opening[0].length;
     if (lead > 0 && isWhole) this.#mode = { kind: 'none' };
     const rest = line.slice(lead);
     const ends = /^"[^"]*",/.test(rest) ? CELLS_END : isWhole ? STRING_ENDS : STRING_MAY_END;
-    // the quotes of a fence end no string
+    // The quotes of a fence don't end the string.
     const isFence = this.#mode.kind === 'fence' && rest.includes(this.#mode.fence);
     const end = isFence ? -1 : (ends.exec(rest)?.index ?? -1);
     const text = end < 0 ? rest : rest.slice(0, end);
-    const own = this.#withoutGutter(text, isWhole || end >= 0, isOpen, begun !== null && gutter > 0);
+    const found = this.#withoutGutter(text, isWhole || end >= 0, isOpen, opening !== null && gutter > 0);
     if (end >= 0) this.#mode = { kind: 'none' };
-    return own.map((span) => moved(span, lead));
+    return found.map((span) => shiftedSpan(span, lead));
   }
 
   #gutter(line: string): number {
     return this.#isBehindGutter ? (GUTTER.exec(line)?.[0].length ?? 0) : 0;
   }
 
-  /** @param hasGutter whether one was before the string that the line begins */
+  /** @param hasGutter true if a gutter precedes the string that starts on the line */
   #withoutGutter(line: string, isWhole: boolean, isOpen: boolean, hasGutter = false): SecretSpan[] {
     const gutter = this.#gutter(line);
-    // without any, the other scan reads the line
+    // The scan without gutters reads the other lines.
     if (this.#isBehindGutter && gutter === 0 && !hasGutter && this.#mode.kind === 'none') return [];
-    return this.#read(line.slice(gutter), isWhole, isOpen).map((span) => moved(span, gutter));
+    return this.#read(line.slice(gutter), isWhole, isOpen).map((span) => shiftedSpan(span, gutter));
   }
 
   #read(line: string, isWhole: boolean, isOpen: boolean): SecretSpan[] {
     const { spans, isRow } = this.#mode.kind === 'table' ? this.#row(line, this.#mode.table, isWhole, isOpen) : NO_ROW;
     if (isRow) return spans;
-    const own = isWhole || !isOpen ? this.#line(line, isWhole) : this.#openLine(line);
-    return own === null ? spans : [...spans, own];
+    const found = isWhole || !isOpen ? this.#line(line, isWhole) : this.#openLine(line);
+    return found === null ? spans : [...spans, found];
   }
 
   #row(line: string, known: Table, isWhole: boolean, isOpen: boolean): Row {
@@ -178,32 +188,32 @@ class SecretBlocks {
   }
 
   #openLine(line: string): SecretSpan | null {
-    const own = this.#line(line, false);
-    if (own !== null) return own;
-    // a value that is not long enough yet to be known
+    const found = this.#line(line, false);
+    if (found !== null) return found;
+    // A value still too short to classify.
     const entry = this.#mode.kind === 'list' ? ENTRY.exec(line) : null;
     if (entry !== null && this.#mode.kind === 'list') {
       const [, before = '', key, value = ''] = entry;
-      const mayBecome = !isStandIn(value) && (key === undefined || nestedName(this.#mode.name, key) !== '');
-      return mayBecome ? { start: before.length, end: line.length, kind: BEGUN } : null;
+      const mayBecome = !isBenign(value) && (key === undefined || nestedName(this.#mode.name, key) !== '');
+      return mayBecome ? { start: before.length, end: line.length, kind: PENDING } : null;
     }
     const child = this.#mode.kind === 'data' ? CHILD.exec(line) : null;
     const value = child?.[2] ?? '';
-    if (child === null || isStandIn(value) || !/^[A-Za-z0-9+/=]+$/.test(value) || (isWord(value) && value.length < 8))
+    if (child === null || isBenign(value) || !/^[A-Za-z0-9+/=]+$/.test(value) || (isWord(value) && value.length < 8))
       return null;
-    return { start: (child[1] ?? '').length, end: line.length, kind: BEGUN };
+    return { start: (child[1] ?? '').length, end: line.length, kind: PENDING };
   }
 
-  /** @param isWhole whether the line has ended: only then does the state change */
+  /** @param isWhole true for a complete line; only these change the state */
   #line(line: string, isWhole: boolean): SecretSpan | null {
     const mode = this.#mode;
-    const own = this.#within(line, mode, isWhole);
-    if (own !== undefined) return own;
+    const found = this.#within(line, mode, isWhole);
+    if (found !== undefined) return found;
     if (isWhole) this.#begin(line);
     return null;
   }
 
-  /** @returns undefined if the line is no part of the block */
+  /** @returns undefined if the line is not part of the block */
   #within(line: string, mode: Mode, isWhole: boolean): SecretSpan | null | undefined {
     const none: Mode = { kind: 'none' };
     switch (mode.kind) {
@@ -255,7 +265,7 @@ class SecretBlocks {
     if (isWhole) this.#mode = { ...mode, scalar: scalar !== null && mode.isPlain ? indent : null };
     if (scalar !== null) return null;
     const [, before = '', value = ''] = CHILD.exec(line) ?? [];
-    if (value === '' || isStandIn(value) || /^[[{|>]/.test(value)) return null;
+    if (value === '' || isBenign(value) || /^[[{|>]/.test(value)) return null;
     const isSecret = mode.isPlain || this.#manifest === 'secret' || isEncoded(value);
     return isSecret ? { start: before.length, end: before.length + value.length, kind: 'secret' } : null;
   }
@@ -311,19 +321,15 @@ class SecretBlocks {
   }
 }
 
-/** Enough for the first line of any block, and for a row. */
-const MOST_PARTIAL = LONGEST_LINE;
+/** Covers the first line of any block, and a table row. */
+const MAX_PARTIAL = MAX_TABLE_LINE;
 
 function lastLine(text: string): string {
-  return text.slice(text.lastIndexOf('\n') + 1).slice(0, MOST_PARTIAL);
+  return text.slice(text.lastIndexOf('\n') + 1).slice(0, MAX_PARTIAL);
 }
 
 function indentOf(line: string): number {
   return line.length - line.trimStart().length;
-}
-
-function moved({ start, end, kind }: SecretSpan, by: number): SecretSpan {
-  return { start: start + by, end: end + by, kind };
 }
 
 function wholeLine(line: string, kind: string): SecretSpan | null {
@@ -332,7 +338,7 @@ function wholeLine(line: string, kind: string): SecretSpan | null {
   return end > start ? { start, end, kind } : null;
 }
 
-/** Base64 of something, not a word that could be base64. */
+/** Base64-encoded data rather than a word in the base64 alphabet. */
 function isEncoded(value: string): boolean {
   if (!/^[A-Za-z0-9+/]{4,}={0,2}$/.test(value) || value.length % 4 !== 0) return false;
   if (isWord(value) || /^\d+$/.test(value)) return false;
@@ -349,7 +355,7 @@ interface Scan {
   scan(chunk: string, isOpen: boolean): SecretSpan[];
 }
 
-/** The blocks of a text as it is written and with its escapes decoded, each with and without gutters. */
+/** Scans a text as written and with decoded escapes, each with and without gutters. */
 export class BlockScan {
   readonly #written: readonly Scan[];
   readonly #decoded: readonly Scan[];
@@ -374,14 +380,13 @@ export class BlockScan {
     );
   }
 
-  /** Advances by a chunk of the text. @returns its secrets */
+  /** Reads the next chunk. @returns its secrets */
   scan(chunk: string, isOpen = false): SecretSpan[] {
-    const reading = decodedReadings(chunk).at(-1);
-    const text = reading?.text ?? chunk;
-    const decoded = this.#decoded.flatMap((blocks) => blocks.scan(text, isOpen));
+    const source = unescapedTexts(chunk).at(-1) ?? unmapped(chunk);
+    const decoded = this.#decoded.flatMap((blocks) => blocks.scan(source.text, isOpen));
     return [
       ...this.#written.flatMap((blocks) => blocks.scan(chunk, isOpen)),
-      ...(reading === undefined ? decoded : decoded.map((span) => mapped(span, reading, chunk))),
+      ...decoded.map((span) => toOriginalSpan(span, source, chunk)),
     ];
   }
 }

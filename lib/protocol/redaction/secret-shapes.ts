@@ -1,18 +1,17 @@
-import type { SecretSpan } from './secret-span';
+import { pendingSpan, type SecretSpan } from './secret-values';
 
 /**
- * Shapes of the secrets of well-known services. Where secretlint's recommended rules (licence below) know a service, the
- * shape is theirs; the others follow what the services publish, and the rules of gitleaks and TruffleHog.
+ * Token formats of well-known services. They follow secretlint's recommended rules (licence below) where it has one,
+ * else the service's documentation and the rules of gitleaks and TruffleHog.
  *
- * secretlint itself is no dependency. Version 13.1.0 needs Node.js 22, is asynchronous (a log line must be in its file
- * when the call returns), skips what looks like an example, and stops where a text says `secretlint-disable`, which
- * anybody may write into a log. Its MIT licence would fit.
+ * secretlint is not a dependency: version 13.1.0 requires Node.js 22, is asynchronous (a log line must be written when
+ * the call returns), skips examples, and obeys `secretlint-disable` in the text, which any agent may print.
  *
- * Differences from its rules, because here a secret too long or half cut off must go too: lengths are bounds and not
- * exact, and nothing need end at a word.
+ * Unlike secretlint's exact lengths and word boundaries, lengths here are lower bounds, so that a truncated or extended
+ * secret is redacted too.
  *
- * Failure: every pattern is linear on any text. It begins with fixed characters, and what follows is one run after the
- * other, of classes that the character between them is not in.
+ * Failure: every pattern takes linear time. It starts with a literal, followed by runs of character classes, each
+ * separated by a character outside the class before it.
  *
  * @see https://github.com/secretlint/secretlint/tree/v13.0.7/packages/%40secretlint/secretlint-rule-preset-recommend
  *
@@ -31,16 +30,16 @@ import type { SecretSpan } from './secret-span';
  * COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
  * OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
  */
-export interface SecretShape {
-  /** What it is called in the place of the secret. */
+interface SecretShape {
+  /** Shown in the redaction mark. */
   kind: string;
-  /** A text without any of these has none of these secrets. */
+  /** Literals, at least one of which every match contains. */
   hints: readonly string[];
-  /** Whether each of these secrets begins with a hint: then the pattern is tried only where one stands. */
+  /** True if every match starts with a hint. The pattern is then tried only at hints. */
   isPrefix: boolean;
-  /** Words begin like it, too: it may have begun only once there is a digit. */
+  /** True if ordinary words start the same way. A partial match is then pending only with a digit. */
   isWordLike?: true;
-  /** Sticky if it begins with its hint, else global. The whole match is the secret. */
+  /** Sticky if `isPrefix`, else global. The whole match is the secret. */
   pattern: RegExp;
 }
 
@@ -50,36 +49,36 @@ const shape = (kind: string, hints: string | readonly string[], { source }: RegE
   return { kind, hints: all, isPrefix, pattern: new RegExp(lead + source, isPrefix ? 'y' : 'g') };
 };
 
-/** Not inside a longer word; the `n` of an escaped line break is no part of one. */
+/** A word boundary that also matches after an escaped line break (`\n`). */
 const APART = String.raw`(?<![A-Za-z0-9](?<!\\[nrt]))`;
 const apart = (kind: string, hints: string | readonly string[], pattern: RegExp): SecretShape =>
   shape(kind, hints, pattern, APART);
 
-/** A shape that begins as words do. */
+/** A shape whose start also occurs in words. */
 const wordLike = (kind: string, hints: string | readonly string[], pattern: RegExp): SecretShape => ({
   ...apart(kind, hints, pattern),
   isWordLike: true,
 });
 
 const PEM64_BEGIN = 'LS0tLS1CRUdJTi';
-/** First lines of PEM texts that hold no secret, and of encrypted ones. */
+/** First lines of public and encrypted PEM blocks. */
 const OPEN_PEMS = [
   ...['CERTIFICATE', 'NEW CERTIFICATE', 'TRUSTED CERTIFICATE', 'X509', 'PUBLIC KEY', 'SSH2 PUBLIC KEY'],
   ...['PGP PUBLIC KEY', 'PGP MESSAGE', 'PGP SIGNATURE'],
 ].map((label) => `-----BEGIN ${label}`);
-/** A pattern for the beginning of a private key's PEM text in base64. */
+/** Matches the start of a base64-encoded PEM private key. */
 export const PRIVATE_PEM64 = `${PEM64_BEGIN}(?!${OPEN_PEMS.map((line) =>
-  // without the last character where the next byte decides it
+  // Without the last base64 character if it depends on the next byte.
   btoa(line).slice(PEM64_BEGIN.length, Math.floor((line.length * 8) / 6)),
 ).join('|')})`;
 
-/** The more particular first: where two find the same, the first names it. */
+/** Specific shapes first: of two matches at the same place, the first gives the kind. */
 export const SECRET_SHAPES: readonly SecretShape[] = [
   apart('interlude-token', 'il', /il[tsec]_[A-Za-z0-9_-]{32,}/),
   shape('anthropic-key', 'sk-ant-', /sk-ant-[A-Za-z0-9_-]{16,}/),
   apart('openai-key', 'sk-', /sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{16,}/),
   shape('openrouter-key', 'sk-or-', /sk-or-[A-Za-z0-9_-]{16,}/),
-  // any other service's that took the same beginning; with a digit, or it is the name of something
+  // Any other service with this prefix. Without a digit, it is an identifier.
   apart('api-key', 'sk-', /sk-(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{20,}/),
   shape('groq-key', 'gsk_', /gsk_[A-Za-z0-9]{20,}/),
   apart('xai-key', 'xai-', /xai-[A-Za-z0-9]{32,}/),
@@ -198,7 +197,7 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
     'SCRAM-SHA-',
     /SCRAM-SHA-(?:1|256|512)\$[0-9]{3,8}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=]{20,}:[A-Za-z0-9+/=]{20,}/,
   ),
-  // crypt(3), bcrypt, Argon2, htpasswd, LDAP, Django: what a password can be guessed from
+  // crypt(3), bcrypt, Argon2, htpasswd, LDAP, Django: open to offline guessing.
   shape(
     'password-hash',
     '$1$ $5$ $6$ $7$ $y$ $gy$ $md5 $sha1 $apr1 $2a $2b $2x $2y $P$ $H$ $scrypt $argon2 $pbkdf2'.split(' '),
@@ -207,7 +206,7 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   shape('password-hash', ['{S', '{CRYPT}'], /\{(?:S?SHA(?:256|384|512)?|SMD5|CRYPT)\}[A-Za-z0-9+/=$.]{20,}/),
   apart('password-hash', 'pbkdf2_sha', /pbkdf2_sha(?:1|256|512)\$[0-9]{3,8}\$[A-Za-z0-9]{4,64}\$[A-Za-z0-9+/=]{20,}/),
   shape('private-key', PEM64_BEGIN, new RegExp(`${PRIVATE_PEM64}[A-Za-z0-9+/=_-]{20,}`)),
-  // a header and a payload in base64url, and what comes after them: a signature, or the parts of an encrypted one
+  // A base64url header and payload, then a signature or the other parts of a JWE.
   shape(
     'jwt',
     ['eyJ'],
@@ -218,7 +217,7 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
 /** Shapes by the first two characters of their hints, as one number. */
 const BY_START = new Map<number, { rank: number; hint: string }[]>();
 const ANYWHERE: number[] = [];
-/** Whether a hint begins with these two ASCII characters. */
+/** Indexed by two ASCII characters: 1 if a hint starts with them. */
 const IS_START = new Uint8Array(1 << 14);
 for (const [rank, { hints, isPrefix }] of SECRET_SHAPES.entries()) {
   if (!isPrefix) ANYWHERE.push(rank);
@@ -230,7 +229,7 @@ for (const [rank, { hints, isPrefix }] of SECRET_SHAPES.entries()) {
     }
 }
 
-/** The secrets of known shapes in a text. */
+/** Finds secrets of known shapes. */
 export function shapedSecrets(text: string, spans: SecretSpan[]): void {
   const found: { rank: number; start: number; end: number }[] = [];
   for (const rank of ANYWHERE) {
@@ -239,7 +238,7 @@ export function shapedSecrets(text: string, spans: SecretSpan[]): void {
     for (const { 0: secret, index } of text.matchAll(pattern))
       found.push({ rank, start: index, end: index + secret.length });
   }
-  /** The end of each shape's last secret: none of the same shape begins inside it. */
+  /** End of the last match by shape: matches of one shape don't overlap. */
   const ends = new Map<number, number>();
   let next = text.charCodeAt(0);
   for (let at = 0; at + 1 < text.length; at += 1) {
@@ -258,3 +257,115 @@ export function shapedSecrets(text: string, spans: SecretSpan[]): void {
   found.sort((a, b) => a.rank - b.rank);
   for (const { rank, start, end } of found) spans.push({ start, end, kind: (SECRET_SHAPES[rank] as SecretShape).kind });
 }
+
+/** Longest pending secret in UTF-16 code units. Shapes contain no blanks. */
+const MAX_PENDING_LENGTH = 8_192;
+const ENDS_WORD = /[\s"'`<>]/;
+
+const ATOM = /^(?:\\.|\[(?:\\.|[^\]\\])*\]|[^\\[(])/s;
+const TIMES = /^(?:\{(\d+)(,)?(\d*)\}|[*+?])/;
+
+/** Each shape as a pattern that matches its literal start and any part of the rest at the end of the text. */
+const PENDING_SHAPES = SECRET_SHAPES.map(({ hints, isPrefix, isWordLike = false, pattern }) => ({
+  hints,
+  isPrefix,
+  isWordLike,
+  pattern: new RegExp(`(?:${partialPatterns(pattern.source).join('|')})$`),
+}));
+
+/** Finds an incomplete secret of a known shape at the end of a text. */
+export function pendingShapes(text: string, spans: SecretSpan[]): void {
+  const least = Math.max(0, text.length - MAX_PENDING_LENGTH);
+  let from = text.length;
+  while (from > least && !ENDS_WORD.test(text.charAt(from - 1))) from -= 1;
+  if (text.length - from < 3) return;
+  const word = text.slice(from);
+  for (const { hints, isPrefix, isWordLike, pattern } of PENDING_SHAPES) {
+    if (!hints.some((hint) => word.includes(hint))) continue;
+    const found = pattern.exec(word);
+    if (found === null || (isWordLike && !/\d/.test(found[0]))) continue;
+    // Text before a hint in the middle matches too much.
+    if (isPrefix || hints.some((hint) => found[0].includes(hint)))
+      spans.push(pendingSpan(text.length - word.length + found.index, text));
+  }
+}
+
+/** Patterns that stop within each repeated part of a pattern: `ab[c]{3,}d` gives `ab[c]{0,}`. */
+function partialPatterns(source: string): string[] {
+  for (const parts of alternatives(source)) if (parts !== source) return alternatives(source).flatMap(partialPatterns);
+  const atoms = atomsOf(source);
+  const found: string[] = [];
+  let before = '';
+  for (const { atom, least, most } of atoms) {
+    if (/^\(\?<?[=!]/.test(atom)) {
+      // A required lookahead may still match later text.
+      if (!atom.startsWith('(?=')) before += atom;
+      continue;
+    }
+    const inner = /^\((?:\?:)?(.*)\)$/s.exec(atom)?.[1];
+    if (inner !== undefined && least === null) for (const part of partialPatterns(inner)) found.push(before + part);
+    if (least !== null) found.push(`${before}(?:${atom}){0,${most ?? ''}}`);
+    before += least === null ? atom : `${atom}{${least},${most ?? ''}}`;
+  }
+  return found;
+}
+
+interface Atom {
+  atom: string;
+  /** Lower bound of the repetition; null without one. */
+  least: string | null;
+  most: string | null;
+}
+
+function atomsOf(source: string): Atom[] {
+  const atoms: Atom[] = [];
+  for (let at = 0; at < source.length; ) {
+    const rest = source.slice(at);
+    const atom = rest.startsWith('(') ? rest.slice(0, groupEnd(rest)) : (ATOM.exec(rest)?.[0] ?? rest);
+    const times = TIMES.exec(rest.slice(atom.length));
+    at += atom.length + (times?.[0].length ?? 0);
+    if (times === null) atoms.push({ atom, least: null, most: null });
+    else if (times[1] !== undefined)
+      atoms.push({ atom, least: times[1], most: times[2] === undefined ? times[1] : times[3] || null });
+    else atoms.push({ atom, least: times[0] === '+' ? '1' : '0', most: times[0] === '?' ? '1' : null });
+  }
+  return atoms;
+}
+
+function groupEnd(text: string): number {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '\\') at += 1;
+    else if (character === '[') at += (/^\[(?:\\.|[^\]\\])*\]/s.exec(text.slice(at))?.[0].length ?? 1) - 1;
+    else if (character === '(') depth += 1;
+    else if (character === ')' && --depth === 0) return at + 1;
+  }
+  return text.length;
+}
+
+/** Splits at each top-level `|`. */
+function alternatives(source: string): string[] {
+  const parts = [''];
+  for (const { atom, least, most } of atomsOf(source)) {
+    if (atom === '|') parts.push('');
+    else parts[parts.length - 1] += least === null ? atom : `${atom}{${least},${most ?? ''}}`;
+  }
+  return parts.length === 1 ? [source] : parts;
+}
+
+/**
+ * Makes a pattern match a partial value at the end of the text: its last group needs one character only.
+ *
+ * @param pattern ends with a group with a counted repetition, such as `([a-z]{8,512})`, and at most one lookahead
+ * @throws TypeError for any other pattern
+ */
+export function openEnded(pattern: RegExp): RegExp {
+  const source = pattern.source.replace(LAST_LOOKAHEAD, '');
+  if (!LAST_COUNT.test(source)) throw new TypeError(`${pattern} does not end with a counted run in a group`);
+  const open = source.replace(LAST_COUNT, (_, least: string, more?: string) => `{1,${more ?? least}})`);
+  return new RegExp(`${open}$`, pattern.flags.replace('g', ''));
+}
+
+const LAST_LOOKAHEAD = /\(\?[=!](?:[^()[\]\\]|\\.|\[(?:\\.|[^\]])*\]|\([^()]*\))*\)$/;
+const LAST_COUNT = /\{(\d+)(?:,(\d*))?\}\)$/;

@@ -1,71 +1,70 @@
-import { GUTTER } from './readings';
-import { isAbout, secretName } from './secret-names';
-import { BEGUN, type SecretSpan, spanOf } from './secret-span';
-import { isSecretValue, isStandIn, looksDrawn } from './secret-values';
+import { GUTTER } from './normalize-text';
+import { isMetadataName, secretName } from './secret-names';
+import { isBenign, isSecretValue, looksGenerated, pendingSpan, type SecretSpan, spanOf } from './secret-values';
 
-/** A list or an object behind a name, and the columns of an INSERT. */
+/** The start of a list or object value, or of the columns of an INSERT. */
 const START =
   /(?:=>|:?=|:)\s{0,40}(?:(?:\[\]|new )\w{1,20}(?:\[\])?|vec!|%[wW]|@|List\.of|Arrays\.asList)?[[{(]|\b(?:insert|replace)(?:\s{1,40}\w{1,12}){0,3}\s{1,40}[^\s(]{1,128}\s{0,40}\(/gi;
-/** Each start ends with one. */
+/** The last character of every START. */
 const BRACKET = /[[{(]/;
 const NAME = /([\w.$-]{2,96})\\{0,4}["'`]?[ \t]{0,8}$/;
-/** Most characters of a start before the chunk that it ends in. */
-const LEAD = 400;
-const MOST_COLUMNS = 4_096;
-const MOST_LEVELS = 64;
-/** The part of a value that is judged. */
-const LONGEST_VALUE = 8_192;
+/** Characters kept from earlier chunks, so that a START may span chunks. */
+const MAX_LEAD = 400;
+const MAX_COLUMNS_TEXT = 4_096;
+const MAX_LEVELS = 64;
+/** Only the start of a longer value is classified. */
+const MAX_VALUE_LENGTH = 8_192;
 const TOKEN = /["'`]|[[({\])},;]|\n|=>|[:=](?=[\s"'`[{]|$)|[^\S\n]+|(?:[^\s"'`[\](){},;:=]|[:=](?![\s"'`[{]|$))+/y;
-/** The inside of a string, up to its end or that of its line. */
+/** String content up to its end or the end of the line. */
 const INSIDE: Readonly<Record<string, RegExp>> = {
   '"': /(?:[^"\\\n]|\\.|\\$)*/y,
   "'": /(?:[^'\\\n]|\\.|\\$|'')*/y,
   '`': /(?:[^`\\\n]|\\.|\\$)*/y,
 };
-/** The same in a row, where a quote that was escaped may have lost its backslash. */
+/** The same in an SQL row, where decoding may have removed the backslash of a quote. */
 const INSIDE_ROW = /(?:[^'\\\n]|\\.|\\$|''|'(?!\s|[,):;\]}"]|$))*/y;
-/** A parameter of a statement, whose value is an argument behind the statement. */
+/** A statement parameter, whose value is an argument after the statement. */
 const PARAMETER = /^(?:\?|%|\$\d|:\w|@\w)/;
 
 /**
- * The kind of a value in a list or an object behind the name of a secret; null if it is none.
+ * Classifies a value in a list or object that has the name of a secret; null if the value is no secret.
  *
- * @param key the value's own name in an object; null in a list
+ * @param key the value's key in an object; null in a list
  */
 export function nestedKind(name: string, key: string | null, value: string, isQuoted = true): string | null {
   const named = secretName(name);
   if (named === null || (named.strength === 'weak' && named.kind !== 'token')) return null;
-  // a class of characters, an escape in a string
-  if (/\s|(?:A-Z|a-z|0-9).*(?:A-Z|a-z|0-9)|\\["'\\]/.test(value) || (key !== null && isAbout(key))) return null;
-  // other names are of people, services or parts: only `current`, `value` and numbers stand for the secret itself
-  const isOwn = key === null || secretName(`${name}_${key}`)?.strength === 'strong';
+  // A character class, an escape sequence.
+  if (/\s|(?:A-Z|a-z|0-9).*(?:A-Z|a-z|0-9)|\\["'\\]/.test(value) || (key !== null && isMetadataName(key))) return null;
+  // Other keys name users, services or parts. `current`, `value` and numbers are the secret itself.
+  const isSelf = key === null || secretName(`${name}_${key}`)?.strength === 'strong';
   const mayBeWeak =
-    isQuoted && (isOwn || /passwords$/i.test(name)) && named.kind === 'password' && !/pass$/i.test(name);
+    isQuoted && (isSelf || /passwords$/i.test(name)) && named.kind === 'password' && !/pass$/i.test(name);
   const place = { isQuoted, isProse: true, next: '' };
   const isSecret = isSecretValue(value, { ...named, strength: 'strong' }, name, place);
-  return isSecret && (mayBeWeak || looksDrawn(value)) ? named.kind : null;
+  return isSecret && (mayBeWeak || looksGenerated(value)) ? named.kind : null;
 }
 
-/** The name for what an object holds under a key: the key's own, or that of the object. Empty if nothing is a secret. */
+/** The name that marks the value of a key as a secret: the key, or the object's name. Empty without one. */
 export function nestedName(name: string, key: string): string {
   if (secretName(key)?.strength === 'strong') return key;
-  return isAbout(key) || secretName(name)?.strength !== 'strong' ? '' : name;
+  return isMetadataName(key) || secretName(name)?.strength !== 'strong' ? '' : name;
 }
 
 interface Level {
   isList: boolean;
   name: string;
-  /** The name before the next value of an object. */
+  /** The key of the next value. */
   key: string | null;
-  /** A string that may be a key; an entry if a comma follows it on its line. */
+  /** A string that is a key, or an entry if a comma follows on the same line. */
   pending: string | null;
   pendingAt: number | null;
 }
 
 const NO_KEY = { key: null, pending: null, pendingAt: null };
 
-function levelOf(sign: string, name: string): Level {
-  return { isList: !sign.endsWith('{'), name, ...NO_KEY };
+function levelOf(bracket: string, name: string): Level {
+  return { isList: !bracket.endsWith('{'), name, ...NO_KEY };
 }
 
 function lineEnd(text: string, from: number): number {
@@ -79,7 +78,7 @@ type State =
   | {
       kind: 'rows';
       columns: readonly string[];
-      /** Of the value in its row; null between rows. */
+      /** Index of the current value; null between rows. */
       column: number | null;
       depth: number;
       phase: 'statement' | 'values' | 'parameters' | 'quoted' | 'called' | 'arguments';
@@ -87,13 +86,13 @@ type State =
   | { kind: 'nested'; levels: readonly Level[] };
 
 /**
- * Secrets in lists and objects behind a name, and in the rows of an INSERT, however long they are.
+ * Finds secrets in named lists and objects, and in the rows of an INSERT, of any length.
  *
- * Ordering: `scan` gets a text's chunks in order. The state after a chunk depends only on the text before it.
+ * Ordering: `scan` takes chunks in text order; its state depends only on the text so far.
  */
 export class ValueLists {
   #state: State = { kind: 'none' };
-  /** The quote of the string that the last chunk or line broke off in. */
+  /** The quote of a string that continues in the next chunk or line. */
   #quote = '';
   #lead = '';
   #isLineStart = true;
@@ -109,7 +108,7 @@ export class ValueLists {
     return clone;
   }
 
-  /** @param isOpen whether the chunk's end may go on */
+  /** @param isOpen true if more text may follow */
   scan(chunk: string, isOpen: boolean): SecretSpan[] {
     const spans: SecretSpan[] = [];
     let at = this.#state.kind === 'none' ? 0 : this.#read(chunk, 0, spans, isOpen);
@@ -122,25 +121,25 @@ export class ValueLists {
       at = this.#read(chunk, end - lead.length, spans, isOpen);
       START.lastIndex = at + lead.length;
     }
-    this.#lead = text.slice(Math.max(at === 0 ? 0 : at + lead.length, text.length - LEAD));
+    this.#lead = text.slice(Math.max(at === 0 ? 0 : at + lead.length, text.length - MAX_LEAD));
     if (chunk !== '') this.#isLineStart = chunk.endsWith('\n');
     return spans;
   }
 
-  #begin(text: string, { 0: sign, index }: RegExpExecArray): boolean {
+  #begin(text: string, { 0: start, index }: RegExpExecArray): boolean {
     this.#quote = '';
-    if (/^[ir]/i.test(sign)) {
+    if (/^[ir]/i.test(start)) {
       this.#state = { kind: 'columns', text: '' };
       return true;
     }
     const name = NAME.exec(text.slice(Math.max(0, index - 120), index))?.[1] ?? '';
     const named = secretName(name);
     if (named === null || (named.strength === 'weak' && named.kind !== 'token')) return false;
-    this.#state = { kind: 'nested', levels: [levelOf(sign, name)] };
+    this.#state = { kind: 'nested', levels: [levelOf(start, name)] };
     return true;
   }
 
-  /** Reads on from a place, up to where the list or the statement ends. */
+  /** Reads up to the end of the list or statement. @returns that index */
   #read(text: string, from: number, spans: SecretSpan[], isOpen: boolean): number {
     let isLineStart = from === 0 && this.#isLineStart;
     for (let at = from; at < text.length; ) {
@@ -149,7 +148,7 @@ export class ValueLists {
         const end = lineEnd(text, at);
         const line = text.slice(at, end);
         isLineStart = false;
-        // lists have no blank lines, and a program's braces may not be balanced
+        // A blank line ends a list; braces in code may be unbalanced.
         if (this.#state.kind === 'nested' && end < text.length && line.trim() === '') this.#state = { kind: 'none' };
         else at += GUTTER.exec(line)?.[0].length ?? 0;
       }
@@ -172,7 +171,7 @@ export class ValueLists {
     return text.length;
   }
 
-  /** True where only a comment of SQL begins with `-`; a gutter may have left one of the two. */
+  /** True where `-` starts an SQL comment. Removing a diff gutter may have taken the first `-`. */
   get #mayBeComment(): boolean {
     return this.#state.kind === 'columns' || (this.#state.kind === 'rows' && this.#state.column === null);
   }
@@ -180,11 +179,11 @@ export class ValueLists {
   #endLine(text: string, spans: SecretSpan[], isOpen: boolean): void {
     const level = this.#state.kind === 'nested' ? this.#state.levels.at(-1) : undefined;
     if (level === undefined || level.pendingAt === null) return;
-    if (isOpen && level.name !== '') spans.push({ start: level.pendingAt, end: text.length, kind: BEGUN });
+    if (isOpen && level.name !== '') spans.push(pendingSpan(level.pendingAt, text));
     level.pendingAt = null;
   }
 
-  /** The rest of a string that is open. @returns where what follows it begins */
+  /** Reads the rest of an open string. @returns the index after it */
   #string(text: string, at: number, spans: SecretSpan[], isOpen: boolean): number {
     const isRow = this.#state.kind === 'rows' && this.#quote === "'";
     const inside = isRow ? INSIDE_ROW : (INSIDE[this.#quote] as RegExp);
@@ -193,7 +192,7 @@ export class ValueLists {
     const end = at + value.length;
     this.#value(at, value, true, isOpen && end === text.length, text, spans);
     if (end === text.length) return end;
-    // only SQL has line breaks in strings
+    // Only SQL strings contain line breaks.
     if (text.charAt(end) !== '\n' || this.#state.kind === 'nested') this.#quote = '';
     return end + 1;
   }
@@ -208,7 +207,7 @@ export class ValueLists {
   }
 
   #columns(token: string, before: string): void {
-    const isLong = before.length > MOST_COLUMNS;
+    const isLong = before.length > MAX_COLUMNS_TEXT;
     if (token !== ')') {
       this.#state = /[(;{]/.test(token) || isLong ? { kind: 'none' } : { kind: 'columns', text: before + token };
       return;
@@ -218,7 +217,7 @@ export class ValueLists {
     this.#state = hasSecret ? { kind: 'rows', columns, column: null, depth: 0, phase: 'statement' } : { kind: 'none' };
   }
 
-  /** Between the rows, and from a statement with parameters to its arguments. */
+  /** Reads tokens between rows, and between a parameterized statement and its arguments. */
   #between(token: string, state: Extract<State, { kind: 'rows' }>): void {
     const { phase } = state;
     const begin = (depth: number) => {
@@ -248,7 +247,7 @@ export class ValueLists {
   #row(token: string, state: Extract<State, { kind: 'rows' }>): void {
     const column = state.column ?? 0;
     if (/^[[({]$/.test(token)) {
-      // a list of rows: executemany("…", [("mara", …), …])
+      // A list of rows: executemany("…", [("mara", …), …]).
       const isOuter = state.phase !== 'values' && state.depth === 1 && column === 0 && token !== '{';
       if (!isOuter) this.#state = { ...state, depth: state.depth + 1 };
     } else if (/^[\])}]$/.test(token))
@@ -266,7 +265,7 @@ export class ValueLists {
     levels: readonly Level[],
   ): void {
     const level = levels.at(-1) as Level;
-    if (levels.length > MOST_LEVELS) this.#state = { kind: 'none' };
+    if (levels.length > MAX_LEVELS) this.#state = { kind: 'none' };
     else if (/^[[({]$/.test(token)) {
       const inner = level.isList || level.key === null ? level.name : nestedName(level.name, level.key);
       this.#state = { kind: 'nested', levels: [...levels, levelOf(token, token === '(' ? '' : inner)] };
@@ -282,16 +281,16 @@ export class ValueLists {
     else this.#value(at, token, false, isOpen && at + token.length === text.length, text, spans);
   }
 
-  /** An entry between braces without a key: `{"…", "…"}`. */
+  /** A braced entry without a key: `{"…", "…"}`. */
   #entry({ name, pending, pendingAt }: Level, spans: SecretSpan[]): void {
     const kind = pending === null || pendingAt === null ? null : nestedKind(name, null, pending);
     if (kind !== null) spans.push(spanOf(pendingAt as number, pending as string, kind));
   }
 
-  /** @param mayGoOn whether it reaches the end of a text that may go on */
-  #value(at: number, value: string, isQuoted: boolean, mayGoOn: boolean, text: string, spans: SecretSpan[]): void {
+  /** @param isOpen true if the value reaches the end of the text and more may follow */
+  #value(at: number, value: string, isQuoted: boolean, isOpen: boolean, text: string, spans: SecretSpan[]): void {
     const state = this.#state;
-    const head = value.slice(0, LONGEST_VALUE);
+    const head = value.slice(0, MAX_VALUE_LENGTH);
     let kind: string | null = null;
     if (state.kind === 'rows') {
       if (state.phase === 'values' && value === '%s') this.#state = { ...state, phase: 'parameters' };
@@ -307,11 +306,11 @@ export class ValueLists {
         return;
       }
       const key = level.isList ? null : level.key;
-      if (level.name === '' || (key !== null && isAbout(key))) return;
+      if (level.name === '' || (key !== null && isMetadataName(key))) return;
       kind = nestedKind(level.name, key, head, isQuoted);
       Object.assign(level, NO_KEY);
     }
     if (kind !== null) spans.push(spanOf(at, value, kind));
-    else if (mayGoOn && value !== '' && !isStandIn(value)) spans.push({ start: at, end: text.length, kind: BEGUN });
+    else if (isOpen && value !== '' && !isBenign(value)) spans.push(pendingSpan(at, text));
   }
 }

@@ -5,8 +5,8 @@ import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fie
 import { HOOK_FATAL } from '@interlude/protocol/insight';
 import { parseWellFormed } from '@interlude/protocol/json';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
 import { truncateText } from '@interlude/protocol/text';
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import { type LevelSwitch, parseLevel } from '../logger/level-switch';
 import type { Logger } from '../logger/logger';
 import { callTool, isToolName, type SessionTools, type ToolName } from '../mcp/agent-tools';

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import type { SelfReport } from '@interlude/protocol/agent-state';
-import type { AgentStatus } from '@interlude/protocol/agent-status';
+import type { AgentStatus, SelfReport } from '@interlude/protocol/agent-status';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';

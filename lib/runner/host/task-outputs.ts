@@ -7,7 +7,7 @@ import { CUSTOM, taskEndOf } from '@interlude/protocol/event-fields';
 import { parseJson, textOf } from '@interlude/protocol/fields';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
-import { redactOutput, seenText } from '@interlude/protocol/redaction/redact-output';
+import { redactOutput, visibleText } from '@interlude/protocol/redaction/redacted-text';
 import type { Redactor } from '../logger/redactor';
 import type { Cursor } from '../outbox/statements';
 
@@ -454,7 +454,7 @@ function beforePartialWord(bytes: Buffer, length: number): number {
   const least = Math.max(0, length - LOOK_AHEAD);
   let from = length;
   while (from > least && !WHITESPACE.has(bytes[from - 1] as number)) from -= 1;
-  const word = seenText(bytes.toString('utf8', from, length));
+  const word = visibleText(bytes.toString('utf8', from, length));
   return word.length < MIN_PARTIAL_WORD || PROMPT_END.test(word) ? length : from;
 }
 

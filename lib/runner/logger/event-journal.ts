@@ -1,6 +1,6 @@
 import type { AgUiEvent, TimedEvent, TurnTrigger } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
 
 import type { Logger } from './logger';
 

@@ -1,7 +1,7 @@
 import type { CommandBodies } from '@interlude/protocol/commands';
 import { parseJson } from '@interlude/protocol/fields';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
 import { truncateText } from '@interlude/protocol/text';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
 
 import * as z from 'zod';
 import type { CommandOutcome } from '../host/seen-commands';

@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
-import { utf8Length } from '@interlude/protocol/log-text';
 import { findSecrets } from '@interlude/protocol/redaction/find-secrets';
-import type { SecretSpan } from '@interlude/protocol/redaction/secret-span';
+import type { SecretSpan } from '@interlude/protocol/redaction/secret-values';
+import { utf8Length } from '@interlude/protocol/text';
 
 /** Shorter secrets would redact ordinary words. */
 const MIN_KNOWN_LENGTH = 12;

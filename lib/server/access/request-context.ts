@@ -1,5 +1,5 @@
 import type { AuditCheck } from '@interlude/protocol/access';
-import type { RedactedFor } from '@interlude/protocol/redaction/outlets';
+import type { RedactedFor } from '@interlude/protocol/redaction/redact-model';
 import { EVERYTHING, type Role, type Scope } from '@interlude/protocol/scope';
 import type { StorageSizes } from '@interlude/protocol/storage';
 import type { ContextKind, Database } from '@/db/client';

@@ -1,7 +1,7 @@
 import { CUSTOM, customName, customValue, taskEventId } from '@interlude/protocol/event-fields';
 import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { type ClientParts, messageIdOf } from './client-parts';
 
 /** Most messages, and most other events, that wait for a run. */

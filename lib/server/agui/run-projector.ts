@@ -5,7 +5,7 @@ import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { type EventInput, endsSession, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
 import { turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { comparePositions, type Position } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 
 import { type Answers, type Awaited, AwaitedAnswer, turnStartOf } from './awaited-answer';
 import { type ClientParts, isOfPart } from './client-parts';

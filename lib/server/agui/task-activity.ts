@@ -1,5 +1,5 @@
 import { customValue, pickId, taskEventId } from '@interlude/protocol/event-fields';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { TaskLedger } from '@interlude/protocol/projections/tasks';
 import type { Task } from '@interlude/protocol/read-models';
 
@@ -18,7 +18,7 @@ export class TaskActivities {
   /** @param running the running tasks, whose repeated events change nothing */
   constructor(owner: { sessionId: string; agentId: string }, running: readonly Task[]) {
     this.#ledger = new TaskLedger(owner);
-    for (const task of running) this.#ledger.know(task);
+    for (const task of running) this.#ledger.load(task);
   }
 
   isAnyRunning(): boolean {

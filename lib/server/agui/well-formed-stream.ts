@@ -4,8 +4,8 @@ import { textOf } from '@interlude/protocol/fields';
 import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { bracketId, type EventInput, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
 import { Entities } from '@interlude/protocol/lifecycle/grammar';
-import { chunksAfter, endsChunks, namedChunk } from '@interlude/protocol/projections/chunks';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
+import { chunksAfter, interruptsChunks, resolveChunk } from '@interlude/protocol/projections/turns';
 import type { Chunked } from '@interlude/protocol/turn-places';
 import {
   bracketEnd,
@@ -128,11 +128,11 @@ export class WellFormedStream {
   /** Writes an event of a run. `begin`, `finish` and `fail` write the runs themselves. */
   write(original: EventEntry): void {
     const speaker = subagentTaskId(original.event);
-    const entry = namedChunk(this.#chunks, original, speaker);
+    const entry = resolveChunk(this.#chunks, original, speaker);
     const { event, position, occurredAt: at } = entry;
     const isOfSnapshot = readInterlude(event).ofSnapshot !== undefined;
     if (!isOfSnapshot) this.#chunks = chunksAfter(this.#chunks, event, speaker);
-    if (endsChunks(event)) this.#endChunks(speaker, at);
+    if (interruptsChunks(event)) this.#endChunks(speaker, at);
     if (kindOf(event.type) === null) {
       const other = clientEvent(event);
       if (other !== null) this.#emitInRun(other, at, position);

@@ -9,7 +9,7 @@ import type {
   WakeRuleAnswer,
 } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
-import type { LogLevel } from '@interlude/protocol/record-vocabulary';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
 import { AGENT_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import { columnText } from '@/db/table-rows';

@@ -1,11 +1,11 @@
 import type { MarkInbox, SeeInsights } from '@interlude/protocol/commands';
 import type { InboxItem, InboxMarked, InboxMarks, InboxPerson } from '@interlude/protocol/inbox';
-import { DONE_ONCE_SEEN } from '@interlude/protocol/inbox-kinds';
 import { HOOK_FATAL } from '@interlude/protocol/insight';
 import { comparePositions, type Position, positionToNumber } from '@interlude/protocol/position';
 import type { InsightsSeen } from '@interlude/protocol/read-models';
 import type { Scope } from '@interlude/protocol/scope';
 import { reviewedSince } from '@interlude/protocol/session-predicates';
+import { DONE_ONCE_SEEN } from '@interlude/protocol/vocabulary';
 import type { Row } from '@libsql/client';
 import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { positionIn, sessionsIn } from '@/db/scope-sql';

@@ -2,7 +2,7 @@ import type { Command, CommandBodies, CommandState, CommandType } from '@interlu
 import { AppError } from '@interlude/protocol/errors';
 import { stringifyWellFormed } from '@interlude/protocol/json';
 import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
-import { utf8Length } from '@interlude/protocol/log-text';
+import { utf8Length } from '@interlude/protocol/text';
 import type { Row } from '@libsql/client';
 import { commands } from '@/db/schema';
 import { shapeWithout } from '@/db/table-rows';

@@ -1,10 +1,10 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { CUSTOM } from '@interlude/protocol/event-fields';
-import { COUNTED_KINDS, DONE_ONCE_SEEN, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { stringifyWellFormed } from '@interlude/protocol/json';
 import { MAX_SIGNALS_KEPT, MINUTE_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { inboxText } from '@interlude/protocol/list-search';
+import { COUNTED_KINDS, DONE_ONCE_SEEN, type InboxKind } from '@interlude/protocol/vocabulary';
 import type { InStatement } from '@libsql/client';
 import { chunkStatements, runStatements } from '@/db/json-statements';
 import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/read-model-rows';

@@ -2,9 +2,14 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { Frame } from '@interlude/protocol/frames';
 import { type Position, positionFromNumber, positionToNumber } from '@interlude/protocol/position';
-import { EventRedactor, isOutput, type Step, stepOf, TextSoFar } from '@interlude/protocol/redaction/event-redactor';
-import { maskDigests, mayHaveDigest } from '@interlude/protocol/redaction/mask-digests';
-import { redactLine } from '@interlude/protocol/redaction/redact-model';
+import {
+  EventRedactor,
+  isOutput,
+  StreamPrefix,
+  type StreamStep,
+  streamStep,
+} from '@interlude/protocol/redaction/event-redactor';
+import { maskDigests, mayHaveDigest, redactLine } from '@interlude/protocol/redaction/redact-model';
 import { redactValue, type Tally } from '@interlude/protocol/redaction/redact-value';
 import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';
 import { listedScope, reachesAgent, reachesSession, type Scope } from '@interlude/protocol/scope';
@@ -137,7 +142,7 @@ export class RowRedactor {
   #eventFrame(row: EventRow, tally: Tally): string | Promise<string> {
     const event: AgUiEvent = JSON.parse(row.payload);
     const redactor = this.#redactorOf(row);
-    const step = stepOf(event);
+    const step = streamStep(event);
     const isSlow = row.payload.length >= LONG_TEXT || (step !== null && (redactor.lacks(step) || isOutput(step)));
     return isSlow ? this.#slowFrame(row, event, step, redactor) : framed(row, redactor.redact(event, tally));
   }
@@ -154,7 +159,7 @@ export class RowRedactor {
     return redactor;
   }
 
-  async #slowFrame(row: EventRow, event: AgUiEvent, step: Step | null, redactor: EventRedactor): Promise<string> {
+  async #slowFrame(row: EventRow, event: AgUiEvent, step: StreamStep | null, redactor: EventRedactor): Promise<string> {
     const tally: Tally = { redacted: 0 };
     const { maybeYield } = new Yielder();
     const soFar = step !== null && redactor.lacks(step) ? await readStreamed(this.#reader, row, step) : undefined;
@@ -182,12 +187,12 @@ const PAGE = 500;
 async function readStreamed(
   reader: Pick<Reader, 'execute'>,
   { sessionId, position, turnId }: Pick<EventRow, 'sessionId' | 'position' | 'turnId'>,
-  { key, id }: Step,
-): Promise<TextSoFar | null> {
+  { key, id }: StreamStep,
+): Promise<StreamPrefix | null> {
   const which = key.startsWith('output ')
     ? `INDEXED BY events_of_output WHERE name = 'task:output' AND`
     : `INDEXED BY events_by_entity WHERE entity_id IS NOT NULL AND type <> 'CUSTOM' AND`;
-  const soFar = new TextSoFar(key);
+  const soFar = new StreamPrefix(key);
   const yielder = new Yielder();
   for (let after = 0; ; ) {
     const { rows } = await reader.execute({

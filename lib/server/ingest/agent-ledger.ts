@@ -1,7 +1,7 @@
 import { positionFromNumber } from '@interlude/protocol/position';
-import { differs } from '@interlude/protocol/projections/differs';
+import { hasDifference } from '@interlude/protocol/projections/session-summary';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { noSessions } from '@interlude/protocol/session-states';
+import { noSessions } from '@interlude/protocol/vocabulary';
 
 /** Minimum interval between published rows of an agent while only `lastSeenAt` changes. */
 const SEEN_ANNOUNCE_MS = 5_000;
@@ -91,7 +91,7 @@ export class AgentLedger {
     if (this.#isSignOfLife && this.#active.has(agent.id) && this.#seenAgoMs(agent) >= SEEN_ANNOUNCE_MS) return true;
     // Both times are on the runner's clock, so their difference holds even if that clock is wrong.
     if (Math.abs((agent.statusAt ?? 0) - (before.statusAt ?? 0)) >= REPEAT_ANNOUNCE_MS) return true;
-    return differs(before, agent, UNPUBLISHED);
+    return hasDifference(before, agent, UNPUBLISHED);
   }
 
   /** Absolute: after a clock was set back, an agent must not stay seen in the future. */

@@ -1,8 +1,7 @@
 import type { LogRecord } from '@interlude/protocol/envelope';
 import { isFailure, type ReadInsight } from '@interlude/protocol/insight';
 import { MAX_INSIGHT_DETAIL, MAX_SIGNALS_KEPT } from '@interlude/protocol/limits';
-import { truncateLogMessage, utf8Length } from '@interlude/protocol/log-text';
-import { truncateText } from '@interlude/protocol/text';
+import { truncateLogMessage, truncateText, utf8Length } from '@interlude/protocol/text';
 import { columnText } from '@/db/table-rows';
 import type { AgentLog, BatchRows, InsightRow, LogLineRow } from '@/lib/server/event-log/batch-rows';
 

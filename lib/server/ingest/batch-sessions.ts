@@ -1,9 +1,9 @@
 import type { WakeRule } from '@interlude/protocol/commands';
 import { isHookSignal } from '@interlude/protocol/insight';
 import type { Position } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
+import type { ReportedStatus } from '@interlude/protocol/projections/reported-status';
 import type { SnapshotPart } from '@interlude/protocol/projections/snapshot-parts';
-import type { StatusTold } from '@interlude/protocol/projections/status-told';
 import type { Arrangement, Obligation, Task } from '@interlude/protocol/read-models';
 import type { EventRow, InsightRow, SessionChange, SessionMemory } from '@/lib/server/event-log/batch-rows';
 import type { BatchState, PartRow } from '@/lib/server/event-log/read-batch-state';
@@ -138,7 +138,7 @@ export interface SessionBatch {
   /** Position of the newest failure that ever marked it. */
   markedUpTo: number;
   /** States that status records reported, each with the counter at that record. */
-  statuses: { position: number; status: StatusTold }[];
+  statuses: { position: number; status: ReportedStatus }[];
   /** State and lists of the last status record; null if an equal record may be news. */
   statusKey: string | null;
   listsKey: string | null;

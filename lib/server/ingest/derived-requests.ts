@@ -15,10 +15,10 @@ import { type EventInput, endsSession, inputsOf } from '@interlude/protocol/life
 import { Entities, type InputOf } from '@interlude/protocol/lifecycle/grammar';
 import { type CallBounds, type OpenCall, OpenSession, turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@interlude/protocol/limits';
-import { chunksAfter, namedChunk } from '@interlude/protocol/projections/chunks';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
-import { parsedArgs } from '@interlude/protocol/projections/parsed-args';
+import { parseArgs } from '@interlude/protocol/projections/item-draft';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { type SnapshotPart, snapshotEvent } from '@interlude/protocol/projections/snapshot-parts';
+import { chunksAfter, resolveChunk } from '@interlude/protocol/projections/turns';
 import type { TurnPlaces } from '@interlude/protocol/turn-places';
 import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './interrupts';
 
@@ -156,7 +156,7 @@ export class DerivedRequests {
     isInferred = false,
   ): AgUiEvent[] {
     const by = subagentTaskId(entry.event);
-    const event = namedRun(namedChunk(this.#chunks, entry, by));
+    const event = namedRun(resolveChunk(this.#chunks, entry, by));
     this.#chunks = chunksAfter(this.#chunks, event, by);
     this.#room = room;
     this.#derived = [];
@@ -357,7 +357,7 @@ export class DerivedRequests {
     const others = this.#open.filter((one) => one.id !== id);
     if (others.length >= MAX_PENDING_REQUESTS || this.#room.left <= 0) return;
     this.#requests.take(id, 'ask', { id, callId, kind, isDerived: true });
-    const input = call === undefined || call.args === null ? undefined : (parsedArgs(call.args) ?? undefined);
+    const input = call === undefined || call.args === null ? undefined : (parseArgs(call.args) ?? undefined);
     const value: RequestOpenedValue = {
       request_id: id,
       kind,

@@ -1,12 +1,12 @@
 import type { InboxMarks } from '@interlude/protocol/inbox';
 import type { Attention } from '@interlude/protocol/inbox-rules';
+import type { ObligationChange } from '@interlude/protocol/projections/obligations';
 import {
   attentionOfAgent,
   attentionOfReply,
   attentionOfSession,
   attentionOfTask,
-} from '@interlude/protocol/projections/attention';
-import type { ObligationChange } from '@interlude/protocol/projections/obligations';
+} from '@interlude/protocol/projections/open-requests';
 import type { SessionFold } from '@interlude/protocol/projections/session-summary';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import type { InboxChange, InsightRow } from '@/lib/server/event-log/batch-rows';

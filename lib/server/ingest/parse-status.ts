@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { ProcessExit } from '@interlude/protocol/agent-state';
+import type { ProcessExit } from '@interlude/protocol/agent-status';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
 import type { StatusRecord } from '@interlude/protocol/envelope';
 import { CUSTOM, customValue, pickId } from '@interlude/protocol/event-fields';
@@ -7,17 +7,17 @@ import { compact } from '@interlude/protocol/fields';
 import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { GRAMMAR } from '@interlude/protocol/lifecycle/grammar';
 import { comparePositions } from '@interlude/protocol/position';
-import { type StatusTold, statusTold } from '@interlude/protocol/projections/status-told';
+import { parseReportedStatus, type ReportedStatus } from '@interlude/protocol/projections/reported-status';
 import type { Task } from '@interlude/protocol/read-models';
 import { taskFields } from './task-router';
 
-const parsed = new WeakMap<StatusRecord, StatusTold | null>();
+const parsed = new WeakMap<StatusRecord, ReportedStatus | null>();
 
 /** Reads the session state that a status record reports. Caches the result, since two callers need it. */
-export function parseStatus(record: StatusRecord): StatusTold | null {
+export function parseStatus(record: StatusRecord): ReportedStatus | null {
   const known = parsed.get(record);
   if (known !== undefined) return known;
-  const status = statusTold(readAgentStatus(record.status), record.occurredAt);
+  const status = parseReportedStatus(readAgentStatus(record.status), record.occurredAt);
   parsed.set(record, status);
   return status;
 }
@@ -46,7 +46,7 @@ const INTERLUDE = { interlude: { presumed: true } } as const;
  * @param isUnreachable the record lists no tasks because the agent can't be reached
  */
 export function* reconcileLists(
-  { taskIds, requestIds }: NonNullable<StatusTold['lists']>,
+  { taskIds, requestIds }: NonNullable<ReportedStatus['lists']>,
   open: { tasks: Iterable<Task>; requestIds: readonly string[] },
   passed: readonly { payload: AgUiEvent }[] = [],
   isUnreachable = false,

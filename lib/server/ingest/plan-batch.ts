@@ -17,10 +17,9 @@ import { readInterlude, withInterlude, withoutServerMarks } from '@interlude/pro
 import { endsSession, startsSession } from '@interlude/protocol/lifecycle/event-inputs';
 import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FAN_OUT, MAX_SNAPSHOT_PARTS } from '@interlude/protocol/limits';
 import { positionFromNumber } from '@interlude/protocol/position';
-import { heardLevel } from '@interlude/protocol/projections/log-level';
+import { outdatesLists, type ReportedStatus, updateLogLevel } from '@interlude/protocol/projections/reported-status';
 import { isReportDue } from '@interlude/protocol/projections/session-summary';
 import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
-import { outdatesLists, type StatusTold } from '@interlude/protocol/projections/status-told';
 import type { ProducerSummary } from '@interlude/protocol/read-models';
 import { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/server/event-log/batch-rows';
@@ -313,7 +312,7 @@ class BatchDraft {
     const report = readAgentStatus(status);
     if (report.kind !== undefined) agent.kind = report.kind;
     if (report.runner !== undefined && report.everyMs !== undefined) this.#readModels.agents.markReporting(agentId);
-    agent.logLevel = heardLevel(agent.logLevel, report, this.#receivedAt);
+    agent.logLevel = updateLogLevel(agent.logLevel, report, this.#receivedAt);
   }
 
   #addLoss({ agentId, seq, occurredAt, lost }: LostRecord, session: SessionBatch | null): void {
@@ -352,7 +351,7 @@ class BatchDraft {
 
 /** The record that an event follows from. */
 type Moment = Pick<EventRecord, 'seq' | 'occurredAt'>;
-type StatusLists = NonNullable<StatusTold['lists']>;
+type StatusLists = NonNullable<ReportedStatus['lists']>;
 
 function isFact(record: IngestRecord | AgentFact): record is AgentFact {
   return !('seq' in record);

@@ -101,12 +101,12 @@ export async function projectSession(
   const taskLedger = new TaskLedger(owner);
   const known = new Map<string, Task>();
   await yielder.each(tasks, (task) => {
-    taskLedger.know(task);
+    taskLedger.load(task);
     known.set(task.position, task);
   });
   // An agent without a runner is back with its first record.
   if (session.isActive && before.away?.isSilent)
-    for (const _ of taskLedger.hearAgain()) if (yielder.isDue) await yielder.yieldIfDue();
+    for (const _ of taskLedger.markHeard()) if (yielder.isDue) await yielder.yieldIfDue();
   for (const [index, placement] of placements.entries()) {
     for (const _ of taskLedger.apply(placement)) if (yielder.isDue) await yielder.yieldIfDue();
     const row = entries[index]?.row;
@@ -116,13 +116,13 @@ export async function projectSession(
   const storedReplies = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
   const replies = new ObligationLedger(storedReplies, obligations, owner);
   await yielder.each(placements, (placement) => replies.apply(placement));
-  if (session.overdue.length > 0) replies.judge(session.overdue, canReply(stateAt(before.summary, receivedAt)));
+  if (session.overdue.length > 0) replies.setOverdue(session.overdue, canReply(stateAt(before.summary, receivedAt)));
   const obligationChanges = replies.changes();
   const summaryLedger = new SessionLedger(before, session.isActive ? receivedAt : null);
   const statuses = [...session.statuses];
   const applyStatusesUpTo = (position: number) => {
     while (statuses[0] !== undefined && statuses[0].position < position) {
-      summaryLedger.hear((statuses.shift() as (typeof statuses)[number]).status, receivedAt);
+      summaryLedger.applyStatus((statuses.shift() as (typeof statuses)[number]).status, receivedAt);
     }
   };
   await yielder.each(placements, (placement) => {
@@ -135,7 +135,7 @@ export async function projectSession(
   await yielder.each(taskLedger.changed(), (after) => {
     const before = known.get(after.position) ?? null;
     taskChanges.push({ before, after });
-    summaryLedger.tell(before, after);
+    summaryLedger.countTask(before, after);
   });
   const after = summaryLedger.result(obligationChanges, receivedAt, session.usualSilenceMs);
   await yielder.yieldIfDue();

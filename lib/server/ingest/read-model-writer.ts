@@ -3,7 +3,7 @@ import { CUSTOM, customName, customValue, pickNumber } from '@interlude/protocol
 import type { InboxMarks } from '@interlude/protocol/inbox';
 import { isHookSignal } from '@interlude/protocol/insight';
 import { positionFromNumber } from '@interlude/protocol/position';
-import { overdueDifference, owedDifference } from '@interlude/protocol/projections/session-summary';
+import { overdueDelta, owedDelta } from '@interlude/protocol/projections/session-summary';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { hasCrashed } from '@interlude/protocol/session-predicates';
 import type { Yielder } from '@/db/yield-to-loop';
@@ -176,8 +176,8 @@ export class ReadModelWriter {
     for (const { session, obligations: changes } of projected) {
       if (changes.length > 0) {
         const agent = this.agents.get(session.agentId);
-        agent.owedCount += owedDifference(changes);
-        agent.overdueCount += overdueDifference(changes);
+        agent.owedCount += owedDelta(changes);
+        agent.overdueCount += overdueDelta(changes);
       }
       for (const { after } of changes) obligations.push({ obligation: after, updatedPosition: nextPosition() });
     }

@@ -13,12 +13,12 @@ import {
 } from '@interlude/protocol/event-fields';
 import { readInterlude, withInterlude } from '@interlude/protocol/interlude-metadata';
 import { positionFromNumber } from '@interlude/protocol/position';
-import { hasEnded } from '@interlude/protocol/projections/task-status';
 import {
+  isReportedEnd,
   TaskLedger,
   type TaskRef,
   tasksCarried,
-  tasksTold,
+  tasksReported,
   touchesEveryTask,
 } from '@interlude/protocol/projections/tasks';
 import type { Task } from '@interlude/protocol/read-models';
@@ -64,7 +64,7 @@ export class TaskRouter {
   /** Adds a task stored before this batch. A session's tasks come in the order they started. */
   addTask(task: Task): void {
     this.#owners.started({ ...task, taskId: task.id });
-    this.#ledgerOf(task).know(task);
+    this.#ledgerOf(task).load(task);
   }
 
   /**
@@ -112,7 +112,7 @@ export class TaskRouter {
     if (turnId === null) return [{ to: session, event }];
     const ownerOf = (task: TaskRef) => this.#provenOwner(agentId, sessionId, task);
     const routed: Routed[] = [{ to: session, event: withTaskOwners(event, ownerOf) }];
-    for (const task of tasksTold(event)) {
+    for (const task of tasksReported(event)) {
       const owner = ownerOf(task);
       const home = owner.kind === 'other' ? this.#sessions.find(owner.sessionId) : null;
       const key = JSON.stringify([sessionId, turnId, task.id, task.runId]);
@@ -139,7 +139,7 @@ export class TaskRouter {
     const run = isEnd ? tasks.find(mention.id, mention.runId) : undefined;
     const isMeant = mention.runId === null || run?.runId === mention.runId;
     // `lost` is only presumed: any report overrides it.
-    const isKnown = run !== undefined && isMeant && hasEnded(run.status);
+    const isKnown = run !== undefined && isMeant && isReportedEnd(run.status);
     // The first reporter already has its line: agents report an end in two events, and again when they resume.
     const again = isKnown && run.reportedBy === session.id ? ({ again: true } as const) : {};
     if (!isKnown) {
@@ -169,7 +169,7 @@ export class TaskRouter {
 
   /** A silent session sends records again. */
   hearAgain({ id: sessionId, agentId }: SessionBatch): void {
-    for (const _ of this.#ledgerOf({ agentId, sessionId }).hearAgain());
+    for (const _ of this.#ledgerOf({ agentId, sessionId }).markHeard());
   }
 
   /** Folds events that the server derived, and events about all of a session's tasks. */
@@ -300,7 +300,7 @@ function taskKey(agentId: string, taskId: string): string {
 /** All tasks that an event mentions. The sessions that know them are read before the event is routed. */
 export function mentionedTasks(event: AgUiEvent): TaskRef[] {
   const mention = taskMention(event);
-  return [...(mention === null ? [] : [mention]), ...tasksTold(event), ...tasksCarried(event)];
+  return [...(mention === null ? [] : [mention]), ...tasksReported(event), ...tasksCarried(event)];
 }
 
 /** Replaces `trigger.ofSessionIds` by the owners that the server knows. */

@@ -7,8 +7,8 @@ import {
 } from '@interlude/protocol/envelope';
 import { idSchema } from '@interlude/protocol/field-schemas';
 import { MAX_RECORD_BYTES, MAX_RECORD_VALUES } from '@interlude/protocol/limits';
-import { utf8Length } from '@interlude/protocol/log-text';
-import type { RejectionCode } from '@interlude/protocol/record-vocabulary';
+import { utf8Length } from '@interlude/protocol/text';
+import type { RejectionCode } from '@interlude/protocol/vocabulary';
 import type * as z from 'zod';
 import type { AgentFact } from './facts';
 import { describeIssue, type RawRecord } from './parse-request';

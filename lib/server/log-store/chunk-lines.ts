@@ -1,5 +1,5 @@
 import { positionToNumber } from '@interlude/protocol/position';
-import { foldText } from '@interlude/protocol/projections/fold-text';
+import { foldText } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
 import type { Database } from '@/db/client';
 import { chunkId, LOG_COLUMNS, levelBits, logLineFromRow } from '@/db/log-rows';

@@ -1,6 +1,6 @@
 import * as access from '@interlude/protocol/access';
 import * as agUi from '@interlude/protocol/ag-ui';
-import * as agentState from '@interlude/protocol/agent-state';
+import * as agentState from '@interlude/protocol/agent-status';
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import * as commands from '@interlude/protocol/commands';
 import * as envelope from '@interlude/protocol/envelope';

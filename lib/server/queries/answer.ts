@@ -1,5 +1,4 @@
-import { maskDigests } from '@interlude/protocol/redaction/mask-digests';
-import { redactModel } from '@interlude/protocol/redaction/redact-model';
+import { maskDigests, redactModel } from '@interlude/protocol/redaction/redact-model';
 import { Yielder } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 

@@ -1,5 +1,5 @@
+import type { RequiredText } from '@interlude/protocol/projections/log-filter';
 import { type LogFilter, levelsOf, requiredText } from '@interlude/protocol/projections/log-filter';
-import type { RequiredText } from '@interlude/protocol/projections/required-text';
 import type { InValue } from '@libsql/client';
 import { columnText } from '@/db/table-rows';
 

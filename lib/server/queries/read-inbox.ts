@@ -1,6 +1,6 @@
 import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
-import { INBOX_KINDS, type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
 import { inboxText } from '@interlude/protocol/list-search';
+import { INBOX_KINDS, type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import type { InValue, Row } from '@libsql/client';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
 import { sessionsIn } from '@/db/scope-sql';

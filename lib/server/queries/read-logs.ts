@@ -4,9 +4,9 @@ import { type Position, positionFromNumber, positionToNumber } from '@interlude/
 import { EVERY_LINE, type LogFilter, parseTerms } from '@interlude/protocol/projections/log-filter';
 import type { LogFilterQuery, LogQuery } from '@interlude/protocol/queries';
 import type { AgentLogLevel, LogComponentList, LogExtent, LogLine, LogPage } from '@interlude/protocol/read-models';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
 import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import { truncateText } from '@interlude/protocol/text';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
 import { agentLogs, logComponents } from '@/db/schema';
 import { logsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';

@@ -111,7 +111,7 @@ export async function readRequest(
   const fold = new ShownFold({ items: [] }, false);
   const shown = new RedactedEntries(view);
   const rows = [...changes, ...answers].sort((a, b) => Number(a.position) - Number(b.position));
-  for (const row of rows) fold.take(shown.fromRow(row));
+  for (const row of rows) fold.apply(shown.fromRow(row));
   const item = fold.shown().items.findLast((one): one is RequestItem => one.kind === 'request' && one.id === requestId);
   const turnId = opened.turn_id === null ? null : String(opened.turn_id);
   if (item === undefined) return null;

@@ -1,6 +1,6 @@
 import { MAX_TURN_ITEMS } from '@interlude/protocol/limits';
 import { comparePositions, type Position } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
 import { foldTaskItems } from '@interlude/protocol/projections/transcript';
 import type { Item, Task, TaskDetail, TaskList, TaskOutputDetail } from '@interlude/protocol/read-models';
 import { redactTaskOutput } from '@interlude/protocol/redaction/event-redactor';

@@ -1,8 +1,8 @@
 import { AppError } from '@interlude/protocol/errors';
 import { MAX_TURN_TEXT } from '@interlude/protocol/limits';
 import { isPosition, type Position, positionToNumber } from '@interlude/protocol/position';
-import { countRedacted } from '@interlude/protocol/projections/count-redacted';
-import { textOfItems } from '@interlude/protocol/projections/item-draft';
+import { itemsTextLength } from '@interlude/protocol/projections/item-draft';
+import { countRedacted } from '@interlude/protocol/projections/transcript';
 import type { TranscriptPage, Turn, TurnAt } from '@interlude/protocol/read-models';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
@@ -74,7 +74,7 @@ async function readLarge(view: ReadScope, sessionId: string, before: string | nu
     const turns: Turn[] = [];
     let text = 0;
     for await (const turn of readTurns(view, snapshot, sessionId, page.turnIds, yielder)) {
-      text += namesIn(turn) + textOfItems(turn.items) + turn.items.length * ITEM_FRAME;
+      text += namesIn(turn) + itemsTextLength(turn.items) + turn.items.length * ITEM_FRAME;
       if (turns.length > 0 && text > MAX_TURN_TEXT)
         return pageOfTurns(view, { ...page, hasMore: true }, turns, yielder);
       turns.unshift(turn);

@@ -1,7 +1,7 @@
 import { positionFromNumber } from '@interlude/protocol/position';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { ShownFold } from '@interlude/protocol/projections/items';
-import { settleTurn } from '@interlude/protocol/projections/turn-page';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
+import { settleTurn } from '@interlude/protocol/projections/transcript';
 import type { Turn } from '@interlude/protocol/read-models';
 import { EventRedactor } from '@interlude/protocol/redaction/event-redactor';
 import { markRedacted, redactModel } from '@interlude/protocol/redaction/redact-model';
@@ -140,7 +140,7 @@ async function foldRows(
   entries: RedactedEntries,
   yielder: Yielder,
 ): Promise<void> {
-  await entries.each(rows, yielder, (entry) => fold.take(entry));
+  await entries.each(rows, yielder, (entry) => fold.apply(entry));
 }
 
 async function finish(

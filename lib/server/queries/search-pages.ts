@@ -2,7 +2,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { MAX_INBOX_ID } from '@interlude/protocol/limits';
 import { type LogFilter, searchesText } from '@interlude/protocol/projections/log-filter';
 import { redactValue } from '@interlude/protocol/redaction/redact-value';
-import { MARK_BEGIN } from '@interlude/protocol/redaction/secret-span';
+import { MARK_PREFIX } from '@interlude/protocol/redaction/secret-values';
 import { Yielder } from '@/db/yield-to-loop';
 
 /**
@@ -22,7 +22,7 @@ export const SEARCH_PAGE_ROWS = 250;
  * @returns the same filter if redaction affects nothing in it
  */
 export function databaseFilter(filter: LogFilter): LogFilter {
-  const isPlain = filter.components.every((name) => redacted(name) === name && !name.includes(MARK_BEGIN));
+  const isPlain = filter.components.every((name) => redacted(name) === name && !name.includes(MARK_PREFIX));
   if (isPlain && !searchesText(filter)) return filter;
   return { ...filter, terms: [], regex: null, components: isPlain ? filter.components : [] };
 }

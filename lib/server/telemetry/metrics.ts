@@ -1,7 +1,5 @@
-import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
-import { type RedactedFor, redactedMetrics } from '@interlude/protocol/redaction/outlets';
-import { markRedacted } from '@interlude/protocol/redaction/redact-model';
-import { SESSION_STATES } from '@interlude/protocol/session-states';
+import { markRedacted, type RedactedFor, redactedMetrics } from '@interlude/protocol/redaction/redact-model';
+import { INBOX_KINDS, SESSION_STATES } from '@interlude/protocol/vocabulary';
 import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { Yielder } from '@/db/yield-to-loop';

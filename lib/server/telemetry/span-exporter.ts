@@ -1,4 +1,4 @@
-import { type RedactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
+import { type RedactedFor, redactedJson } from '@interlude/protocol/redaction/redact-model';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { unref, Yielder } from '@/db/yield-to-loop';
 import { postRedacted } from '@/lib/server/post-redacted';

@@ -1,10 +1,10 @@
 import { AppError } from '@interlude/protocol/errors';
 import type { InboxItem, WebhookBody, WebhookTest } from '@interlude/protocol/inbox';
-import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { WEBHOOK_CALL_MS } from '@interlude/protocol/limits';
-import { redactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
+import { redactedFor, redactedJson } from '@interlude/protocol/redaction/redact-model';
 import { truncateText } from '@interlude/protocol/text';
+import type { InboxKind } from '@interlude/protocol/vocabulary';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { postRedacted } from '@/lib/server/post-redacted';
 import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';

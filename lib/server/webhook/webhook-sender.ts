@@ -1,5 +1,4 @@
 import { deliveryId, type InboxItem } from '@interlude/protocol/inbox';
-import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { isUnread } from '@interlude/protocol/inbox-rules';
 import {
   WEBHOOK_FIRST_RETRY_MS,
@@ -8,6 +7,7 @@ import {
   WEBHOOK_SETTLE_MS,
 } from '@interlude/protocol/limits';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
+import type { InboxKind } from '@interlude/protocol/vocabulary';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';

@@ -1,6 +1,6 @@
 import { isBeneath } from '@interlude/protocol/base-path.mjs';
-import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 
 export interface WebhookSettings {
   /** Without user name and password, which fetch rejects. */

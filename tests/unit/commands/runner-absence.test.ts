@@ -174,7 +174,7 @@ describe('a runner killed in mid-turn', () => {
     await leave();
     await sweepAt(now + RUNNER_GRACE_MS);
     const since = new Date(T0 + 5_000).toISOString();
-    const error = `Nothing has been heard of its runner since ${since}, and nothing told how it ended.`;
+    const error = `No signal from its runner since ${since}. How the task ended is unknown.`;
     expect(await tasks()).toMatchObject([{ status: 'lost', presumed: 'unheard', endedAt: T0 + 5_000, error }]);
     expect(await session()).toMatchObject({ state: 'unknown', evidence: { last: 'waiting-on-background' } });
     expect([(await session())?.runningTaskCount, await runningTasks()]).toEqual([0, 0]);

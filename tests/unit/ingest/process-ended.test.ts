@@ -54,7 +54,7 @@ describe('a status record that reports the end of the process', () => {
     });
     expect((await turns()).map(({ state }) => state)).toEqual(['interrupted', 'finished']);
     const [task] = (await readTasks(unscoped(target.database), 's1'))?.tasks ?? [];
-    expect(task).toMatchObject({ status: 'lost', error: expect.stringMatching(/^The agent has ended/) });
+    expect(task).toMatchObject({ status: 'lost', error: expect.stringMatching(/^The agent ended/) });
     expect(task).not.toHaveProperty('presumed');
     const { items } = await readInbox(unscoped(target.database), { after: null, limit: 10 });
     expect(items.map(({ kind }) => kind)).toEqual(['failure']);

@@ -341,7 +341,7 @@ describe('an agent without turns', () => {
     }
     expect(await stands()).toEqual(['starting', 15]);
     await passes(60);
-    expect(await session()).toMatchObject({ state: 'unknown', stateReason: 'nothing that it tells says what it does' });
+    expect(await session()).toMatchObject({ state: 'unknown', stateReason: 'it reports nothing about its activity' });
   });
 });
 

@@ -1,9 +1,9 @@
 import { MAX_ID_LENGTH, MAX_INBOX_ID } from '@interlude/protocol/limits';
-import { attentionOfAgent, attentionOfSession } from '@interlude/protocol/projections/attention';
+import { attentionOfAgent, attentionOfSession } from '@interlude/protocol/projections/open-requests';
 import { expect, it } from 'vitest';
 import { anAgent, aSession } from '../../ui/rows';
 
-it('names what needs a person by an id that can be handed back, whatever the ids of agents are made of', () => {
+it('attention ids are unique for any agent id', () => {
   for (const sign of ['a', '"', '\\', '\u0001', '\ud800']) {
     const id = sign.repeat(MAX_ID_LENGTH);
     const openedPosition = String(Number.MAX_SAFE_INTEGER);
@@ -13,7 +13,7 @@ it('names what needs a person by an id that can be handed back, whatever the ids
   }
 });
 
-it('names an agent that can’t be reached once: with the sessions that lost something, or else by itself', () => {
+it('an unreachable agent appears once: by its interrupted sessions, else by itself', () => {
   const outage = { since: 7, reason: 'no answer' };
   const ofAgent = (unreachable: object | undefined) => attentionOfAgent(anAgent({ status: { unreachable } }));
   expect(ofAgent({ ...outage, wasAtWork: false })).toMatchObject([

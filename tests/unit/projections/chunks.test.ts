@@ -39,8 +39,8 @@ const stateOf = (log: ReturnType<typeof told>) =>
     answeredInTurnId,
   ]);
 
-describe('a person’s message that is told in chunks', () => {
-  it('is owed with its first, has all of its words, and does not say that it still grows', () => {
+describe('a person’s message in chunks', () => {
+  it('is owed from the first chunk, complete and not streaming', () => {
     const log = told(textChunks(deploy).slice(0, 1));
     expect(stateOf(log)).toEqual([['u1', 'please', 'owed', null]]);
     log.append(textChunks(deploy).slice(1));
@@ -48,7 +48,7 @@ describe('a person’s message that is told in chunks', () => {
     expect(log.page().turns[0]?.items).toMatchObject([{ role: 'user', text: 'please deploy', streaming: false }]);
   });
 
-  it('moves into the turn that answers it, named or not, and is answered by its end', () => {
+  it('moves into the answering turn and is answered when the turn finishes', () => {
     for (const said of [naming('u1'), {}]) {
       const log = told(textChunks(deploy), runStarts('r1', said), says('m1', 'Done.'), runEnds('r1'));
       expect(turnsOf(log)).toEqual({ 'user r1 finished': ['user: please deploy', 'assistant: Done.'] });
@@ -56,7 +56,7 @@ describe('a person’s message that is told in chunks', () => {
     }
   });
 
-  it('goes on where it was claimed to, and what the server tells in between does not end it', () => {
+  it('continues in the claiming turn across server events', () => {
     const [first, second] = textChunks(deploy) as [AgUiEvent, AgUiEvent];
     const log = told([first], custom('message:delivery', { message_id: 'u9', delivery: 'delivered' }));
     log.append([...says('u8', 'from the page', 'user'), second]);
@@ -66,14 +66,14 @@ describe('a person’s message that is told in chunks', () => {
     ]);
   });
 
-  it('is not owed again when its agent tells it again, nor does one that was waived come back', () => {
+  it('is not owed again when repeated, answered or waived', () => {
     const waived = custom('obligation:waived', { message_id: 'u1' });
     const log = told(textChunks(deploy).slice(0, 1), waived, textChunks(deploy).slice(1), textChunks(deploy));
     expect(stateOf(log)).toEqual([['u1', 'please', 'waived', null]]);
   });
 });
 
-it('a chunk without a name goes on with what its teller said last in chunks, and stands nowhere after something else', () => {
+it('an unnamed chunk continues the last one of its speaker, unless another item started', () => {
   const chunk = (delta: string, more = {}): AgUiEvent => ({ type: 'TEXT_MESSAGE_CHUNK', delta, ...more });
   const log = told(runStarts('r1', naming()), [
     chunk('a', { messageId: 'm1' }),
@@ -115,7 +115,7 @@ const texts = fc
   }));
 const runs = fc.record({ run: fc.constantFrom('start', 'named', 'end', 'fail') });
 
-it('a history that is told in chunks comes to what it comes to when every text has a start and an end', () => {
+it('chunks fold to the same history as starts and ends', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof({ weight: 3, arbitrary: texts }, runs), { maxLength: 14 }), (chapters) => {
       const history = (tell: (text: Text) => AgUiEvent[]) =>

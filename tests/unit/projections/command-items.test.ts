@@ -18,7 +18,7 @@ function itemsOf(...chapters: AgUiEvent[][]): Item[] {
 const message = (...chapters: AgUiEvent[][]) =>
   itemsOf(...chapters).find((item): item is MessageItem => item.kind === 'message' && item.id === 'u1');
 
-describe('a message that was queued', () => {
+describe('a queued message', () => {
   it.each([
     ['waits', [], 'queued'],
     ['is delivered when its runner says so', [delivery('u1', 'delivered')], 'delivered'],
@@ -47,20 +47,20 @@ describe('a message that was queued', () => {
     expect(message(queued('u1'), delivery('u1', 'failed', 'gone'))?.deliveryReason).toBe('gone');
   });
 
-  it('is not answered by a run that began before it arrived and names nobody', () => {
+  it('is not answered by an earlier run that names no message', () => {
     const [waiting] = told(queued('u1'), [{ type: 'RUN_STARTED', runId: 'r1' }]).page().turns;
     expect(waiting?.kind).toBe('none');
     const turns = told(queued('u1'), delivery('u1', 'delivered'), [{ type: 'RUN_STARTED', runId: 'r1' }]).page().turns;
     expect(turns.map((turn) => turn.id)).toEqual(['r1']);
   });
 
-  it('is no matter of those that did not come through here', () => {
+  it('ignores deliveries of unknown messages', () => {
     expect(message(userSays('u1', 'Hi'), runStarts('r1', { userMessageIds: ['u1'] }))?.delivery).toBeNull();
   });
 });
 
-describe('what was asked of an agent', () => {
-  it('is one line that says how it went, where it was asked, also after its turn', () => {
+describe('a command', () => {
+  it('is one line with its outcome, also after its turn', () => {
     const turns = told(runStarts('r1'), command('queued'), interrupted, command('done')).page().turns;
     expect(turns).toHaveLength(1);
     expect(turns[0]?.items).toMatchObject([
@@ -79,11 +79,11 @@ describe('what was asked of an agent', () => {
     ['queued', {}, 'The session was asked to end.'],
     ['done', {}, 'The runner ends the session.'],
     ['failed', { reason: 'it runs in a terminal' }, 'The session could not be ended (it runs in a terminal).'],
-  ])('says of the end of a session that is %s what became of it', (state, more, text) => {
+  ])('shows a session end that is %s', (state, more, text) => {
     expect(itemsOf(command(state, { type: 'session.end', ...more }))).toMatchObject([{ kind: 'notice', text }]);
   });
 
-  it('says so when it was given up and yet done', () => {
+  it('is done if it completes after being given up', () => {
     const late = [
       command('queued'),
       command('failed', { reason: 'no runner took it' }),
@@ -96,7 +96,7 @@ describe('what was asked of an agent', () => {
     ]);
   });
 
-  it('is on the card of the request it answers', () => {
+  it('appears on the card of the request it answers', () => {
     const answer = { type: 'permission.decision', request_id: 'q1', behavior: 'allow' };
     const opened = custom('request:opened', { request_id: 'q1' });
     expect(itemsOf(runStarts('r1'), opened, command('queued', answer), command('done', answer))).toMatchObject([
@@ -104,7 +104,7 @@ describe('what was asked of an agent', () => {
     ]);
   });
 
-  describe('twice, by two people who did not see each other', () => {
+  describe('sent twice by two people', () => {
     const answer = (state: string, command_id: string, behavior: string, more = {}) =>
       custom(`command:${state}`, { command_id, type: 'permission.decision', request_id: 'q1', behavior, ...more });
     const first = [
@@ -114,7 +114,7 @@ describe('what was asked of an agent', () => {
     ];
     const shown = (...chapters: AgUiEvent[][]) => itemsOf(first, ...chapters).find((item) => item.kind === 'request');
 
-    it('keeps the first answer on the card, and says in a line what became of the second', () => {
+    it('keeps the first answer on the card and gives the second a line', () => {
       const second = [answer('done', 'c1', 'allow'), answer('queued', 'c2', 'deny')];
       expect(shown(...second)).toMatchObject({ answer: { commandId: 'c1', behavior: 'allow', state: 'done' } });
       const failed = [
@@ -128,13 +128,13 @@ describe('what was asked of an agent', () => {
       });
     });
 
-    it('shows the second where the first did not reach the agent', () => {
+    it('shows the second if the first failed', () => {
       const second = [answer('failed', 'c1', 'allow', { reason: 'gone' }), answer('queued', 'c2', 'deny')];
       expect(shown(...second)).toMatchObject({ answer: { commandId: 'c2', behavior: 'deny', state: 'queued' } });
     });
   });
 
-  it('leaves no line behind for an answer that the agent has acted on, and one for an answer that failed', () => {
+  it('leaves a line only for a failed answer', () => {
     const answer = { type: 'permission.decision', request_id: 'q1', behavior: 'allow' };
     const resolved = [
       runStarts('r1'),

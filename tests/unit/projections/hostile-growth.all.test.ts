@@ -8,15 +8,15 @@ import { describe, expect, it } from 'vitest';
 import { foldObligations, foldSession, foldTasks, turnFromEvents } from '@/tests/support/memory-log';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays } from './session-story';
 
-/** Events of a batch, each about another thing: folded into everything that the server and the browser keep. */
+/** A batch of events about distinct entities, folded into all state of server and browser. */
 const FEW = 500;
 const MANY = 16 * FEW;
 /**
- * Sixteen times the events take sixteen times as long, and a fold that scans all of them for each takes 256 times as long.
- * The limit leaves room on both sides for garbage collection, which takes more where other tests have filled the heap.
+ * Sixteen times the events take sixteen times as long in a linear fold, and 256 times as long in a quadratic one.
+ * The limit leaves room for garbage collection, which takes longer in a heap filled by other tests.
  */
 const AT_MOST = 48;
-/** The fastest round counts: a busy machine slows some of them down, a quadratic fold all of them. */
+/** Takes the fastest round: a busy machine slows some rounds, a quadratic fold slows all. */
 const ROUNDS = 3;
 const MOST_ROUNDS = 9;
 

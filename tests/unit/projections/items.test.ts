@@ -1,9 +1,9 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { MAX_ITEM_TEXT, MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '@interlude/protocol/limits';
-import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import type { ShownItems } from '@interlude/protocol/projections/item-draft';
-import { foldItems, foldShown } from '@interlude/protocol/projections/items';
-import { settleTurn } from '@interlude/protocol/projections/turn-page';
+import { foldItems, foldShownItems } from '@interlude/protocol/projections/items';
+import type { EventEntry } from '@interlude/protocol/projections/placement';
+import { settleTurn } from '@interlude/protocol/projections/transcript';
 import type { Item, MessageItem, ReasoningItem, ToolCallItem } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ const content = (delta: string, whole = false): AgUiEvent => ({
 const said = (messageId: string, delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
 
 describe('items', () => {
-  it('append deltas, and let a whole text replace what they had of it', () => {
+  it('append deltas and replace them by a whole text', () => {
     const [start] = says('m1', '') as [AgUiEvent];
     expect(foldItems([], entries(start, content('Hel'), content('lo')))).toMatchObject([
       { text: 'Hello', streaming: true },
@@ -37,14 +37,14 @@ describe('items', () => {
     expect(foldItems([], entries(said(id, 'Hello'), call))).toMatchObject([{ id, text: 'Hello' }, { name: 'ls' }]);
   });
 
-  it('leave those that did not change as the very same objects', () => {
+  it('keep unchanged items as the same objects', () => {
     const before = foldItems([], entries(...says('m0', 'First'), ...says('m1', 'Second')));
     const after = foldItems(before, entries(content('!')));
     expect(after[0]).toBe(before[0]);
     expect(after[1]).not.toBe(before[1]);
   });
 
-  it('show the arguments of a tool call once they are whole', () => {
+  it('show complete tool arguments', () => {
     const call = (events: AgUiEvent[]) =>
       foldItems([], entries({ type: 'TOOL_CALL_START', toolCallId: 't', toolCallName: 'Bash' }, ...events))[0];
     const args = (delta: string): AgUiEvent => ({ type: 'TOOL_CALL_ARGS', toolCallId: 't', delta });
@@ -52,7 +52,7 @@ describe('items', () => {
     expect(call([args('{"command":'), args('"ls"}')])).toMatchObject({ args: { command: 'ls' } });
   });
 
-  it('take a result from TOOL_CALL_END too, and know a failed one', () => {
+  it('read a result and a failure from TOOL_CALL_END', () => {
     const start: AgUiEvent = { type: 'TOOL_CALL_START', toolCallId: 't', toolCallName: 'Bash' };
     expect(foldItems([], entries(start, { type: 'TOOL_CALL_END', toolCallId: 't', result: 'ok' }))).toMatchObject([
       { status: 'completed', result: 'ok', endedAt: 2 },
@@ -62,7 +62,7 @@ describe('items', () => {
     ).toMatchObject([{ status: 'failed', result: 'no' }]);
   });
 
-  it('show a request with how it was answered', () => {
+  it('show a request with its answer', () => {
     const opened = custom('request:opened', {
       request_id: 'q',
       kind: 'permission',
@@ -82,13 +82,13 @@ describe('items', () => {
     ]);
   });
 
-  it('say a run error only outside any turn: inside one it is the turn that failed', () => {
+  it('show a run error only outside any turn', () => {
     const error: AgUiEvent = { type: 'RUN_ERROR', message: 'boom' };
     expect(foldItems([], entries(error))).toEqual([]);
     expect(foldItems([], entries(error), true)).toMatchObject([{ kind: 'notice', text: 'boom', tone: 'error' }]);
   });
 
-  it('are none for events that show nothing', () => {
+  it('are empty for events without content', () => {
     expect(
       foldItems(
         [],
@@ -103,7 +103,7 @@ describe('items', () => {
   });
 });
 
-describe('a turn of more items than are shown', () => {
+describe('an oversized turn', () => {
   const calls = (from: number, to: number) =>
     Array.from({ length: to - from }, (_, at) => ({
       type: 'TOOL_CALL_START',
@@ -112,28 +112,30 @@ describe('a turn of more items than are shown', () => {
     }));
   const MORE = MAX_TURN_ITEMS + 300;
 
-  it('shows the newest, and says how many came before them', () => {
-    const { items, omitted } = foldShown({ items: [] }, entries(...calls(0, MORE)), false);
+  it('shows the newest items and counts the omitted ones', () => {
+    const { items, omitted } = foldShownItems({ items: [] }, entries(...calls(0, MORE)), false);
     expect([items.length, omitted, items[0]?.id]).toEqual([MAX_TURN_ITEMS, 300, 'c300']);
   });
 
-  it('is the same however its events are cut into batches', () => {
+  it('does not depend on batches', () => {
     const all = entries(
       ...calls(0, MORE),
       { type: 'TOOL_CALL_RESULT', toolCallId: 'c7', content: 'of one that is not shown any more' },
       { type: 'TOOL_CALL_ARGS', toolCallId: `c${MORE - 1}`, delta: '{"a":1}' },
     );
-    const half = foldShown({ items: [] }, all.slice(0, MAX_TURN_ITEMS + 20), false);
-    expect(foldShown(half, all.slice(MAX_TURN_ITEMS + 20), false)).toEqual(foldShown({ items: [] }, all, false));
+    const half = foldShownItems({ items: [] }, all.slice(0, MAX_TURN_ITEMS + 20), false);
+    expect(foldShownItems(half, all.slice(MAX_TURN_ITEMS + 20), false)).toEqual(
+      foldShownItems({ items: [] }, all, false),
+    );
   });
 
-  it('is cut by its text, too, and shows its last however large', () => {
+  it('is limited by its text and keeps its last item', () => {
     const most = 'x'.repeat(MAX_ITEM_TEXT);
     const ids = Array.from({ length: MAX_TURN_TEXT / MAX_ITEM_TEXT + 1 }, (_, at) => `m${at}`);
-    const turn = foldShown({ items: [] }, entries(...ids.map((id) => said(id, most))), false);
+    const turn = foldShownItems({ items: [] }, entries(...ids.map((id) => said(id, most))), false);
     expect([turn.items.map(({ id }) => id), turn.omitted]).toEqual([ids.slice(1), 1]);
     const result = { type: 'TOOL_CALL_RESULT', toolCallId: 'c', content: 'x'.repeat(MAX_TURN_TEXT + 1) };
-    const call = foldShown(
+    const call = foldShownItems(
       { items: [] },
       entries(said('m', 'x'), ...calls(0, 1), { ...result, toolCallId: 'c0' }),
       false,
@@ -142,16 +144,16 @@ describe('a turn of more items than are shown', () => {
   });
 });
 
-describe('a turn of more items than are shown, in which the agent asks', () => {
+describe('an oversized turn with requests', () => {
   const asked = (id: string, input: unknown = {}) =>
     custom('request:opened', { request_id: id, title: 'Bash', input })[0] as AgUiEvent;
   const answered = (id: string) => custom('request:resolved', { request_id: id, outcome: 'allowed' })[0] as AgUiEvent;
   const call = (at: number): AgUiEvent => ({ type: 'TOOL_CALL_START', toolCallId: `c${at}`, toolCallName: 'Bash' });
   const calls = (count: number, from = 0) => Array.from({ length: count }, (_, at) => call(from + at));
-  const shownOf = (all: readonly EventEntry[]) => foldShown({ items: [] }, all, false);
+  const shownOf = (all: readonly EventEntry[]) => foldShownItems({ items: [] }, all, false);
   const ids = (items: readonly Item[]) => items.map(({ id }) => id);
 
-  it('shows the requests before its newest items', () => {
+  it('shows requests before the newest items', () => {
     const open = shownOf(entries(...calls(3), asked('q1'), asked('q2'), ...calls(MAX_TURN_ITEMS + 40, 3)));
     expect([ids(open.items).slice(0, 3), open.items.length, open.omitted]).toEqual([['q1', 'q2', 'c45'], 2_000, 45]);
     const over = entries(
@@ -165,7 +167,7 @@ describe('a turn of more items than are shown, in which the agent asks', () => {
     expect(ids(shownOf(over).items).slice(0, 3)).toEqual(['q1', 'q2', 'c6']);
   });
 
-  it('shows no more of them than a session remembers, nor more than half of what a turn may say', () => {
+  it('limits the requests by number and text', () => {
     const many = Array.from({ length: MAX_PENDING_REQUESTS + 50 }, (_, at) => asked(`q${at}`));
     const { items, omitted } = shownOf(entries(...many, ...calls(MAX_TURN_ITEMS)));
     expect([items.length, omitted]).toEqual([MAX_TURN_ITEMS, MAX_PENDING_REQUESTS + 50]);
@@ -178,7 +180,7 @@ describe('a turn of more items than are shown, in which the agent asks', () => {
     expect(ids(shownOf(entries(asked('q0', whole), newest)).items)).toEqual(['m']);
   });
 
-  it('is the same wherever it is loaded and followed on', () => {
+  it('is the same from every resume point', () => {
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.nat(400).map((count) => ({ kind: 'calls' as const, count })) },
       { weight: 2, arbitrary: fc.nat(40).map((count) => ({ kind: 'asked' as const, count })) },
@@ -201,13 +203,13 @@ describe('a turn of more items than are shown, in which the agent asks', () => {
           const inParts = (between: (shown: ShownItems) => ShownItems) =>
             places
               .slice(1)
-              .reduce<ShownItems>((shown, to, at) => foldShown(between(shown), all.slice(places[at], to), false), {
+              .reduce<ShownItems>((shown, to, at) => foldShownItems(between(shown), all.slice(places[at], to), false), {
                 items: [],
               });
           const whole = shownOf(all);
           expect(inParts((shown) => shown)).toEqual(whole);
           expect(whole.items.length).toBeLessThanOrEqual(MAX_TURN_ITEMS);
-          // also where the turn was over for who followed it, and more of it came
+          // Also with late events after the end of the turn.
           const over = inParts((shown) => ({
             ...shown,
             items: settleTurn(aTurn({ state: 'interrupted', items: shown.items })).items,
@@ -220,7 +222,7 @@ describe('a turn of more items than are shown, in which the agent asks', () => {
   });
 });
 
-describe('a text that streams without end', () => {
+describe('an oversized streamed text', () => {
   const HALF = 'x'.repeat(MAX_ITEM_TEXT / 2);
   const deltas = ['🙂', HALF, HALF.slice(1), '🙂🙂', 'more'];
   const length = deltas.join('').length;
@@ -229,21 +231,18 @@ describe('a text that streams without end', () => {
     ['a message', (delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'm', delta })],
     ['a thought', (delta: string) => ({ type: 'REASONING_MESSAGE_CHUNK', messageId: 'm', delta })],
     ['a call', (delta: string) => ({ type: 'TOOL_CALL_CHUNK', toolCallId: 'm', toolCallName: 'Bash', delta })],
-  ] as [string, (delta: string) => AgUiEvent][])(
-    'is its beginning, and how much of it is not shown: %s',
-    (_, chunk) => {
-      const all = entries(...deltas.map(chunk));
-      const [item] = foldItems([], all) as [MessageItem | ReasoningItem | ToolCallItem];
-      const text = item.kind === 'tool-call' ? item.argsText : item.text;
-      expect(text === deltas.join('').slice(0, text.length)).toBe(true);
-      expect(text.length).toBeLessThanOrEqual(MAX_ITEM_TEXT);
-      expect([text.isWellFormed(), text.length + (item.cut ?? 0)]).toEqual([true, length]);
-      const byOne = all.reduce<Item[]>((items, entry) => foldItems(items, [entry]), []);
-      expect(byOne).toEqual([item]);
-    },
-  );
+  ] as [string, (delta: string) => AgUiEvent][])('shows its start and counts the rest: %s', (_, chunk) => {
+    const all = entries(...deltas.map(chunk));
+    const [item] = foldItems([], all) as [MessageItem | ReasoningItem | ToolCallItem];
+    const text = item.kind === 'tool-call' ? item.argsText : item.text;
+    expect(text === deltas.join('').slice(0, text.length)).toBe(true);
+    expect(text.length).toBeLessThanOrEqual(MAX_ITEM_TEXT);
+    expect([text.isWellFormed(), text.length + (item.cut ?? 0)]).toEqual([true, length]);
+    const byOne = all.reduce<Item[]>((items, entry) => foldItems(items, [entry]), []);
+    expect(byOne).toEqual([item]);
+  });
 
-  it('is whole again where it is told anew', () => {
+  it('is complete again after a restart', () => {
     const start: AgUiEvent = { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' };
     const long = content(HALF + HALF + HALF);
     expect(foldItems([], entries(start, long, content('short', true)))).toMatchObject([{ text: 'short' }]);

@@ -1,8 +1,8 @@
 import { MAX_LOG_MESSAGE_BYTES, MAX_REGEX_STEPS } from '@interlude/protocol/limits';
-import { foldText } from '@interlude/protocol/projections/fold-text';
 import {
   EVERY_LINE,
   findHits,
+  foldText,
   joinHits,
   type LogFilter,
   matchesLine,
@@ -32,24 +32,24 @@ function regex(source: string): LogFilter['regex'] {
 }
 
 describe('terms', () => {
-  test('are separated by blanks, and phrases stand in quotes', () => {
+  test('are words, or phrases in quotes', () => {
     expect(parseTerms('  one\ttwo "a  phrase" three')).toEqual(['one', 'two', 'a  phrase', 'three']);
     expect(parseTerms('"not closed yet')).toEqual(['not closed yet']);
     expect(parseTerms('half"way in"side')).toEqual(['half', 'way in', 'side']);
   });
 
-  test('are folded, and each stands once', () => {
+  test('are folded and distinct', () => {
     expect(parseTerms('Error ERROR error')).toEqual(['error']);
   });
 
-  test('of nothing are none', () => {
+  test('are empty for a blank query', () => {
     expect(parseTerms('')).toEqual([]);
     expect(parseTerms(' "" "  " " ')).toEqual([]);
   });
 });
 
 describe('folded text', () => {
-  test('has every character in its place', () => {
+  test('keeps the index of every character', () => {
     for (let code = 0; code <= 0x10ffff; code += 1) {
       const character = String.fromCodePoint(code);
       const folded = foldText(`${character}x`);
@@ -58,7 +58,7 @@ describe('folded text', () => {
     }
   });
 
-  test('does not depend on what stands around a letter', () => {
+  test('does not depend on adjacent letters', () => {
     expect(foldText('ΟΔΟΣ').includes(foldText('ΟΔΟΣ'))).toBe(true);
     expect(foldText('ΟΔΟΣΑ').includes(foldText('ΟΔΟΣ'))).toBe(true);
     expect(foldText('İK').includes(foldText('K'))).toBe(true);
@@ -66,20 +66,20 @@ describe('folded text', () => {
 });
 
 describe('a line', () => {
-  test('passes by its level and its component', () => {
+  test('matches by level and component', () => {
     expect(matchesLine({ ...EVERY_LINE, level: 'info' }, line())).toBe(true);
     expect(matchesLine({ ...EVERY_LINE, level: 'warn' }, line())).toBe(false);
     expect(matchesLine({ ...EVERY_LINE, components: ['outbox', 'hook'] }, line())).toBe(true);
     expect(matchesLine({ ...EVERY_LINE, components: ['outbox'] }, line())).toBe(false);
   });
 
-  test('passes by its time, both ends included', () => {
+  test('matches by time, inclusively', () => {
     expect(matchesLine({ ...EVERY_LINE, from: 1000, to: 1000 }, line())).toBe(true);
     expect(matchesLine({ ...EVERY_LINE, from: 1001 }, line())).toBe(false);
     expect(matchesLine({ ...EVERY_LINE, to: 999 }, line())).toBe(false);
   });
 
-  test('passes with all of the terms and with the regex', () => {
+  test('matches all terms and the regex', () => {
     const message = 'Request 7 FAILED';
     expect(matchesLine({ ...EVERY_LINE, terms: parseTerms('fail req') }, line({ message }))).toBe(true);
     expect(matchesLine({ ...EVERY_LINE, terms: parseTerms('fail reply') }, line({ message }))).toBe(false);
@@ -87,7 +87,7 @@ describe('a line', () => {
     expect(matchesLine({ ...EVERY_LINE, terms: ['fail'], regex: regex('^failed') }, line({ message }))).toBe(false);
   });
 
-  test('that is a marker passes any level and component, and what retention left no search', () => {
+  test('that is a marker matches any level and component; a retention marker no search', () => {
     const marker = { kind: 'retention', lines: 5, bytes: 10 } as const;
     const removed = line({ level: 'debug', component: 'interlude', message: '5 lines were removed', marker });
     expect(matchesLine({ ...EVERY_LINE, level: 'fatal', components: ['hook'] }, removed)).toBe(true);
@@ -102,7 +102,7 @@ describe('a long line', () => {
     matchesLine({ ...EVERY_LINE, regex: regex(source) }, line({ message }));
   const behind = (characters: number) => `${'a'.repeat(characters)}c`;
 
-  test('is looked at as far as the size of the regex allows, and a small one sees all of it', () => {
+  test('is searched as far as the size of the regex allows', () => {
     const large = '[ab]{140}[cd]';
     const reach = Math.floor(MAX_REGEX_STEPS / RE2JS.compile(large, RE2JS.MULTILINE).programSize());
     expect(reach).toBeGreaterThan(8000);
@@ -115,14 +115,14 @@ describe('a long line', () => {
     ).toBe(true);
   });
 
-  test('is not cut within a character', () => {
+  test('is not split within a character', () => {
     const source = '[ab]{140}[^a😀]';
     const reach = Math.floor(MAX_REGEX_STEPS / RE2JS.compile(source, RE2JS.MULTILINE).programSize());
     expect(finds(source, `${'a'.repeat(reach - 1)}😀`)).toBe(false);
     expect(finds(source, `${'a'.repeat(reach - 1)}c`)).toBe(true);
   });
 
-  test('does not make the engine remember more than it uses', () => {
+  test('keeps the engine’s cache bounded', () => {
     const compile = vi.spyOn(RE2JS, 'compile');
     let seed = 1;
     const random = () => {
@@ -143,7 +143,7 @@ describe('hits', () => {
   const hitsIn = (filter: LogFilter, text: string) =>
     joinHits([...findHits(filter, text)].filter((hit) => hit !== null));
 
-  test('are where the terms stand, touching ones joined', () => {
+  test('are the ranges of the terms, joined if adjacent', () => {
     const marked = (filter: LogFilter, text: string) =>
       hitsIn(filter, text).map(([start, end]) => text.slice(start, end));
     expect(marked({ ...EVERY_LINE, terms: parseTerms('ab bc') }, 'xABCab')).toEqual(['ABCab']);
@@ -157,7 +157,7 @@ describe('hits', () => {
     ]);
   });
 
-  test('are none where there is nothing to mark', () => {
+  test('are empty without matches', () => {
     expect(hitsIn(EVERY_LINE, 'text')).toEqual([]);
     expect(hitsIn({ ...EVERY_LINE, regex: regex('x*') }, 'aaa')).toEqual([]);
   });
@@ -167,7 +167,7 @@ describe('hits', () => {
     ['empty ones that might', '(?:a.*b)?', 'a'],
     ['a large program', '(?i)[^x]{0,140}y|a', 'a'],
     ['digits', '\\d', '7'],
-  ])('are looked for in steps of bounded size, however long the line: %s', (_what, source, sign) => {
+  ])('are found in bounded steps in a long line: %s', (_what, source, sign) => {
     const compile = vi.spyOn(RE2JS, 'compile');
     const filter = { ...EVERY_LINE, regex: regex(source) };
     const compiled = compile.mock.results[0]?.value as RE2JS;

@@ -1,5 +1,5 @@
 import { readAgentStatus } from '@interlude/protocol/agent-status';
-import { heardLevel as heardIn } from '@interlude/protocol/projections/log-level';
+import { updateLogLevel as heardIn } from '@interlude/protocol/projections/reported-status';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
 
@@ -8,8 +8,8 @@ const heardLevel = (before: AgentLogLevel, status: Record<string, unknown>, at: 
   heardIn(before, readAgentStatus(status), at);
 const DEBUG = { logLevel: 'debug', logSwitch: { by: 'operator', until: 9, base: 'info' } };
 
-describe('what a status says of the log level', () => {
-  it('is what is written from when it was first heard', () => {
+describe('updateLogLevel', () => {
+  it('sets the level from its first report', () => {
     const heard = heardLevel(UNHEARD, DEBUG, 5);
     expect(heard).toEqual({ level: 'debug', since: 5, by: 'operator', until: 9, base: 'info', desired: null });
     expect(heardLevel(heard, DEBUG, 6)).toBe(heard);
@@ -19,13 +19,13 @@ describe('what a status says of the log level', () => {
     });
   });
 
-  it('is nothing where it says nothing, or nothing that is a level', () => {
+  it('ignores a missing or invalid level', () => {
     for (const status of [{}, { logLevel: 'loud' }, { logLevel: 5 }]) {
       expect(heardLevel(UNHEARD, status, 5)).toBe(UNHEARD);
     }
   });
 
-  it('may leave out who set it, or say it in a way nobody knows', () => {
+  it('accepts a missing or malformed author', () => {
     const level = { level: 'warn', since: 5, by: null, until: null, base: null, desired: null };
     for (const logSwitch of [undefined, null, 'x', [], { by: 5, until: 'soon', base: 'loud' }]) {
       expect(heardLevel(UNHEARD, { logLevel: 'warn', logSwitch }, 5)).toEqual(level);

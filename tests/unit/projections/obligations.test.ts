@@ -33,7 +33,7 @@ const answering = (id: string, ...replyTo: string[]): AgUiEvent[] => [
 const fails: AgUiEvent[] = [{ type: 'RUN_ERROR', message: 'No credit' }];
 const naming = (...userMessageIds: string[]) => runStarts('r1', { turn: 'user', userMessageIds });
 
-it('remembers of answers under way no more messages than a turn may answer, the newest', () => {
+it('keeps the newest reply targets of unfinished texts', () => {
   const named = (at: number) => Array.from({ length: 100 }, (_, index) => `u${at}-${index}`);
   const begun = Array.from({ length: 5 }, (_, at): AgUiEvent => {
     const metadata = { interlude: { replyTo: named(at) } };
@@ -46,7 +46,7 @@ it('remembers of answers under way no more messages than a turn may answer, the 
 });
 
 describe('a reply', () => {
-  it('is not owed again for a message that a later turn tells again', () => {
+  it('is not owed again for a message repeated in a later turn', () => {
     const input = { messages: [{ id: 'u1', role: 'user', content: 'Are you there?' }] };
     const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's1', runId, input });
     const ends = (runId: string): AgUiEvent => ({ type: 'RUN_FINISHED', threadId: 's1', runId });
@@ -135,7 +135,7 @@ describe('a reply', () => {
     expect(states(userSays('u1', 'Are you there?'), ...chapters)).toEqual({ u1: state });
   });
 
-  describe('to what came while the agent woke', () => {
+  describe('to a message that arrived during a wake-up', () => {
     const woken = wokenBy('t1');
     const byTimer: InterludeMetadata = { turn: 'between-run', trigger: { kind: 'timer', taskIds: [] } };
     const queued = says('u1', 'And?', 'user', { metadata: { interlude: { delivery: 'queued' } } });
@@ -154,7 +154,7 @@ describe('a reply', () => {
       expect(given(...chapters, runEnds('r1'), own)).toBe('r2');
     });
 
-    it('is given by that turn where it names the message at its end: it was put before the agent in mid-turn', () => {
+    it('is given by that turn if its end names the message', () => {
       const taken = [runStarts('r1', woken), userSays('u1', 'And?'), answering('m', 'u1')];
       expect(given(...taken, runEnds('r1', { userMessageIds: ['u1'] }))).toBe('r1');
     });
@@ -162,12 +162,12 @@ describe('a reply', () => {
     it.each([
       ['was told to have arrived', arrives],
       ['was told by the agent itself', userSays('u1', 'And?')],
-    ])('is given by the text of a turn that began with the message in the agent’s hands: it %s', (_, arrival) => {
+    ])('is given by a text of a turn that started after the message: it %s', (_, arrival) => {
       expect(given(queued, arrival, runStarts('r1', byTimer), answering('m', 'u1'), runEnds('r1'))).toBe('r1');
     });
   });
 
-  describe('to one of more messages on their way than are remembered', () => {
+  describe('beyond the limit of queued messages', () => {
     const queued = (id: string) => says(id, 'And?', 'user', { metadata: { interlude: { delivery: 'queued' } } });
     const many = Array.from({ length: 400 }, (_, at) => queued(`q${at}`));
     const arrives = (id: string) => custom('message:delivery', { message_id: id, delivery: 'delivered' });
@@ -179,27 +179,27 @@ describe('a reply', () => {
     const answered = (...chapters: AgUiEvent[][]) =>
       owedAfter(...many, ...chapters).flatMap(({ messageId, state }) => (state === 'answered' ? [messageId] : []));
 
-    it('is not given before it arrived, the first as the last', () => {
+    it('is not given before the message arrived', () => {
       expect(answered(turn('r1', 'q0', 'q100', 'q143', 'q144', 'q399'))).toEqual([]);
     });
 
-    it('is given when it has, whatever came on its way since', () => {
+    it('is given after the message arrived', () => {
       const more = Array.from({ length: 300 }, (_, at) => queued(`p${at}`)).flat();
       expect(answered(arrives('q0'), userSays('q1', 'And?'), more, turn('r1', 'q0', 'q1', 'q2'))).toEqual(['q0', 'q1']);
     });
 
-    it('is not given to the newest either, where all before it have arrived', () => {
+    it('is not given to the newest message before its arrival', () => {
       const arrived = many.flatMap((_, at) => arrives(`q${at}`));
       expect(answered(arrived, queued('p1'), queued('p2'), turn('r1', 'q399', 'p1', 'p2'))).toEqual(['q399']);
     });
 
-    it('is given in the turn after that in which it arrived', () => {
+    it('is given in the turn after the arrival', () => {
       const [starts, ...rest] = turn('r1', 'q0') as [AgUiEvent, ...AgUiEvent[]];
       expect(answered([starts], arrives('q0'), rest)).toEqual([]);
       expect(answered([starts], arrives('q0'), rest, turn('r2', 'q0'))).toEqual(['q0']);
     });
 
-    it('is given at once to what the agent itself told of since', () => {
+    it('is given at once to a message reported by the agent', () => {
       expect(answered(userSays('u1', 'And?'), turn('r1', 'u1'))).toEqual(['u1']);
     });
   });
@@ -250,18 +250,18 @@ describe('a reply', () => {
     });
   });
 
-  it('says in which turn it was given', () => {
+  it('names the answering turn', () => {
     expect(owedAfter(userSays('u1', 'Hi'), naming('u1'), runEnds('r1'))).toMatchObject([
       { state: 'answered', answeredInTurnId: 'r1', settledAt: 1 },
     ]);
   });
 
-  it('is not owed again for a message that is told again', () => {
+  it('is not owed again for a repeated message', () => {
     const once = [userSays('u1', 'Hi'), naming('u1'), runEnds('r1')];
     expect(states(...once, userSays('u1', 'Hi'))).toEqual({ u1: 'answered' });
   });
 
-  it('is owed to another agent as to a person', () => {
+  it('is owed to another agent too', () => {
     const from = { kind: 'agent' as const, id: 'reviewer' };
     expect(owedAfter(says('u1', 'Status?', 'user', { metadata: { interlude: { from } } }))).toMatchObject([{ from }]);
     expect(owedAfter(says('u2', 'Status?', 'user', { name: 'Ada' }))).toMatchObject([
@@ -269,22 +269,22 @@ describe('a reply', () => {
     ]);
   });
 
-  it('is owed for the messages a run is started with', () => {
+  it('is owed for the input of a run', () => {
     const run = { type: 'RUN_STARTED', runId: 'r1', input: { messages: [{ id: 'u1', role: 'user', content: 'Hi' }] } };
     expect(states([run])).toEqual({ u1: 'owed' });
     expect(states([run], runEnds('r1'))).toEqual({ u1: 'answered' });
   });
 
-  it('is owed for no prompt of a subagent and no word of an assistant', () => {
+  it('is not owed for subagent prompts or assistant texts', () => {
     expect(owedAfter(says('p', 'Look around', 'user', { subagentRunId: 't1' }), says('m', 'Hello'))).toEqual([]);
   });
 
-  it('quotes no more of the message than it must, and no half of a character', () => {
+  it('truncates the quoted message between characters', () => {
     const [long] = owedAfter(userSays('u1', `${'x'.repeat(MAX_OBLIGATION_TEXT - 1)}🌍🌍`));
     expect(long?.text).toBe('x'.repeat(MAX_OBLIGATION_TEXT - 1));
   });
 
-  it('is remembered within bounds, however much is begun and never ended', () => {
+  it('keeps bounded state for texts that never end', () => {
     const begun = Array.from({ length: 1000 }, (_, n): AgUiEvent[] => [
       { type: 'TEXT_MESSAGE_START', messageId: `u${n}`, role: 'user' },
       {
@@ -300,7 +300,7 @@ describe('a reply', () => {
   });
 });
 
-describe('a text that may be the answer', () => {
+describe('a reply candidate', () => {
   const candidates = (...chapters: AgUiEvent[][]) =>
     Object.fromEntries(
       owedAfter(...chapters).map(({ messageId, candidate }) => [messageId, candidate?.messageId ?? null]),
@@ -401,7 +401,7 @@ describe('a text that may be the answer', () => {
     expect(candidates(...chapters).u1).toBe(wanted);
   });
 
-  it('settles what is owed once a person accepts it, and nothing that is settled', () => {
+  it('settles an owed reply when accepted, and no settled one', () => {
     const accepted = custom('obligation:accepted', {
       message_id: 'u1',
       reply_message_id: 'm1',

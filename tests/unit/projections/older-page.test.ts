@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import {
+  abandonOlder,
   awaitOlder,
   foldTranscript,
-  giveUpOlder,
   prependTurns,
   type TranscriptState,
   transcriptFromPage,
@@ -24,7 +24,7 @@ const delivered: AgUiEvent = {
   value: { message_id: 'u1', delivery: 'delivered' },
 };
 
-/** A message waits in a turn of its own, and a later turn is all that is loaded. */
+/** A message in its own turn; only a later turn is loaded. */
 function cameIn(...earlier: AgUiEvent[]) {
   const log = new MemoryLog();
   log.append([...turn('r1'), ...earlier, ...queued, ...turn('r2')]);
@@ -36,7 +36,7 @@ function cameIn(...earlier: AgUiEvent[]) {
 const textsOf = ({ turns }: Pick<TranscriptState, 'turns'>) =>
   turns.map(({ id, items }) => [id.split(':')[0], ...items.map((item) => ('text' in item ? item.text : item.kind))]);
 
-it('a message that is claimed while the page that has it is on its way stands in the turn that claims it', () => {
+it('a message claimed during a page request appears in the claiming turn', () => {
   const { log, live, older } = cameIn();
   const page = older();
   const claimed = foldTranscript(live, log.append(run('r3', ['u1'])));
@@ -45,7 +45,7 @@ it('a message that is claimed while the page that has it is on its way stands in
   expect([whole.turns, whole.incomplete]).toEqual([log.page().turns, false]);
 });
 
-it('one that was claimed before the page was read, of which only the page knows yet, has the transcript loaded again', () => {
+it('a message claimed before the page was read requires a reload', () => {
   const { log, live, older } = cameIn();
   const frames = log.append(run('r3', ['u1']));
   const whole = prependTurns(live, older());
@@ -53,7 +53,7 @@ it('one that was claimed before the page was read, of which only the page knows 
   expect(foldTranscript(whole, frames).incomplete).toBe(true);
 });
 
-it('what is told of older turns while they are on their way is told of them once, whoever is ahead', () => {
+it('events for requested turns apply once', () => {
   for (const isPageAhead of [true, false]) {
     const { log, live, older } = cameIn();
     const early = older();
@@ -65,7 +65,7 @@ it('what is told of older turns while they are on their way is told of them once
   }
 });
 
-it('a message that is still being written goes on where it was claimed to', () => {
+it('a streaming message continues in the claiming turn', () => {
   const log = new MemoryLog();
   log.append([...turn('r1'), ...message('u1', 'please', 'user').slice(0, 2), ...turn('r2')]);
   const live = awaitOlder(transcriptFromPage(log.page({ limit: 1 })));
@@ -78,7 +78,7 @@ it('a message that is still being written goes on where it was claimed to', () =
   expect([whole.turns, whole.incomplete]).toEqual([log.page().turns, false]);
 });
 
-it('an open turn that is not loaded goes on and ends without being shown at the end', () => {
+it('an unloaded open turn is not appended', () => {
   const log = new MemoryLog();
   log.append([
     ...run('r1', []),
@@ -95,16 +95,16 @@ it('an open turn that is not loaded goes on and ends without being shown at the 
   expect([whole.turns, whole.incomplete]).toEqual([log.page().turns, false]);
 });
 
-it('a page that fails to come, or comes to a transcript that was loaded again, changes nothing', () => {
+it('a failed or outdated page changes nothing', () => {
   const { log, live, older } = cameIn();
   const page = older();
   const again = transcriptFromPage(log.page({ limit: 1 }));
   expect(prependTurns(again, page)).toBe(again);
-  expect(giveUpOlder(live)).toMatchObject({ waiting: null, incomplete: false });
-  expect(giveUpOlder(foldTranscript(live, log.append(run('r3', ['u1'])))).incomplete).toBe(true);
+  expect(abandonOlder(live)).toMatchObject({ waiting: null, incomplete: false });
+  expect(abandonOlder(foldTranscript(live, log.append(run('r3', ['u1'])))).incomplete).toBe(true);
 });
 
-it('what waited for the page stands before what was told after it in the turn they share', () => {
+it('waiting items precede later ones in a shared turn', () => {
   const log = new MemoryLog();
   const task = (name: string): AgUiEvent => ({ type: 'CUSTOM', name, value: { task_id: 't1', description: 'poll' } });
   log.append([task('task:completed'), { type: 'RUN_ERROR', message: '' }]);

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@interlude/protocol/limits';
-import { attentionOfSession } from '@interlude/protocol/projections/attention';
+import { attentionOfSession } from '@interlude/protocol/projections/open-requests';
 import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { newSession } from '@interlude/protocol/projections/session-summary';
 import { placeEvents } from '@interlude/protocol/projections/turns';
@@ -18,7 +18,7 @@ function fold(before: ReturnType<typeof newSession>, events: AgUiEvent[]) {
 
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at);
 
-it('counts every open request, and quotes no more than their beginning', () => {
+it('counts all open requests with truncated titles', () => {
   const all = upTo(MAX_OPEN_REQUESTS);
   const asked = fold(newSession('s', 'a', 0), [...runStarts('r'), ...all.flatMap(opened)]);
   expect(asked.summary.pendingRequestCount).toBe(all.length);
@@ -28,7 +28,7 @@ it('counts every open request, and quotes no more than their beginning', () => {
   expect(fold(half, all.slice(200).flatMap(resolved)).summary).toMatchObject({ pendingRequestCount: 0 });
 });
 
-it('counts no request twice that is told again, nor an end that is told again, however many are open', () => {
+it('counts a repeated request or end once', () => {
   const all = upTo(MAX_PENDING_REQUESTS + 3);
   const asked = fold(newSession('s', 'a', 0), [...runStarts('r'), ...all.flatMap(opened)]);
   const again = fold(asked, [201, 201, 202, 0, 201].flatMap(opened));
@@ -38,7 +38,7 @@ it('counts no request twice that is told again, nor an end that is told again, h
   expect(fold(first, all.slice(1).flatMap(resolved)).summary).toMatchObject({ pendingRequestCount: 0 });
 });
 
-it('neither counts nor waits for what is open beyond what it can tell apart, and counts it when it is told later', () => {
+it('ignores requests beyond the limit until they are repeated', () => {
   const all = upTo(MAX_OPEN_REQUESTS + 5);
   const asked = fold(newSession('s', 'a', 0), [...runStarts('r'), ...all.flatMap(opened)]);
   expect(asked.summary.pendingRequestCount).toBe(MAX_OPEN_REQUESTS);
@@ -51,7 +51,7 @@ it('neither counts nor waits for what is open beyond what it can tell apart, and
   expect(fold(asked, custom('session:ended', {})).hasMorePending).toBe(false);
 });
 
-it('names the first of them in the inbox, and the next one once one of these has ended', () => {
+it('shows the first requests in the inbox, then the next', () => {
   const all = upTo(MAX_PENDING_REQUESTS + 2);
   const asked = fold(newSession('s', 'a', 0), [...runStarts('r'), ...all.flatMap(opened)]);
   const named = ({ summary, pendingRequests }: typeof asked) =>

@@ -5,14 +5,14 @@ import type { RequestItem, ToolCallItem, Turn } from '@interlude/protocol/read-m
 import { describe, expect, it } from 'vitest';
 import { custom, runEnds, runStarts, says, seen, taskEnds, taskStarts, told, turnsOf, userSays } from './session-story';
 
-/** What agents of several kinds tell: plans, edits, answers of their own, ends and causes that others said. */
+/** Events of other agent kinds: plans, edits, options, inferred ends and causes. */
 const plan = (id: string, entries: unknown, more: Partial<AgUiEvent> = {}): AgUiEvent[] => [
   { type: 'ACTIVITY_SNAPSHOT', messageId: id, activityType: 'plan', content: { entries }, ...more },
 ];
 const step = (content: string, status = 'pending') => ({ content, status });
 
 describe('a plan', () => {
-  it('stands in the open turn where it was told first, as it was told last', () => {
+  it('appears in the open turn at its first place in its latest version', () => {
     const log = told(
       runStarts('r1', { userMessageIds: [] }),
       plan('p', [step('Read')]),
@@ -23,7 +23,7 @@ describe('a plan', () => {
     expect(log.page().turns[0]?.items[0]).toMatchObject({ kind: 'plan', id: 'p', position: '5' });
   });
 
-  it('stands anew in the next turn that tells of it, and is left in the one before as it was then', () => {
+  it('appears again in the next turn that reports it', () => {
     const log = told(
       runStarts('r1', { userMessageIds: [] }),
       plan('p', [step('Read')]),
@@ -37,14 +37,14 @@ describe('a plan', () => {
     });
   });
 
-  it('of a subagent stands on its task’s card', () => {
+  it('of a subagent appears on the task’s card', () => {
     const log = told(taskStarts('t1'), runStarts('r1'), plan('p', [step('Look')], { subagentRunId: 't1' }));
     expect(turnsOf(log)['user r1 open']).toEqual([]);
     const entries = log.after('0');
     expect(foldTaskItems([], 't1', entries)).toMatchObject([{ kind: 'plan', entries: [step('Look')] }]);
   });
 
-  it('is what the type says: other activities, and what is no list, are stored and not shown', () => {
+  it('hides other activities and malformed plans', () => {
     const log = told(
       runStarts('r1', { userMessageIds: [] }),
       plan('p', [step('a')], { activityType: 'search' }),
@@ -56,13 +56,13 @@ describe('a plan', () => {
     expect(turnsOf(told(plan('p', [step('a')])))).toEqual({ 'none none:1 finished': ['plan: a (pending)'] });
   });
 
-  it('is the same followed live as loaded', () => {
+  it('is the same live and reloaded', () => {
     const log = told(runStarts('r1'), plan('p', [step('a')]), says('m', 'x'), plan('p', [step('a', 'completed')]));
     expect(foldTranscript(EMPTY_TRANSCRIPT, log.after('0')).turns).toEqual(log.page().turns);
   });
 });
 
-describe('edits that come with a result', () => {
+describe('edits in a result', () => {
   const call = (edits: unknown): AgUiEvent[] => [
     { type: 'TOOL_CALL_START', toolCallId: 't', toolCallName: 'apply_patch' },
     { type: 'TOOL_CALL_END', toolCallId: 't' },
@@ -75,20 +75,20 @@ describe('edits that come with a result', () => {
   ];
   const itemOf = (...chapters: AgUiEvent[][]) => told(...chapters).page().turns[0]?.items[0] as ToolCallItem;
 
-  it('are the call’s', () => {
+  it('belong to the call', () => {
     const edits = [{ path: 'a', before: '', after: 'x' }];
     expect(itemOf(call(edits))).toMatchObject({ result: 'Done', status: 'completed', edits });
     expect(itemOf(call('nothing'))).not.toHaveProperty('edits');
   });
 
-  it('stay with their call when its id is used again', () => {
+  it('stay with their call when its id is reused', () => {
     const edits = [{ path: 'a', before: '', after: 'x' }];
     const { items } = told(runStarts('r1'), call(edits), call([])).page().turns[0] as Turn;
     expect(items).toMatchObject([{ edits }, { id: 't', result: 'Done' }]);
     expect(items[1]).not.toHaveProperty('edits');
   });
 
-  it('count into what a turn shows, like results do', () => {
+  it('count toward the size of a turn', () => {
     const edits = [{ path: 'a', before: '', after: 'x'.repeat(900_000) }];
     const calls = Array.from({ length: 6 }, (_, at) =>
       call(edits).map((event) => ({ ...event, toolCallId: `t${at}` })),
@@ -117,13 +117,13 @@ describe('a permission with options', () => {
     });
   const itemOf = (...chapters: AgUiEvent[][]) => told(...chapters).page().turns[0]?.items[0] as RequestItem;
 
-  it('has them, and one with a malformed list has none, nor has a question', () => {
+  it('keeps valid options of permissions only', () => {
     expect(itemOf(opened()).options).toEqual(options);
     expect(itemOf(opened({ options: [{ id: 'x' }] }))).not.toHaveProperty('options');
     expect(itemOf(opened({ kind: 'question' }))).not.toHaveProperty('options');
   });
 
-  it('says which one was chosen, while that is on its way and after', () => {
+  it('shows the chosen option, pending and done', () => {
     const answered = {
       command_id: 'c',
       type: 'permission.decision',
@@ -144,8 +144,8 @@ describe('a permission with options', () => {
   });
 });
 
-describe('a turn whose end nobody told', () => {
-  it('says so, and others do not', () => {
+describe('a turn with an inferred end', () => {
+  it('is marked as inferred', () => {
     const log = told(runStarts('r1'), runEnds('r1', { inferred: true }), runStarts('r2'), runEnds('r2'));
     expect(log.page().turns).toMatchObject([{ id: 'r1', state: 'finished', inferred: true }, { id: 'r2' }]);
     expect(log.page().turns[1]).not.toHaveProperty('inferred');
@@ -154,8 +154,8 @@ describe('a turn whose end nobody told', () => {
   });
 });
 
-describe('a turn that Interlude began', () => {
-  it('keeps that with its cause, and claims the end of the task', () => {
+describe('a turn started by Interlude', () => {
+  it('keeps its cause and claims the task’s end', () => {
     const trigger = { kind: 'task' as const, taskIds: ['t1'], wokenBy: 'interlude' as const };
     const log = told(
       runStarts('r1', { userMessageIds: [] }),
@@ -174,7 +174,7 @@ describe('a turn that Interlude began', () => {
   });
 });
 
-describe('what is asked about waking', () => {
+describe('a wake command', () => {
   const lineOf = (state: string, value: Record<string, unknown>) =>
     told(custom(`command:${state}`, { command_id: 'c', ...value })).page().turns[0]?.items[0];
   it.each([
@@ -189,13 +189,9 @@ describe('what is asked about waking', () => {
       { type: 'task.wake', task_id: 't', reason: 'busy' },
       'The agent could not be woken for a task: t (busy).',
     ],
-    [
-      'done',
-      { type: 'wake-rule.set', when: 'command-ended' },
-      'The agent is woken from now on when a background command ends.',
-    ],
-    ['done', { type: 'wake-rule.set', when: 'never' }, 'The agent is woken no more when a background command ends.'],
-  ])('is a line when it is %s: %o', (state, value, text) => {
+    ['done', { type: 'wake-rule.set', when: 'command-ended' }, 'The agent now wakes when a background command ends.'],
+    ['done', { type: 'wake-rule.set', when: 'never' }, 'The agent no longer wakes when a background command ends.'],
+  ])('is shown as a line when %s: %o', (state, value, text) => {
     expect(lineOf(state, value)).toMatchObject({ kind: 'notice', text });
   });
 });

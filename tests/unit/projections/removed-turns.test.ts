@@ -17,8 +17,8 @@ beforeEach(() => {
   for (const id of ['r1', 'r2', 'r3', 'r4']) turn(id);
 });
 
-describe('a transcript of which the oldest turns are removed', () => {
-  test('loses them, says how many, and has nothing older any more', () => {
+describe('a transcript after removal of its oldest turns', () => {
+  test('drops and counts them, and has no older page', () => {
     const before = transcriptFromPage(log.page({ limit: 3 }));
     const live = foldTranscript(before, log.remove(60));
     expect([ids(before), ids(live)]).toEqual([
@@ -29,14 +29,14 @@ describe('a transcript of which the oldest turns are removed', () => {
     expect(live.removed).toEqual(log.page().removed);
   });
 
-  test('has a turn that opens under the id of a removed one once, in its new place, though both come together', () => {
+  test('shows a turn that reuses a removed id once', () => {
     const before = transcriptFromPage(log.page());
     const live = foldTranscript(before, [...log.remove(60), ...turn('r1')]);
     expect(ids(live)).toEqual(['r3', 'r4', 'r1']);
     expect(live.turns).toEqual(log.page().turns);
   });
 
-  test('leaves them out of an older page that was read before they went', () => {
+  test('drops them from an older page read before the removal', () => {
     const newest = transcriptFromPage(log.page({ limit: 1 }));
     const older = log.page({ before: newest.turns[0]?.position, limit: 2 });
     const waiting = foldTranscript(awaitOlder(newest), log.remove(60));

@@ -1,9 +1,9 @@
-import type { Observations, StateNote, StateRule } from '@interlude/protocol/agent-state';
+import type { Observations, StateNote, StateRule } from '@interlude/protocol/agent-status';
 import { resolveState, type StateFacts } from '@interlude/protocol/projections/resolve-state';
-import type { ReportState, SessionState } from '@interlude/protocol/session-states';
+import type { ReportState, SessionState } from '@interlude/protocol/vocabulary';
 import { describe, expect, it } from 'vitest';
 
-/** The rules of a session's state, each by the facts it is about, at the moment before and after it turns. */
+/** Each rule with its facts, just before and after it applies. */
 const NOW = 1_000_000;
 const ago = (seconds: number) => NOW - seconds * 1_000;
 
@@ -32,7 +32,7 @@ const exited = (code: number | null, signal: string | null = null) => ({
 const tasks = (value: number) => ({ observedAt: ago(40), turnId: null, value });
 const asked = { observedAt: ago(30), turnId: 'r1', value: 'Run rm?' };
 const written = (seconds: number) => ({ observedAt: ago(seconds), turnId: null, value: null });
-/** The server has seen that it is silent, and for how long such agents are. */
+/** The server has recorded a silence with its usual length. */
 const silence = (limitSeconds = 600, call?: string) => ({
   observedAt: NOW,
   turnId: null,
@@ -47,7 +47,7 @@ function at(now: number, { away = null, lastHeardAt = ago(1), ...observations }:
   return resolveState({ observations: { session, ...observations }, away, lastHeardAt }, now);
 }
 
-/** Says what is expected in the order of the table: rule, state, and what else there is to know of it. */
+/** Expected result in the order of the table: rule, state, note. */
 type Row = [what: string, told: Told, rule: StateRule, state: SessionState, note?: StateNote];
 
 const ROWS: Row[] = [
@@ -271,14 +271,14 @@ const ROWS: Row[] = [
   ],
 ];
 
-describe('the state of a session, where', () => {
+describe('the state of a session where', () => {
   it.each(ROWS)('%s', (_what, told, rule, state, note) => {
     const found = at(NOW, told);
     expect([found.evidence.rule, found.state, found.evidence.note]).toEqual([rule, state, note]);
     expect(found.evidence.observedAt).toBeLessThanOrEqual(NOW);
   });
 
-  it('nothing is heard of it, is unknown and names what it was when it was last heard of', () => {
+  it('it gives no sign of life is unknown with its last state', () => {
     const found = at(NOW, { away, turn: still(300), task: tasks(2), report: says('idle', 290) });
     expect(found).toMatchObject({
       state: 'unknown',
@@ -292,7 +292,7 @@ describe('the state of a session, where', () => {
     });
   });
 
-  it('the runner of an agent that goes on has gone, says so without naming a kind', () => {
+  it('its runner has gone and the agent continues explains that', () => {
     const { reason } = at(NOW, { away: { ...away, agentGoesOn: true }, turn: still(300) });
     expect(reason).toBe('its runner has gone and the agent goes on unseen: start the runner again');
   });
@@ -301,19 +301,19 @@ describe('the state of a session, where', () => {
     [{}, 'no event or output', 900],
     [{ cpu: usedCpu(700) }, 'no event, output or processor time', 700],
     [{ silence: silence(600, 'Bash') }, 'no event or output while Bash runs', 900],
-  ])('it makes no progress, says by what that is known: %o', (told, reason, since) => {
+  ])('it makes no progress names the evidence: %o', (told, reason, since) => {
     const found = at(NOW, { turn: running(900), lastHeardAt: ago(900), silence: silence(), ...told });
     expect(found).toMatchObject({ reason, evidence: { observedAt: ago(since), note: 'no-progress' } });
   });
 
-  it('its agent resumed its work, keeps what that had said of itself', () => {
+  it('its agent resumed keeps the self-report', () => {
     const { evidence } = at(NOW, { turn: { ...running(30), turnId: 'r2' }, report: says('complete', 60) });
     expect(evidence).toMatchObject({ turnId: 'r2', report: { state: 'complete', summary: 'says complete' } });
   });
 });
 
 describe('time alone', () => {
-  /** A session as it becomes from `NOW` on, with nothing told: its states, each with the second from which it is so. */
+  /** The states of a session from `NOW` on without events, each with its start in seconds. */
   function states(told: Told): (string | number)[][] {
     const found: (string | number)[][] = [];
     let now: number | null = NOW;
@@ -323,7 +323,7 @@ describe('time alone', () => {
       const told16 = evidence.note === undefined || evidence.note === 'inferred' ? [] : [evidence.note];
       found.push([(now - NOW) / 1_000, state, ...told16]);
       expect(dueAt === null || dueAt > now).toBe(true);
-      // nothing changes before it is due, and everything that changes is due then
+      // Changes happen exactly when due.
       if (dueAt !== null) expect(at(dueAt - 1, told)).toEqual({ ...at(now, told), dueAt });
       now = dueAt;
     }
@@ -382,7 +382,7 @@ describe('time alone', () => {
     expect(states(told)).toEqual(expected);
   });
 
-  it('decides nothing by times that are still to come: the clock was set back', () => {
+  it('clamps future times after the clock was set back', () => {
     const told = { turn: { ...still(0), observedAt: NOW + 3_600_000 }, report: says('working', 1) };
     expect(at(NOW, told)).toMatchObject({ state: 'working', dueAt: NOW + 10_000 });
   });

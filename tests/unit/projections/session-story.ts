@@ -2,7 +2,7 @@ import type { AgUiEvent, InterludeMetadata } from '@interlude/protocol/ag-ui';
 import type { Item, Turn } from '@interlude/protocol/read-models';
 import { MemoryLog } from '../../support/memory-log';
 
-/** Words to tell a session's history in tests. */
+/** Builders for a session's history in tests. */
 
 export const says = (id: string, text: string, role = 'assistant', more: Partial<AgUiEvent> = {}): AgUiEvent[] => [
   { type: 'TEXT_MESSAGE_START', messageId: id, role, ...more },
@@ -32,7 +32,7 @@ export function told(...chapters: AgUiEvent[][]): MemoryLog {
   return log;
 }
 
-/** A turn in one line per item: what a reader of the transcript would say they see. */
+/** A turn as one line per item. */
 export function seen(turn: Turn | undefined): string[] {
   return (turn?.items ?? []).map(line);
 }

@@ -1,13 +1,13 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
 import { NO_PLACES } from '@interlude/protocol/projections/placement';
+import { parseReportedStatus } from '@interlude/protocol/projections/reported-status';
 import {
   differsForReaders,
   newSession,
   type SessionFold,
   SessionLedger,
 } from '@interlude/protocol/projections/session-summary';
-import { statusTold } from '@interlude/protocol/projections/status-told';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import { wentSilent } from '@interlude/protocol/session-predicates';
 import { describe, expect, it } from 'vitest';
@@ -112,7 +112,7 @@ describe('a session', () => {
     expect(summaryOf(...(chapters as unknown as AgUiEvent[][])).summary).toMatchObject(expected);
   });
 
-  it('is heard of again with the agent’s own next word, and not with one of the server', () => {
+  it('is back with the next agent event, not a server event', () => {
     const missed = summaryOf(runStarts('r1'), gone());
     const { placements } = placeEvents(NO_PLACES, [
       { position: '9', occurredAt: 999, receivedAt: 1_500, event: { type: 'CUSTOM', name: 'marker' } },
@@ -122,7 +122,7 @@ describe('a session', () => {
     expect(heard.summary).toMatchObject({ state: 'working', away: null, lastHeardAt: 1_500 });
   });
 
-  it('is named after the first line of the first message, however it was streamed', () => {
+  it('has the first line of the first message as title', () => {
     const [start, , end] = userSays('u1', '') as [AgUiEvent, AgUiEvent, AgUiEvent];
     const delta = (text: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'u1', delta: text });
     const fold = summaryOf(
@@ -132,7 +132,7 @@ describe('a session', () => {
     expect(fold.summary.title).toBe('Mend the tests');
   });
 
-  it('is not named after a command that asked no model, unless it had another name', () => {
+  it('has no local command as title', () => {
     const local = (id: string, text: string): AgUiEvent[] => [
       ...userSays(id, text),
       ...runStarts(`r-${id}`),
@@ -146,13 +146,13 @@ describe('a session', () => {
     expect(fold.summary.title).toBe('Mend the tests');
   });
 
-  it('is cut between characters, never through one', () => {
+  it('is truncated between characters', () => {
     const fold = summaryOf(userSays('u1', `${'a'.repeat(119)}🚀`), says('m1', `${'b'.repeat(239)}🚀`));
     expect(fold.summary.title).toBe('a'.repeat(119));
     expect(fold.summary.lastText).toBe('b'.repeat(239));
   });
 
-  it('previews the newest answer and nothing a subagent said', () => {
+  it('previews the newest answer, not subagent text', () => {
     const fold = summaryOf(
       says('m1', 'First'),
       says('m2', 'Second'),
@@ -161,11 +161,11 @@ describe('a session', () => {
     expect(fold.summary.lastText).toBe('Second');
   });
 
-  it('is wakeable or not as its newest status says, and neither when that does not say', () => {
+  it('is wakeable according to its newest status', () => {
     const heard = (fold: SessionFold, status: object) => {
-      const told = statusTold(readAgentStatus(status as Record<string, unknown>), 0);
+      const told = parseReportedStatus(readAgentStatus(status as Record<string, unknown>), 0);
       const ledger = new SessionLedger(fold, 2);
-      if (told !== null) ledger.hear(told, 2);
+      if (told !== null) ledger.applyStatus(told, 2);
       return ledger.result([], 2);
     };
     const before = newSession('s1', 'a1', 1);
@@ -176,17 +176,17 @@ describe('a session', () => {
     expect(differsForReaders(listens, not)).toBe(true);
   });
 
-  describe('whose agent can’t be reached', () => {
+  describe('with an unreachable agent', () => {
     const [RUNNER_AHEAD, AT] = [3_600_000, 10_000_000];
     const heard = (fold: SessionFold, unreachable: object | undefined, at: number) => {
-      const told = statusTold(readAgentStatus({ openTurnId: null, unreachable }), at + RUNNER_AHEAD);
+      const told = parseReportedStatus(readAgentStatus({ openTurnId: null, unreachable }), at + RUNNER_AHEAD);
       const ledger = new SessionLedger(fold, at);
-      if (told !== null) ledger.hear(told, at);
+      if (told !== null) ledger.applyStatus(told, at);
       return ledger.result([], at);
     };
     const outage = { since: AT - 20_000 + RUNNER_AHEAD, reason: 'no answer', last: 'working' };
 
-    it('is unknown since the first attempt in vain, on the server’s clock, and again what it is once it answers', () => {
+    it('is unknown from the first failed attempt until the agent answers', () => {
       const lost = heard(newSession('s1', 'a1', 1), outage, AT);
       const away = { since: AT - 20_000, isUnreachable: true, reason: 'no answer', last: 'working' };
       expect(lost.summary).toMatchObject({
@@ -199,13 +199,13 @@ describe('a session', () => {
       expect(heard(later, undefined, AT + 90_000).summary).toMatchObject({ state: 'idle', away: null });
     });
 
-    it('is not lost in the middle of anything if only a message was on its way', () => {
+    it('is idle if only a message was pending', () => {
       const wrote = summaryOf(userSays('u1', 'Are you there?'));
       const { summary } = heard(wrote, { ...outage, last: undefined }, AT);
       expect([summary.state, summary.evidence.last, wentSilent(summary)]).toEqual(['unknown', 'idle', false]);
     });
 
-    it('is away for its runner’s sake while that is gone as well, and unreachable again when it is back', () => {
+    it('is away while its runner is gone too, then unreachable again', () => {
       const lost = heard(newSession('s1', 'a1', 1), outage, AT);
       const gone = { ...lost, away: { since: AT + 5, lastHeardAt: AT, agentGoesOn: true } };
       const { summary } = new SessionLedger(gone, null).result([], AT + 10);
@@ -214,7 +214,7 @@ describe('a session', () => {
     });
   });
 
-  it('enters a state, and has its newest event, when the server hears of it, whatever the agent’s clock says', () => {
+  it('dates states and events by the server’s clock', () => {
     const { placements } = placeEvents(NO_PLACES, [
       { position: '9', occurredAt: 8e15, receivedAt: 700, event: runStarts('r1')[0] as AgUiEvent },
     ]);
@@ -222,7 +222,7 @@ describe('a session', () => {
     expect(summary).toMatchObject({ state: 'working', stateSince: 700, lastEventAt: 700 });
   });
 
-  it('differs for readers when it is waited for without end again, as when an end is told', () => {
+  it('differs for readers when a deadline appears or disappears', () => {
     const asks = (until: object) => custom('request:opened', { request_id: 'q', title: 'Run rm?', ...until });
     const before = summaryOf(runStarts('r1'), asks({ expires_at: 10_000 }));
     const after = summaryOf(runStarts('r1'), asks({}));
@@ -230,7 +230,7 @@ describe('a session', () => {
     expect([differsForReaders(before, after), differsForReaders(after, before)]).toEqual([true, true]);
   });
 
-  it('does not differ for readers while a text grows', () => {
+  it('does not differ for readers while text grows', () => {
     const before = summaryOf(runStarts('r1'), says('m1', 'a'));
     const { placements } = placeEvents(NO_PLACES, [
       {

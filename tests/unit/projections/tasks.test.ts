@@ -5,7 +5,7 @@ import { custom, runStarts, taskEnds, taskStarts, told, wokenBy } from './sessio
 const tasks = (...chapters: Parameters<typeof told>) => [...told(...chapters).tasks.values()];
 
 describe('a task', () => {
-  it('runs from its start, with the turn that started it', () => {
+  it('runs from its start and names its turn', () => {
     expect(tasks(runStarts('r1'), taskStarts('b1', { run_id: 'x', tool_use_id: 't1' }))).toMatchObject([
       {
         id: 'b1',
@@ -20,7 +20,7 @@ describe('a task', () => {
     ]);
   });
 
-  it('keeps its name while its progress says what it does just now', () => {
+  it('keeps its description across progress reports', () => {
     const progress = custom('task:progress', {
       task_id: 'a1',
       description: 'Reading src/x',
@@ -37,7 +37,7 @@ describe('a task', () => {
     ]);
   });
 
-  it('keeps its first end, whatever comes after', () => {
+  it('keeps its first end', () => {
     const [task] = tasks(
       taskStarts('b1'),
       custom('task:updated', { task_id: 'b1', status: 'killed' }),
@@ -75,7 +75,7 @@ describe('a task', () => {
     expect(tasks(taskStarts('b1'), first, second)).toMatchObject([expected]);
   });
 
-  it('that was given up as lost takes the end that its agent tells after all', () => {
+  it('presumed lost takes a later reported end', () => {
     const [task] = tasks(
       taskStarts('b1'),
       taskEnds('b1', 'lost'),
@@ -84,7 +84,7 @@ describe('a task', () => {
     expect(task).toMatchObject({ status: 'failed', exitCode: 3, summary: 'failed' });
   });
 
-  it('that was given up as lost no longer says why once its end is told', () => {
+  it('presumed lost drops the reason once its end is reported', () => {
     const lost = [...taskStarts('b1'), ...taskEnds('b1', 'lost', { error: 'Its process has gone' })];
     expect(tasks(lost)).toMatchObject([{ status: 'lost', error: 'Its process has gone' }]);
     expect(tasks(lost, taskEnds('b1', 'completed'))).toMatchObject([{ status: 'completed', error: null }]);
@@ -100,12 +100,12 @@ describe('a task', () => {
       ['that its own session tells', taskEnds('b1', 'failed', { exit_code: 3 }), { status: 'failed', exitCode: 3 }],
       ['that its own session tells too', taskEnds('b1', 'stopped'), { status: 'stopped', summary: 'Was stopped' }],
       ['of which its own session says no more', taskEnds('b1', 'completed'), { summary: null, error: null }],
-    ])('takes the end %s, whose word it then is', (_, own, expected) => {
+    ])('takes the end %s', (_, own, expected) => {
       expect(tasks(reported)).toMatchObject([{ status: 'stopped', error: 'Gone', reportedBy: 's2' }]);
       expect(tasks(reported, own)).toMatchObject([{ ...expected, reportedBy: null }]);
     });
 
-    it('keeps that end against a third one’s, a guess, and the end of the agent', () => {
+    it('keeps that end against later guesses and reports', () => {
       const all = tasks(
         reported,
         by('s3', taskEnds('b1', 'completed')),
@@ -121,7 +121,7 @@ describe('a task', () => {
       [taskEnds('b1', 'lost'), 'completed', null],
       [[...taskEnds('b1', 'lost'), ...by('s2', taskEnds('b1', 'stopped'))], 'completed', null],
       [by('s2', taskEnds('b1', 'lost')), 'completed', null],
-    ])('never changes what its own session has said of it: %#', (before, status, reportedBy) => {
+    ])('keeps the report of its own session: %#', (before, status, reportedBy) => {
       const own = taskEnds('b1', 'completed', { exit_code: 0, summary: 'Built' });
       const late = { status: 'failed', exit_code: 3, summary: 'Late', error: 'Late' };
       const all = tasks(taskStarts('b1'), before, own, by('s2', taskEnds('b1', 'failed', late)));
@@ -129,7 +129,7 @@ describe('a task', () => {
     });
   });
 
-  it('is lost when its agent ends before it does', () => {
+  it('is lost when its agent ends first', () => {
     const all = tasks(
       taskStarts('b1'),
       taskStarts('b2'),
@@ -137,12 +137,12 @@ describe('a task', () => {
       custom('session:ended', { reason: 'exit' }),
     );
     expect(all).toMatchObject([
-      { status: 'lost', endedAt: expect.any(Number), error: expect.stringContaining('The agent has ended (exit)') },
+      { status: 'lost', endedAt: expect.any(Number), error: expect.stringContaining('The agent ended (exit)') },
       { status: 'completed', error: null },
     ]);
   });
 
-  it('is another one when its id starts again under another run', () => {
+  it('is another run when its id starts again', () => {
     const all = tasks(
       taskStarts('b1', { run_id: 'x' }),
       taskEnds('b1', 'completed', { run_id: 'x' }),
@@ -154,18 +154,18 @@ describe('a task', () => {
     ]);
   });
 
-  it('is found by its id alone when an event does not say which run', () => {
+  it('is found by its id if an event names no run', () => {
     const all = tasks(taskStarts('b1', { run_id: 'x' }), taskEnds('b1', 'stopped'));
     expect(all.map((task) => [task.runId, task.status])).toEqual([['x', 'stopped']]);
   });
 
-  it('that ends without ever having started is there all the same', () => {
+  it('exists after an end without a start', () => {
     expect(tasks(taskEnds('b9', 'completed', { output_file: '/x.output', usage: null }))).toMatchObject([
       { id: 'b9', description: 'b9', status: 'completed', outputFile: '/x.output', startedInTurnId: null },
     ]);
   });
 
-  it('of two runs under one id is answered by the turn that names its run', () => {
+  it('is answered by the turn that names its run', () => {
     const all = tasks(
       taskStarts('b1', { run_id: 'x' }),
       taskEnds('b1', 'completed', { run_id: 'x' }),

@@ -3,7 +3,7 @@ import { MAX_TURN_ITEMS } from '@interlude/protocol/limits';
 import { EMPTY_TRANSCRIPT, foldTranscript } from '@interlude/protocol/projections/transcript';
 import { expect, it } from 'vitest';
 
-/** A turn of so many calls in which a task ends, and the one that the end wakes: it takes the end with it. */
+/** A turn with a number of calls and a task end, and the turn that the end triggers. */
 function followed(calls: number) {
   const events: AgUiEvent[] = [
     { type: 'RUN_STARTED', runId: 'r1' },
@@ -23,16 +23,16 @@ function followed(calls: number) {
   return foldTranscript(EMPTY_TRANSCRIPT, entries);
 }
 
-it('what moves out of a turn that is shown whole moves live, too', () => {
+it('an item of a complete turn moves live', () => {
   const { turns, incomplete } = followed(MAX_TURN_ITEMS - 1);
   expect([turns.map(({ items }) => items.length), incomplete]).toEqual([[MAX_TURN_ITEMS - 1, 1], false]);
 });
 
-it('what moves out of a turn of which the oldest are not shown has the page loaded again, where they are', () => {
+it('an item of a truncated turn requires a reload to move', () => {
   expect(followed(MAX_TURN_ITEMS + 5).incomplete).toBe(true);
 });
 
-it('what is told of another session’s task moves live, too, to the turn that it wakes', () => {
+it('a report about another session’s task moves live to the turn it wakes', () => {
   const elsewhere = { task_id: 't1', run_id: 'run1', session_id: 's2', description: 'Build', status: 'completed' };
   const events: AgUiEvent[] = [
     { type: 'CUSTOM', name: 'task:started', value: { task_id: 't2' } },

@@ -17,7 +17,7 @@ import {
 } from './session-story';
 
 describe('a turn', () => {
-  it('takes in the user message that it answers, though that came before it', () => {
+  it('claims the earlier user message that it answers', () => {
     const log = told(
       userSays('u1', 'Hello'),
       runStarts('r1', { turn: 'user', userMessageIds: ['u1'] }),
@@ -27,12 +27,12 @@ describe('a turn', () => {
     expect(turnsOf(log)).toEqual({ 'user r1 finished': ['user: Hello', 'assistant: Hi'] });
   });
 
-  it('answers every waiting message when its run does not say which', () => {
+  it('answers all waiting messages if its run names none', () => {
     const log = told(userSays('u1', 'One'), userSays('u2', 'Two'), runStarts('r1'), says('m1', 'Both'));
     expect(turnsOf(log)).toEqual({ 'user r1 open': ['user: One', 'user: Two', 'assistant: Both'] });
   });
 
-  it('takes the user messages from the run input of a plain AG-UI agent, and not the history before them', () => {
+  it('takes the new user messages from a plain AG-UI run input', () => {
     const messages = [
       { id: 'u0', role: 'user', content: 'Old' },
       { id: 'm0', role: 'assistant', content: 'Older answer' },
@@ -53,12 +53,12 @@ describe('a turn', () => {
     });
   });
 
-  it('is interrupted when the next one starts before it ended', () => {
+  it('is interrupted when the next one starts', () => {
     const log = told(runStarts('r1'), says('m1', 'Half'), runStarts('r2'));
     expect(Object.keys(turnsOf(log))).toEqual(['user r1 interrupted', 'user r2 open']);
   });
 
-  it('is interrupted when the agent dies in it, and the end is said outside of it', () => {
+  it('is interrupted when the agent dies, with a line outside the turn', () => {
     const log = told(runStarts('r1'), custom('session:ended', { reason: 'killed', exitCode: 137 }));
     expect(turnsOf(log)).toEqual({
       'user r1 interrupted': [],
@@ -72,12 +72,12 @@ describe('a turn', () => {
     [{ all: 2, gathering: 3 }, ''],
     [{ all: '4', gathering: {} }, ''],
     ['four', ''],
-  ])('says with its end what its tools were used for, as far as that makes sense: %j', (calls, said) => {
+  ])('ends with a valid count of read-only calls: %j', (calls, said) => {
     const log = told(custom('session:ended', { reason: 'left', tool_calls: calls }));
     expect(Object.values(turnsOf(log)).flat()).toEqual([`notice: The agent's process ended: left.${said}`]);
   });
 
-  it('fails with the message of its run error, and leaves nothing running in it', () => {
+  it('fails with its run error and settles its items', () => {
     const log = told(
       runStarts('r1'),
       [{ type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Bash' }],
@@ -93,7 +93,7 @@ describe('a turn', () => {
 });
 
 describe('a between-run turn', () => {
-  it('begins with the task end that woke it', () => {
+  it('starts with the task end that woke it', () => {
     const log = told(
       runStarts('r1', { turn: 'user' }),
       taskStarts('b1'),
@@ -112,7 +112,7 @@ describe('a between-run turn', () => {
     ]);
   });
 
-  it('begins with the task’s own end, whatever another session reported of it before and after', () => {
+  it('starts with the task’s own end rather than another session’s report', () => {
     const reported = taskEnds('b1', 'stopped').map((event) => ({
       ...event,
       metadata: { interlude: { reportedBy: 's2' } },
@@ -135,7 +135,7 @@ describe('a between-run turn', () => {
     }
   });
 
-  it('claims a task that ended while a user turn still ran', () => {
+  it('claims a task that ended during a user turn', () => {
     const log = told(
       runStarts('r1', { turn: 'user' }),
       taskStarts('b1'),
@@ -151,7 +151,7 @@ describe('a between-run turn', () => {
     });
   });
 
-  it('names every task of a coalesced answer once its end tells them all', () => {
+  it('names all tasks of a coalesced answer at its end', () => {
     const log = told(
       taskEnds('b1', 'completed'),
       taskEnds('b2', 'failed'),
@@ -163,7 +163,7 @@ describe('a between-run turn', () => {
     expect([...log.tasks.values()].map((task) => task.answeredInTurnId)).toEqual(['r1', 'r1']);
   });
 
-  it('does not take a user message that arrives while it runs: the next turn answers that one', () => {
+  it('leaves a message that arrives meanwhile to the next turn', () => {
     const log = told(
       runStarts('r1', wokenBy('b1')),
       userSays('u1', 'And now?'),
@@ -178,7 +178,7 @@ describe('a between-run turn', () => {
     });
   });
 
-  it('leaves the end of a task with another run id alone', () => {
+  it('ignores a task end with another run id', () => {
     const log = told(
       taskEnds('b1', 'completed', { run_id: 'x' }),
       runStarts('r1', { turn: 'between-run', trigger: { kind: 'task', taskIds: ['b1'], taskRunIds: ['y'] } }),
@@ -188,7 +188,7 @@ describe('a between-run turn', () => {
 });
 
 describe('outside any turn', () => {
-  it('things stand in order in a list of their own, never glued to a turn', () => {
+  it('items appear in order in a list of their own', () => {
     const log = told(
       runStarts('r1'),
       runEnds('r1'),
@@ -207,7 +207,7 @@ describe('outside any turn', () => {
     ]);
   });
 
-  it('a tool result that comes turns later still stands with its call', () => {
+  it('a late tool result appears with its call', () => {
     const log = told(
       runStarts('r1'),
       [{ type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'AskUserQuestion' }],
@@ -219,7 +219,7 @@ describe('outside any turn', () => {
     expect(turnsOf(log)).toEqual({ 'user r1 finished': ['AskUserQuestion completed: Blue'], 'user r2 open': [] });
   });
 
-  it('what a subagent says is under its task and in no turn', () => {
+  it('subagent text appears under its task', () => {
     const log = told(runStarts('r1'), taskStarts('a1'), says('m1', 'Searching', 'assistant', { subagentRunId: 'a1' }));
     expect(turnsOf(log)).toEqual({ 'user r1 open': ['task a1 started'] });
     expect(log.rows.filter((row) => row.turnId === 'task:a1')).toHaveLength(3);
@@ -227,7 +227,7 @@ describe('outside any turn', () => {
 });
 
 describe('the state between two events', () => {
-  it('is the very same object when only deltas came', () => {
+  it('is the same object after deltas', () => {
     const start = placeEvents(
       NO_PLACES,
       told(runStarts('r1'), says('m1', 'a').slice(0, 2)).rows.map((row) => row.entry),
@@ -237,7 +237,7 @@ describe('the state between two events', () => {
     expect(next.places).toBe(start.places);
   });
 
-  it('does not grow with what has happened', () => {
+  it('does not grow with history', () => {
     const log = told();
     for (let n = 0; n < 400; n++) {
       log.append([
@@ -254,7 +254,7 @@ describe('the state between two events', () => {
 });
 
 describe('an agent that speaks plain AG-UI', () => {
-  it('may tell the message that a run answers inside that run, and is not answered one late', () => {
+  it('may report the answered message within the run', () => {
     const log = told(
       [{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }],
       userSays('u1', 'One'),
@@ -271,13 +271,13 @@ describe('an agent that speaks plain AG-UI', () => {
     expect(log.page().turns.map((turn) => turn.userMessageIds)).toEqual([['u1'], ['u2']]);
   });
 
-  it('leaves a message that waits to be delivered to the run that reads it, though nobody has been answered yet', () => {
+  it('leaves a queued message to the run that reads it', () => {
     const typed = says('u1', 'Hello?', 'user', { metadata: { interlude: { delivery: 'queued' } } });
     const log = told(runStarts('r1'), typed, says('m1', 'Busy'), runEnds('r1'));
     expect(turnsOf(log)).toEqual({ 'user r1 finished': ['assistant: Busy'], 'none none:5 finished': ['user: Hello?'] });
   });
 
-  it('leaves a message that comes after the answer began to the next run', () => {
+  it('leaves a message after the start of the answer to the next run', () => {
     const log = told(
       [{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }],
       says('m1', 'Working'),
@@ -288,13 +288,13 @@ describe('an agent that speaks plain AG-UI', () => {
     expect(turnsOf(log)).toEqual({ 'user r1 finished': ['assistant: Working'], 'user r2 open': ['user: And this?'] });
   });
 
-  it('keeps the messages of a run that is told twice', () => {
+  it('keeps the messages of a repeated run', () => {
     const start = { type: 'RUN_STARTED', threadId: 's1', runId: 'r1' };
     const log = told(userSays('u1', 'One'), [start], [start]);
     expect(log.page().turns[0]?.userMessageIds).toEqual(['u1']);
   });
 
-  it('wakes by itself for the tasks that ended since, where its run names only a parent', () => {
+  it('infers ended tasks as the trigger of a run with only a parent', () => {
     const log = told(
       taskStarts('t1'),
       taskEnds('t1', 'failed', { summary: 'Background command "Poll" failed with exit code 3' }),
@@ -307,16 +307,16 @@ describe('an agent that speaks plain AG-UI', () => {
     expect([...log.tasks.values()]).toMatchObject([{ exitCode: 3, answeredInTurnId: 'r2' }]);
   });
 
-  it('may still end a message of the run that another broke into, and it stays one message', () => {
+  it('may end a message of an interrupted run', () => {
     const [start, half] = says('m1', 'Half ') as [AgUiEvent, AgUiEvent];
     const log = told(runStarts('r1'), [start, half], runStarts('r2'), [{ ...half, delta: 'late' }]);
     expect(turnsOf(log)).toEqual({ 'user r1 interrupted': ['assistant: Half late'], 'user r2 open': [] });
   });
 });
 
-describe('what an agent writes under our own name', () => {
+describe('malformed interlude metadata', () => {
   it.each([{ kind: 'task' }, { kind: 'task', taskIds: [null, {}, 5] }, 'str', 7, ['x'], { taskIds: 'b1' }])(
-    'never reaches a reader in another shape than promised: %j',
+    'is dropped: %j',
     (trigger) => {
       const metadata = { interlude: { turn: 'between-run', trigger, userMessageIds: 'u1', replyTo: 4, from: 'me' } };
       const event = { type: 'RUN_STARTED', threadId: 's1', runId: 'r1', metadata } as unknown as AgUiEvent;

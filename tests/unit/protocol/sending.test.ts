@@ -1,4 +1,4 @@
-import type { Observations, SelfReport } from '@interlude/protocol/agent-state';
+import type { Observations, SelfReport } from '@interlude/protocol/agent-status';
 import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { sendingTo } from '@interlude/protocol/sending';

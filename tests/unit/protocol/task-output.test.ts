@@ -1,9 +1,9 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
-import { utf8Length } from '@interlude/protocol/log-text';
 import type { TaskOutput } from '@interlude/protocol/read-models';
 import { appendOutputs, outputSize } from '@interlude/protocol/task-output';
+import { utf8Length } from '@interlude/protocol/text';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 

@@ -10,25 +10,25 @@ import { continuedForms, mixedForms, prefixedForms, secretForms } from '../../su
 
 const FORMS = secretForms(20_261_128).filter(isDetectableEarly);
 
-describe('the whole corpus of secrets', () => {
-  it('is hidden while it streams character by character', () => {
+describe('redaction of the whole corpus', () => {
+  it('hides secrets streamed character by character', () => {
     expect(leakingForms(FORMS, shownByCharacter)).toEqual([]);
     expect(leakingForms(FORMS, (text) => shownByCharacter(toolInput(text)), true)).toEqual([]);
   });
 
-  it('is hidden behind what is printed before each line, while it streams', () => {
+  it('hides secrets behind gutters while streaming', () => {
     expect(leakingForms(prefixedForms(FORMS), shownByCharacter)).toEqual([]);
   });
 
-  it('is hidden in commands that go on behind a line break, while it streams', () => {
+  it('hides secrets in continued commands while streaming', () => {
     expect(leakingForms(continuedForms(FORMS), shownByCharacter)).toEqual([]);
   });
 
-  it('shows two forms and other text the same, wherever they are cut in two', () => {
+  it('gives the same result for mixed forms at every split', () => {
     expect(leakingCuts(mixedForms(FORMS, 20_261_128, 300))).toEqual([]);
   });
 
-  it('is hidden wherever a text is cut in two, and shown the same then as a whole', () => {
+  it('hides secrets at every split with the same result as the whole text', () => {
     expect(leakingCuts(FORMS)).toEqual([]);
   });
 });

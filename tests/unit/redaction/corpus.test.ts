@@ -14,20 +14,20 @@ import { continuedForms, harmlessTexts, mixedForms, prefixedForms, secretForms }
 const SEED = 20_261_128;
 const FORMS = secretForms(SEED);
 const IN_TIME = FORMS.filter(isDetectableEarly);
-/** corpus.all.test.ts streams all of them. */
+/** corpus.all.test.ts streams all forms. */
 const SAMPLE = IN_TIME.filter((_, at) => at % 8 === 0);
 const HARMLESS = harmlessTexts(SEED);
-describe('the corpus of secrets', () => {
-  it('has two hundred forms of each sort', () => {
+describe('redaction of the corpus', () => {
+  it('has at least 200 forms each', () => {
     expect([FORMS.length >= 200, HARMLESS.length >= 200]).toEqual([true, true]);
     expect(FORMS.filter(({ secrets }) => secrets.length === 0)).toEqual([]);
   });
 
-  it('is hidden in a whole text', () => {
+  it('hides secrets in a whole text', () => {
     expect(leakingForms(FORMS, (text) => [redactedText(text).text])).toEqual([]);
   });
 
-  it('is hidden in a log line', () => {
+  it('hides secrets in a log line', () => {
     const cut = (text: string) => {
       let [shown, at] = ['', 0];
       for (const { start, end } of findSecrets(text)) [shown, at] = [`${shown}${text.slice(at, start)}`, end];
@@ -36,7 +36,7 @@ describe('the corpus of secrets', () => {
     expect(leakingForms(FORMS, (text) => [cut(text)])).toEqual([]);
   });
 
-  it('is hidden in the input of a tool', () => {
+  it('hides secrets in tool input', () => {
     expect(
       leakingForms(FORMS, (command) => [JSON.stringify(redactValue({ command }, { redacted: 0 }, true))], true),
     ).toEqual([]);
@@ -44,20 +44,20 @@ describe('the corpus of secrets', () => {
     expect(leakingForms(FORMS, (text) => [redactedText(JSON.stringify({ input: toolInput(text) })).text])).toEqual([]);
   });
 
-  it('is hidden while it streams character by character', () => {
+  it('hides secrets streamed character by character', () => {
     expect(leakingForms(SAMPLE, shownByCharacter)).toEqual([]);
     expect(leakingForms(SAMPLE, (text) => shownByCharacter(toolInput(text)), true)).toEqual([]);
   });
 
-  it('is hidden wherever a text is cut in two, and shown the same then as a whole', () => {
+  it('hides secrets at every split with the same result as the whole text', () => {
     expect(leakingCuts(SAMPLE)).toEqual([]);
   });
 
-  it('is hidden behind what is printed before each line', () => {
+  it('hides secrets behind gutters', () => {
     expect(leakingForms(prefixedForms(FORMS), (text) => [redactedText(text).text])).toEqual([]);
   });
 
-  it('is hidden in commands that go on behind a line break', () => {
+  it('hides secrets in continued commands', () => {
     const continued = continuedForms(IN_TIME);
     expect(leakingForms(continued, (text) => [redactedText(text).text])).toEqual([]);
     expect(
@@ -66,30 +66,30 @@ describe('the corpus of secrets', () => {
     expect(leakingCuts(continued.filter((_, at) => at % 61 === 0))).toEqual([]);
   });
 
-  it('has nothing to hide in what is shown', () => {
+  it('leaves redacted text unchanged', () => {
     const again = FORMS.map(({ text }) => redactedText(text).text).filter((text) => redactedText(text).text !== text);
     expect(again).toEqual([]);
   });
 
-  it('shows two forms and other text the same, wherever they are cut in two', () => {
+  it('gives the same result for mixed forms at every split', () => {
     const blocks = FORMS.filter(({ text }) => /\n|<t[dr]|\\n/.test(text));
     expect(leakingCuts(mixedForms(blocks, SEED, 20))).toEqual([]);
   });
 
-  it('has few forms whose secret shows only by what follows it', () => {
+  it('has few forms identified only by later text', () => {
     expect(FORMS.length - IN_TIME.length).toBeLessThanOrEqual(FORMS.length * 0.03);
   });
 });
 
-describe('the corpus of look-alikes', () => {
+describe('redaction of harmless look-alikes', () => {
   const changed = (change: (text: string) => boolean) => HARMLESS.filter(change);
 
-  it('stays as it is', () => {
+  it('leaves them unchanged', () => {
     expect(changed((text) => redactedText(text).text !== text)).toEqual([]);
     expect(changed((text) => findSecrets(text).length > 0)).toEqual([]);
   });
 
-  it('stays as it is in the input of a tool, and in pieces', () => {
+  it('leaves them unchanged in tool input and in pieces', () => {
     expect(changed((text) => redactedText(toolInput(text)).text !== toolInput(text))).toEqual([]);
     expect(changed((text) => [...shownByCharacter(text)].at(-1) !== `${text}\n`)).toEqual([]);
   });

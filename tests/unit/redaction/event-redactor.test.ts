@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { EventRedactor, stepOf, TextSoFar } from '@interlude/protocol/redaction/event-redactor';
+import { EventRedactor, StreamPrefix, streamStep } from '@interlude/protocol/redaction/event-redactor';
 import { describe, expect, test } from 'vitest';
 
 const BODY = '0123456789abcdefghijABCDEFGHIJ0123456789';
@@ -9,7 +9,7 @@ const [HEAD, TAIL] = [`use ${TOKEN.slice(0, 20)}`, `${TOKEN.slice(20)} now`];
 const START: AgUiEvent = { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' };
 const piece = (delta: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
 
-/** What a reader ends up with who folds the deltas: `whole` takes the place of what was there. */
+/** The text after folding all deltas; `whole` replaces it. */
 function shown(redactor: EventRedactor, events: readonly AgUiEvent[]): string {
   let text = '';
   for (const event of events) {
@@ -19,24 +19,24 @@ function shown(redactor: EventRedactor, events: readonly AgUiEvent[]): string {
   return text;
 }
 
-describe('a text that streams', () => {
-  test('is told without a secret that comes in two pieces', () => {
+describe('EventRedactor', () => {
+  test('redacts a secret split across two events', () => {
     const redactor = new EventRedactor(true);
     expect(shown(redactor, [START, piece(HEAD)])).not.toContain(BODY.slice(0, 8));
     expect(shown(redactor, [piece(TAIL)])).not.toContain(BODY.slice(-8));
     expect(shown(new EventRedactor(true), [START, piece(HEAD), piece(TAIL)])).toBe('use [redacted: github-token] now');
   });
 
-  test('is told as … where its beginning is gone, which may be that of a secret', () => {
+  test('shows … for a stream whose start is gone', () => {
     expect(shown(new EventRedactor(true), [piece(TAIL), piece(' and on')])).toBe('…');
   });
 
-  test('is told nothing of where its beginning is still to be read, and whole once that was', () => {
+  test('shows nothing until the start is read, then the whole text', () => {
     const redactor = new EventRedactor(false);
-    const step = stepOf(piece(TAIL));
+    const step = streamStep(piece(TAIL));
     expect(step !== null && redactor.lacks(step)).toBe(true);
     expect(shown(redactor, [piece(TAIL)])).toBe('');
-    const soFar = new TextSoFar('text m1');
+    const soFar = new StreamPrefix('text m1');
     for (const event of [START, piece(HEAD), piece(TAIL)]) soFar.add(event, 1);
     const { delta, metadata } = redactor.redact(piece(TAIL), { redacted: 0 }, soFar);
     expect([delta, metadata?.interlude?.whole]).toEqual(['use [redacted: github-token] now', true]);

@@ -1,9 +1,9 @@
-import { maskDigests } from '@interlude/protocol/redaction/mask-digests';
+import { maskDigests } from '@interlude/protocol/redaction/redact-model';
 import { expect, test } from 'vitest';
 
 const mask = { request: (digest: string) => `r ${digest}`, attachment: (hash: string) => `a ${hash}` };
 
-test('masks digests of requests and hashes of attachments, however deep', () => {
+test('maskDigests masks digests and hashes at any depth', () => {
   const model = { requests: [{ digest: 'd' }], message: { attachments: [{ hash: 'h', name: 'n' }] }, digest: null };
   expect(maskDigests(model, mask)).toEqual({
     requests: [{ digest: 'r d' }],
@@ -13,7 +13,7 @@ test('masks digests of requests and hashes of attachments, however deep', () => 
   expect(model.requests).toEqual([{ digest: 'd' }]);
 });
 
-test('keeps what agents and people filled in, and the same object where nothing changes', () => {
+test('maskDigests keeps free-form fields, and the same object if unchanged', () => {
   const model = {
     lines: [{ fields: { digest: 'd', hash: 'h' } }],
     input: { digest: 'd' },

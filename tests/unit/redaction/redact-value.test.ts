@@ -89,12 +89,12 @@ describe('redactValue', () => {
     expect(redactValue(value, { redacted: 0 }, false)).toBe(value);
   });
 
-  it('hides all of a long argument that begins as a secret', () => {
+  it('hides a long argument that starts with a secret', () => {
     const long = `${SECRET}~`.repeat(40);
     expect(redacted({ command: ['deploy', '--password', long] })).toMatchObject({ isHidden: true, count: 1 });
   });
 
-  it('hides what may be a secret at the end of a text that grows, and where a title is truncated', async () => {
+  it('hides a possible secret at the end of a growing text or truncated title', async () => {
     const begun = 'psql postgres://app:Rk4vqTr7';
     const title = `${'x'.repeat(MAX_TITLE - begun.length)}${begun}`;
     for (const row of [

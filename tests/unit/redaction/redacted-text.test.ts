@@ -6,10 +6,10 @@ import { describe, expect, it } from 'vitest';
 import { leakedIn, secretText, splitAt } from '@/tests/support/secrets';
 
 const TOKEN = `gh${'p_'}0123456789abcdefghijABCDEFGHIJ0123456789`;
-/** A text that may go on. */
+/** Redacts an open text. */
 const shown = (text: string) => wholeText(text).shown().text;
 
-/** What a reader has who was told each piece as it came. */
+/** The text shown to a live reader. */
 function told(pieces: readonly string[]): { text: string; after: string[] } {
   const redacted = new RedactedText();
   const after: string[] = [];
@@ -22,14 +22,14 @@ function told(pieces: readonly string[]): { text: string; after: string[] } {
   return { text, after };
 }
 
-describe('a text without secrets', () => {
-  it('leaves everything else as it is', () => {
+describe('redactedText', () => {
+  it('leaves harmless text unchanged', () => {
     for (const text of [
       'Use a bearer token.',
       'see http://localhost:3000',
       'the token: expected and more',
       'task-',
-      // words that begin as the token of some service does
+      // Words that start like a service's token.
       'apply_patch',
       'TEXT_MESSAGE_CONTENT',
       'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -41,30 +41,30 @@ describe('a text without secrets', () => {
     }
   });
 
-  it('names what it takes out, and counts it', () => {
+  it('marks and counts each secret', () => {
     expect(redactedText(`use ${TOKEN} or ${TOKEN}.`)).toEqual({
       text: 'use [redacted: github-token] or [redacted: github-token]',
       redacted: 2,
     });
   });
 
-  it('holds back what may be the beginning of a secret, however little of it there is', () => {
+  it('hides the start of a possible secret of any length', () => {
     expect(shown(`use ${TOKEN.slice(0, 9)}`)).toBe('use …');
     expect(shown('DB_PASSWORD=h')).toBe('DB_PASSWORD=…');
     expect(shown('psql postgres://app:hunt')).toBe('psql postgres://app:…');
     expect(shown('"Authorization": "Be')).toBe('"Authorization": "…');
-    // a row before it confirms its table
+    // A row before its table is confirmed.
     expect(shown('| user | password | url |\n| mara | h')).toBe('| user | password | url |\n| mara | …');
     expect(shown('sqlplus system/Neoo18@RR8un')).toBe('sqlplus system/[redacted: password]');
   });
 
-  it('takes base64 of letters alone for no parameter', () => {
+  it('ignores letters-only base64 as a parameter', () => {
     expect(shown('deploy --token KOabcdEFghIJklMNopQRstU= --region eu')).toBe(
       'deploy --token [redacted: token] --region eu',
     );
   });
 
-  it('holds nothing back of a text that has ended', () => {
+  it('shows the end of a complete text', () => {
     for (const text of ['secret plan', 'the password is wrong', 'tokens: 1234', 'Secret: my-tls', 'pass = true'])
       expect(redactedText(text)).toEqual({ text, redacted: 0 });
     expect(redactedText(`${TOKEN} `.repeat(2).trimEnd()).redacted).toBe(2);
@@ -87,7 +87,7 @@ describe('a text without secrets', () => {
     'SESSION',
     'SID',
     'SIG',
-  ])('finds what a name in %s names, without other words of secrets around', (word) => {
+  ])('redacts the value of a label in %s', (word) => {
     const value = 'q7Zk4vTr9wLx2BnM8sYcH3d';
     for (const text of [
       `SERVER_${word}=${value}`,
@@ -97,9 +97,9 @@ describe('a text without secrets', () => {
       expect(redactedText(text), text).toMatchObject({ redacted: 1 });
   });
 
-  it('knows every length that a text is truncated to', () => {
-    // ids and names of one word
-    const names = /^(?:MAX_ID_LENGTH|MAX_PRIORITY|MAX_CALL_NAME|MAX_ATTACHMENT_NAME|MOST_BY)$/;
+  it('treats every truncation length as truncated', () => {
+    // Ids and one-word names.
+    const names = /^(?:MAX_ID_LENGTH|MAX_PRIORITY|MAX_CALL_NAME|MAX_ATTACHMENT_NAME|AUTHOR_LENGTH)$/;
     const files = ['lib/protocol', 'lib/protocol/projections'].flatMap((folder) =>
       readdirSync(folder).flatMap((name) => (name.endsWith('.ts') ? `${folder}/${name}` : [])),
     );
@@ -113,7 +113,7 @@ describe('a text without secrets', () => {
     expect(texts.filter((limit) => !isKnown(limit))).toEqual([]);
   });
 
-  it('shows what was held back once it is known to be none', () => {
+  it('shows hidden text once it is harmless', () => {
     expect(told(['the token: exp', 'ected was', ' there']).after).toEqual([
       'the token: …',
       'the token: expected was',
@@ -121,7 +121,7 @@ describe('a text without secrets', () => {
     ]);
   });
 
-  it('takes a private key out to its end, and shows what follows', () => {
+  it('redacts a private key to its end and shows later text', () => {
     const sign = (word: string) => `-----${word} ${['PRIVATE', 'KEY'].join(' ')}-----`;
     const lines = [sign('BEGIN'), 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC', 'BKcwggSjAgEAAoIBAQC7', sign('END'), 'done'];
     const { after, text } = told(lines.map((line) => `${line}\n`));
@@ -129,12 +129,12 @@ describe('a text without secrets', () => {
     expect(text).toBe('[redacted: private-key]\ndone\n');
   });
 
-  it('gives up on a private key that breaks off, so that what follows is shown', () => {
+  it('shows the text after a truncated private key', () => {
     const begin = `-----BEGIN ${['PRIVATE', 'KEY'].join(' ')}-----`;
     expect(shown(`a ${begin} line\nis how\nit all begins,\nI think\nand so on`)).toContain('and so on');
   });
 
-  it('tells no part of a private key that begins where another one broke off', () => {
+  it('redacts a private key after a truncated one', () => {
     const begin = `-----BEGIN ${['PRIVATE', 'KEY'].join(' ')}-----`;
     const body = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7';
     for (const between of ['\n', '\nGreen.\n', '\nGreen.\nGreen.\n', '\nGreen.\nGreen.\nGreen.\n', ' ']) {
@@ -146,7 +146,7 @@ describe('a text without secrets', () => {
     }
   });
 
-  it('tells no part of a secret, wherever the text is cut', () => {
+  it('hides a secret at every split', () => {
     fc.assert(
       fc.property(secretText, fc.nat(), ({ text, secrets }, cut) => {
         const end = cut % (text.length + 1);
@@ -156,7 +156,7 @@ describe('a text without secrets', () => {
     );
   });
 
-  it('shows the same whoever followed it and whoever reads all of it, at every moment', () => {
+  it('shows live and later readers the same text at every point', () => {
     fc.assert(
       fc.property(secretText, fc.array(fc.nat(), { maxLength: 12 }), ({ text, secrets }, cuts) => {
         const pieces = splitAt(text, cuts);
@@ -170,7 +170,7 @@ describe('a text without secrets', () => {
     );
   });
 
-  it('does so in lines of any length, too', () => {
+  it('shows the same text in lines of any length', () => {
     const filler = fc.constantFrom('a', 'ab ', 'key ', '"x":1,', '\u001b[0m', 'Az0/');
     fc.assert(
       fc.property(
@@ -188,10 +188,10 @@ describe('a text without secrets', () => {
     );
   });
 
-  it('finds nothing new in what it has shown', () => {
+  it('leaves its own output unchanged', () => {
     fc.assert(
       fc.property(secretText, ({ text }) => {
-        // only ended texts: an open text holds back words that depend on what it has already redacted
+        // Only complete texts: an open one hides words that depend on earlier redactions.
         const once = redactedText(text, false).text;
         expect(redactedText(once, false).text).toBe(once);
       }),

@@ -1,5 +1,5 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import type { SelfReport } from '@interlude/protocol/agent-state';
+import type { SelfReport } from '@interlude/protocol/agent-status';
 import { NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
 import { McpTools } from '@interlude/runner/host/mcp-tools';

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
-import { truncateLogMessage, utf8Length } from '@interlude/protocol/log-text';
+import { truncateLogMessage, utf8Length } from '@interlude/protocol/text';
 import { hookFailure, logHookFailure } from '@interlude/runner/host/control-port';
 import { LevelSwitch, parseLevel } from '@interlude/runner/logger/level-switch';
 import type { LogEntry } from '@interlude/runner/logger/logger';

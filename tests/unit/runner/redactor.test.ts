@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
-import { truncateLogMessage, utf8Length } from '@interlude/protocol/log-text';
 import { SECRET_SHAPES } from '@interlude/protocol/redaction/secret-shapes';
+import { truncateLogMessage, utf8Length } from '@interlude/protocol/text';
 import { Redactor } from '@interlude/runner/logger/redactor';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { InboxList } from '@interlude/protocol/inbox';
-import { OUTLETS, type Outlet, redactedMetrics } from '@interlude/protocol/redaction/outlets';
+import { OUTLETS, type Outlet, redactedMetrics } from '@interlude/protocol/redaction/redact-model';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { currentNotices, NO_NOTICES, noticeText } from '@/components/inbox/notices';

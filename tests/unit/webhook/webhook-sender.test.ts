@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { WebhookBody } from '@interlude/protocol/inbox';
-import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
+import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
 import { clampDeadlines } from '@/lib/server/commands/clamp-deadlines';

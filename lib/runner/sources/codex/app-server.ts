@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { connect } from 'node:net';
 import { type Fields, fieldsOf, isObject, parseJson, textOf } from '@interlude/protocol/fields';
-import { seenText } from '@interlude/protocol/redaction/redact-output';
+import { visibleText } from '@interlude/protocol/redaction/redacted-text';
 import { WebSocket } from 'ws';
 import { AgentProcess, agentEnvironment, exitText, JsonLines } from '../../host/agent-process';
 
@@ -172,7 +172,7 @@ export function spawnAppServer({ command, cwd, env }: CodexProgram, listener: Tr
     kill: () => killGroup(child),
     ended: agent.exited.then((exit) => ({
       // Its colored log does not explain a signal.
-      reason: seenText(exitText(exit.signal === null ? exit : { ...exit, lastOutput: null })),
+      reason: visibleText(exitText(exit.signal === null ? exit : { ...exit, lastOutput: null })),
       exitCode: exit.exitCode,
       signal: exit.signal,
       isServerGone: true,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { redactOutput } from '@interlude/protocol/redaction/redact-output';
+import { redactOutput } from '@interlude/protocol/redaction/redacted-text';
 
 import { CliError, EXIT, TOKEN_HELP } from '../../cli/command';
 import { interludeCommand } from '../../host/own-program.mjs';

@@ -1,38 +1,38 @@
 import type { AgUiEvent } from '../ag-ui';
-import type { Observations, ProcessExit, SelfReport } from '../agent-state';
-import type { AgentStatus } from '../agent-status';
-import { CUSTOM, caption, customName, taskEndOf } from '../event-fields';
+import type { AgentStatus, Observations, ProcessExit, SelfReport } from '../agent-status';
+import { CUSTOM, caption, customName, pickTime, taskEndOf } from '../event-fields';
 import { readInterlude } from '../interlude-metadata';
 import { AHEAD_MS, MAX_REPORT_SUMMARY } from '../limits';
-import type { ReportState } from '../session-states';
+import type { AgentLogLevel } from '../read-models';
 import { truncateText } from '../text';
+import type { ReportState } from '../vocabulary';
 
-/** What a status record tells of its session's state. */
-export interface StatusTold {
+/** The session state reported by a status record. */
+export interface ReportedStatus {
   report: { value: SelfReport; turnId: string | null; at: number | null } | null;
-  /** Undefined if it does not say. */
+  /** Undefined if not reported. */
   agent: NonNullable<Observations['agent']>['value'] | undefined;
-  /** Its process: gone, there, or null if it does not say. */
+  /** The agent's process: its exit, `there`, or null if not reported. */
   process: ProcessExit | 'there' | null;
-  /** Its agent can't be reached: since when on its runner's clock, and for how long by then. Null: it can. */
+  /** An outage: its start on the runner's clock and its duration so far. Null if the agent is reachable. */
   unreachable: { since: number; forMs: number; reason: string | null; last: AtWork | null } | null;
-  /** Whether a message reaches it while it is idle; null if that goes without saying. */
+  /** True if a message reaches the idle agent; null if not reported. */
   isWakeable: boolean | null;
-  /** Processor seconds of its processes; null if not reported. */
+  /** CPU seconds of the agent's processes; null if not reported. */
   cpuSeconds: number | null;
-  /** It may be told ahead of events that happened before it: see AHEAD_MS. */
+  /** True if the record may arrive before earlier events, see AHEAD_MS. */
   isAhead: boolean;
-  /** The work that it lists as open, as far as it gives such lists. */
+  /** Ids of open work, null for a list that is not reported. */
   lists: { taskIds: readonly string[] | null; requestIds: readonly string[] | null } | null;
-  /** The same for two records that tell the same, apart from their lists. */
+  /** Equal for records with the same content apart from their lists. */
   key: string;
-  /** The same for two records that list the same. */
+  /** Equal for records with the same lists. */
   listsKey: string;
 }
 
 type AtWork = NonNullable<NonNullable<AgentStatus['unreachable']>['last']>;
 
-/** The words runners have for what an agent says of itself. */
+/** Self-report words of runners. */
 const REPORTS: Record<string, ReportState | undefined> = {
   working: 'working',
   idle: 'idle',
@@ -44,8 +44,8 @@ const REPORTS: Record<string, ReportState | undefined> = {
   error: 'failure',
 };
 
-/** And for what they see it do. */
-const SEEN: Record<string, StatusTold['agent']> = {
+/** Activity words of runners. */
+const ACTIVITIES: Record<string, ReportedStatus['agent']> = {
   busy: 'running',
   running: 'running',
   still: 'still',
@@ -54,16 +54,16 @@ const SEEN: Record<string, StatusTold['agent']> = {
 };
 
 /**
- * @param at when it was told, on the runner's clock
- * @returns null if the record says nothing of the state
+ * @param at time of the record, epoch milliseconds on the runner's clock
+ * @returns null if the record reports no state
  */
-export function statusTold(status: AgentStatus, at: number): StatusTold | null {
+export function parseReportedStatus(status: AgentStatus, at: number): ReportedStatus | null {
   const { state, report, openTurnId, process, unreachable, wakeable, cpuSeconds } = status;
   const word = state?.toLowerCase() ?? '';
-  const reported = report === undefined ? wordIn(REPORTS, word) : undefined;
-  const seen = process?.state === 'restarting' ? 'restarting' : wordIn(SEEN, word);
+  const reported = report === undefined ? lookUp(REPORTS, word) : undefined;
+  const seen = process?.state === 'restarting' ? 'restarting' : lookUp(ACTIVITIES, word);
   const isReady = process === undefined || process.state === 'running';
-  const told = {
+  const parsed = {
     report:
       report !== undefined
         ? { value: reportOf(report), turnId: report.turnId ?? null, at: report.at ?? null }
@@ -88,29 +88,26 @@ export function statusTold(status: AgentStatus, at: number): StatusTold | null {
           },
     isWakeable: wakeable ?? null,
     cpuSeconds: cpuSeconds ?? null,
-    // during an outage, an outbox sends its newest record in the place of an older one
+    // During an outage, an outbox replaces an older status record by the newest.
     isAhead: (status.outbox?.oldestAgeMs ?? 0) > AHEAD_MS,
   };
   const lists = listsOf(status);
-  const isSilent = told.report === null && told.agent === undefined && told.process === null;
-  const saysNothing = isSilent && told.unreachable === null;
-  if (saysNothing && told.isWakeable === null && lists === null) return null;
-  const { isAhead, unreachable: away, ...rest } = told;
+  const isSilent = parsed.report === null && parsed.agent === undefined && parsed.process === null;
+  const isEmpty = isSilent && parsed.unreachable === null;
+  if (isEmpty && parsed.isWakeable === null && lists === null) return null;
+  const { isAhead, unreachable: away, ...rest } = parsed;
   const observed = away === null ? rest : { ...rest, unreachableSince: away.since };
-  const isEndAhead = isAhead && told.process !== null && told.process !== 'there';
+  const isEndAhead = isAhead && parsed.process !== null && parsed.process !== 'there';
   const key = JSON.stringify([observed, openTurnId ?? null, ...(isEndAhead ? [isAhead] : [])]);
-  return { ...told, lists, key, listsKey: fingerprint(JSON.stringify([lists, isAhead])) };
+  return { ...parsed, lists, key, listsKey: fingerprint(JSON.stringify([lists, isAhead])) };
 }
 
-function listsOf({ tasks, requests }: AgentStatus): StatusTold['lists'] {
+function listsOf({ tasks, requests }: AgentStatus): ReportedStatus['lists'] {
   if (tasks === undefined && requests === undefined) return null;
   return { taskIds: tasks?.map(({ id }) => id) ?? null, requestIds: requests ?? null };
 }
 
-/**
- * Whether the same lists as before may say something new behind this event: work has begun that they don't have, or is taken
- * to be lost.
- */
+/** True if unchanged lists carry news after this event: it started work that the lists lack, or presumed work lost. */
 export function outdatesLists(event: AgUiEvent): boolean {
   const name = customName(event);
   if (readInterlude(event).presumed === true) return false;
@@ -118,7 +115,7 @@ export function outdatesLists(event: AgUiEvent): boolean {
   return name?.startsWith('task:') === true && name !== CUSTOM.taskOutput && taskEndOf(event) === null;
 }
 
-/** A text of 14 signs that differs where the text does (cyrb53). Lists may be long, and are only compared. */
+/** A 14-digit hash (cyrb53) for comparing lists, which may be long. */
 function fingerprint(text: string): string {
   let [high, low] = [0xdeadbeef, 0x41c6ce57];
   for (let at = 0; at < text.length; at += 1) {
@@ -139,6 +136,24 @@ function reportOf(report: NonNullable<AgentStatus['report']>): SelfReport {
   };
 }
 
-function wordIn<Value>(words: Record<string, Value | undefined>, word: string): Value | undefined {
+function lookUp<Value>(words: Record<string, Value | undefined>, word: string): Value | undefined {
   return Object.hasOwn(words, word) ? words[word] : undefined;
 }
+
+/**
+ * Applies the log level of a status record: `logLevel`, and `logSwitch` with its author, expiry and default.
+ *
+ * @param at time of receipt, epoch milliseconds
+ * @returns `before` itself if unchanged
+ */
+export function updateLogLevel(before: AgentLogLevel, status: AgentStatus, at: number): AgentLogLevel {
+  const { logLevel: level, logSwitch } = status;
+  if (level === undefined) return before;
+  const by = logSwitch?.by ? truncateText(logSwitch.by, AUTHOR_LENGTH) : null;
+  const until = logSwitch === undefined ? null : pickTime(logSwitch, 'until');
+  const base = logSwitch?.base ?? null;
+  if (level === before.level && by === before.by && until === before.until && base === before.base) return before;
+  return { ...before, level, since: level === before.level ? before.since : at, by, until, base };
+}
+
+const AUTHOR_LENGTH = 256;

@@ -1,30 +1,38 @@
-import { GUTTER } from './readings';
-import type { SecretSpan } from './secret-span';
-import { type Columns, cellSecrets, MOST_CELLS, type NamedColumn, secretColumns } from './table-cells';
+import { GUTTER } from './normalize-text';
+import type { SecretSpan } from './secret-values';
+import {
+  COLUMN_KEY,
+  type Columns,
+  cellSecrets,
+  MAX_CELLS,
+  type NamedColumn,
+  secretColumns,
+  TABLE_HINT,
+} from './table-secrets';
 
 const TAG = /<(\/?)(table|tr|td|th)(\s[^<>]{0,4096})?>/gi;
-/** The beginning of such a tag at the end of a text. */
-const BEGUN_TAG = /<\/?(?:t(?:[a-z]{0,4}|[a-z]{1,4}\s[^<>]{0,4096}))?$/i;
-const LONGEST_TAG = 4_110;
-/** Tags inside a cell, and what stands between them. */
+/** The start of such a tag at the end of a text. */
+const PARTIAL_TAG = /<\/?(?:t(?:[a-z]{0,4}|[a-z]{1,4}\s[^<>]{0,4096}))?$/i;
+const MAX_TAG_LENGTH = 4_110;
+/** A tag inside a cell, or a word. */
 const WORD = /<[^<>]{0,4096}(?:>|$)|[^\s<>]+/g;
-/** Enough of a cell for its name and the tags around that. */
-const MOST_NAME = 400;
-/** Tables in cells of tables. */
-const MOST_TABLES = 16;
-/** Columns or rows that a cell spans. */
-const MOST_SPANNED = 32;
+/** Longest header cell in UTF-16 code units, tags included. */
+const MAX_NAME_TEXT = 400;
+/** Most nested tables. */
+const MAX_NESTED_TABLES = 16;
+/** Most columns or rows that a cell spans. */
+const MAX_SPANNED = 32;
 
 interface HtmlTable {
   columns: Columns | null;
-  /** The names of a row so far, each as often as its cell spans columns. */
+  /** Header cells of the current row, with the first column of each in `spans`. */
   row: { names: string[]; spans: number[]; isHeader: boolean } | null;
-  /** The column of the cell, and the one behind it. */
+  /** First column of the current cell, and of the next one. */
   cell: number;
   next: number;
   isInCell: boolean;
   isFirstRow: boolean;
-  /** Columns that cells of earlier rows still span, and for how many rows. */
+  /** Columns covered by a rowspan, with the number of rows left. */
   spanned: ReadonlyMap<number, number>;
 }
 
@@ -41,16 +49,16 @@ const NO_TABLE: HtmlTable = {
 /**
  * Finds secrets in the columns of HTML tables.
  *
- * Ordering: `scan` gets a text's chunks in order. The state after a chunk depends only on the text before it.
+ * Ordering: `scan` takes chunks in text order; its state depends only on the text so far.
  */
 export class HtmlTables {
-  /** The table that the text is in. */
+  /** The current table. */
   #table: HtmlTable = { ...NO_TABLE };
-  /** The tables around it, the outermost first. */
+  /** Enclosing tables, outermost first. */
   #outer: readonly HtmlTable[] = [];
-  /** The tag that the last chunk broke off in. */
+  /** The incomplete tag at the end of the last chunk. */
   #partial = '';
-  /** True if the next chunk begins a line. */
+  /** True if the next chunk starts a line. */
   #isAtLine = true;
 
   clone(): HtmlTables {
@@ -63,7 +71,7 @@ export class HtmlTables {
     return clone;
   }
 
-  /** @param isOpen whether the text may go on */
+  /** @param isOpen true if more text may follow */
   scan(chunk: string, isOpen: boolean): SecretSpan[] {
     if (!this.#table.isInCell && this.#partial === '' && !chunk.includes('<')) {
       this.#isAtLine = chunk.endsWith('\n');
@@ -78,7 +86,7 @@ export class HtmlTables {
       at = index + tag.length;
       this.#enter(name.toLowerCase(), slash === '/', attributes);
     }
-    this.#partial = BEGUN_TAG.exec(text.slice(at).slice(-LONGEST_TAG))?.[0] ?? '';
+    this.#partial = PARTIAL_TAG.exec(text.slice(at).slice(-MAX_TAG_LENGTH))?.[0] ?? '';
     this.#read(this.#partial === '' ? text : text.slice(0, -this.#partial.length), at, isOpen, spans);
     this.#isAtLine = chunk.endsWith('\n');
     return spans
@@ -100,7 +108,7 @@ export class HtmlTables {
       this.#outer = this.#outer.slice(0, -1);
       return;
     }
-    if (this.#table.isInCell) this.#outer = [...this.#outer, this.#table].slice(-MOST_TABLES);
+    if (this.#table.isInCell) this.#outer = [...this.#outer, this.#table].slice(-MAX_NESTED_TABLES);
     this.#table = { ...NO_TABLE, isFirstRow: true };
   }
 
@@ -112,14 +120,14 @@ export class HtmlTables {
     const [columns, rows] = ['colspan', 'rowspan'].map((name) => spanIn(attributes, name));
     table.cell = table.next;
     table.next += columns ?? 1;
-    if ((rows ?? 1) > 1 && table.cell < MOST_SPANNED) {
+    if ((rows ?? 1) > 1 && table.cell < MAX_SPANNED) {
       const spanned = Array.from({ length: columns ?? 1 }, (_, at) => [table.cell + at, rows ?? 1] as const);
       table.spanned = new Map([...table.spanned, ...spanned]);
     }
     const { row } = table;
     if (row === null) return;
     if (tag === 'td') row.isHeader = false;
-    if ((row.isHeader || table.isFirstRow) && row.names.length < MOST_CELLS) {
+    if ((row.isHeader || table.isFirstRow) && row.names.length < MAX_CELLS) {
       row.names.push('');
       row.spans.push(table.cell);
     } else table.row = null;
@@ -135,7 +143,7 @@ export class HtmlTables {
         const end = spans[index + 1] ?? table.next;
         for (let at = spans[index] ?? 0; at < end; at += 1) columns.set(at, column);
       }
-      // without a header, the first column may hold the names of rows
+      // Without a header row, the first column may hold row names.
       if (!isHeader) columns.delete(0);
       table.columns = columns;
       table.isFirstRow = false;
@@ -157,7 +165,7 @@ export class HtmlTables {
     return undefined;
   }
 
-  /** The text of a cell. Each of its lines is read by itself: chunks end with lines. */
+  /** Reads a cell line by line, because chunks end at line breaks. */
   #read(text: string, from: number, isOpen: boolean, spans: SecretSpan[]): void {
     if (!this.#table.isInCell || from === text.length) return;
     const column = this.#column();
@@ -168,7 +176,7 @@ export class HtmlTables {
       const isAtLine = at === 0 ? this.#isAtLine : text[at - 1] === '\n';
       const gutter = isAtLine ? (GUTTER.exec(line)?.[0].length ?? 0) : 0;
       const { names = [] } = this.#table.row ?? {};
-      if (names.length > 0) names.push(`${names.pop()} ${untagged(line.slice(gutter))}`.slice(0, MOST_NAME));
+      if (names.length > 0) names.push(`${names.pop()} ${untagged(line.slice(gutter))}`.slice(0, MAX_NAME_TEXT));
       if (column !== undefined) {
         const lead = untagged(line).trim().includes(' ') ? gutter : 0;
         const cell = { text: line.slice(lead), at: at + lead };
@@ -179,13 +187,77 @@ export class HtmlTables {
   }
 }
 
-/** Returns the value of a `colspan` or `rowspan`, 1 if there is none. */
+/** The value of a `colspan` or `rowspan` attribute, 1 by default. */
 function spanIn(attributes: string, name: string): number {
   const [, count = '1'] = new RegExp(`\\s${name}\\s{0,4}=\\s{0,4}["']?(\\d{1,4})`, 'i').exec(attributes) ?? [];
-  return Math.min(Math.max(1, Number(count)), MOST_SPANNED);
+  return Math.min(Math.max(1, Number(count)), MAX_SPANNED);
 }
 
 /** Replaces each complete tag of a line with a blank. */
 function untagged(line: string): string {
   return line.replaceAll(/<[^<>]{1,4096}>/g, ' ');
+}
+
+/** `"columns": […]` followed by `"rows": [[…], …]` or one row, or a list of lists whose first list has the names. */
+const JSON_NAME = String.raw`"[^"\\[\]]{1,40}"\s{0,40}`;
+const JSON_HEADER = new RegExp(
+  String.raw`"${COLUMN_KEY}"\s{0,8}:\s{0,8}\[([^[\]]{1,16384})\](?:[^[\]]{0,200}\[[^[\]]{0,4096}\]){0,2}[^[\]]{0,200}"(?:rows?|values|data|records|results)"\s{0,8}:\s{0,8}(?:\[\s{0,40}(?=\[))?(?=\[)|\[\s{0,40}\[(\s{0,40}${JSON_NAME}(?:,\s{0,40}${JSON_NAME}){1,511})\]\s{0,8},\s{0,40}(?=\[)`,
+  'gi',
+);
+const JSON_ROW = /\s{0,40},?\s{0,40}\[/y;
+const JSON_CELL = /\s{0,40}(?:"((?:[^"\\]|\\.){0,4000})"?|[^\s",[\]{}]{0,64})\s{0,40}(,|\]|$)/y;
+/** Longest list or object in a cell, in UTF-16 code units. */
+const MAX_NESTED_CELL = 1_024;
+
+/** Finds secrets in JSON rows whose column names precede them. */
+export function jsonTables(text: string, lower: string, spans: SecretSpan[], isOpen = false): void {
+  if (!lower.includes('[') || !TABLE_HINT.test(lower)) return;
+  for (const { 0: whole, 1: fields = '', 2: first, index } of text.matchAll(JSON_HEADER)) {
+    const columns = secretColumns(first === undefined ? namesIn(fields) : namesIn(first));
+    if (columns === null) continue;
+    for (let at: number | null = index + whole.length; at !== null; ) {
+      JSON_ROW.lastIndex = at;
+      at = JSON_ROW.test(text) ? jsonRow(text, JSON_ROW.lastIndex, columns, spans, isOpen) : null;
+    }
+  }
+}
+
+/** @returns the end of the row; null if the row is incomplete or malformed */
+function jsonRow(text: string, from: number, columns: Columns, spans: SecretSpan[], isOpen: boolean): number | null {
+  let at = from;
+  for (let column = 0; column < MAX_CELLS; column += 1) {
+    JSON_CELL.lastIndex = nestedEnd(text, at) ?? at;
+    const cell = JSON_CELL.exec(text);
+    if (cell === null) return null;
+    const value = cell[1] ?? '';
+    const start = cell.index + cell[0].indexOf('"') + 1;
+    const named = columns.get(column);
+    const isLast = isOpen && start + value.length === text.length;
+    if (named !== undefined && value !== '')
+      spans.push(...cellSecrets({ text: value, at: start }, named, isLast, text.length));
+    at = JSON_CELL.lastIndex;
+    if (cell[2] !== ',') return cell[2] === ']' ? at : null;
+  }
+  return null;
+}
+
+/** The end of the list or object at the start of a cell; null without one. */
+function nestedEnd(text: string, from: number): number | null {
+  let [depth, isString] = [0, false];
+  for (let at = from; at < Math.min(text.length, from + MAX_NESTED_CELL); at += 1) {
+    const character = text.charAt(at);
+    if (isString && character === '\\') at += 1;
+    else if (character === '"') isString = !isString;
+    else if (!isString && /[[{]/.test(character)) depth += 1;
+    else if (!isString && /[\]}]/.test(character)) depth -= 1;
+    if (depth < 1 && !/\s/.test(character)) return at > from && /[\]}]/.test(character) && depth === 0 ? at + 1 : null;
+  }
+  return null;
+}
+
+function namesIn(list: string): string[] {
+  const pattern = list.includes('{')
+    ? /"(?:name|column|label|title|field|key)"\s{0,4}:\s{0,4}"([^"]{1,64})"/g
+    : /"([^"]{1,64})"/g;
+  return [...list.matchAll(pattern)].map(([, name = '']) => name);
 }

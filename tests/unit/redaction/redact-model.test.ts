@@ -26,7 +26,7 @@ describe('redactModel', () => {
     }
   });
 
-  it('gives others turns over a list of many arguments', async () => {
+  it('yields within a list of many arguments', async () => {
     const args = Array.from({ length: 200 }, (_, at) => `${at} ${'password=x y '.repeat(315)}`);
     let turns = 0;
     await redactModel({ input: { args } }, () => {

@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 const filled = (unit: string) => unit.repeat(Math.ceil(MIB / unit.length)).slice(0, MIB);
 
 it.each(['prose of some kind\n', 'one line ', 'password: token= key ', '\u001b[31mred\u001b[0m ', 'sk-', 'word'])(
-  'redactModel yields to others at least every 100 ms over a page full of %j',
+  'redactModel yields at least every 100 ms over a page full of %j',
   async (unit) => {
     const pace = new Yielder();
     const model = { turns: [{ items: [{ text: filled(unit) }, { input: { command: filled(unit) } }] }] };
