@@ -44,7 +44,7 @@ const PARTS = [
     'layout hostile live-is-reloaded offline one-connection keyboard widths-and-themes rows-stay hover browser-state',
   ],
   [
-    [...['page.tsx', 'welcome', 'ways-to-begin', 'fleet-summary'].map(inConsole), 'app/provider-name'],
+    [...['page.tsx', 'welcome', 'fleet-summary'].map(inConsole), 'app/provider-name'],
     'board newcomer rows-stay keyboard',
   ],
   [

@@ -47,7 +47,7 @@ test('every page with a working session shows that its runner has gone, and that
   expect(await page.getByRole('button', { name: 'Stop “Watch the deploy”' }).count()).toBe(0);
   await page
     .getByRole('group', { name: /Task Watch the deploy/ })
-    .getByText('no signal')
+    .getByText('no signal', { exact: true })
     .waitFor();
   const listed = page.getByRole('navigation', { name: 'Sessions' });
   await listed

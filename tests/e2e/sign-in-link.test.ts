@@ -42,7 +42,7 @@ test('a sign-in link asks before it signs in a visitor from another site, and no
 test('a browser at a loopback address signs in under the server’s local name, and signs out', async () => {
   const { context, page } = await newBrowser();
   await page.goto(`${it.server.url}/signed-out?next=/inbox`);
-  await page.getByText('this browser knows Interlude by an address of its own').waitFor();
+  await page.getByText('That sign-in has its own address').waitFor();
   const name = `${readFileSync(join(it.server.dataDir, 'local-name'), 'utf8').trim()}.localhost`;
   // Another user of this machine can also send requests to a loopback address.
   expect(await page.content()).not.toContain(name);

@@ -29,7 +29,7 @@ const REFUSED: Record<string, string> = {
   'lib/runner/deep/server.ts': `import x from '../../server/queries/health'; x;`,
   'components/tasks/other.ts': `import x from '../transcript/turn'; x;`,
   'components/ui/with-domain.ts': `import x from '@/components/live/stream'; x;`,
-  'components/inbox/notices.ts': `import x from '@interlude/protocol/redaction/find-secrets'; x;`,
+  'components/inbox/inbox-items.ts': `import x from '@interlude/protocol/redaction/find-secrets'; x;`,
   'app/api/opens.ts': `import x from '@/db/client'; x;`,
   'lib/unheard-of/any.ts': `import x from '@interlude/protocol/sse'; x;`,
   'lib/server/commands/round.ts': `import { there } from './there'; export const round = () => there();`,

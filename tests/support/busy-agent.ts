@@ -4,7 +4,7 @@ import type { InboxList } from '@interlude/protocol/inbox';
 import type { ParkedList } from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
 import type { Method } from '@/lib/server/routes';
-import { type AccessStage, bearer, type Headers, type RequestOptions } from './access-stage';
+import type { AccessStage, Headers, RequestOptions } from './access-stage';
 import type { LiveServer } from './live-server';
 
 /** Ids of one row of every kind that an agent has. */
@@ -104,7 +104,7 @@ export async function requestLive<Model>(
   const type: Headers = isRaw ? {} : { 'content-type': 'application/json' };
   const response = await fetch(`${server.url}/api/v1${path}`, {
     method,
-    headers: { ...bearer(server.token), ...type, ...headers },
+    headers: { authorization: `Bearer ${server.token}`, ...type, ...headers },
     body: isRaw ? (body as Uint8Array<ArrayBuffer> | undefined) : JSON.stringify(body),
   });
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);

@@ -73,7 +73,7 @@ const RULES: readonly Rule[] = [
   {
     rule: 'a command is leased, and acknowledged once the agent has it',
     keptBy: [
-      'tests/support/source-contract.ts: a source delivers a message once when killed during the delivery',
+      'tests/support/source-contract.ts: delivers a message once when killed during its delivery',
       'lib/conformance/runner/command-checks.ts: a message is acknowledged as delivered once the agent has it',
     ],
   },

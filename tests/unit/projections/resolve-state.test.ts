@@ -294,7 +294,7 @@ describe('the state of a session where', () => {
 
   it('its runner has gone and the agent continues explains that', () => {
     const { reason } = at(NOW, { away: { ...away, agentGoesOn: true }, turn: still(300) });
-    expect(reason).toBe('its runner has gone and the agent goes on unseen: start the runner again');
+    expect(reason).toBe('its runner has gone and the agent continues unseen: start the runner again');
   });
 
   it.each([

@@ -25,12 +25,9 @@ it('every request in page code sends the page headers', () => {
   const sends = /\bfetch\(|new (XMLHttpRequest|EventSource|WebSocket)\b|sendBeacon\(|\?\? fetch\b/;
   const senders = ['app', 'components'].flatMap(sourcesIn).filter((file) => sends.test(textOf(file)));
   const unmarked = senders.filter((file) => !/(?<!function )pageHeaders\(\)/.test(textOf(file)));
-  expect(senders).toHaveLength(4);
+  expect(senders).toHaveLength(3);
   // Frames send a token and no cookie.
-  expect(unmarked.map((file) => path.relative(root, file))).toEqual([
-    'components/embed/token-keeper.ts',
-    'components/embed/token-limits.ts',
-  ]);
+  expect(unmarked.map((file) => path.relative(root, file))).toEqual(['components/embed/token-keeper.ts']);
 });
 
 function sourcesIn(folder: string): string[] {
