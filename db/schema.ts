@@ -13,8 +13,9 @@ import type {
   TaskStatus,
 } from '@interlude/protocol/read-models';
 import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
+import type { SessionState } from '@interlude/protocol/session-states';
 import type { TurnHeader, TurnPlaces, TurnState } from '@interlude/protocol/turn-places';
-import type { InboxKind, LogLevel, SessionState } from '@interlude/protocol/vocabulary';
+import type { InboxKind, LogLevel } from '@interlude/protocol/vocabulary';
 import { sql } from 'drizzle-orm';
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 

@@ -1,6 +1,6 @@
 import { fieldsOf, numberOf } from '@interlude/protocol/fields';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 
 /**
  * An agent's sessions by state. As in the list of sessions, crashed ones count as failed.

@@ -1,5 +1,6 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { LOG_LEVELS, SESSION_STATES } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import { hostOf, missingOf, providerOf, urgentState } from './board-agent';
 
 /** Sort keys, in column order. */

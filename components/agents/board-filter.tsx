@@ -3,7 +3,7 @@
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { agentText, searchWords } from '@interlude/protocol/list-search';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
+import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { useEffect, useMemo, useState } from 'react';
 import { StateChips } from '@/components/sessions/session-filter';
 import { nameText } from '@/components/ui/verbatim';

@@ -46,6 +46,7 @@ class OutgoingQueues {
     for (const queue of this.#queues.values()) queue.wake();
   }
 
+  /** Another tab has sent or discarded the message. */
   removedElsewhere(key: string): void {
     const name = outgoingName(key);
     if (name !== null) this.#queues.get(name.sessionId)?.removedElsewhere(name.clientId);
@@ -53,6 +54,13 @@ class OutgoingQueues {
 }
 
 export const outgoingQueues = new OutgoingQueues();
+
+if (typeof window !== 'undefined') {
+  addEventListener('online', () => outgoingQueues.wakeAll());
+  addEventListener('storage', ({ key, newValue }) => {
+    if (key !== null && newValue === null) outgoingQueues.removedElsewhere(key);
+  });
+}
 
 export type SendOutcome =
   | { kind: 'sent'; messageId: string }

@@ -12,8 +12,8 @@ import type {
   Task,
   TaskList,
 } from '@interlude/protocol/read-models';
-import type { SessionState } from '@interlude/protocol/vocabulary';
-import { noSessions } from '@interlude/protocol/vocabulary';
+import type { SessionState } from '@interlude/protocol/session-states';
+import { noSessions } from '@interlude/protocol/session-states';
 import { type CountsByState, countByState, RowCounts } from './row-counts';
 import type { RowFrame } from './row-frame';
 import { RowTable } from './row-table';

@@ -1,7 +1,7 @@
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import type { SessionState } from '@interlude/protocol/vocabulary';
-import { noSessions } from '@interlude/protocol/vocabulary';
+import type { SessionState } from '@interlude/protocol/session-states';
+import { noSessions } from '@interlude/protocol/session-states';
 
 interface Change<Name> {
   at: Position;

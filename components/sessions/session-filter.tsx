@@ -2,7 +2,7 @@
 
 import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { X } from 'lucide';
 import { useEffect, useState } from 'react';
 import type { CountsByState } from '@/components/live/row-counts';

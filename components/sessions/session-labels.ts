@@ -1,7 +1,7 @@
 import type { StateNote } from '@interlude/protocol/agent-status';
 import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
 import { hasCrashed, isActiveState, isSeen, wentSilent } from '@interlude/protocol/session-predicates';
-import type { SessionState } from '@interlude/protocol/vocabulary';
+import type { SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { toPlainText } from '@/components/ui/plain-text';

@@ -2,7 +2,7 @@
 
 import { searchWords, sessionText } from '@interlude/protocol/list-search';
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, type RefObject, useDeferredValue, useMemo, useRef, useState } from 'react';

@@ -1,7 +1,7 @@
 'use client';
 
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { RetentionRules, Storage, StoragePartName } from '@interlude/protocol/storage';
-import { SESSION_STATES } from '@interlude/protocol/vocabulary';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { Moment } from '@/components/ui/day';

@@ -2,7 +2,8 @@ import * as z from 'zod';
 import { SessionState } from './field-schemas';
 import { fieldsOf, listOf, parseJson, textOf, textsOf } from './fields';
 import { MAX_EVERY_MS } from './limits';
-import { LOG_LEVELS, REPORT_STATES } from './vocabulary';
+import { REPORT_STATES } from './session-states';
+import { LOG_LEVELS } from './vocabulary';
 
 /**
  * A runner's report about itself and its agent: the `status` of a status record. `versions.protocol` is the runner's

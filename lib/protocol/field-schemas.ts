@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { isId } from './fields';
 import { MAX_ID_LENGTH, MAX_TIME } from './limits';
-import { LOG_LEVELS, SESSION_STATES } from './vocabulary';
+import { SESSION_STATES } from './session-states';
+import { LOG_LEVELS } from './vocabulary';
 
 /** A string of at most `most` UTF-16 code units. zod's own `max` counts code points, which no other limit here does. */
 export function textUpTo(most: number): z.ZodString {

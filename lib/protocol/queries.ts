@@ -3,7 +3,8 @@ import { MAX_ATTACHMENT_NAME } from './attachments';
 import { ACTIVITY_KEPT_MINUTES, MAX_LOG_SEARCH_LENGTH } from './limits';
 import { searchWords } from './list-search';
 import { isPosition, positionToNumber } from './position';
-import { INBOX_KINDS, LOG_LEVELS, SESSION_STATES } from './vocabulary';
+import { SESSION_STATES } from './session-states';
+import { INBOX_KINDS, LOG_LEVELS } from './vocabulary';
 
 /**
  * Query parameters of GET routes. Each is parsed from the list of its values. The message of an issue names the expected

@@ -1,5 +1,5 @@
 import type { SessionSummary } from './read-models';
-import type { SessionState } from './vocabulary';
+import type { SessionState } from './session-states';
 
 export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>): boolean {
   return observations.process !== undefined;

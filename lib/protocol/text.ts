@@ -16,7 +16,7 @@ export function withoutQuotes(text: string): string {
   return text.replace(DOUBLE_QUOTES, '"');
 }
 
-const encoder = new TextEncoder();
+const encoder = () => new TextEncoder();
 
 /** `… [12,345 bytes cut]` */
 function mark(bytes: number): string {
@@ -34,12 +34,12 @@ export function truncateLogMessage(message: string, missing = 0): string {
   if (missing === 0 && message.length * 3 <= MAX_LOG_MESSAGE_BYTES) return message;
   const bytes = utf8Length(message);
   if (missing === 0 && bytes <= MAX_LOG_MESSAGE_BYTES) return message;
-  const room = MAX_LOG_MESSAGE_BYTES - encoder.encode(mark(bytes + missing)).byteLength;
-  const { read, written } = encoder.encodeInto(message, new Uint8Array(room));
+  const room = MAX_LOG_MESSAGE_BYTES - encoder().encode(mark(bytes + missing)).byteLength;
+  const { read, written } = encoder().encodeInto(message, new Uint8Array(room));
   return `${message.slice(0, read)}${mark(bytes - written + missing)}`;
 }
 
 /** Length of a text in UTF-8 bytes. */
 export function utf8Length(text: string): number {
-  return encoder.encode(text).byteLength;
+  return encoder().encode(text).byteLength;
 }

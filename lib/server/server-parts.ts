@@ -1,5 +1,5 @@
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { RetentionRules } from '@interlude/protocol/storage';
-import { SESSION_STATES } from '@interlude/protocol/vocabulary';
 import { CredentialCache } from '@/lib/server/access/credential-cache';
 import { RefusalCounter } from '@/lib/server/access/refusal-counter';
 import { ResponseCaches, type ServerContext } from '@/lib/server/access/request-context';

@@ -1,7 +1,7 @@
 import { copyFile, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SESSION_STATES } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import { LocalConnection } from '@/db/local-connection';
 import { chunkId } from '@/db/log-rows';
 import { type LiveServer, startLiveServer } from '../support/live-server';

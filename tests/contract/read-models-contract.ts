@@ -13,7 +13,7 @@ import type {
   TranscriptPage,
   Turn,
 } from '@interlude/protocol/read-models';
-import { noSessions, SESSION_STATES } from '@interlude/protocol/vocabulary';
+import { noSessions, SESSION_STATES } from '@interlude/protocol/session-states';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

@@ -1,6 +1,6 @@
 import { comparePositions } from '@interlude/protocol/position';
 import type { Obligation, SessionSummary, Task } from '@interlude/protocol/read-models';
-import { SESSION_STATES } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ALL, FleetStore } from '@/components/live/fleet-store';

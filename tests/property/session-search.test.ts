@@ -1,6 +1,6 @@
 import { newSession } from '@interlude/protocol/projections/session-summary';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { SESSION_STATES } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sessionToRow } from '@/db/read-model-rows';

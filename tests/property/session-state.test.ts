@@ -10,8 +10,8 @@ import { newSession, type SessionFold, SessionLedger } from '@interlude/protocol
 import { mayBeRunning } from '@interlude/protocol/projections/tasks';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Task } from '@interlude/protocol/read-models';
+import { REPORT_STATES, type ReportState, SESSION_STATES } from '@interlude/protocol/session-states';
 import type { TurnPlaces } from '@interlude/protocol/turn-places';
-import { REPORT_STATES, type ReportState, SESSION_STATES } from '@interlude/protocol/vocabulary';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { reconcileLists } from '@/lib/server/ingest/parse-status';

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AgUiEvent, TimedEvent } from '@interlude/protocol/ag-ui';
 import type { Task, Turn } from '@interlude/protocol/read-models';
-import type { SessionState } from '@interlude/protocol/vocabulary';
+import type { SessionState } from '@interlude/protocol/session-states';
 import { play, readRecording } from '@interlude/runner/cli/recording';
 import { routeHook } from '@interlude/runner/sources/hooks/hooks-source';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';

@@ -1,4 +1,4 @@
-import { noSessions } from '@interlude/protocol/vocabulary';
+import { noSessions } from '@interlude/protocol/session-states';
 import { expect, it } from 'vitest';
 import { stateCounts, urgentState } from '@/components/agents/board-agent';
 import { BoardSorter } from '@/components/agents/board-columns';

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 
 import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
-import { noSessions } from '@interlude/protocol/vocabulary';
+import { noSessions } from '@interlude/protocol/session-states';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentBoard } from '@/components/agents/agent-board';

@@ -11,7 +11,7 @@ import type {
   ToolCallItem,
   Turn,
 } from '@interlude/protocol/read-models';
-import { noSessions } from '@interlude/protocol/vocabulary';
+import { noSessions } from '@interlude/protocol/session-states';
 
 /** Rows of the read models, whole, of which a test says only what matters to it. */
 

@@ -1,5 +1,5 @@
 import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
-import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
+import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { describe, expect, it } from 'vitest';
 import { FleetStore, type ListedSessions } from '@/components/live/fleet-store';
 import { describeState, GROUPS, needsLook, sessionTitle } from '@/components/sessions/session-labels';

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 
+import { noSessions } from '@interlude/protocol/session-states';
 import { API_BASE } from '@interlude/protocol/version';
-import { noSessions } from '@interlude/protocol/vocabulary';
 import { cleanup, render } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from 'vitest';
 import * as headerPart from '@/app/(console)/sessions/[sessionId]/session-header';

@@ -2,7 +2,7 @@
 
 import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import type { SessionDelivery, SessionSummary } from '@interlude/protocol/read-models';
-import { noSessions } from '@interlude/protocol/vocabulary';
+import { noSessions } from '@interlude/protocol/session-states';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';

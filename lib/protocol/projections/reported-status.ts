@@ -4,8 +4,8 @@ import { CUSTOM, caption, customName, pickTime, taskEndOf } from '../event-field
 import { readInterlude } from '../interlude-metadata';
 import { AHEAD_MS, MAX_REPORT_SUMMARY } from '../limits';
 import type { AgentLogLevel } from '../read-models';
+import type { ReportState } from '../session-states';
 import { truncateText } from '../text';
-import type { ReportState } from '../vocabulary';
 
 /** The session state reported by a status record. */
 export interface ReportedStatus {

@@ -2,7 +2,7 @@ import type { EvidenceSource, Observations, Observed, StateEvidence, StateNote, 
 import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, STARTING_MS } from '../limits';
 import type { SessionAway, SessionSummary } from '../read-models';
 import { hasCrashed, lastFailure } from '../session-predicates';
-import type { SessionState } from '../vocabulary';
+import type { SessionState } from '../session-states';
 
 /** The inputs of a session's state, besides the time. */
 export interface StateFacts {

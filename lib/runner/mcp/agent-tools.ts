@@ -1,6 +1,6 @@
 import type { SelfReport } from '@interlude/protocol/agent-status';
 import { MAX_ID_LENGTH, MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
-import { REPORT_STATES } from '@interlude/protocol/vocabulary';
+import { REPORT_STATES } from '@interlude/protocol/session-states';
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import * as z from 'zod';
 import { ownProgram, RUNNER_VERSION } from '../host/own-program.mjs';

@@ -1,6 +1,6 @@
 import type { Arrange, Retire, RetireAnswer } from '@interlude/protocol/commands';
 import type { Arrangement, ArrangementAnswer } from '@interlude/protocol/read-models';
-import type { SessionState } from '@interlude/protocol/vocabulary';
+import type { SessionState } from '@interlude/protocol/session-states';
 import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';

@@ -1,7 +1,7 @@
 import { positionFromNumber } from '@interlude/protocol/position';
 import { hasDifference } from '@interlude/protocol/projections/session-summary';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { noSessions } from '@interlude/protocol/vocabulary';
+import { noSessions } from '@interlude/protocol/session-states';
 
 /** Minimum interval between published rows of an agent while only `lastSeenAt` changes. */
 const SEEN_ANNOUNCE_MS = 5_000;

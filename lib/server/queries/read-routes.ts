@@ -1,7 +1,8 @@
 import { AppError } from '@interlude/protocol/errors';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@interlude/protocol/queries';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
-import { INBOX_KINDS, SESSION_STATES } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
+import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import {
   type ReadScope,
   type RequestContext,

@@ -3,7 +3,7 @@ import type { Position } from '@interlude/protocol/position';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { listedScope, reachesAgent } from '@interlude/protocol/scope';
-import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
+import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import type { Row } from '@libsql/client';
 import { SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';

@@ -1,4 +1,4 @@
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { Reader } from '@/db/reader';

@@ -1,5 +1,5 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 
 type Environment = Record<string, string | undefined>;
 

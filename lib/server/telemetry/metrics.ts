@@ -1,5 +1,6 @@
 import { markRedacted, type RedactedFor, redactedMetrics } from '@interlude/protocol/redaction/redact-model';
-import { INBOX_KINDS, SESSION_STATES } from '@interlude/protocol/vocabulary';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
+import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { Yielder } from '@/db/yield-to-loop';

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { noSessions } from '@interlude/protocol/vocabulary';
+import { noSessions } from '@interlude/protocol/session-states';
 import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openDatabase } from '@/db/client';

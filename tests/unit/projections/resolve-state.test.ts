@@ -1,6 +1,6 @@
 import type { Observations, StateNote, StateRule } from '@interlude/protocol/agent-status';
 import { resolveState, type StateFacts } from '@interlude/protocol/projections/resolve-state';
-import type { ReportState, SessionState } from '@interlude/protocol/vocabulary';
+import type { ReportState, SessionState } from '@interlude/protocol/session-states';
 import { describe, expect, it } from 'vitest';
 
 /** Each rule with its facts, just before and after it applies. */

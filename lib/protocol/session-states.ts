@@ -1,0 +1,33 @@
+/**
+ * Session states in the order in which lists show them: those that need a person most come first.
+ * - `needs-input`: a permission or a question is open
+ * - `failed`: the agent reported a failure, or its last turn failed
+ * - `working`: a turn is open, or a message is on its way to the agent
+ * - `waiting-on-background`: no turn is open, and tasks run
+ * - `starting`: nothing has been observed yet
+ * - `unknown`: the session gives no sign of life; `evidence.last` is the state before
+ * - `idle`: no turn is open
+ * - `complete`: the agent reported that its work is done
+ * - `exited`: the agent's process has ended
+ */
+export const SESSION_STATES = [
+  'needs-input',
+  'failed',
+  'working',
+  'waiting-on-background',
+  'starting',
+  'unknown',
+  'idle',
+  'complete',
+  'exited',
+] as const;
+export type SessionState = (typeof SESSION_STATES)[number];
+
+/** A zero for each session state. */
+export function noSessions(): Record<SessionState, number> {
+  return Object.fromEntries(SESSION_STATES.map((state) => [state, 0])) as Record<SessionState, number>;
+}
+
+/** States that an agent can report of itself. */
+export const REPORT_STATES = ['working', 'idle', 'complete', 'failure'] as const;
+export type ReportState = (typeof REPORT_STATES)[number];
