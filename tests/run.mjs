@@ -41,6 +41,7 @@ const OWN_WAY = {
       await runFor(job, [bin('@biomejs/biome', 'bin/biome'), 'check', '.']),
       await runFor(job, [bin('oxlint', 'bin/oxlint'), 'app', 'components']),
       await runFor(job, [bin('oxlint', 'bin/oxlint'), '-c', '.oxlintrc.imports.json', ...OUR_CODE]),
+      await runFor(job, [bin('knip', 'bin/knip.js'), '--no-progress']),
     ];
     return results.every(Boolean) ? PASSED : failure('see its output above');
   },

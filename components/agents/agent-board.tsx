@@ -36,7 +36,7 @@ export function AgentBoard({ initial }: { initial: AgentList }) {
 }
 
 /** Agents loaded without a press, because only loaded agents can be sorted. */
-export const MOST_LOADED = 2_000;
+const MOST_LOADED = 2_000;
 
 /**
  * Loads page after page. After a failure, the user continues with a press.

@@ -70,15 +70,7 @@ export function BoardRows(props: {
   );
 }
 
-export function Cell({
-  isHead = false,
-  className,
-  children,
-}: {
-  isHead?: boolean;
-  className?: string;
-  children: ReactNode;
-}) {
+function Cell({ isHead = false, className, children }: { isHead?: boolean; className?: string; children: ReactNode }) {
   return (
     <div role={isHead ? 'rowheader' : 'cell'} className={clsx('wrap-break-word min-w-0', className)}>
       {children}
@@ -86,7 +78,7 @@ export function Cell({
   );
 }
 
-export function None() {
+function None() {
   return (
     <span className="text-ink-3">
       <span aria-hidden="true">–</span>
@@ -96,12 +88,12 @@ export function None() {
 }
 
 /** A count, dimmed if it is zero. */
-export function Count({ of }: { of: number }) {
+function Count({ of }: { of: number }) {
   return <span className={of === 0 ? 'text-ink-3' : undefined}>{of.toLocaleString('en')}</span>;
 }
 
 /** The most urgent state of an agent's sessions, and how many are in it. */
-export function AgentState({ agent }: { agent: AgentSummary }) {
+function AgentState({ agent }: { agent: AgentSummary }) {
   const { sessionCount } = agent;
   const state = urgentState(agent);
   if (state === null) return <span className="text-ink-3">no session</span>;
@@ -118,7 +110,7 @@ export function AgentState({ agent }: { agent: AgentSummary }) {
   );
 }
 
-export function Ledger({ agent }: { agent: AgentSummary }) {
+function Ledger({ agent }: { agent: AgentSummary }) {
   if (missingOf(agent) === 0) return <span className="text-ink-3">nothing missing</span>;
   const parts = [
     agent.lostCount > 0 && `${agent.lostCount} lost`,

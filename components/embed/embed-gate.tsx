@@ -38,7 +38,7 @@ export function EmbedGate({ origins, offsetMs, children }: GateProps) {
  *
  * @returns stop
  */
-export function watchHeight(report: (height: number) => void): () => void {
+function watchHeight(report: (height: number) => void): () => void {
   let reported = 0;
   let frame = 0;
   const measure = () => {

@@ -69,7 +69,7 @@ export function ItemActions(props: {
 const ACTION =
   'inline-flex min-h-6 items-center rounded-sm text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink';
 
-export function ActionButton(props: { about: string; label: string; isExpanded?: boolean; onPress: () => void }) {
+function ActionButton(props: { about: string; label: string; isExpanded?: boolean; onPress: () => void }) {
   const { about, label, isExpanded, onPress } = props;
   return (
     <button
@@ -91,7 +91,7 @@ export function snoozeForAnHour(now: number): Mark {
 }
 
 /** Hides items for a while. */
-export function SnoozeMenu({ about, onSnooze }: { about: string; onSnooze: (until: number) => void }) {
+function SnoozeMenu({ about, onSnooze }: { about: string; onSnooze: (until: number) => void }) {
   const now = useServerNow((at) => at - (at % 60_000));
   const morning = () => {
     const date = new Date(now);

@@ -9,7 +9,7 @@ import { fetchJson } from '@/components/live/fetch-json';
 import { isAnswerPending, requestKey } from '@/components/requests/request-answer';
 
 /** Actions taken on this page, by session. They outlive a folded row. */
-export class AnswerStores {
+class AnswerStores {
   readonly #stores = new Map<string, ActionStore>();
 
   of(sessionId: string): ActionStore {

@@ -107,7 +107,7 @@ const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {
 };
 
 /** The database's sizes. @param initial null if they came too late for the page */
-export function useStorage(initial: Storage | null) {
+function useStorage(initial: Storage | null) {
   const { data, error, isFetching, refetch } = useQuery({
     queryKey: ['access', 'storage'],
     queryFn: ({ signal }) => fetchJson<Storage>('/storage', signal),
@@ -119,7 +119,7 @@ export function useStorage(initial: Storage | null) {
 }
 
 /** A share as a bar and in percent. */
-export function Share({ share }: { share: number }) {
+function Share({ share }: { share: number }) {
   const percent = share * 100;
   return (
     <span className="flex items-center gap-2">
@@ -190,7 +190,7 @@ function upTo(bytes: number | null): string {
 }
 
 /** `0.4 MiB`, `512 MiB`, `20,480 MiB` */
-export function inMebibytes(bytes: number): string {
+function inMebibytes(bytes: number): string {
   const size = bytes / MIB;
   return `${size.toLocaleString('en', { maximumFractionDigits: size < 100 ? 1 : 0 })} MiB`;
 }

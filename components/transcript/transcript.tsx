@@ -211,7 +211,7 @@ function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) 
 }
 
 /** Number of removed turns, and the day of the last removal in the reader's time zone. */
-export function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
+function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
   const isDayKnown = useHydrated();
   return (
     <>

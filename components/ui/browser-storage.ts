@@ -34,7 +34,7 @@ export function setPerson(id: string | null): void {
 }
 
 /** From here on the page stores nothing: its person signed out, or another person has signed in. */
-export function endPage(): void {
+function endPage(): void {
   hasEnded = true;
 }
 

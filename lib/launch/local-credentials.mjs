@@ -99,7 +99,7 @@ const TIMEOUT_MS = 10_000;
  * owner's
  * @returns {Promise<{ status: number, answer: Record<string, unknown> }>} status 0 without a response
  */
-export async function requestOwnServer(
+async function requestOwnServer(
   own,
   path,
   { body, token = own.token, method = body === undefined ? 'GET' : 'POST' } = {},

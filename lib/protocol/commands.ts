@@ -177,13 +177,9 @@ export type Interrupt = z.infer<typeof interruptSchema>;
 export const endSessionSchema = z.strictObject({ clientId: clientId.optional() });
 export type EndSession = z.infer<typeof endSessionSchema>;
 
-/** `POST /sessions/:id/tasks/:taskId/stop`. The body may be empty. `runId` defaults to the newest run. */
-export const stopTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
-export type StopTask = z.infer<typeof stopTaskSchema>;
-
-/** `POST /sessions/:id/tasks/:taskId/wake`. The body may be empty. `runId` defaults to the newest run. */
-export const wakeTaskSchema = stopTaskSchema;
-export type WakeTask = z.infer<typeof wakeTaskSchema>;
+/** `POST /sessions/:id/tasks/:taskId/stop` and `…/wake`. The body may be empty. `runId` defaults to the newest run. */
+export const taskRunSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
+export type TaskRun = z.infer<typeof taskRunSchema>;
 
 /** `PUT /sessions/:id/wake-rule` */
 export const setWakeRuleSchema = z.strictObject({ when: WakeRule, clientId: clientId.optional() });

@@ -2,7 +2,6 @@ import type { InboxItem } from '@interlude/protocol/inbox';
 import type {
   AgentSummary,
   Insight,
-  Item,
   MessageItem,
   RequestItem,
   SessionSummary,
@@ -202,8 +201,6 @@ export function aCall(fields: Partial<ToolCallItem> = {}): ToolCallItem {
 export function aTaskMoment(fields: Partial<TaskItem> = {}): TaskItem {
   return { kind: 'task', id: 't1', position: '10', at: 1_000, runId: null, phase: 'started', ...fields };
 }
-
-export type { Item };
 
 export function aRequest(fields: Partial<RequestItem> = {}): RequestItem {
   return {

@@ -20,7 +20,7 @@ interface BlockProps {
 }
 
 /** A block of a message. While a message streams, only its last blocks render again. */
-export const Block = memo(
+const Block = memo(
   function Block({ token, streaming, depth = 0 }: BlockProps): ReactNode {
     if (depth > DEEPEST)
       return (

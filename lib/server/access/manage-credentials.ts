@@ -150,7 +150,7 @@ export async function postSignInCode(
   return { code: secret, path: `/sign-in?token=${secret}`, expiresAt: credential.expiresAt ?? expiresAt };
 }
 
-export function summaryOf({ idleMs, lastUsedAt, providerSessionId: _, ...credential }: Credential): CredentialSummary {
+function summaryOf({ idleMs, lastUsedAt, providerSessionId: _, ...credential }: Credential): CredentialSummary {
   const { id, kind, name, role, scope, parentOrigin, redacts, memberId, parentId } = credential;
   const { createdAt, expiresAt, revokedAt } = credential;
   const idleUntil = idleMs === null ? null : lastUsedAt + idleMs;

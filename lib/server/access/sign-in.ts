@@ -214,7 +214,7 @@ async function redeemCode(transaction: WriteTransaction, code: string, now: numb
 }
 
 /** @param place a path on this server, or a URL */
-export function redirect(place: string, headers: Record<string, string> = {}): Response {
+function redirect(place: string, headers: Record<string, string> = {}): Response {
   const location = place.startsWith('/') ? withBasePath(place) : place;
   return new Response(null, { status: 303, headers: { location, 'cache-control': 'no-store', ...headers } });
 }

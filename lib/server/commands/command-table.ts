@@ -69,13 +69,13 @@ export const COMMANDS = {
     events: commandEvents(() => ({})),
   },
   'task.stop': {
-    ...accepts('POST', '/sessions/:sessionId/tasks/:taskId/stop', 'stop task', schema.stopTaskSchema),
+    ...accepts('POST', '/sessions/:sessionId/tasks/:taskId/stop', 'stop task', schema.taskRunSchema),
     termMs: COMMAND_EXPIRY_MS,
     expiry: EXPIRES,
     events: commandEvents(taskFields),
   },
   'task.wake': {
-    ...accepts('POST', '/sessions/:sessionId/tasks/:taskId/wake', 'wake for task', schema.wakeTaskSchema),
+    ...accepts('POST', '/sessions/:sessionId/tasks/:taskId/wake', 'wake for task', schema.taskRunSchema),
     termMs: COMMAND_EXPIRY_MS,
     expiry: EXPIRES,
     events: commandEvents(taskFields),

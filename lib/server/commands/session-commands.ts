@@ -6,8 +6,7 @@ import type {
   MessageAnswer,
   Sending,
   SendMessage,
-  StopTask,
-  WakeTask,
+  TaskRun,
 } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
 import { type Position, positionFromNumber, positionToNumber } from '@interlude/protocol/position';
@@ -167,7 +166,7 @@ function taskCommand(type: 'task.stop' | 'task.wake', find: typeof findEndedTask
     {
       ids: { sessionId, taskId },
       body: { clientId, ...run },
-    }: RequestContext<'sessionId' | 'taskId', { body: StopTask | WakeTask }>,
+    }: RequestContext<'sessionId' | 'taskId', { body: TaskRun }>,
     server: CommandServer,
   ): Promise<CommandAnswer> => {
     const { answer } = await acceptCommand(server, {

@@ -94,7 +94,7 @@ export type QuarantineRow = Columns<
   'position' | 'seq' | 'agentId' | 'sessionId' | 'code' | 'message' | 'record'
 > & { task: { id: string; runId: string | null } | null };
 
-export interface TurnMove {
+interface TurnMove {
   sessionId: string;
   entityId: string;
   fromTurnId: string;

@@ -12,7 +12,7 @@ export async function answer(model: object, status = 200): Promise<Response> {
 }
 
 /** `JSON.stringify` in pieces, for JSON values. */
-export async function jsonText(value: unknown, yielder: Yielder): Promise<string> {
+async function jsonText(value: unknown, yielder: Yielder): Promise<string> {
   if (yielder.isDue) await yielder.yieldIfDue();
   if (Array.isArray(value)) {
     if (!isLongList(value)) return JSON.stringify(value);

@@ -144,7 +144,7 @@ export function logPlaceOf({ before, after, around, line, at }: LogQuery): LogPl
 }
 
 /** The format of the runner's log file: `[2026-11-20T10:26:44.590Z] INFO  [outbox] message`, always one line. */
-export function textLine({ occurredAt, level, component, message }: LogLine): string {
+function textLine({ occurredAt, level, component, message }: LogLine): string {
   const time = new Date(occurredAt).toISOString();
   return `[${time}] ${level.toUpperCase().padEnd(5)} [${oneLine(component)}] ${oneLine(message)}`;
 }

@@ -15,7 +15,7 @@ export interface Telemetry {
   published?(event: Published): void;
 }
 
-export interface Answered {
+interface Answered {
   method: string;
   /** Pattern from the route table; null for an unknown path. */
   route: string | null;

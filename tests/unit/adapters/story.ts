@@ -19,7 +19,7 @@ export interface Story {
   raws: unknown[];
 }
 
-export interface StoryTurn {
+interface StoryTurn {
   runId: string;
   parentRunId: string | null;
   kind: 'user' | 'between-run';

@@ -5,8 +5,9 @@ import { setBounded } from '../wire';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
 
 import type { AgentProfile } from './agent-profiles';
-import type { CallEnd, Calls, ToolCall } from './calls';
+import type { CallEnd, Calls } from './calls';
 import type { ClaudeExtras } from './claude-extras';
+import type { ToolCall } from './content';
 
 const MAX_DESCRIPTION = 500;
 const MAX_PROCESSES = 256;

@@ -1,29 +1,10 @@
-import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, isObject, numberOf, textOf } from '@interlude/protocol/fields';
 import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../wire';
 import type { PartAssembler } from '../writer/part-assembler';
 import type { SessionWriter } from '../writer/session-writer';
 import { withTruncationNote } from '../writer/size-limits';
-import { callContent, outputText } from './content';
-
-export interface ToolCall {
-  /** Log id: the agent's id, unless an earlier call had it. */
-  id: string;
-  name: string;
-  title: string;
-  kind: string | null;
-  /** Task of the calling subagent; null for the agent itself. */
-  taskId: string | null;
-  edits: FileEdit[];
-  rawInput: unknown;
-  /** Command output so far, from agents that stream it. */
-  output: string;
-  /** Characters beyond MAX_OUTPUT. */
-  cutOutput: number;
-  /** Why a person or a timeout refused it. */
-  refusal: string | null;
-}
+import { callContent, outputText, type ToolCall } from './content';
 
 export interface CallEnd {
   call: ToolCall;

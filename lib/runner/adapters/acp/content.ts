@@ -1,7 +1,24 @@
 import type { FileEdit, RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { displayInput } from '../writer/size-limits';
-import type { ToolCall } from './calls';
+
+export interface ToolCall {
+  /** Log id: the agent's id, unless an earlier call had it. */
+  id: string;
+  name: string;
+  title: string;
+  kind: string | null;
+  /** Task of the calling subagent; null for the agent itself. */
+  taskId: string | null;
+  edits: FileEdit[];
+  rawInput: unknown;
+  /** Command output so far, from agents that stream it. */
+  output: string;
+  /** Characters beyond MAX_OUTPUT. */
+  cutOutput: number;
+  /** Why a person or a timeout refused it. */
+  refusal: string | null;
+}
 
 /**
  * Text of a content block; a placeholder for other types: `[image, image/png, 12 KB]`.

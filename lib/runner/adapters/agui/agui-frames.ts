@@ -1,7 +1,7 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { readInterlude } from '@interlude/protocol/interlude-metadata';
-import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { MAX_ID_LENGTH, MAX_JSON_DEPTH } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
 import type { WireFrame } from '../wire';
 import type { TurnEnd } from '../writer/session-writer';
@@ -168,4 +168,21 @@ export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   const parts = Array.isArray(content) ? content.map((part) => textOf(fieldsOf(part).text) ?? '') : [];
   return parts.filter((text) => text !== '').join('\n');
+}
+
+const MAX_EVENT_DEPTH = MAX_JSON_DEPTH - 8;
+
+/** Deeper values would overflow recursive readers. */
+export function isTooDeep(value: unknown): boolean {
+  return depthOf(value) > MAX_EVENT_DEPTH;
+}
+
+/** Iterative: the depth is untrusted. */
+function depthOf(value: unknown): number {
+  let [level, depth]: [unknown[], number] = [[value], 0];
+  while (level.length > 0 && depth <= MAX_EVENT_DEPTH) {
+    depth += 1;
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
+  }
+  return depth;
 }

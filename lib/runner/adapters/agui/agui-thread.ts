@@ -9,6 +9,7 @@ import {
   contentText,
   endOf,
   isAboutTask,
+  isTooDeep,
   newMessages,
   type RunInput,
   runInputOf,
@@ -20,7 +21,7 @@ import {
 } from './agui-frames';
 import { BackgroundTasks } from './background-tasks';
 import { RunRequests } from './requests';
-import { forwardedEvents, isOfTurn, isTooDeep, RunEvents, unreadable } from './run-events';
+import { forwardedEvents, isOfTurn, RunEvents, unreadable } from './run-events';
 import { DuplicateEvents, digestOf, PostedRuns, Replay } from './run-matching';
 
 export interface AgUiAdapterOptions extends WireAdapterOptions {

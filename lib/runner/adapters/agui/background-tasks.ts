@@ -7,7 +7,7 @@ import { setBounded } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
 import { truncateWithNote } from '../writer/size-limits';
 import { taskUsage } from '../writer/task-runs';
-import { isTooDeep } from './run-events';
+import { isTooDeep } from './agui-frames';
 
 /** Activities kept for later patches. */
 const MAX_ACTIVITIES = 128;

@@ -14,8 +14,7 @@ import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
 import { truncateWithNote } from '../writer/size-limits';
-import { newMessages, type RunInput } from './agui-frames';
-import { isTooDeep } from './run-events';
+import { isTooDeep, newMessages, type RunInput } from './agui-frames';
 
 const MAX_CALLS = 64;
 const MAX_ARGS = 64 * 1024;

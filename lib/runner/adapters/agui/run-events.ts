@@ -1,13 +1,14 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
-import { MAX_ID_LENGTH, MAX_JSON_DEPTH, MAX_OTHER_TEXT } from '@interlude/protocol/limits';
+import { MAX_ID_LENGTH, MAX_OTHER_TEXT } from '@interlude/protocol/limits';
 import { truncateText } from '@interlude/protocol/text';
 import { setBounded } from '../wire';
 import type { PartAssembler } from '../writer/part-assembler';
 import type { TextOptions } from '../writer/part-events';
 import type { SessionWriter } from '../writer/session-writer';
 import { jsonBytes, truncateWithNote } from '../writer/size-limits';
+import { isTooDeep } from './agui-frames';
 import type { RunRequests } from './requests';
 
 /** Open messages of other roles. */
@@ -185,7 +186,6 @@ function deltaIn(event: Fields): string {
 
 /** Limits of an event, so that its record and request fit. */
 const MAX_EVENT_BYTES = 768 * 1024;
-const MAX_EVENT_DEPTH = MAX_JSON_DEPTH - 8;
 /** Length of the quoted beginning of an oversized event. */
 const MAX_QUOTED = 4 * 1024;
 
@@ -223,7 +223,7 @@ export function unreadable(what: unknown): AgUiEvent {
 }
 
 function oversizedEvent(event: AgUiEvent): AgUiEvent {
-  const beginning = depthOf(event) > MAX_EVENT_DEPTH ? '' : truncateText(JSON.stringify(event), MAX_QUOTED);
+  const beginning = isTooDeep(event) ? '' : truncateText(JSON.stringify(event), MAX_QUOTED);
   return { type: 'CUSTOM', name: 'agui:too-much', value: { type: event.type, beginning } };
 }
 
@@ -233,22 +233,7 @@ function shortened(message: unknown): unknown {
 }
 
 function fits(event: AgUiEvent): boolean {
-  if (depthOf(event) > MAX_EVENT_DEPTH) return false;
+  if (isTooDeep(event)) return false;
   const json = JSON.stringify(event);
   return json.length <= MAX_EVENT_BYTES && (json.length * 3 <= MAX_EVENT_BYTES || jsonBytes(json) <= MAX_EVENT_BYTES);
-}
-
-/** Deeper values would overflow recursive readers. */
-export function isTooDeep(value: unknown): boolean {
-  return depthOf(value) > MAX_EVENT_DEPTH;
-}
-
-/** Iterative: the depth is untrusted. */
-function depthOf(value: unknown): number {
-  let [level, depth]: [unknown[], number] = [[value], 0];
-  while (level.length > 0 && depth <= MAX_EVENT_DEPTH) {
-    depth += 1;
-    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
-  }
-  return depth;
 }

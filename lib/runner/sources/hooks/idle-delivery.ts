@@ -3,7 +3,7 @@ import type { WaitAnswer, WaitCall } from '../../host/control-port';
 import { agentCommand } from '../../host/own-program.mjs';
 import type { MessageInbox } from './message-inbox';
 import { pendingReplyPrompt } from './message-inbox';
-import type { WaitMessage } from './message-tracker';
+import type { WaitMessage } from './mirror-state';
 import type { SessionMirror } from './session-mirror';
 
 /**

@@ -4,7 +4,7 @@ import type { HookMoment } from '../../adapters/claude/stop-hooks';
 import { lineText } from '../../adapters/claude/transcript-line';
 import { parseNotifications } from '../../adapters/claude/transcript-tasks';
 import { setBounded } from '../../adapters/wire';
-import type { MirrorState } from './mirror-state';
+import type { MirrorState, StopHookHold, WaitMessage } from './mirror-state';
 
 /** Read or answered messages remembered. */
 const MOST_MESSAGES = 1_000;
@@ -72,16 +72,6 @@ export class MessageTracker {
   }
 }
 
-/** A hold: messages in the response of a stop hook. JSON, because it outlives the companion. */
-export interface StopHookHold {
-  messageIds: readonly string[];
-  /** Text for the agent. */
-  reason: string;
-  moment: HookMoment;
-  /** Start of the search in the transcript, epoch milliseconds. */
-  since: number;
-}
-
 /**
  * Holds by our stop hook that the transcript does not show yet. The transcript may lag behind by several of them, and
  * other stop hooks hold the agent too, so holds are matched by text.
@@ -132,15 +122,6 @@ class StopHookHolds {
   drop(matches = (_moment: HookMoment) => true): void {
     this.#open = this.#open.filter(({ moment }) => !matches(moment));
   }
-}
-
-/** A handoff to a wait. JSON, because it outlives the companion. */
-export interface WaitMessage {
-  claim: string;
-  messageIds: readonly string[];
-  /** Time of the handoff, or of its confirmation. Epoch milliseconds. */
-  at: number;
-  isShown: boolean;
 }
 
 /** How long the agent may take to notice the end of its wait; afterwards the message is pending again. */

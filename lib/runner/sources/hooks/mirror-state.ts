@@ -1,15 +1,33 @@
 import { parseJson } from '@interlude/protocol/fields';
 import * as z from 'zod';
 import type { ClosedTurn } from '../../adapters/claude/final-text';
-import type { PendingStop } from '../../adapters/claude/stop-hooks';
+import type { HookMoment, PendingStop } from '../../adapters/claude/stop-hooks';
 import type { ProcessIdentity } from '../../host/process-lookup';
-import type { StopHookHold, WaitMessage } from './message-tracker';
 import type { FilePosition } from './transcript-files';
 
 /** Why a session ended, and whether on purpose. */
 export interface SessionEnding {
   reason: string;
   isAsked: boolean;
+}
+
+/** A hold: messages in the response of a stop hook. JSON, because it outlives the companion. */
+export interface StopHookHold {
+  messageIds: readonly string[];
+  /** Text for the agent. */
+  reason: string;
+  moment: HookMoment;
+  /** Start of the search in the transcript, epoch milliseconds. */
+  since: number;
+}
+
+/** A handoff to a wait. JSON, because it outlives the companion. */
+export interface WaitMessage {
+  claim: string;
+  messageIds: readonly string[];
+  /** Time of the handoff, or of its confirmation. Epoch milliseconds. */
+  at: number;
+  isShown: boolean;
 }
 
 const time = z.number();

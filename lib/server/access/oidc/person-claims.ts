@@ -49,7 +49,7 @@ export function refreshedRole(
 }
 
 /** The claim with this name, or the value at its dotted path; undefined if absent. */
-export function claimOf(claims: PersonClaims, name: string): unknown {
+function claimOf(claims: PersonClaims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let at: unknown = claims;
   for (const part of name.split('.')) {
