@@ -36,7 +36,7 @@ test('a task card links to the session that reported its end and to the reportin
   await turn.waitFor();
   expect(await turn.getByText(/Woken by/).count()).toBe(0);
   await turn.getByText(/Reports the task “Build” \(failed\)/).waitFor();
-  expect(await owner.getByText('rejected').count()).toBe(0);
+  expect(await owner.getByRole('log', { name: 'Transcript' }).getByText('rejected').count()).toBe(0);
   await turn.getByRole('link', { name: 'session ownership-owner' }).first().click();
   await owner.waitForURL(/\/sessions\/ownership-owner$/);
   await it.leave(owner);
