@@ -29,7 +29,7 @@ const COLOURS = ['grey', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', nu
 // biome-ignore lint/suspicious/noControlCharactersInRegex: matches controls
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 // Direction marks can make one command look like another.
-const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g;
+const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** A range of the output: text in one style, or an escape other than a colour. */
 interface AnsiPiece {

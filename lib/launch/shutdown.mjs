@@ -14,7 +14,7 @@ const NPM_REPEAT_MS = 250;
  * as process 1 of a container nothing else would end it.
  *
  * @param {NodeJS.ProcessEnv} env
- * @returns {{ end(name: Signal): void, after(work: () => Promise<unknown>): void }} `after` sets the final work, which
+ * @returns {{ end(name: Signal): void, setFinalWork(work: () => Promise<unknown>): void }} `setFinalWork` sets the final work, which
  * must settle
  */
 export function handleSignals(env = process.env) {
@@ -38,7 +38,7 @@ export function handleSignals(env = process.env) {
   for (const name of /** @type {Signal[]} */ (Object.keys(EXIT_CODES))) process.on(name, () => end(name));
   return {
     end,
-    after(work) {
+    setFinalWork(work) {
       finalWork = work;
     },
   };

@@ -68,7 +68,7 @@ async function start() {
   await watchForAgents();
   const { serve } = await import('./serve.mjs');
   const { url, close } = await serve(host, held, ipv6 === 'free', basePath);
-  shutdown.after(() => within(END_MS, stop(close)));
+  shutdown.setFinalWork(() => within(END_MS, stop(close)));
   const own = { url, token };
   await keepRunnerToken(dataDir, own);
   const signIn = await signInLines(own, isTerminal(process.stdout, process.env));
@@ -81,7 +81,7 @@ async function start() {
   const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
   printLine(endDemo ? '  The demo fleet is running. Press Ctrl-C to stop both.\n' : isPacked ? '' : nextCommands());
   if (endDemo === null) return;
-  shutdown.after(async () => {
+  shutdown.setFinalWork(async () => {
     // first, while its sessions can still report their end; bounded, so that it can't delay the exit
     await within(DEMO_FAREWELL_MS, endDemo());
     await within(END_MS, stop(close));

@@ -2,6 +2,7 @@ import type { AgUiEvent, TimedEvent, TurnTrigger } from '@interlude/protocol/ag-
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { LogLevel } from '@interlude/protocol/vocabulary';
 
+import { setBounded } from '../adapters/wire';
 import type { Logger } from './logger';
 
 /**
@@ -60,8 +61,8 @@ type Value = Record<string, unknown>;
  */
 export class EventLines {
   #turnStartedAt: number | null = null;
-  /** Ended tasks stay until the turn that reports them ends. */
-  readonly #tasks = new Map<string, { name: string; startedAt: number; hasEnded: boolean }>();
+  /** By task and run, oldest first. Ended tasks stay until the turn that reports them ends. */
+  readonly #tasks = new Map<string, { id: string; name: string; startedAt: number; hasEnded: boolean }>();
   readonly #requests = new Map<string, string>();
 
   read(events: readonly TimedEvent[]): EventLine[] {
@@ -102,7 +103,7 @@ export class EventLines {
         return this.#taskEnded(value, at);
       case CUSTOM.requestOpened: {
         const about = `${text(value.kind) ?? 'permission'} “${text(value.title) ?? text(value.tool_name) ?? 'a tool'}”`;
-        this.#requests.set(String(value.request_id), about);
+        setBounded(this.#requests, String(value.request_id), about, MAX_REMEMBERED);
         return requests(`asks for an answer: ${about}`);
       }
       case CUSTOM.requestResolved: {
@@ -127,13 +128,14 @@ export class EventLines {
 
   #taskStarted(value: Value, startedAt: number): LineContent {
     const type = text(value.task_type);
-    const name = `task ${String(value.task_id)} “${text(value.description) ?? 'without a name'}”`;
-    this.#tasks.set(String(value.task_id), { name, startedAt, hasEnded: false });
+    const id = String(value.task_id);
+    const name = `task ${id} “${text(value.description) ?? 'without a name'}”`;
+    setBounded(this.#tasks, runKey(value), { id, name, startedAt, hasEnded: false }, MAX_REMEMBERED);
     return tasks('info', `${name} started${type === null ? '' : ` (${type})`}`);
   }
 
   #taskEnded(value: Value, at: number): LineContent {
-    const known = this.#tasks.get(String(value.task_id));
+    const known = this.#tasks.get(runKey(value)) ?? this.#newest(String(value.task_id));
     const isOpen = known !== undefined && !known.hasEnded;
     const status = text(value.status) ?? 'completed';
     const exit = typeof value.exit_code === 'number' ? `, exit ${value.exit_code}` : '';
@@ -148,8 +150,8 @@ export class EventLines {
     this.#turnStartedAt = null;
     const { trigger, foldedTaskIds: folded = [] } = event.metadata?.interlude ?? {};
     const end = folded.length === 0 ? took : `${took}; it learned of the end of ${this.#named(folded)}`;
-    for (const id of [...folded, ...(trigger?.taskIds ?? [])])
-      if (this.#tasks.get(id)?.hasEnded) this.#tasks.delete(id);
+    const reported = new Set([...folded, ...(trigger?.taskIds ?? [])]);
+    for (const [key, { id, hasEnded }] of this.#tasks) if (hasEnded && reported.has(id)) this.#tasks.delete(key);
     return end;
   }
 
@@ -170,8 +172,20 @@ export class EventLines {
   }
 
   #named(taskIds: readonly string[]): string {
-    return taskIds.map((id) => this.#tasks.get(id)?.name ?? `task ${id}`).join(', ');
+    return taskIds.map((id) => this.#newest(id)?.name ?? `task ${id}`).join(', ');
   }
+
+  /** The newest run of a task. */
+  #newest(id: string) {
+    return [...this.#tasks.values()].findLast((task) => task.id === id);
+  }
+}
+
+/** An agent that never ends its tasks must not fill the memory. */
+const MAX_REMEMBERED = 512;
+
+function runKey(value: Value): string {
+  return JSON.stringify([value.task_id, text(value.run_id)]);
 }
 
 /** `2 TEXT_MESSAGE_CONTENT, RUN_FINISHED` */

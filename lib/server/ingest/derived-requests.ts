@@ -63,7 +63,7 @@ export interface RequestMemory {
 }
 
 /** Number of events that may still be derived in this batch. */
-export interface DerivedRoom {
+export interface DerivedBudget {
   left: number;
 }
 
@@ -84,7 +84,7 @@ export class DerivedRequests {
   #isUserTurn: boolean;
   #chunks: TurnPlaces['chunks'];
   #derived: AgUiEvent[] = [];
-  #room: DerivedRoom = { left: 0 };
+  #budget: DerivedBudget = { left: 0 };
 
   /**
    * @param places the turn placement at the same point as the memory
@@ -152,13 +152,13 @@ export class DerivedRequests {
    */
   apply(
     { entry, parts }: { entry: EventEntry; parts: readonly SnapshotPart[] },
-    room: DerivedRoom,
+    budget: DerivedBudget,
     isInferred = false,
   ): AgUiEvent[] {
     const by = subagentTaskId(entry.event);
     const event = namedRun(resolveChunk(this.#chunks, entry, by));
     this.#chunks = chunksAfter(this.#chunks, event, by);
-    this.#room = room;
+    this.#budget = budget;
     this.#derived = [];
     const inputs = inputsOf(event);
     for (const input of inputs) {
@@ -355,7 +355,7 @@ export class DerivedRequests {
 
   #ask({ id, callId, call, kind, title, expiresAt = null }: DerivedRequest, turnId: string | null): void {
     const others = this.#open.filter((one) => one.id !== id);
-    if (others.length >= MAX_PENDING_REQUESTS || this.#room.left <= 0) return;
+    if (others.length >= MAX_PENDING_REQUESTS || this.#budget.left <= 0) return;
     this.#requests.take(id, 'ask', { id, callId, kind, isDerived: true });
     const input = call === undefined || call.args === null ? undefined : (parseArgs(call.args) ?? undefined);
     const value: RequestOpenedValue = {
@@ -371,14 +371,14 @@ export class DerivedRequests {
   }
 
   #resolve({ id, callId }: Open, outcome: Outcome): void {
-    if (this.#room.left <= 0) return;
+    if (this.#budget.left <= 0) return;
     this.#end(id, 'answer');
     if (callId !== null) this.#session.endCall(callId);
     this.#derive(CUSTOM.requestResolved, { request_id: id, outcome }, null);
   }
 
   #derive(name: string, value: object, turnId: string | null): void {
-    this.#room.left -= 1;
+    this.#budget.left -= 1;
     const metadata = { interlude: { derived: { turnId } } };
     this.#derived.push({ type: 'CUSTOM', name, value, metadata });
   }

@@ -27,7 +27,7 @@ import { partKey } from '@/lib/server/event-log/batch-scope';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
 import { BatchLog, insightRow, limitSignals } from './batch-log';
 import type { SessionBatch, SessionEntry } from './batch-sessions';
-import type { DerivedRoom } from './derived-requests';
+import type { DerivedBudget } from './derived-requests';
 import type { AgentFact } from './facts';
 import type { RawRecord } from './parse-request';
 import { exitEvent, parseStatus, reconcileLists, requestIdOf } from './parse-status';
@@ -90,7 +90,7 @@ class BatchDraft {
   #lossEvents = 0;
   readonly #events: EventRow[] = [];
   readonly #snapshotRoom = { left: MAX_SNAPSHOT_PARTS };
-  readonly #derivedRoom: DerivedRoom = { left: MAX_DERIVED };
+  readonly #derivedBudget: DerivedBudget = { left: MAX_DERIVED };
   readonly #state: BatchState;
   readonly #logs: BatchLog;
   readonly #insights: InsightRow[] = [];
@@ -230,7 +230,7 @@ class BatchDraft {
     else if (startsSession(event)) to.end = null;
     if (outdatesLists(event)) to.listsKey = null;
     const isInferred = readInterlude(event).presumed === true || (this.#isServer && to.before?.isAway === true);
-    const derived = to.requests.apply(entry, this.#derivedRoom, isInferred);
+    const derived = to.requests.apply(entry, this.#derivedBudget, isInferred);
     for (const one of derived) this.#append(to, seq, occurredAt, one);
   }
 
@@ -295,12 +295,12 @@ class BatchDraft {
     if (lists.requestIds?.some(isNewlyPassed)) session.listsKey = null;
     const open = { tasks: this.tasks.openOf(session), requestIds: session.requests.ownIds };
     for (const event of reconcileLists(lists, open, passed, isUnreachable)) {
-      if (this.#derivedRoom.left <= 0) {
+      if (this.#derivedBudget.left <= 0) {
         // The next record continues.
         session.listsKey = null;
         return;
       }
-      this.#derivedRoom.left -= 1;
+      this.#derivedBudget.left -= 1;
       this.#write(session, moment, event);
     }
   }

@@ -43,6 +43,39 @@ describe('EventLines', () => {
     expect(linesOf('demo/failure').at(-1)).toBe('22014 info [session] session ended: exited');
   });
 
+  test('times each run of a task that the agent starts again under its id', () => {
+    const task = (occurredAt: number, name: string, run_id: string, more = {}) => ({
+      occurredAt,
+      event: { type: 'CUSTOM', name, value: { task_id: 't', run_id, ...more } },
+    });
+    const events = [
+      task(1_000, CUSTOM.taskStarted, 'r1', { description: 'Look' }),
+      task(4_000, CUSTOM.taskStarted, 'r2', { description: 'Look again' }),
+      task(6_000, CUSTOM.taskCompleted, 'r1'),
+      task(7_000, CUSTOM.taskCompleted, 'r2'),
+    ];
+    expect(new EventLines().read(events).map(({ message }) => message)).toEqual([
+      'task t “Look” started',
+      'task t “Look again” started',
+      'task t “Look” completed after 5.0 s',
+      'task t “Look again” completed after 3.0 s',
+    ]);
+  });
+
+  test('remembers a bounded number of tasks and requests', () => {
+    const lines = new EventLines();
+    const opened = (id: number) => [
+      { occurredAt: 1, event: { type: 'CUSTOM', name: CUSTOM.taskStarted, value: { task_id: id, description: 'x' } } },
+      { occurredAt: 1, event: { type: 'CUSTOM', name: CUSTOM.requestOpened, value: { request_id: id, title: 'x' } } },
+    ];
+    lines.read(Array.from({ length: 5_000 }, (_, id) => opened(id)).flat());
+    const [task, request] = lines.read([
+      { occurredAt: 2, event: { type: 'CUSTOM', name: CUSTOM.taskCompleted, value: { task_id: 0 } } },
+      { occurredAt: 2, event: { type: 'CUSTOM', name: CUSTOM.requestResolved, value: { request_id: 0 } } },
+    ]);
+    expect([task?.message, request?.message]).toEqual(['task 0 completed', 'request 0: the agent continued']);
+  });
+
   test('tolerates unknown and incomplete events', () => {
     const event = (name: string, value?: unknown) => ({
       occurredAt: 5,
