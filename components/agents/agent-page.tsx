@@ -1,6 +1,6 @@
 'use client';
 
-import { commandsOf, limitsOf, outageOf, troubleOf } from '@interlude/protocol/agent-limits';
+import { commandsOf, limitsOf, outageOf, troubleOf } from '@interlude/protocol/agent-status-view';
 import type { AgentDetail, ProducerSummary } from '@interlude/protocol/read-models';
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';

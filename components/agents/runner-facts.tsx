@@ -1,6 +1,6 @@
 'use client';
 
-import { modeAndModelOf, type NamedCommand } from '@interlude/protocol/agent-limits';
+import { modeAndModelOf, type NamedCommand } from '@interlude/protocol/agent-status-view';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';

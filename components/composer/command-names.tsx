@@ -1,6 +1,6 @@
 'use client';
 
-import { commandsOf, type NamedCommand } from '@interlude/protocol/agent-limits';
+import { commandsOf, type NamedCommand } from '@interlude/protocol/agent-status-view';
 import { clsx } from 'clsx';
 import { type RefObject, useEffect, useEffectEvent, useId, useLayoutEffect, useMemo, useState } from 'react';
 import { OVERLAY } from '@/components/ui/in-view';

@@ -1,6 +1,6 @@
 'use client';
 
-import type { Refusal } from '@interlude/protocol/agent-limits';
+import type { Refusal } from '@interlude/protocol/agent-status-view';
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { sendingTo } from '@interlude/protocol/sending';
 import { useFrozenAt } from '@/components/ui/clock';

@@ -1,6 +1,6 @@
 'use client';
 
-import { type Refusal, refusalOf } from '@interlude/protocol/agent-limits';
+import { type Refusal, refusalOf } from '@interlude/protocol/agent-status-view';
 import type { CommandType } from '@interlude/protocol/commands';
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 

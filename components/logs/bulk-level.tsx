@@ -1,6 +1,6 @@
 'use client';
 
-import { refusalOf } from '@interlude/protocol/agent-limits';
+import { refusalOf } from '@interlude/protocol/agent-status-view';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
 import { forEachLimited } from '@/components/live/for-each-limited';

@@ -1,7 +1,7 @@
 'use client';
 
-import { limitsOf, modeAndModelOf } from '@interlude/protocol/agent-limits';
 import type { EvidenceSource, Observations, StateRule } from '@interlude/protocol/agent-status';
+import { limitsOf, modeAndModelOf } from '@interlude/protocol/agent-status-view';
 import type { MissingRecords, ProducerSummary, SessionDelivery, SessionSummary } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
 import { clsx } from 'clsx';

@@ -1,6 +1,6 @@
 'use client';
 
-import { refusalOf } from '@interlude/protocol/agent-limits';
+import { refusalOf } from '@interlude/protocol/agent-status-view';
 import type { CommandAnswer, Sending } from '@interlude/protocol/commands';
 import type {
   AgentDetail,

@@ -1,4 +1,4 @@
-import { outageOf } from '../agent-limits';
+import { outageOf } from '../agent-status-view';
 import { CUSTOM, caption, customName, customValue, pickId, pickText, pickTime } from '../event-fields';
 import type { Attention } from '../inbox-rules';
 import { readInterlude } from '../interlude-metadata';

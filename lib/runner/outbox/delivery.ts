@@ -15,7 +15,8 @@ import type { OutboxStore, QueuedRow } from './store';
  * same `seq`; the server drops duplicates.
  */
 export type Delivery =
-  | { kind: 'delivered' }
+  /** The queue changed, also by a refusal; its next head can be sent. */
+  | { kind: 'progressed' }
   | { kind: 'emptied' }
   | { kind: 'held'; cause: HeldCause; message: string; retryAfterMs: number | null }
   | { kind: 'fenced'; message: string };
@@ -146,21 +147,21 @@ export class Deliverer {
       const message = `the server quarantined ${quarantined.length} record(s), first: seq ${one.seq}, ${one.message}`;
       this.#options.onNotice({ level: 'warn', kind: 'quarantined', rejected: quarantined, message });
     }
-    return { kind: 'delivered' };
+    return { kind: 'progressed' };
   }
 
   async #gap({ expectedSeq }: Answer<'gap'>, first: QueuedRow): Promise<Delivery> {
     if (expectedSeq > this.#store.lastSeq + 1) return this.#rewound(expectedSeq - 1);
     if (expectedSeq > first.seq) {
       await this.#store.acknowledge(expectedSeq - 1, true);
-      return { kind: 'delivered' };
+      return { kind: 'progressed' };
     }
     if (expectedSeq === first.seq) {
       const message = `the server expects record ${expectedSeq} and refuses it as a gap`;
       return { kind: 'held', cause: 'unavailable', message, retryAfterMs: null };
     }
     await this.#lostByServer(this.#nextEpoch(), first, first.seq - expectedSeq);
-    return { kind: 'delivered' };
+    return { kind: 'progressed' };
   }
 
   /** The server no longer has `count` records it acknowledged: its database was lost, or another one responds. */
@@ -186,7 +187,7 @@ export class Deliverer {
     const minutes = Math.ceil((epoch - now) / 60_000);
     const notice = `the outbox was created ${minutes} min ahead of the server's clock; restarted it at the server's time`;
     this.#options.onNotice({ level: 'warn', kind: 'clock-ahead', message: notice });
-    return { kind: 'delivered' };
+    return { kind: 'progressed' };
   }
 
   /**
@@ -197,7 +198,7 @@ export class Deliverer {
     await this.#store.renumber(this.#nextEpoch(), null);
     const message = `the outbox file is an old copy (the server is at seq ${serverSeq}); unsent records are sent again as new ones`;
     this.#options.onNotice({ level: 'error', kind: 'rewound', message });
-    return { kind: 'delivered' };
+    return { kind: 'progressed' };
   }
 
   async #refused({ message }: Answer<'refused'>, rows: QueuedRow[], first: QueuedRow): Promise<Delivery> {
@@ -205,14 +206,14 @@ export class Deliverer {
     this.#refusedUpTo = [...this.#refusedUpTo.filter((earlier) => earlier >= first.seq), upTo];
     if (rows.length > 1) {
       this.#batchRows = Math.ceil(rows.length / 2);
-      return { kind: 'delivered' };
+      return { kind: 'progressed' };
     }
     // A server that refuses even a `lost` record refuses everything, so the records are not to blame.
     if (first.kind === 'lost') return { kind: 'held', cause: 'refused', message, retryAfterMs: null };
     const attempts = this.#refusedUpTo.length;
     await this.#store.poison(first, message, this.#options.clock.now());
     this.#reportPoisoned(first, attempts, message);
-    return { kind: 'delivered' };
+    return { kind: 'progressed' };
   }
 
   #reportPoisoned({ seq, kind, body }: QueuedRow, attempts: number, reason: string): void {

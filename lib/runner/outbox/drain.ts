@@ -10,7 +10,7 @@ import type { Delivery, OutboxClock } from './delivery';
  * (`sendingKicked`) skips the wait after it.
  */
 export type DrainState = 'idle' | 'sending' | 'sendingAgain' | 'sendingKicked' | 'waiting' | 'fenced' | 'stopped';
-export type DrainEvent = 'work' | 'kick' | 'due' | 'delivered' | 'emptied' | 'held' | 'fenced' | 'stop';
+export type DrainEvent = 'work' | 'kick' | 'due' | 'progressed' | 'emptied' | 'held' | 'fenced' | 'stop';
 
 type Step = { to: DrainState; send?: true };
 const stay = (to: DrainState): Step => ({ to });
@@ -22,7 +22,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
     work: sendIn('sending'),
     kick: sendIn('sending'),
     due: stay('idle'),
-    delivered: stay('idle'),
+    progressed: stay('idle'),
     emptied: stay('idle'),
     held: stay('idle'),
     fenced: stay('fenced'),
@@ -32,7 +32,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
     work: stay('sendingAgain'),
     kick: stay('sendingKicked'),
     due: stay('sending'),
-    delivered: sendIn('sending'),
+    progressed: sendIn('sending'),
     emptied: stay('idle'),
     held: stay('waiting'),
     fenced: stay('fenced'),
@@ -42,7 +42,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
     work: stay('sendingAgain'),
     kick: stay('sendingKicked'),
     due: stay('sendingAgain'),
-    delivered: sendIn('sending'),
+    progressed: sendIn('sending'),
     emptied: sendIn('sending'),
     held: stay('waiting'),
     fenced: stay('fenced'),
@@ -52,7 +52,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
     work: stay('sendingKicked'),
     kick: stay('sendingKicked'),
     due: stay('sendingKicked'),
-    delivered: sendIn('sending'),
+    progressed: sendIn('sending'),
     emptied: sendIn('sending'),
     held: sendIn('sending'),
     fenced: stay('fenced'),
@@ -62,7 +62,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
     work: stay('waiting'),
     kick: sendIn('sending'),
     due: sendIn('sending'),
-    delivered: stay('waiting'),
+    progressed: stay('waiting'),
     emptied: stay('waiting'),
     held: stay('waiting'),
     fenced: stay('fenced'),
@@ -74,7 +74,7 @@ export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
 
 function allStay(state: DrainState, but: Partial<Record<DrainEvent, Step>> = {}): Record<DrainEvent, Step> {
   const at = stay(state);
-  return { work: at, kick: at, due: at, delivered: at, emptied: at, held: at, fenced: at, stop: at, ...but };
+  return { work: at, kick: at, due: at, progressed: at, emptied: at, held: at, fenced: at, stop: at, ...but };
 }
 
 export interface Trouble {
@@ -129,7 +129,7 @@ export class Drain {
 
   #on(event: DrainEvent): void {
     const step = DRAIN[this.#state][event];
-    const isChange = step.to !== this.#state || event === 'delivered' || event === 'held';
+    const isChange = step.to !== this.#state || event === 'progressed' || event === 'held';
     this.#state = step.to;
     if (step.to !== 'waiting') {
       this.#cancelTimer?.();
@@ -147,7 +147,7 @@ export class Drain {
       (error): Delivery => ({ kind: 'held', cause: 'storage', message: String(error), retryAfterMs: null }),
     );
     // `emptied` clears the trouble too: a full disk may have stored the batch after all.
-    if (delivery.kind === 'delivered' || delivery.kind === 'emptied') this.#trouble = null;
+    if (delivery.kind === 'progressed' || delivery.kind === 'emptied') this.#trouble = null;
     if (delivery.kind === 'held') this.#hold(delivery);
     if (delivery.kind === 'fenced') this.#note('fenced', delivery.message, null);
     this.#on(delivery.kind);

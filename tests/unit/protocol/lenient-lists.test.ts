@@ -1,4 +1,4 @@
-import { commandsOf, limitsOf, modeAndModelOf, troubleOf } from '@interlude/protocol/agent-limits';
+import { commandsOf, limitsOf, modeAndModelOf, troubleOf } from '@interlude/protocol/agent-status-view';
 import { defaultOption, readFileEdits, readPlanEntries, readRequestOptions } from '@interlude/protocol/event-fields';
 import {
   MAX_CAPTION,

@@ -1,4 +1,4 @@
-import { refusalOf } from '@interlude/protocol/agent-limits';
+import { refusalOf } from '@interlude/protocol/agent-status-view';
 import { COMMAND_TYPES } from '@interlude/protocol/commands';
 import { describe, expect, test } from 'vitest';
 

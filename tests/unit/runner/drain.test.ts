@@ -61,8 +61,8 @@ describe('the drain', () => {
     const { drain, ends, deliveries } = scene();
     drain.work();
     await turn();
-    await ends({ kind: 'delivered' });
-    await ends({ kind: 'delivered' });
+    await ends({ kind: 'progressed' });
+    await ends({ kind: 'progressed' });
     expect(deliveries()).toBe(3);
     await ends({ kind: 'emptied' });
     expect(drain.state).toBe('idle');
@@ -118,7 +118,7 @@ describe('the drain', () => {
     expect(drain.trouble).toMatchObject({ kind: 'unauthorized', message: 'no', since, tries: 2 });
     clock.fire();
     await turn();
-    await ends({ kind: 'delivered' });
+    await ends({ kind: 'progressed' });
     expect(drain.trouble).toBeNull();
   });
 
