@@ -118,11 +118,16 @@ function built() {
     .map((path) => relative(root, path));
 }
 
-/** The start-up code: plain JavaScript, copied as it is. */
+/** The start-up code and the packages that it imports: plain JavaScript, copied as it is. */
 async function imported() {
   const { build } = await import('esbuild');
-  const { metafile } = await build({ ...COMMON, entryPoints: PROGRAMS, packages: 'external', write: false });
-  return Object.keys(metafile.inputs);
+  const external = ['next', 'tsx', 'esbuild', ...NATIVE];
+  const { metafile } = await build({ ...COMMON, entryPoints: PROGRAMS, external, write: false });
+  const files = Object.keys(metafile.inputs);
+  const manifests = files
+    .filter((file) => file.startsWith('node_modules/'))
+    .map((file) => manifestOf(join(root, file)));
+  return [...files, ...manifests.map((file) => relative(root, file))];
 }
 
 /**

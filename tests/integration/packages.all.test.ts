@@ -32,7 +32,8 @@ describe('the packages', { timeout: 180_000 }, () => {
     });
   }, 180_000);
   afterAll(async () => {
-    if (server?.process.pid !== undefined) process.kill(-server.process.pid, 'SIGINT');
+    if (server?.process.exitCode === null && server.process.pid !== undefined)
+      process.kill(-server.process.pid, 'SIGINT');
     await server?.ended;
     await rm(base, { recursive: true, force: true });
   });
