@@ -41,7 +41,7 @@ export class FoldedSnapshot<Snapshot extends { position: Position }> extends Sto
     return this.#value;
   }
 
-  /** Where frames continue; null while a read is needed. */
+  /** Position after which frames continue; null while a read is needed. */
   get position(): Position | null {
     return this.#isCurrent ? (this.#value?.position ?? null) : null;
   }

@@ -17,7 +17,7 @@ interface EndProps {
   className?: string;
 }
 
-/** Of a list that another component loads. */
+/** State of a list that another component loads. */
 const WITHOUT_REQUEST: ListState = { hasMore: false, isLoading: false, error: null, load: () => undefined };
 
 /** A list in each of its states: loading, empty, or its rows, and then its end. */

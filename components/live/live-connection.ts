@@ -60,7 +60,7 @@ export class LiveConnection {
   #openTimer: ReturnType<typeof setTimeout> | null = null;
   #gapTimer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
-  /** When the page was last complete, by the wall clock and by the monotonic one. */
+  /** Time at which the page was last complete, on the wall clock and on the monotonic clock. */
   #whole: { at: number; steady: number } | null = null;
   readonly #silence = new SilenceWatch(() => {
     this.#stream?.abort.abort();
@@ -82,7 +82,7 @@ export class LiveConnection {
     return this.#state;
   }
 
-  /** Delivers everything in `topic` after `after`, then new frames. @returns unsubscribe */
+  /** Delivers everything in `topic` after `after`, then new frames. @returns a function that unsubscribes */
   subscribe(topic: string, after: Position, reader: TopicReader): () => void {
     const subscription: Subscription = { topic, reader, seen: after };
     this.#subscriptions.add(subscription);
@@ -116,7 +116,7 @@ export class LiveConnection {
     if ((!this.#stream || isHopeless) && this.#subscriptions.size > 0) this.#openSoon(0);
   }
 
-  /** Called when the network is said to be down. A local server may still be reachable, so this reconnects. */
+  /** Called when a page has lost the server. Reconnects, because a local server may still be reachable. */
   doubt(): void {
     if (this.#stream) this.#openSoon(GATHER_MS);
   }
@@ -153,7 +153,7 @@ export class LiveConnection {
     const topics = [...this.#buffers.keys()];
     this.#stream?.abort.abort();
     this.#stream = null;
-    // A server known to be away gets the full time to answer.
+    // A server known to be away gets the full timeout to answer.
     if (topics.length === 0 || isStale(this.#state.status)) this.#silence.stop();
     if (topics.length === 0 || this.#closed) return;
     this.#transition('retry');
@@ -295,7 +295,7 @@ class SilenceWatch {
     return Math.max(Date.now() - this.#lastActive.wall, performance.now() - this.#lastActive.steady);
   }
 
-  /** Checks at once, as when a sleeping page becomes visible. */
+  /** Checks at once, for example when a sleeping page becomes visible. */
   look(): void {
     if (this.#timer === null || this.silentMs < SILENCE_MS) return;
     this.stop();

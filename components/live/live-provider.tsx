@@ -60,7 +60,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** Subscribes to the fleet where the store wants to start. */
+/** Subscribes to the fleet at the store's start position. */
 function useFollowedFleet(fleet: FleetStore, live: () => LiveClient, queryClient: QueryClient): void {
   const start = useSyncExternalStore(
     fleet.subscribe,

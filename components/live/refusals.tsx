@@ -21,7 +21,10 @@ export function useSupportsCommand(type: CommandType): boolean {
   return Array.isArray(takes) && takes.includes(type);
 }
 
-/** Why the agent would refuse the command; null if it accepts it as far as known. Refused commands have no button. */
+/**
+ * Reason the agent would refuse the command; null if it accepts the command as far as known. Refused commands have no
+ * button.
+ */
 export function useRefusal(type: CommandType): Refusal | null {
   const status = useContext(StatusContext);
   return useMemo(() => refusalOf(status, type), [status, type]);

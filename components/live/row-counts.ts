@@ -26,7 +26,7 @@ export class RowCounts<Name extends string> {
     this.#none = none;
   }
 
-  /** A row changed whose counted state is unknown: only the server's counts are right. */
+  /** True after a change to a row whose counted state is unknown: only the server can count again. */
   get isOld(): boolean {
     return this.#isOld;
   }

@@ -9,18 +9,18 @@ import { applyUnlessReset, fleetQueryKey, useFleetStores } from './use-fleet';
 
 /** Rows of a page. */
 export const PAGE = 100;
-/** Most rows of a response. */
+/** Maximum number of rows in a response. */
 const MOST_AT_ONCE = 1_000;
 /** Delay between the last key and the request. */
 const TYPED_MS = 200;
 const COUNT_AGAIN_MS = 5_000;
 
-/** The request for rows that are not there yet. A background refresh doesn’t count as loading. */
+/** State of the request for rows that are not loaded yet. A background refresh doesn’t count as loading. */
 export interface ListState {
   hasMore: boolean;
   isLoading: boolean;
   error: Error | null;
-  /** Reads the next page, or the first one again if that failed. */
+  /** Reads the next page, or the first one again if it failed. */
   load: () => void;
 }
 
