@@ -57,7 +57,8 @@ export function AgentPage({ initial }: { initial: AgentDetail }) {
           title="Failures"
           id="failures"
           count={agent.insightCount > 0 ? agent.insightCount : undefined}
-          // The count changes before the list is read again. Both must go at once, or the button moves.
+          // The count reaches zero before the list is reloaded. It disappears together with the button, which would
+          // move otherwise.
           action={agent.insightCount > 0 && <MarkAsSeen agentId={agent.id} insights={failures} />}
         >
           <FailureList agent={agent} insights={failures} sessions={sessions} />

@@ -20,7 +20,7 @@ import { VerbatimText } from '@/components/ui/verbatim-text';
 interface ParkedListProps {
   agent: Pick<AgentSummary, 'id' | 'parkedCount'>;
   records: readonly QuarantinedRecord[];
-  /** Of the agent, newest event first. */
+  /** The agent's sessions, newest event first. */
   sessions: readonly SessionSummary[];
 }
 

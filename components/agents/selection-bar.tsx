@@ -106,7 +106,7 @@ interface Outcome {
   hasFailed: boolean;
 }
 
-/** An action on one agent. @returns the outcome in words. @throws with the words of a failure */
+/** An action on one agent. @returns the outcome in words. @throws an error whose message describes the failure */
 export type AgentJob = (agent: AgentSummary) => Promise<string>;
 
 /** Runs an action for several agents, and keeps the outcome for each. */

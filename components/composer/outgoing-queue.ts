@@ -197,7 +197,7 @@ export class OutgoingQueue extends Store {
   }
 }
 
-/** Client error statuses that are temporary. */
+/** Client error statuses that are worth a retry. */
 const PASSING = [408, 421, 429];
 
 /** One attempt to send. Only an error about the message itself is final. */
@@ -222,7 +222,7 @@ export async function sendMessage(sessionId: string, message: OutgoingMessage): 
   }
 }
 
-/** Names the attachments that the server has removed. Its own error message is meant for programs. */
+/** Names the attachments that the server has removed. The server's own message is meant for programs. */
 async function lackOf(sessionId: string, attachments: readonly AttachmentRef[]): Promise<string | null> {
   const kept = await Promise.all(attachments.map((attachment) => isKept(sessionId, attachment)));
   const names = attachments.flatMap(({ name }, at) => (kept[at] === false ? [name] : []));

@@ -236,7 +236,7 @@ function InboxGroup(props: {
   );
 }
 
-/** Filters by kind. The address contains the filter. */
+/** Filters by kind. The URL contains the filter. */
 function KindFilter(props: {
   /** Items of each kind, including those not loaded. */
   counts: Record<InboxKind, number>;
