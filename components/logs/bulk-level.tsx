@@ -96,7 +96,7 @@ function useRequestMany() {
   };
 }
 
-/** Why the agent can't change its level; null if it can, now or when its runner is back. */
+/** Reason the agent can't change its level; null if it can, now or when its runner is back. */
 function whyNot({ connectedSince, status }: AgentSummary): string | null {
   if (connectedSince === null) return 'no runner is connected';
   return refusalOf(status, 'log-level.set')?.reason ?? null;

@@ -46,7 +46,7 @@ export function FirstLines(props: { first: FirstLog; onPainted: (heights: Readon
   );
 }
 
-/** A long line is longer where lines wrap. Both versions are in the markup, and CSS shows one. */
+/** A line. Wrapping shows more of a long line, so the markup has both versions and CSS shows one. */
 function FirstLine(props: { line: LogLine; search: LineSearch | null; isNear: boolean }) {
   const { line, search, isNear } = props;
   const [cut, wrapped] = [false, true].map((wraps) => previewOf(line.message, wraps));

@@ -51,7 +51,7 @@ interface LevelText {
 
 type Clock = (at: number) => string;
 
-/** The requested level. An expired request is none, even before the server says so. */
+/** The requested level; null once the request has expired, even before the server reports that. */
 function desiredNow({ logLevel }: LevelSource, now: number): DesiredLogLevel | null {
   const { desired } = logLevel;
   return desired?.expiresAt != null && desired.expiresAt <= now ? null : desired;
@@ -94,7 +94,7 @@ export function levelText(agent: LevelSource, now: number, clock: Clock): LevelT
   return { tone: 'waiting', parts: [plain(text)] };
 }
 
-/** No request is open: the runner's own level, or one that someone else has set. */
+/** The text without an open request: the runner's own level, or one that someone else has set. */
 function written(agent: LevelSource, now: number, clock: Clock): LevelPart[] {
   const { level, since, by, until, base } = agent.logLevel;
   if (level === null) return [plain('the runner has not reported its level')];

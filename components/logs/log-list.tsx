@@ -235,7 +235,7 @@ const AHEAD = 30;
  * Loads missing lines near the reader, one page at a time. Lines that were skipped because the log outran the search
  * load only on a click, or loading would never end.
  *
- * @returns loads the lines missing at a row
+ * @returns a function that loads the lines missing at a row
  */
 function useLogFill(options: {
   store: LogStore;

@@ -12,7 +12,7 @@ export interface Run {
 interface Missing {
   /** Number of lines known to be missing. */
   lines: number;
-  /** There may be more. */
+  /** True if more lines may be missing. */
   hasMore: boolean;
   /** The lines outran the search and load only on request. */
   skipped: boolean;
@@ -42,7 +42,7 @@ interface WindowLimits {
   margin: number;
   /** Newest lines, held wherever the reader is. */
   tail: number;
-  /** Most text on either side and in the tail, in UTF-16 code units. */
+  /** Maximum size of the text on either side and in the tail, in UTF-16 code units. */
   chars: number;
 }
 
@@ -70,7 +70,7 @@ interface Held extends Run {
  */
 export class LogWindow {
   readonly #limits: WindowLimits;
-  /** Every line matches, so line numbers count the missing ones. */
+  /** True if every line matches, so that line numbers also count the missing lines. */
   readonly #isDense: boolean;
   #runs: Held[] = [];
   #firstLine = 1;
@@ -95,7 +95,7 @@ export class LogWindow {
     return this.#runs.reduce((sum, run, at) => sum + this.#rowsBefore(at) + run.lines.length, 0);
   }
 
-  /** More lines may match. */
+  /** True if more lines may match. */
   get hasMore(): boolean {
     return this.#runs.some(({ missing }) => missing.hasMore);
   }
@@ -149,7 +149,7 @@ export class LogWindow {
       const gap = next?.missing ?? UNKNOWN;
       const lines = Math.max(0, gap.lines - page.lines.length);
       const before = this.#numberBefore(begin);
-      // How many lines are on either side is a guess.
+      // Estimates the number of lines on either side.
       const above = Math.round(lines * Math.min(1, (number - before) / ((next?.number ?? number) - before)));
       const hasMore = gap.hasMore || lines > 0;
       run.missing = { ...gap, hasMore, lines: above };

@@ -176,7 +176,7 @@ export const BOTTOM_PX = 8;
 const MOST_PX = 12_000_000;
 /** Rows on either side of the reader in a new segment. */
 const REACH = 400;
-/** A new segment starts when the reader is this near to its end. More rows than the highest screens show. */
+/** A new segment starts when the reader is this near to its end. More rows than the tallest screens show. */
 const MARGIN = 150;
 
 /** Rows `begin` to `end` have their real heights; all others count as `farPx` high. */

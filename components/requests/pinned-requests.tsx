@@ -78,7 +78,7 @@ export function PinnedRequests(props: {
   );
 }
 
-/** Keys of expired requests as one string, so that only changes render. */
+/** Keys of expired requests as one string, so that only a change causes a render. */
 function keysOver(items: readonly RequestItem[], now: number): string {
   const over = items.filter(({ expiresAt }) => expiresAt !== null && now >= expiresAt);
   return JSON.stringify(over.map(requestKey));

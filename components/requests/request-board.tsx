@@ -8,7 +8,7 @@ import type { Choice } from './question-answer';
 interface RequestDraft {
   /** Reason of a denial; null while the field is closed. */
   reason: string | null;
-  /** By question, in order. */
+  /** One choice per question, in order. */
   choices: readonly Choice[];
 }
 
@@ -61,7 +61,7 @@ export class RequestBoard extends Store {
     return this.#allowable;
   }
 
-  /** Registers a permission that was seen in full. @returns unregisters it */
+  /** Registers a permission that was seen in full. @returns a function that unregisters it */
   readonly offer = (digest: string, allow: () => void): (() => void) => {
     this.#allowable = new Map(this.#allowable).set(digest, allow);
     this.changed();
@@ -158,7 +158,7 @@ export interface CardKeys {
 /** Cards that accept keys, by the digest of their request. */
 const cards = new Map<string, CardKeys>();
 
-/** Lets other elements with the focus press a card's keys. Null while the card can't be answered. */
+/** Makes a card's keys available while the focus is outside the card. Null while the card can't be answered. */
 export function useCardKeys(digest: string | null, keys: CardKeys): void {
   const press = useEffectEvent((key: keyof CardKeys) => keys[key]());
   useEffect(() => {

@@ -76,7 +76,7 @@ const UNSEEN: Record<InputGate, string | null> = {
 const TITLE_CHARACTERS = 400;
 
 /**
- * Why a request can't be allowed yet; null if it can.
+ * Reason a request can't be allowed yet; null if it can.
  *
  * @param gate null for a request without input
  */

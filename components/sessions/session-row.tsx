@@ -70,7 +70,7 @@ export const SessionRow = memo(function SessionRow({
         )}
       </span>
       <span className="col-start-2 col-end-4 row-start-2 flex min-w-0 items-baseline gap-2 text-ink-3 text-xs @3xl:col-start-4 @3xl:col-end-5 @3xl:row-start-1">
-        {/* The marks take the room that the agent's name leaves, at least two fifths. */}
+        {/* The marks take the space that the agent's name leaves, at least two fifths. */}
         <span data-agent-name className={clsx('shrink-0 truncate', isAlone ? 'max-w-full' : 'max-w-3/5')}>
           <Name text={session.agentId} />
         </span>

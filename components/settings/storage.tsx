@@ -106,7 +106,7 @@ const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {
   rest: { name: 'Other', about: 'internal data of the database' },
 };
 
-/** The database's sizes. @param initial null if they came too late for the page */
+/** The database's sizes. @param initial null if measuring took too long for the page */
 export function useStorage(initial: Storage | null) {
   const { data, error, isFetching, refetch } = useQuery({
     queryKey: ['access', 'storage'],
@@ -230,7 +230,7 @@ export function DatabaseCommands() {
 
 const RULE_WIDTHS = '@3xl:grid-cols-[minmax(0,2fr)_minmax(0,4fr)_minmax(0,3.4fr)_80px]';
 
-/** Retention limits with their settings. @param initial null if sizes came too late for the page */
+/** Retention limits with their settings. @param initial null if measuring took too long for the page */
 export function WhatIsKept({ rules, initial }: { rules: RetentionRules; initial: Storage | null }) {
   const { storage } = useStorage(initial);
   return (

@@ -17,11 +17,11 @@ export interface OutputHit {
 
 /** Longer lines continue in another row: browsers are slow with very long lines. */
 const MOST_OF_ROW = 2_000;
-/** Colour changes per row; the rest of the row is plain. */
+/** Maximum number of colour changes per row; the rest of the row is plain. */
 const MOST_SPANS = 300;
-/** Newest lines that are shown. */
+/** Maximum number of lines shown, the newest. */
 const MOST_ROWS = 20_000;
-/** Hits that are counted. */
+/** Maximum number of hits counted. */
 export const MOST_HITS = 5_000;
 
 /** A line, parsed only when it is shown or searched. */
@@ -105,7 +105,7 @@ export function endOfOutput({ parts }: TaskOutput, limits: { lines: number; char
   return { rows: shown, isAll };
 }
 
-/** Keeps surrogate pairs and escape sequences of usual length together. */
+/** Splits a long line without breaking surrogate pairs or escape sequences of usual length. */
 function piecesOf(line: string): string[] {
   const pieces: string[] = [];
   let at = 0;

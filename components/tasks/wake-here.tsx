@@ -21,8 +21,8 @@ import { Name } from '@/components/ui/name';
 import { isBoilerplate } from './task-words';
 
 /**
- * Wakes an idle agent with the result of an ended task: through its runner if that can start a turn, otherwise with an
- * editable message.
+ * Wakes an idle agent with the result of an ended task: through its runner if the runner can start a turn, otherwise
+ * with an editable message.
  *
  * @param onSent called once the result is sent
  */
@@ -131,7 +131,7 @@ function BeginTurn(props: {
   );
 }
 
-/** The delivery of a message sent now. */
+/** The expected delivery of a message sent now. */
 function deliveryOf({ session }: SessionDetail, { agent }: AgentDetail): Sending {
   const refusal = refusalOf(agent.status, 'message');
   if (refusal !== null) return { kind: 'refused', reason: `It doesn’t accept messages: ${refusal.reason}.` };
