@@ -31,7 +31,9 @@ export function callState(
   }
 }
 
-/** The request's time limit has passed, no answer is under way, and the agent has not reported it yet. */
+/**
+ * True if the request's time limit has passed, no answer is in progress and the agent has not reported the expiry yet.
+ */
 export function hasExpired({ outcome, answer }: Pick<RequestItem, 'outcome' | 'answer'>, isOver: boolean): boolean {
   return isOver && outcome === null && (answer === null || answer.state === 'failed');
 }

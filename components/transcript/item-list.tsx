@@ -48,7 +48,7 @@ import { todosOfPlan, todosText } from './tool-words';
 
 interface ItemListProps {
   items: readonly Item[];
-  /** When the last item ended, if known. */
+  /** End of the last item, if known. */
   endedAt: number | null;
   /** User messages in this list still wait for their turn. */
   queued?: boolean;
@@ -189,7 +189,7 @@ export const PlanLine = memo(function PlanLine({ item }: { item: PlanItem }) {
   );
 });
 
-/** The agent's reasoning, folded. `until` is when the next item began. */
+/** The agent's reasoning, folded. `until` is the start of the next item. */
 const ReasoningLine = memo(function ReasoningLine({ item, until }: { item: ReasoningItem; until: number | null }) {
   const { open, id, button } = useDisclosure();
   return (

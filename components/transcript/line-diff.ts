@@ -1,7 +1,10 @@
 import { diffArrays } from 'diff';
 import { countLines } from '@/components/ui/format-size';
 
-/** Consecutive lines with the same fate. Each ends with a line break; the last one's may be added here. */
+/**
+ * Consecutive lines that are all kept, all added or all removed. Each line ends with a line break, which is added to
+ * the last line if necessary.
+ */
 export interface DiffChunk {
   kind: 'same' | 'removed' | 'added';
   text: string;

@@ -1,4 +1,7 @@
-/** Nearer to the end than this counts as at the end. Less than a turn of a mouse wheel, so that one turn leaves it. */
+/**
+ * Distance from the end that still counts as at the end. Less than one step of a mouse wheel, so that one step leaves
+ * the end.
+ */
 export const TAIL_PX = 32;
 
 /** Measurements of the server's markup, taken just before the browser replaces it. */

@@ -5,7 +5,7 @@ import { truncateText } from '@interlude/protocol/text';
 /** Characters examined for a line. */
 const LOOKED_AT = 2_000;
 
-/** The most informative arguments by agents' names for them, best first. */
+/** Names that agents use for the most informative arguments, best first. */
 const MAIN_ARGUMENTS = [
   'command',
   'cmd',

@@ -42,7 +42,7 @@ export interface TranscriptHandle {
    * @returns false if the session has no such anchor
    */
   show: (anchor: string, options?: { focus?: boolean }) => Promise<boolean>;
-  /** Like a link: also sets the address. */
+  /** Like a link: also sets the URL. */
   jump: Jump;
   /** Focuses the transcript without scrolling. */
   focus: () => void;
@@ -51,7 +51,7 @@ export interface TranscriptHandle {
 interface TranscriptProps {
   state: TranscriptState;
   nonce: string | undefined;
-  /** Grows with every message the reader sends, and each scrolls to the end. */
+  /** Number of messages the reader has sent. Each increment scrolls to the end. */
   sentCount?: number;
   loadOlder: () => Promise<boolean>;
   loadingOlder: boolean;
@@ -176,8 +176,8 @@ export function Transcript({
 }
 
 /**
- * Opens the transcript at its end unless the address names an anchor, and scrolls there for each message sent. @returns
- * scrolls to the end
+ * Opens the transcript at its end unless the URL names an anchor, and scrolls there for each message sent. @returns a
+ * function that scrolls to the end
  */
 function useEnd(options: { virtualizer: RowVirtualizer; sentCount: number; painted: ServerMarkup | null }): () => void {
   const { virtualizer, sentCount, painted } = options;

@@ -9,7 +9,7 @@ export interface ForeignTask {
   sessionId: string;
 }
 
-/** What woke the agent. */
+/** The cause of a turn that no person started. */
 export type TurnCause =
   | {
       kind: 'tasks';
@@ -45,7 +45,7 @@ export function causeOf(turn: Turn, slots: Pick<TranscriptSlots, 'findTask'>): T
   return { kind: 'other', words: 'an unnamed cause' };
 }
 
-/** Further causes are counted. */
+/** Maximum number of causes named. Further causes are only counted. */
 const MOST_NAMED = 5;
 
 /**

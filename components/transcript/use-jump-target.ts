@@ -19,7 +19,7 @@ const MOST_FRAMES = 30;
 
 /**
  * Scrolls to a turn (`turn-<id>`), a task's card (`task-<position>`), a message or a request (by id), loaded or not.
- * Follows the address.
+ * Follows the URL.
  */
 export function useJumpTarget(options: {
   turns: readonly Turn[];
@@ -51,7 +51,7 @@ export function useJumpTarget(options: {
       const stays = !focus && beginsInView(document.getElementById(anchor), virtualizer.scrollElement);
       const scroll = () => {
         const index = indexOf(newest.current, anchor);
-        // Above the first turn is a note about the removed ones.
+        // A note about removed turns is above the first turn.
         if (index === 0) virtualizer.scrollToOffset(0);
         else if (index > 0) virtualizer.scrollToIndex(index, { align: 'start' });
       };
@@ -81,7 +81,7 @@ export function useJumpTarget(options: {
 
   const [lookup, setLookup] = useState<Lookup | null>(null);
   const closeLookup = useCallback(() => setLookup(null), []);
-  /** Shows a link's target, or says why it can't. */
+  /** Shows a link's target, or the reason it can't be shown. */
   const follow = useCallback(
     ({ anchor, fromAddress }: Pick<Lookup, 'anchor' | 'fromAddress'>) => {
       const timer = setTimeout(() => setLookup({ anchor, fromAddress, state: 'seeking' }), QUIET_MS);
@@ -94,7 +94,7 @@ export function useJumpTarget(options: {
               ? { anchor, fromAddress, state: 'missing' }
               : { anchor, fromAddress, state: 'failed', reason: result.message },
         );
-        // An unknown address leads to the end.
+        // An unknown anchor in the URL leads to the end.
         if (result !== 'there' && fromAddress) virtualizer.scrollToEnd();
       };
       setLookup(null);

@@ -66,7 +66,7 @@ export function longRunClass(text: string): string | undefined {
   return longestRuns(text).length > 0 ? '[font-kerning:none]' : undefined;
 }
 
-/** Parts of a text, 500 characters each, without a line break opportunity. A no-break space is not one. */
+/** Parts of a text, 500 characters each, without a line break opportunity. A no-break space doesn't count as one. */
 export function longestRuns(text: string): string[] {
   const runs: string[] = [];
   for (let from = 0; from + LONG <= text.length; ) {

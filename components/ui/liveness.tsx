@@ -2,9 +2,9 @@
 
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 
-/** Whether the activity shown below is known to continue. */
+/** State of the activity shown below: known to continue, or not. */
 interface Liveness {
-  /** Set while nothing reports on the activity: since when, and a short reason. Its clocks stop there. */
+  /** Set while nothing reports on the activity: the time since then, and a short reason. Its clocks stop there. */
   stopped: { at: number; why: string } | null;
   /** The agent is offline: commands to it are queued. */
   isAway: boolean;

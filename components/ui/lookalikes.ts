@@ -89,7 +89,7 @@ export function lookalikes(text: string, characterOf?: (label: string) => string
   const before = text.replace(LABELLED, (whole, label: string, index: number) => {
     const character = LABELS.has(label) ? '' : characterOf?.(label);
     if (character == null) return whole;
-    // The label of punctuation follows the character itself.
+    // A label of punctuation follows its character, so only the label is removed.
     const instead = text.startsWith(character, index - character.length) ? '' : character;
     labels.push({ index, shorter: whole.length - instead.length });
     return instead;
@@ -192,7 +192,7 @@ function nameOf(letter: string): string {
   return OF_SCRIPT.find(([, of]) => of.test(letter))?.[0] ?? OTHER;
 }
 
-/** True if every letter is ASCII or looks Latin. Text in another language has other letters, too. */
+/** True if every letter is ASCII or looks Latin. Text in another language also has other letters. */
 function readsAsLatin(text: string): boolean {
   return !UNLIKE_LATIN.test(text.normalize('NFD'));
 }

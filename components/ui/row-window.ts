@@ -24,7 +24,7 @@ export function useRowWindow(
     useFlushSync: false,
     ...rows,
   });
-  // Not when the count alone changes: scrolling away changes it before `follows` does.
+  // Doesn't run when only the count changes: scrolling away changes it before `follows` does.
   const keepEnd = useEffectEvent(() => {
     if (follows && rows.count > 0) virtualizer.scrollToEnd();
   });
@@ -65,7 +65,7 @@ interface Progress<Row> {
 
 interface ProgressiveOptions<Row> {
   keyOf: (row: Row) => React.Key;
-  /** About how many elements the row has. */
+  /** Approximate number of elements of the row. */
   weightOf: (row: Row) => number;
   /** Weight of the rows in the first render. */
   firstWeight: number;

@@ -171,8 +171,8 @@ const TEXT_PIECES = 15;
 const MEASURES = ['characters', 'lines', 'pieces'] as const;
 
 /**
- * The first pages of texts that are shown together. Each gets its minimum, and earlier texts get more of the shared
- * rest: dozens of pages at full size would freeze the browser.
+ * The first pages of texts that are shown together. Each text gets its minimum, and earlier texts get more of what is
+ * left, because dozens of full-size pages would freeze the browser.
  */
 export function firstPages(texts: readonly string[]): VerbatimPage[] {
   const left = { ...TOGETHER, pieces: TOGETHER.pieces - TEXT_PIECES * (texts.length - 1) };

@@ -115,7 +115,7 @@ export function safeHref(href: string): string | null {
   }
 }
 
-/** A longer text is no address that a reader would recognize: the target is always shown. */
+/** Readers don't recognize a longer text as an address, so its target is always shown. */
 const MAX_CHARACTERS = 2_000;
 
 /** Characters that look like punctuation of an address, besides those that NFKC maps to it. */
@@ -186,7 +186,7 @@ export function otherTarget(target: string, text: string): string | null {
 }
 
 /**
- * True if a reader takes it for an address rather than code, a file or the end of a sentence.
+ * True if a reader would take the match for an address rather than code, a file or the end of a sentence.
  *
  * @param before the two characters before it
  */

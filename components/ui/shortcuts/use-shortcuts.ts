@@ -3,7 +3,7 @@
 import { type RefObject, useEffect, useEffectEvent, useLayoutEffect } from 'react';
 
 interface Shortcut {
-  /** In the form of `keyName`. */
+  /** In the format of `keyName`. */
   keys: readonly string[];
   /** Acts wherever the focus is, not only in its area. */
   everywhere?: true;
